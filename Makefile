@@ -1,0 +1,72 @@
+# Every command of this repository; `make` alone lists them. `make check` is the one to know.
+
+PYTHON ?= python3
+JOBS ?= 2
+MINUTES ?= 60
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BUILD := .build
+TRUSTED := src/sulq/mechanisms src/sulq/curator
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check audit bench format lint types imports wheel docs lines clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv with the package and its test tools (PYTHON=python3)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("sulq needs Python 3.11 or newer: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	@echo "setting up $(VENV) (a few minutes the first time)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	@touch $@
+
+demo: $(READY) ## show sulq at work on made-up people (DEMO_ONCE=1: leave after the story)
+	@$(BIN)/sulq demo
+
+test: $(READY) ## run the tests (JOBS=2; TESTS="tests/terms -k grid" for some of them)
+	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+
+check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), trusted lines
+	@$(MAKE) --no-print-directory lint types imports wheel test lines
+
+audit: $(READY) ## the long statistical and fault runs, resumable (MINUTES=60; 0: full counts); writes docs/audit.md
+	@$(BIN)/python -m tools.audit --minutes $(MINUTES)
+
+bench: $(READY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md
+	@$(BIN)/python -m benchmarks
+
+format: $(READY) ## put the code in form
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+lint: $(READY) ## form and rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY) ## mypy --strict on src
+	$(BIN)/mypy --strict src
+
+imports: $(READY) ## who may import whom
+	$(BIN)/lint-imports
+
+wheel: $(READY) ## build the wheel and try it in an empty environment
+	@rm -rf $(BUILD)/wheel $(BUILD)/empty
+	$(BIN)/python -m build --wheel --outdir $(BUILD)/wheel .
+	@$(PYTHON) -m venv $(BUILD)/empty
+	@$(BUILD)/empty/bin/python -m pip install --quiet --constraint constraints.txt $(BUILD)/wheel/*.whl
+	cd $(BUILD) && empty/bin/sulq --version && empty/bin/python -I -c 'import sulq; print("imported sulq", sulq.__version__)'
+
+docs: $(READY) ## write the generated pages anew, then run what the docs show
+	$(BIN)/python -m tools.reference
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+lines: ## the size of the trusted half (aim: 4,000)
+	@find $(TRUSTED) -name '*.py' | xargs cat | wc -l | xargs echo "trusted lines:"
+
+clean: ## remove what these commands made, but not the audit's state (.audit)
+	rm -rf $(VENV) .venv-duckdb156 $(BUILD) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests tools benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

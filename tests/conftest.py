@@ -1,0 +1,43 @@
+"""Settings every test runs under: Hypothesis profiles, and the bookkeeping of tests/counts.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests import counts
+
+# Two busy cores make wall-clock deadlines a coin toss; what is slow is bounded by counts instead.
+# `make test` runs the same examples every time; `make audit` looks for new ones.
+settings.register_profile(
+    "test",
+    deadline=None,
+    derandomize=not counts.auditing(),
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("test")
+
+_unsettled: set[str] = set()
+_modules: set[str] = set()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Settle the counts a test asked for once its outcome is known."""
+    report = yield
+    module = item.getparent(pytest.Module).obj.__name__
+    _modules.add(module)
+    if not report.passed:
+        _unsettled.add(module)
+    if call.when != "setup":
+        counts.settle(item.nodeid, passed=report.passed)
+    return report
+
+
+def pytest_sessionfinish() -> None:
+    """Settle the counts modules asked for while they were imported, if none of their tests failed or was skipped."""
+    for module in _modules:
+        counts.settle(module, passed=module not in _unsettled)

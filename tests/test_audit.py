@@ -1,0 +1,60 @@
+"""The bookkeeping of long runs: how many cases, and what is written down as done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import counts
+from tools import audit
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 20),
+        ({"SULQ_AUDIT": "0"}, 20),
+        ({"SULQ_AUDIT": "1"}, 1000),
+        ({"SULQ_AUDIT": "1", "SULQ_AUDIT_SHARE": "0.25"}, 250),
+        ({"SULQ_AUDIT": "1", "SULQ_AUDIT_SHARE": "0.001"}, 20),
+        ({"SULQ_AUDIT_SHARE": "0.5"}, 20),
+    ],
+)
+def test_counts_are_short_long_or_a_share(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], expected: int
+) -> None:
+    """`make test` runs the short count, `make audit` its share of the long one and never fewer than the short."""
+    for name in ("SULQ_AUDIT", "SULQ_AUDIT_SHARE", "SULQ_AUDIT_LOG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert counts.count("cases", short=20, long=1000) == expected
+
+
+def test_only_what_passed_is_written_down(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A count asked by a test that fails leaves no line; one that passes leaves one."""
+    log = tmp_path / "log"
+    monkeypatch.setenv("SULQ_AUDIT_LOG", str(log))
+    for test, passed in (("a", False), ("b", True)):
+        monkeypatch.setenv("PYTEST_CURRENT_TEST", f"{test} (call)")
+        counts.count(f"cases of {test}", short=3, long=9)
+        counts.settle(test, passed=passed)
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert lines == [{"name": "cases of b", "done": 3, "planned": 9}]
+
+
+def test_runs_add_up(tmp_path: Path) -> None:
+    """Two runs of a part make a larger part; a suite is complete when every count is reached and it passed."""
+    log = tmp_path / "log"
+    log.write_text('{"name": "x", "done": 30, "planned": 50}\n' * 2, encoding="utf-8")
+    suite = audit.Suite("s", "tests/s.py", result="passed")
+    assert audit.add(suite, log, "") == 0.6
+    assert suite.counts == {"x": [60, 100]}
+    assert not suite.complete
+    audit.add(suite, log, "")
+    assert suite.counts == {"x": [120, 100]}
+    assert suite.complete
+    suite.result = "failed"
+    assert not suite.complete

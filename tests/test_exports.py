@@ -1,0 +1,54 @@
+"""The public names, pinned."""
+
+from __future__ import annotations
+
+import re
+
+import sulq
+
+
+def test_the_public_names() -> None:
+    """What `sulq` offers changes only on purpose."""
+    assert sorted(sulq.__all__) == [
+        "Bool",
+        "Category",
+        "Date",
+        "Epsilon",
+        "EpsilonDelta",
+        "Int",
+        "Queries",
+        "Real",
+        "Rho",
+        "SubLinear",
+        "Sums",
+        "Text",
+        "Timestamp",
+        "Together",
+        "Unit",
+        "__version__",
+        "bins",
+        "bucket",
+        "case",
+        "col",
+        "connect",
+        "dot",
+        "each",
+        "errors",
+        "lit",
+        "lookup",
+        "nearest",
+        "outer",
+        "position",
+        "vector",
+        "within_ball",
+    ]
+
+
+def test_every_public_name_is_there() -> None:
+    """Each name of `__all__` can be had from the package."""
+    assert all(hasattr(sulq, name) for name in sulq.__all__)
+
+
+def test_the_version_is_semantic() -> None:
+    """Three numbers, said once (src/sulq/version.py)."""
+    assert re.fullmatch(r"\d+\.\d+\.\d+", sulq.__version__)

@@ -1,0 +1,1 @@
+"""Scripts of the repository: the generated pages and the long runs."""

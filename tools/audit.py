@@ -1,0 +1,267 @@
+"""The long statistical and fault runs: which suites, how much of each, and the table of what was run.
+
+    python -m tools.audit --minutes 60      (make audit; --minutes 0 runs the full counts)
+
+A suite is a test file that takes its counts from tests/counts.py. Each gets an
+equal share of the time left, runs as many cases as fit, and adds them to those
+of earlier runs on the same code, so that an interrupted or short audit goes on
+where it stopped. A change to the code or to the suite starts its counts anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import hashlib
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+HOME: Final = ROOT / ".audit"
+TABLE: Final = ROOT / "docs" / "audit.md"
+OLDER: Final = "1.5.6"  # the DuckDB before 2.0 that must give the same integers
+PROBE: Final = 0.01  # the share of a first run, which measures how long a whole one takes
+RUNS: Final = 3  # of one suite in one audit: a probe, a long run, and one to use up what is left
+
+
+@dataclass
+class Suite:
+    """A test file, or the conformance tests on another DuckDB, and what has been run of it."""
+
+    name: str
+    target: str
+    older: bool = False
+    digest: str = ""
+    result: str = "not run"
+    seconds: float = 0.0
+    whole: float = 0.0  # seconds the full counts are expected to take; 0: unknown
+    counts: dict[str, list[int]] = field(default_factory=dict)  # name: [done, planned]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of its counts were run on this code, and passed."""
+        return self.result == "passed" and all(done >= planned for done, planned in self.counts.values())
+
+
+def main() -> int:
+    """Run what the time allows and write the table."""
+    parser = argparse.ArgumentParser(prog="make audit", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=60.0, help="time shared over the suites; 0: the full counts")
+    parser.add_argument("--only", default="", help="suites whose name contains this")
+    options = parser.parse_args()
+    HOME.mkdir(exist_ok=True)
+    suites = load(discover())
+    todo = [suite for suite in suites if not suite.complete and options.only in suite.name]
+    print(f"{len(suites)} suites, {len(todo)} to run")
+    end = time.monotonic() + 60 * options.minutes
+    for position, suite in enumerate(todo):
+        if options.minutes:
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            run_within(suite, left / (len(todo) - position))
+        else:
+            run(suite, 1.0, None)
+        save(suites)
+        report(suite)
+    save(suites)
+    done = sum(suite.complete for suite in suites)
+    failed = [suite.name for suite in suites if suite.result == "failed"]
+    print(f"complete: {done} of {len(suites)} suites; table in {TABLE.relative_to(ROOT)}")
+    print("\n".join(f"FAILED: {name} (see .audit/)" for name in failed))
+    return 1 if failed else 0
+
+
+def discover() -> list[Suite]:
+    """Every test file that counts its cases, and the conformance tests on the older DuckDB."""
+    suites = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if re.search(
+            r"^(from tests import .*\bcounts\b|from tests\.counts import|import tests\.counts)", text, re.MULTILINE
+        ):
+            name = path.relative_to(ROOT).as_posix()
+            suites.append(Suite(name, name))
+    if (ROOT / "tests" / "conformance").is_dir():
+        suites.append(Suite(f"tests/conformance on DuckDB {OLDER}", "tests/conformance", older=True))
+    for suite in suites:
+        suite.digest = digest(suite)
+    return suites
+
+
+def digest(suite: Suite) -> str:
+    """A name for the code a suite's counts are about: all of src, the pins, the suite and what all tests share."""
+    files: list[Path] = [ROOT / "constraints.txt", *(ROOT / "src").rglob("*.py"), *(ROOT / "tests").glob("[!t]*.py")]
+    target = ROOT / suite.target
+    files += target.rglob("*.py") if target.is_dir() else [target]
+    total = hashlib.sha256()
+    for path in sorted(files):
+        total.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()[:16]
+
+
+def run_within(suite: Suite, seconds: float) -> None:
+    """Run as much of a suite as its time allows, in a few steps."""
+    end = time.monotonic() + seconds
+    for _ in range(RUNS):
+        left = end - time.monotonic()
+        share = min(1.0, 0.8 * left / suite.whole) if suite.whole else PROBE
+        missing = max((1 - done / planned for done, planned in suite.counts.values() if planned), default=1.0)
+        # A run much smaller than the last one is all fixed cost.
+        if suite.result == "failed" or left <= 0 or (suite.counts and share < PROBE):
+            break
+        run(suite, min(share, max(missing, PROBE)), max(2 * left, 300.0))
+        if suite.complete or suite.result != "passed" or not suite.whole:
+            break
+
+
+def run(suite: Suite, share: float, limit: float | None) -> None:
+    """Run a suite once and add what it did to its counts."""
+    log = HOME / "counts.jsonl"
+    log.unlink(missing_ok=True)
+    python = older_python() if suite.older else Path(sys.executable)
+    marked = not suite.older and "pytest.mark.audit" in (ROOT / suite.target).read_text(encoding="utf-8")
+    command = [
+        str(python),
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        suite.target,
+        *(["-m", "audit"] if marked else []),
+    ]
+    settings = {"SULQ_AUDIT": "1", "SULQ_AUDIT_SHARE": repr(share), "SULQ_AUDIT_LOG": str(log)}
+    print(f"{suite.name}: running {share:.1%} of the counts", flush=True)
+    start = time.monotonic()
+    output = HOME / (re.sub(r"\W+", "-", suite.name) + ".log")
+    with output.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | settings, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            code = process.wait(limit)
+        except BaseException as stop:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(stop, subprocess.TimeoutExpired):
+                raise
+            code = None
+    took = time.monotonic() - start
+    suite.seconds += took
+    suite.result = {0: "passed", None: "out of time"}.get(code, "failed")
+    reached = add(suite, log, output.read_text(encoding="utf-8"))
+    suite.whole = took / reached if reached and suite.result == "passed" else suite.whole
+
+
+def add(suite: Suite, log: Path, output: str) -> float:
+    """Add one run to a suite's counts; returns the share of the planned cases it reached."""
+    ran: dict[str, list[int]] = {}
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
+        entry = json.loads(line)
+        both = ran.setdefault(entry["name"], [0, 0])
+        both[0] += entry["done"]
+        both[1] += entry["planned"]
+    if suite.older or not ran:
+        passed = sum(int(number) for number in re.findall(r"(\d+) passed", output)[-1:])
+        failed = sum(int(number) for number in re.findall(r"(\d+) (?:failed|errors?)", output)[-1:])
+        suite.counts["tests"] = [passed, passed + failed]
+    for name, (done, planned) in ran.items():
+        before = suite.counts.get(name, [0, 0])[0]
+        suite.counts[name] = [before + done, planned]
+    shares = [min(done / planned, 1.0) for done, planned in ran.values() if planned]
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def older_python() -> Path:
+    """An environment like this one but for DuckDB; made on first use."""
+    folder = ROOT / f".venv-duckdb{OLDER.replace('.', '')}"
+    python = folder / "bin" / "python"
+    if not (folder / ".ready").exists():
+        print(f"setting up {folder.name}", flush=True)
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+        pins = HOME / "constraints.txt"
+        pins.write_text("\n".join(without_duckdb((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())))
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(pins)]
+        subprocess.run([*install, f"duckdb=={OLDER}", *without_duckdb(wanted)], check=True)
+        (folder / ".ready").touch()
+    return python
+
+
+def without_duckdb(lines: Iterable[str]) -> list[str]:
+    """Requirements or pins but for DuckDB's."""
+    return [line for line in lines if not re.match(r"duckdb\b", line)]
+
+
+def load(suites: list[Suite]) -> list[Suite]:
+    """Take up what earlier runs did on the same code."""
+    path = HOME / "state.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return [Suite(**kept[s.name]) if kept.get(s.name, {}).get("digest") == s.digest else s for s in suites]
+
+
+def save(suites: list[Suite]) -> None:
+    """Keep the state, and write the table."""
+    state = {suite.name: dataclasses.asdict(suite) for suite in suites}
+    (HOME / "state.new").write_text(json.dumps(state, indent=1), encoding="utf-8")
+    (HOME / "state.new").replace(HOME / "state.json")
+    TABLE.write_text(table(suites), encoding="utf-8")
+
+
+def table(suites: list[Suite]) -> str:
+    """The page docs/audit.md."""
+    rows = []
+    for suite in suites:
+        for position, (name, (done, planned)) in enumerate(sorted(suite.counts.items()) or [("", (0, 0))]):
+            first = position == 0
+            head = (f"`{suite.target}`" + (f" (DuckDB {OLDER})" if suite.older else "")) if first else ""
+            tail = (suite.result, f"{suite.seconds:,.0f}") if first else ("", "")
+            rows.append(f"| {head} | {name} | {done:,} | {planned:,} | {tail[0]} | {tail[1]} |")
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return "\n".join(
+        [
+            "# Audit",
+            "",
+            "The long statistical and fault runs. Written by `make audit`, which goes on where it stopped",
+            "(`MINUTES=60` by default, `MINUTES=0` for the full counts).",
+            "",
+            f"{today}; {machine()}.",
+            "",
+            "| suite | cases | done | planned | result | seconds |",
+            "|---|---|---:|---:|---|---:|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def machine() -> str:
+    """What the runs ran on, in one line."""
+    packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("duckdb", "opendp", "apsw", "numpy"))
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return f"{system}, Python {platform.python_version()}, {packages}"
+
+
+def report(suite: Suite) -> None:
+    """Say what a suite has done so far."""
+    counts = ", ".join(f"{name} {done:,}/{planned:,}" for name, (done, planned) in sorted(suite.counts.items()))
+    print(f"{suite.name}: {suite.result} in {suite.seconds:,.0f} s; {counts or 'no counts'}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,294 @@
+"""Write the generated pages of docs/ from the code, so that they cannot say something else.
+
+    python -m tools.reference      (make docs)
+
+tests/test_docs.py compares each committed page with what its function here gives.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from typer.main import get_command
+
+import sulq
+from sulq import errors
+from sulq.cli import app
+from sulq.cli.config import SETTINGS
+from tools import threats
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+SRC: Final = ROOT / "src" / "sulq"
+NOTE: Final = "<!-- Written by `make docs` from the code; edit the code. -->\n"
+LABELS: Final = ("Privacy", "Accuracy", "Source")
+KEY: Final = re.compile(r"\b(?!SR\d)([A-Z][A-Za-z]+\d{2}[a-z]?)\b")
+
+# What `sulq.connect` gives and what asking gives: not names of the package, but what its user holds.
+HELD: Final = ("sulq.database.Database", "sulq.terms.answer.Answer", "sulq.testing.exact")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A `Privacy:`, `Accuracy:` or `Source:` line of a docstring."""
+
+    label: str
+    text: str
+    where: str  # module.qualname
+    path: Path
+
+    @property
+    def keys(self) -> list[str]:
+        """The references it rests on."""
+        return KEY.findall(self.text)
+
+
+def errors_page() -> str:
+    """Every error class and code, with what to do next."""
+    tree = (inspect.getdoc(errors) or "").split("\n\n")[1]
+    rows = [f"| `{code}` | {remedy} |" for code, remedy in sorted(errors.CODES.items())]
+    return "\n".join(
+        [
+            "# Errors",
+            NOTE,
+            "Every error is a `sulq.errors.SulqError` with a stable `code`, a message, and a `remedy`: what was asked,",
+            "why not, what to do. The class says who must act and what it cost:",
+            "",
+            "```text",
+            inspect.cleandoc(tree),
+            "```",
+            "",
+            "No message raised after a debit depends on a row; the engine's own words go to the operator's log.",
+            "",
+            "| code | what to do |",
+            "|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def python_page() -> str:
+    """Every public name, from its docstring."""
+    parts = ["# Python", NOTE]
+    shown = [(f"sulq.{name}", getattr(sulq, name)) for name in sorted(sulq.__all__, key=str.casefold)]
+    shown += [(dotted, _held(dotted)) for dotted in HELD]
+    for dotted, thing in shown:
+        parts += [f"## `{dotted}`", "", *_entry(dotted.rpartition(".")[2], thing, made=dotted in HELD)]
+    return "\n".join(parts)
+
+
+def commands_page() -> str:
+    """Every command with its arguments and options."""
+    parts = [
+        "# Commands",
+        NOTE,
+        "DATASET is a data file with a `NAME.sulq.toml` beside it, or a data set of `sulq.toml`",
+        "([configuration](configuration.md)). Exit codes: 0 answered, 2 bad question or set-up, 3 refused by budget or",
+        "access, 1 the curator's own failure.",
+        "",
+    ]
+    for name, command in sorted(_commands("sulq", get_command(app))):
+        parts += [f"## `{name}`", "", (command.help or "").partition("\n\n")[0].replace("\n", " "), ""]
+        rows = [_parameter(parameter) for parameter in command.params if parameter.name != "help"]
+        parts += [*rows, ""] if rows else []
+    return "\n".join(parts)
+
+
+def settings_page() -> str:
+    """Every setting of the configuration files."""
+    titles = {
+        "": "The file",
+        "dataset": "`[dataset.NAME]`, or `[dataset]` in NAME.sulq.toml",
+        "unit": "`unit`",
+        "budget": "`budget`",
+        "column": "`[dataset.NAME.columns]`: one of these a column",
+        "server": "`[server]`",
+    }
+    parts = [
+        "# Configuration",
+        NOTE,
+        "`NAME.sulq.toml` beside `NAME.parquet` (or `.csv`, `.csv.gz`, `.duckdb`) declares one data set;",
+        "`sulq.toml` declares several. Paths are relative to the file. An unknown key is an error that names",
+        "the nearest known one.",
+        "",
+    ]
+    for place, table in SETTINGS.items():
+        parts += [f"## {titles[place]}", "", "| key | meaning |", "|---|---|"]
+        parts += [*(f"| `{key}` | {text} |" for key, text in table.items()), ""]
+    return "\n".join(parts)
+
+
+def theorems_page() -> str:
+    """Every claim of privacy or accuracy in the code: what it rests on, where it is, what tests it."""
+    rows = [
+        f"| {', '.join(dict.fromkeys(claim.keys)) or 'sulq'} | {_cell(f'{claim.label}: {claim.text}')} "
+        f"| `{claim.where}` | {_tests(claim.path)} |"
+        for claim in claims()
+    ]
+    return "\n".join(
+        [
+            "# Theorems, and where they live",
+            NOTE,
+            "Each line is taken from a docstring. The first column names entries of [references](../references.bib);",
+            "*sulq* marks one that rests on no outside source: its proof stands in docs/theory or beside the code.",
+            "",
+            "| rests on | claim | code | tests |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def threats_page() -> str:
+    """Every threat by number, the tests that name it, and the bars and controls their docstrings tell."""
+    named = threats.tests()
+    rows = []
+    for number, threat in enumerate(threats.THREATS, start=1):
+        shown = named.get(number, [])
+        tests = "<br>".join(f"`{one.test.removeprefix('tests/')}`" for one in shown)
+        bars = "<br>".join(dict.fromkeys(_cell(one.bar) for one in shown if one.bar))
+        controls = "<br>".join(dict.fromkeys(_cell(one.control) for one in shown if one.control))
+        rows.append(f"| T{number} | {threat} | {tests or '-'} | {bars} | {controls} |")
+    return "\n".join(
+        [
+            "# Threats",
+            NOTE,
+            "What sulq is built against, and the tests that name each threat, with the bar they set and the control",
+            "beside them: something bad that must be caught, so that the test is known to see. A dash: outside this",
+            "version's reach, or outside the promise altogether; the [threat model](threat-model.md) says which.",
+            "",
+            "| id | threat | tests | bar | control |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def claims() -> list[Claim]:
+    """Every labelled claim in the docstrings of src, in order of files."""
+    found = []
+    for path, where, text in docstrings():
+        for paragraph in text.split("\n\n"):
+            for part in re.split(rf"\n(?=(?:{'|'.join(LABELS)}): )", paragraph):
+                label, colon, claim = part.strip().partition(": ")
+                if colon and label in LABELS:
+                    found.append(Claim(label, " ".join(claim.split()), where, path))
+    return found
+
+
+def docstrings() -> Iterator[tuple[Path, str, str]]:
+    """File, dotted name and text of every docstring in src."""
+    for path in sorted(SRC.rglob("*.py")):
+        inside = path.relative_to(SRC).with_suffix("").parts
+        module = ".".join(("sulq", *(part for part in inside if part != "__init__")))
+        yield from _walk(path, module, ast.parse(path.read_text(encoding="utf-8")))
+
+
+def bibliography() -> set[str]:
+    """The keys of docs/references.bib."""
+    text = (ROOT / "docs" / "references.bib").read_text(encoding="utf-8")
+    return set(re.findall(r"^@\w+\{([^,\s]+),", text, re.MULTILINE))
+
+
+PAGES: Final[dict[str, Callable[[], str]]] = {
+    "docs/reference/errors.md": errors_page,
+    "docs/reference/python.md": python_page,
+    "docs/reference/commands.md": commands_page,
+    "docs/reference/configuration.md": settings_page,
+    "docs/operate/threats.md": threats_page,
+    "docs/theory/theorems.md": theorems_page,
+}
+
+
+def main() -> None:
+    """Write every generated page."""
+    for name, page in PAGES.items():
+        path = ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(), encoding="utf-8")
+        print(f"wrote {name}")
+
+
+def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for inner in getattr(command, "commands", {}).values():
+        yield from _commands(f"{name} {inner.name}", inner)
+
+
+def _parameter(parameter: Any) -> str:
+    shown = parameter.name.upper() if parameter.param_type_name == "argument" else ", ".join(parameter.opts)
+    return f"- `{shown}`: {parameter.help or ''}"
+
+
+def _held(dotted: str) -> object:
+    module, _, name = dotted.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _entry(name: str, thing: object, *, made: bool) -> Iterator[str]:
+    if isinstance(thing, str):
+        yield from ("A text: the version, in the form MAJOR.MINOR.PATCH.", "")
+        return
+    if isinstance(thing, types.ModuleType):
+        yield from ((inspect.getdoc(thing) or "").partition("\n")[0], "")
+        return
+    if callable(thing) and not (inspect.isclass(thing) and made):
+        yield from ("```text", f"{name}{_signature(thing)}", "```", "")
+    yield from (inspect.getdoc(thing) or "", "")
+    if inspect.isclass(thing):
+        members = [(key, value) for key, value in inspect.getmembers(thing) if _is_shown(key, value)]
+        for key, value in members:
+            called = f"{key}{_signature(value)}" if callable(value) else key
+            first = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+            yield f"- `{called}`: {first}"
+        if members:
+            yield ""
+
+
+def _is_shown(key: str, value: object) -> bool:
+    """Public methods and properties; a second name for a method is a place kept for a later version."""
+    if key.startswith("_"):
+        return False
+    return isinstance(value, property) or (inspect.isroutine(value) and value.__name__ == key)
+
+
+def _signature(thing: Callable[..., object]) -> str:
+    text = str(inspect.signature(thing)).replace("(self, ", "(").replace("(self)", "()")
+    return re.sub(r"""(: |-> )(['"])(.*?)\2""", r"\1\3", text)  # annotations are texts and show their quotes
+
+
+def _walk(path: Path, name: str, node: ast.AST) -> Iterator[tuple[Path, str, str]]:
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+        text = ast.get_docstring(node)
+        if text:
+            yield path, name, text
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.ClassDef, ast.FunctionDef)):
+            yield from _walk(path, f"{name}.{child.name}", child)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _tests(path: Path) -> str:
+    inside = path.relative_to(SRC)
+    for place in (inside.with_suffix(""), *list(inside.parents)[:-1]):
+        test = Path("tests") / place.parent / f"test_{place.name.lstrip('_')}.py"
+        if (ROOT / test).is_file():
+            return f"`{test}`"
+    return ""
+
+
+if __name__ == "__main__":
+    main()
