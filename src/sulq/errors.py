@@ -1,0 +1,107 @@
+"""Every error sulq raises, by who must act and what it cost.
+
+    SulqError
+    ├── QuestionError    the analyst's question; free
+    ├── BudgetExceeded   the question would pass the budget; free
+    ├── AccessDenied     the caller may not do this; free
+    ├── SetupError       the owner's declarations, files or ledger; nothing spent
+    └── CuratorError     the curator's own failure; the debit stands
+
+Each carries a stable kebab-case `code`; `CODES` says what each one means and
+what to do next. No message raised after a debit depends on a row: the engine's
+own text goes to the operator's log, the analyst gets the code.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+class SulqError(Exception):
+    """A refusal or failure with a stable `code`, what happened, and what to do next."""
+
+    def __init__(self, code: str, message: str, remedy: str = "") -> None:
+        if code not in CODES:  # a typo in a code must not reach a user
+            raise LookupError(f"unregistered error code {code!r}")
+        self.code = code
+        self.message = message
+        self.remedy = remedy or CODES[code]
+        super().__init__(code, message, self.remedy)
+
+    def __str__(self) -> str:
+        """What was asked, why not, what to do, and the code to look up."""
+        return f"{self.message} {self.remedy} [{self.code}]"
+
+
+class QuestionError(SulqError):
+    """The question cannot be answered as it is put; nothing was spent."""
+
+
+class BudgetExceeded(SulqError):
+    """The question would take the person space past its budget; nothing was spent."""
+
+
+class AccessDenied(SulqError):
+    """This caller may not do this; nothing was spent."""
+
+
+class SetupError(SulqError):
+    """The owner's declarations, files or ledger need attention; nothing was spent."""
+
+
+class CuratorError(SulqError):
+    """The curator failed after the debit; the debit stands and no answer is given."""
+
+
+CODES: Final[dict[str, str]] = {
+    # questions
+    "unknown-column": "Ask about a declared column, or have the owner declare it.",
+    "unknown-table": "Use the name the data was registered under (see db.facts.table).",
+    "unknown-category": "Use one of the declared categories; an undeclared one cannot be named.",
+    "unbounded": "Declare bounds for the column, or put clip(x, low, high) around the expression.",
+    "wrong-kind": "Check the kinds: numbers add and compare, conditions filter, keys partition.",
+    "bad-literal": "Give a finite number, text, date or truth value of the column's kind.",
+    "bad-question": "See the guide on asking for the shapes a question may take.",
+    "too-large": "Ask for fewer cells, values or a smaller expression.",
+    "needs-position": "Places need zero_out, or replace_one without a person column; else bucket a person column.",
+    "spend-missing": "Name what to pay: spend=Epsilon(0.1), or the accuracy wished for: within=...",
+    "spend-kind": "Use a spend this budget can hold: see the guide on budgets.",
+    "bad-loss": "A loss is made of positive finite numbers: Epsilon(0.1), Rho(0.005), EpsilonDelta(1, 1e-6).",
+    "not-a-noisy-sum": "A SubLinear budget answers sums over declared keys and nothing else.",
+    "boolean-only": "The binomial calibration answers counts only; ask a condition, or use another calibration.",
+    "too-costly": "Raise at_most=, or accept a wider answer.",
+    "too-little-noise": "The noise would fall below one grid unit or above what the sampler holds; change the spend.",
+    "not-available": "This part of sulq is not in this version.",
+    "key-reused": "An idempotency key belongs to one question; use a new key.",
+    "answer-lost": "The question was charged and its answer was not kept; ask again with a new key.",
+    "wire-format": "Send the canonical JSON of this version of sulq.",
+    # budget and access
+    "budget-exceeded": "Ask for less, or have the owner raise the budget (an entry in the ledger).",
+    "not-synthetic": "Only a database opened with synthetic=True may be asked without noise.",
+    "private-value": "An exact value never leaves the curator; ask a question instead.",
+    "forked": "Open the database again in the child process.",
+    "closed": "Open the database again.",
+    # set-up
+    "bad-declaration": "Correct the declaration; public facts are never read off the data.",
+    "bad-bounds": "Give the lower bound first, both finite, and far enough apart.",
+    "missing-file": "Check the path.",
+    "unreadable-data": "Check that the file is whole and of the kind its name says.",
+    "missing-column": "Declare only columns the data has; see the names the data offers.",
+    "engine-not-available": "This engine is not in this version.",
+    "missing-extra": "Install the extra it names.",
+    "source-changed": "Register the changed data again: connect(..., renew=True) or `sulq prepare --renew`.",
+    "prepared-unusable": "Delete the prepared copy or run `sulq prepare`; it is built from the data alone.",
+    "ledger-busy": "Another process holds the ledger; nothing was spent, try again.",
+    "ledger-damaged": "Do not answer from it; restore the ledger from a good copy and run `sulq ledger verify`.",
+    "ledger-format": "Use a version of sulq that knows this ledger's format.",
+    "unit-mismatch": "Open it with the unit the ledger was created with; a new unit needs a new person space.",
+    "budget-mismatch": "Open it with the ledger's budget; raising it is an entry: `sulq budget DATASET --raise-to`.",
+    "synthetic-mismatch": "Whether data is synthetic is fixed when its ledger is created.",
+    "sampler-mismatch": "Install a version of OpenDP that sulq was tested with; nothing was spent.",
+    "bad-config": "Correct the configuration file.",
+    # the curator's own
+    "engine-failed": "The debit stands; the operator's log has the cause.",
+    "noise-failed": "The debit stands; the operator must check the machine's entropy source.",
+    "ledger-failed": "The ledger could not be written; the curator stopped. Check the disk, then open it again.",
+    "bad-receipt": "The part that sees rows refuses a plan without its own unused receipt.",
+}

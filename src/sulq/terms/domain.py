@@ -1,0 +1,329 @@
+"""Columns and their bounds: public facts on private rows.
+
+Every column but Text is a column of integers on a public grid: a cell is
+clamped into the declared bounds, put on the nearest grid point, and from then
+on *is* that point. Nothing here is read off the data (T21).
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from sulq.errors import SetupError
+
+TERM_BITS: Final = 22  # |term| <= 2^22: totals of 2^40 rows fit 64 bits (SR17)
+CELL_LIMIT: Final = 2**31  # a stored integer of a Real column
+INT_LIMIT: Final = 2**53  # an Int must be exact as a double
+FINEST: Final = Fraction(2) ** -300  # a grid's step and its inverse must be ordinary doubles
+EPOCH: Final = datetime.date(1970, 1, 1)
+MICROSECONDS: Final = 86_400_000_000
+
+
+def power_of_two(number: Fraction) -> Fraction:
+    """Largest power of two that is at most a positive number."""
+    exponent = number.numerator.bit_length() - number.denominator.bit_length()
+    candidate = Fraction(2) ** exponent
+    return candidate if candidate <= number else candidate / 2
+
+
+def grid_for(magnitude: Fraction, bits: int) -> Fraction:
+    """Smallest power-of-two step on which a magnitude needs at most 2^bits units; never finer than FINEST."""
+    if magnitude == 0:
+        return Fraction(1)
+    step = power_of_two(magnitude / 2**bits)
+    return max(step if step * 2**bits >= magnitude else step * 2, FINEST)
+
+
+def _bound(value: object, what: str) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SetupError("bad-declaration", f"A bound of {what} must be a number, not {type(value).__name__}.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SetupError("bad-bounds", f"A bound of {what} must be finite.")
+    bound = Fraction(value)
+    if abs(bound) > Fraction(10) ** 60:
+        raise SetupError("bad-bounds", f"A bound of {what} is out of range.")
+    return bound
+
+
+def _ordered(low: Fraction | int, high: Fraction | int, what: str) -> None:
+    if low > high:
+        raise SetupError("bad-bounds", f"The bounds of {what} are reversed.")
+
+
+@dataclass(frozen=True, slots=True)
+class Int:
+    """Whole numbers from `lo` to `hi`; cells outside are clamped."""
+
+    lo: int
+    hi: int
+
+    def __post_init__(self) -> None:
+        for bound in (self.lo, self.hi):
+            if isinstance(bound, bool) or not isinstance(bound, int):
+                raise SetupError("bad-declaration", "The bounds of Int must be whole numbers.")
+            if abs(bound) > INT_LIMIT:
+                raise SetupError("bad-bounds", "The bounds of Int must lie within 2^53.")
+        _ordered(self.lo, self.hi, "Int")
+
+    @property
+    def step(self) -> Fraction:
+        """One grid unit."""
+        return Fraction(1)
+
+    @property
+    def low(self) -> int:
+        """Lower bound in grid units."""
+        return self.lo
+
+    @property
+    def high(self) -> int:
+        """Upper bound in grid units."""
+        return self.hi
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Numbers from `lo` to `hi` on a grid of a power of two; cells outside are clamped.
+
+    A `grid` that is no power of two is lowered to one; bounds widen outwards to
+    the grid. The default has at most 2^22 units between zero and the farther
+    bound, fine enough not to matter beside the noise.
+    """
+
+    lo: float | int
+    hi: float | int
+    grid: float | int | None = None
+
+    def __post_init__(self) -> None:
+        _ordered(_bound(self.lo, "Real"), _bound(self.hi, "Real"), "Real")
+        if self.grid is not None and _bound(self.grid, "Real's grid") <= 0:
+            raise SetupError("bad-bounds", "The grid of Real must be positive.")
+        if max(abs(self.low), abs(self.high)) >= CELL_LIMIT:
+            raise SetupError("bad-bounds", "The grid of Real is too fine for its bounds (2^31 units at most).")
+        if not Fraction(2) ** -200 <= self.step <= Fraction(2) ** 200:
+            raise SetupError("bad-bounds", "The bounds of Real are out of range.")
+
+    @property
+    def step(self) -> Fraction:
+        """One grid unit."""
+        return _real_grid(self.lo, self.hi, self.grid)[0]
+
+    @property
+    def low(self) -> int:
+        """Lower bound in grid units, rounded outwards."""
+        return _real_grid(self.lo, self.hi, self.grid)[1]
+
+    @property
+    def high(self) -> int:
+        """Upper bound in grid units, rounded outwards."""
+        return _real_grid(self.lo, self.hi, self.grid)[2]
+
+
+@functools.lru_cache(maxsize=4096)
+def _real_grid(lo: float, hi: float, grid: float | None) -> tuple[Fraction, int, int]:
+    """Step and bounds of a Real column, worked out once: every plan asks for them many times."""
+    low, high = Fraction(lo), Fraction(hi)
+    step = grid_for(max(abs(low), abs(high)), TERM_BITS) if grid is None else power_of_two(Fraction(grid))
+    return step, math.floor(low / step), math.ceil(high / step)
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    """True or false."""
+
+    @property
+    def step(self) -> Fraction:
+        """One grid unit."""
+        return Fraction(1)
+
+    @property
+    def low(self) -> int:
+        """The code of false."""
+        return 0
+
+    @property
+    def high(self) -> int:
+        """The code of true."""
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One of a declared list of values; a cell that is not on the list is missing (SR21)."""
+
+    values: tuple[str | int, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, (tuple, list, range)):
+            raise SetupError("bad-declaration", "A Category is declared by a list of its values.")
+        object.__setattr__(self, "values", tuple(self.values))
+        kinds = {type(value) for value in self.values}
+        if kinds not in (set(), {str}, {int}):
+            raise SetupError("bad-declaration", "The values of a Category must be all text or all whole numbers.")
+        if not 1 <= len(self.values) <= 2**16 or len(set(self.values)) != len(self.values):
+            raise SetupError("bad-declaration", "A Category needs 1 to 65,536 different values.")
+        if any(abs(value) > INT_LIMIT for value in self.values if isinstance(value, int)):
+            raise SetupError("bad-declaration", "A whole number of a Category must lie within 2^53.")
+
+    @property
+    def step(self) -> Fraction:
+        """One grid unit: codes are positions in the list."""
+        return Fraction(1)
+
+    @property
+    def low(self) -> int:
+        """Lowest code."""
+        return 0
+
+    @property
+    def high(self) -> int:
+        """Highest code."""
+        return len(self.values) - 1
+
+
+def days(value: object) -> int:
+    """Days since 1970 of a date or its ISO text."""
+    try:
+        date = datetime.date.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(date, datetime.datetime) or not isinstance(date, datetime.date):
+            raise ValueError
+    except ValueError:
+        raise SetupError("bad-bounds", "A date is written YYYY-MM-DD.") from None
+    return (date - EPOCH).days
+
+
+def microseconds(value: object) -> int:
+    """Microseconds since 1970 of a moment in UTC or its ISO text."""
+    try:
+        moment = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+        if not isinstance(moment, datetime.datetime):
+            raise ValueError
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        raise SetupError("bad-bounds", "A moment is written YYYY-MM-DDTHH:MM:SS, in UTC.") from None
+    since = moment - datetime.datetime(1970, 1, 1)
+    return since.days * MICROSECONDS + since.seconds * 1_000_000 + since.microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """Days from `lo` to `hi`; days outside are clamped."""
+
+    lo: str
+    hi: str
+
+    def __post_init__(self) -> None:
+        for name in ("lo", "hi"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, (EPOCH + datetime.timedelta(days(value))).isoformat())
+        _ordered(self.low, self.high, "Date")
+
+    @property
+    def step(self) -> Fraction:
+        """One grid unit: a day."""
+        return Fraction(1)
+
+    @property
+    def low(self) -> int:
+        """First day, counted from 1970."""
+        return days(self.lo)
+
+    @property
+    def high(self) -> int:
+        """Last day, counted from 1970."""
+        return days(self.hi)
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """Moments in UTC from `lo` to `hi`, to the microsecond; moments outside are clamped."""
+
+    lo: str
+    hi: str
+
+    def __post_init__(self) -> None:
+        for name in ("lo", "hi"):
+            units = microseconds(getattr(self, name))
+            moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=units)
+            object.__setattr__(self, name, moment.isoformat())
+            if abs(units) >= INT_LIMIT:
+                raise SetupError("bad-bounds", "Timestamps must lie between 1685 and 2255.")
+        _ordered(self.low, self.high, "Timestamp")
+
+    @property
+    def step(self) -> Fraction:
+        """One grid unit: a microsecond."""
+        return Fraction(1)
+
+    @property
+    def low(self) -> int:
+        """First moment, in microseconds from 1970."""
+        return microseconds(self.lo)
+
+    @property
+    def high(self) -> int:
+        """Last moment, in microseconds from 1970."""
+        return microseconds(self.hi)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Free text: it can be compared and, where keys are open, grouped by; never listed."""
+
+
+Column = Int | Real | Bool | Category | Date | Timestamp | Text
+COLUMNS: Final = (Int, Real, Bool, Category, Date, Timestamp, Text)
+
+
+def declare(value: object, name: str) -> Column:
+    """Read a column's declaration; (0, 120) is short for Int or Real, a list for Category."""
+    if isinstance(value, COLUMNS):
+        return value
+    if isinstance(value, type) and value in (Bool, Text):
+        return value()
+    if isinstance(value, tuple) and len(value) == 2:
+        low, high = value
+        whole = all(isinstance(bound, int) and not isinstance(bound, bool) for bound in value)
+        return Int(low, high) if whole else Real(low, high)
+    if isinstance(value, (list, range)):
+        return Category(tuple(value))
+    raise SetupError(
+        "bad-declaration",
+        f"Column {name!r} needs a domain such as sulq.Int(0, 120), (0, 120) or a list of categories.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A table's name and its declared columns, in order."""
+
+    table: str
+    columns: tuple[tuple[str, Column], ...]
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.columns]
+        if len(set(names)) != len(names) or not all(isinstance(name, str) and name for name in names):
+            raise SetupError("bad-declaration", "Column names must be different, non-empty texts.")
+
+    @classmethod
+    def of(cls, table: str, columns: Mapping[str, object] | None) -> Schema:
+        """Read the owner's declarations."""
+        if not isinstance(columns, Mapping) or not columns:
+            raise SetupError("bad-declaration", "columns must declare at least one column: {name: domain}.")
+        return cls(table, tuple((name, declare(value, str(name))) for name, value in columns.items()))
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The declared columns' names."""
+        return [name for name, _ in self.columns]
+
+    def find(self, name: str) -> Column | None:
+        """A column by its name."""
+        return next((column for known, column in self.columns if known == name), None)

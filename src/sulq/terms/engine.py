@@ -1,0 +1,76 @@
+"""What an engine is asked, and what it must give: exact integer sums of kept rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from sulq.terms.kinds import Integers
+from sulq.terms.private import Private
+from sulq.terms.rowfn.scalar import RowFn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """One value of a question as integers: `width` coordinates, each within [low, high] units of `step`.
+
+    A number (width 1, `vector` false) is put on the grid and clamped directly
+    under the sum (T11); a vector row function gives grid units already.
+    """
+
+    fn: RowFn
+    step: Fraction
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    vector: bool
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return len(self.low)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Key:
+    """One key of a partition: a row function of kind Code with its labels."""
+
+    fn: RowFn
+    labels: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Exact sums to work out: blocks side by side, for each cell of a partition.
+
+    Cells run over all combinations of labels, the last key fastest; without
+    keys there is one cell. Missing values add nothing; rows with a missing key,
+    or whose condition is not true, add nothing.
+    """
+
+    table: str
+    blocks: tuple[Block, ...]
+    where: RowFn | None
+    by: tuple[Key, ...]
+    cells: int
+
+    @property
+    def width(self) -> int:
+        """Number of sums in each cell."""
+        return sum(block.width for block in self.blocks)
+
+
+class Engine(Protocol):
+    """Rows to exact integers; the only thing that reads them."""
+
+    def ready(self) -> None:
+        """Make the kept rows available (the prepared copy); releases nothing."""
+        ...
+
+    def sums(self, tally: Tally) -> Private[Integers]:
+        """Exact sums, an int64 array of shape (cells, width), saturated at +-2^62."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and memory."""
+        ...

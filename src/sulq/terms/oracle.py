@@ -1,0 +1,28 @@
+"""The one door between the two halves: whoever is clever sees rows only through an Oracle."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.facts import Facts
+from sulq.terms.plan import Plan
+from sulq.terms.privacy import Loss
+from sulq.terms.question import Question
+
+
+class Oracle(Protocol):
+    """Answers questions with noise, and foretells what an answer would cost."""
+
+    @property
+    def facts(self) -> Facts:
+        """Domain, unit, budget policy, what remains; all public."""
+        ...
+
+    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
+        """Pay and answer; `key` makes a repeat of the same ask free of charge and noise."""
+        ...
+
+    def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
+        """Price, sensitivity, mechanism and accuracy; free, reads no row."""
+        ...

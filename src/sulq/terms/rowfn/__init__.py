@@ -1,0 +1,182 @@
+"""The closed language of row functions: columns, constants and what may be made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sulq.errors import QuestionError
+from sulq.terms.rowfn.keys import Bins, Bucket, Each
+from sulq.terms.rowfn.scalar import (
+    Arith,
+    Case,
+    Clip,
+    Col,
+    Compare,
+    Fill,
+    IsIn,
+    IsMissing,
+    Lit,
+    Logic,
+    Not,
+    Position,
+    RowFn,
+    figure,
+    row,
+)
+from sulq.terms.rowfn.vectors import Bernstein, Dot, Lookup, Nearest, Outer, Vector, WithinBall, entries
+
+__all__ = [
+    "ROW_FUNCTIONS",
+    "Arith",
+    "Bernstein",
+    "Bins",
+    "Bucket",
+    "Case",
+    "Clip",
+    "Col",
+    "Compare",
+    "Dot",
+    "Each",
+    "Fill",
+    "IsIn",
+    "IsMissing",
+    "Lit",
+    "Logic",
+    "Lookup",
+    "Nearest",
+    "Not",
+    "Outer",
+    "Position",
+    "RowFn",
+    "Vector",
+    "WithinBall",
+    "bins",
+    "bucket",
+    "case",
+    "col",
+    "dot",
+    "each",
+    "lit",
+    "lookup",
+    "named",
+    "nearest",
+    "outer",
+    "position",
+    "row",
+    "vector",
+    "within_ball",
+]
+
+ROW_FUNCTIONS = (
+    Arith,
+    Bernstein,
+    Bins,
+    Bucket,
+    Case,
+    Clip,
+    Col,
+    Compare,
+    Dot,
+    Each,
+    Fill,
+    IsIn,
+    IsMissing,
+    Lit,
+    Logic,
+    Lookup,
+    Nearest,
+    Not,
+    Outer,
+    Position,
+    Vector,
+    WithinBall,
+)
+
+
+def col(name: str) -> Col:
+    """A declared column of the table."""
+    if not isinstance(name, str):
+        raise QuestionError("bad-question", "col takes a column's name.")
+    return Col(name)
+
+
+def lit(value: object) -> RowFn:
+    """A constant."""
+    return row(value)
+
+
+def named(value: object) -> RowFn:
+    """A row function as it is, a text as the column of that name."""
+    return Col(value) if isinstance(value, str) else row(value)
+
+
+def case(*branches: tuple[object, object], otherwise: object = None) -> Case:
+    """Give the value of the first condition that holds: `case((col("age") < 18, 0), otherwise=1)`."""
+    pairs = tuple((row(when), row(then)) for when, then in branches)
+    return Case(pairs, None if otherwise is None else row(otherwise))
+
+
+def bins(item: object, edges: Iterable[float | int | str]) -> Bins:
+    """The interval between edges that a number falls into."""
+    return Bins(named(item), tuple(_plain(edge) for edge in edges))
+
+
+def each(item: object) -> Each:
+    """Every whole value of a bounded number as a key."""
+    return Each(named(item))
+
+
+def bucket(parts: int, salt: int = 0) -> Bucket:
+    """A public random part of the people: one of `parts`, by a hash of the person."""
+    return Bucket(parts, salt)
+
+
+def position() -> Position:
+    """The row's place in the table, where the relation keeps places public."""
+    return Position()
+
+
+def vector(items: Iterable[object], bits: int = 11) -> Vector:
+    """Numbers side by side on one grid."""
+    return Vector(tuple(named(item) for item in items), bits)
+
+
+def _as_vector(value: object) -> RowFn:
+    if isinstance(value, RowFn):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return vector(value)
+    raise QuestionError("bad-question", "Give a vector(...) or a list of columns.")
+
+
+def within_ball(items: object, radius: float) -> WithinBall:
+    """A vector shortened to an L2 norm of at most `radius`."""
+    return WithinBall(_as_vector(items), radius)
+
+
+def dot(items: object, weights: Iterable[float]) -> Dot:
+    """The inner product of a vector with public weights."""
+    return Dot(_as_vector(items), tuple(figure(w) for w in weights))
+
+
+def nearest(items: object, centres: Iterable[Iterable[float]]) -> Nearest:
+    """The index of the nearest of public centres."""
+    return Nearest(_as_vector(items), tuple(tuple(figure(x) for x in centre) for centre in centres))
+
+
+def outer(items: object) -> Outer:
+    """All products of a vector's coordinates, the upper triangle."""
+    return Outer(_as_vector(items))
+
+
+def lookup(keys: object, table: Iterable[object]) -> Lookup:
+    """A public table read at the rows' keys."""
+    several = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
+    return Lookup(tuple(named(key) for key in several), entries(table))
+
+
+def _plain(value: object) -> float | int | str:
+    constant = row(value)
+    if isinstance(constant, Lit) and not isinstance(constant.value, bool):
+        return constant.value
+    raise QuestionError("bad-literal", "A constant is needed here.")

@@ -1,0 +1,29 @@
+"""Every kind of value that may cross a boundary, by name: the table `wire` reads and writes by."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.domain import COLUMNS, Schema
+from sulq.terms.engine import Block, Key, Tally
+from sulq.terms.facts import Facts
+from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw
+from sulq.terms.plan import Part, Plan
+from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
+from sulq.terms.question import QUESTIONS
+from sulq.terms.readings import Average, CentredMean, Covariance, Mean, Plain, Spread
+from sulq.terms.receipt import Receipt
+from sulq.terms.relation import Table
+from sulq.terms.released import Noise, Released
+from sulq.terms.rowfn import ROW_FUNCTIONS
+
+LOSSES: Final = (Epsilon, EpsilonDelta, Queries, Rho, SubLinear)
+EVENTS: Final = (Draw, Event, Receipt, Split, Unit)
+LAWS: Final = (BinomialLaw, GaussianLaw, LaplaceLaw)
+PLANS: Final = (Block, Facts, Key, Part, Plan, Schema, Table, Tally)
+ANSWERS: Final = (Answer, Answers, Average, CentredMean, Covariance, Mean, Noise, Plain, Released, Spread)
+
+KINDS: Final[dict[str, type]] = {
+    cls.__name__: cls for cls in (*LOSSES, *EVENTS, *LAWS, *PLANS, *ANSWERS, *COLUMNS, *QUESTIONS, *ROW_FUNCTIONS)
+}

@@ -1,0 +1,71 @@
+"""Questions: what may be asked at all, and how a price is divided over it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from sulq.errors import QuestionError
+from sulq.terms.question import QUESTIONS, WHOLE, Sums, Together
+from sulq.terms.relation import Table
+from sulq.terms.rowfn import Col, Lit
+
+
+def code(maker) -> str:
+    with pytest.raises(QuestionError) as refusal:
+        maker()
+    return refusal.value.code
+
+
+def test_a_question_is_made_of_row_functions():
+    """Values, a condition, keys; all of them row functions, at least one value."""
+    question = Sums((Col("a"), Lit(1)), Col("b") > 1, (Col("c"),))
+    assert question.parts() == [*question.values, question.where, *question.by]
+    assert question.over == WHOLE == Table("")
+    for maker in (
+        lambda: Sums(("a",)),
+        lambda: Sums((Lit(1),), "a"),
+        lambda: Sums((Lit(1),), None, ("a",)),
+        lambda: Sums((Lit(1),), True),
+        lambda: Sums((len,)),
+        lambda: Together(("a",)),
+        lambda: Together((Together((Sums((Lit(1),)),)),)),
+    ):
+        assert code(maker) == "bad-question"
+
+
+def test_T74_questions_have_limits():
+    """4096 values, 32 keys, 4096 questions, 50,000 nodes and 64 levels (T74)."""
+    deep = Col("a")
+    for _ in range(63):
+        deep = deep + 1
+    Sums((deep,))
+    for maker in (
+        lambda: Sums(()),
+        lambda: Sums((Lit(1),) * 4097),
+        lambda: Sums((Lit(1),), None, (Col("c"),) * 33),
+        lambda: Sums((deep + 1,)),
+        lambda: Sums((deep,) * 500),
+        lambda: Together(()),
+        lambda: Together((Sums((Lit(1),)),) * 4097),
+        lambda: Together((Sums((deep,) * 300),) * 3),
+    ):
+        assert code(maker) == "too-large"
+
+
+def test_shares_are_positive_numbers_one_for_each():
+    """Shares become exact fractions; what is no share is refused, not passed on."""
+    assert Sums((Lit(1), Lit(1)), shares=(1, 0.5)).shares == (Fraction(1), Fraction(1, 2))
+    assert Together((Sums((Lit(1),)),), (Fraction(3),)).shares == (Fraction(3),)
+    for bad in (
+        (1,), (1, 1, 1), (1, 0), (1, -1), (1, float("nan")), (1, float("inf")), (1, "1"), (1, None), (True, True),
+        (1, 1e-10), (1, 10**10), (1, Fraction(1, 10**400)),
+    ):  # fmt: skip
+        assert code(lambda bad=bad: Sums((Lit(1), Lit(1)), shares=bad)) == "bad-question"
+        assert code(lambda bad=bad: Together((Sums((Lit(1),)),) * 2, bad)) == "bad-question"
+
+
+def test_two_questions_are_the_whole_language():
+    """Sums and Together: everything else is post-processing (S0.29)."""
+    assert set(QUESTIONS) == {Sums, Together}
