@@ -1,0 +1,45 @@
+"""Discrete Gaussian noise: zero-concentrated loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sulq.mechanisms import _opendp
+from sulq.mechanisms._release import released
+from sulq.terms.kinds import Integers
+from sulq.terms.law import GaussianLaw
+from sulq.terms.private import Private
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian:
+    """Independent integer noise with P(z) proportional to exp(-z^2/(2 scale^2)) on every cell.
+
+    Privacy: if one person moves the integer sums by a vector of squared L2 norm
+    at most D2, the Renyi divergence of order a is at most a D2/(2 scale^2), so
+    rho = D2/(2 scale^2) [CKS20]; no pure epsilon holds.
+    Accuracy: the exact tail of the law; never wider than the normal of the same scale.
+    Source: docs/theory/discrete-gaussian.md; sampled by OpenDP's exact integer algorithm [CKS20, Algorithm 3].
+    """
+
+    law: GaussianLaw
+
+    def __post_init__(self) -> None:
+        _opendp.exact_double(self.law.scale)
+
+    def epsilon(self, sensitivity: Fraction) -> Fraction | None:
+        """No pure loss holds, unless nobody moves the sums."""
+        return None if sensitivity else Fraction(0)
+
+    def rho(self, sensitivity: Fraction) -> Fraction:
+        """Exact zero-concentrated loss for a squared L2 sensitivity in grid units."""
+        return sensitivity / (2 * self.law.scale**2)
+
+    def mapped(self, sensitivity: Fraction) -> tuple[Fraction, float]:
+        """The loss this mechanism is known by, and OpenDP's own price for it."""
+        return self.rho(sensitivity), _opendp.mapped("gaussian", self.law.scale, sensitivity)
+
+    def release(self, exact: Private[Integers]) -> Integers:
+        """Add fresh noise to every exact integer."""
+        return released(exact, _opendp.sampler("gaussian", self.law.scale))

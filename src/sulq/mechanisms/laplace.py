@@ -1,0 +1,45 @@
+"""Discrete Laplace noise: pure epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sulq.mechanisms import _opendp
+from sulq.mechanisms._release import released
+from sulq.terms.kinds import Integers
+from sulq.terms.law import LaplaceLaw
+from sulq.terms.private import Private
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace:
+    """Independent integer noise with P(z) proportional to exp(-|z|/scale) on every cell.
+
+    Privacy: if one person moves the integer sums by at most D in L1, the loss is
+    epsilon = D/scale, whatever the order of the asks, and exactly that for
+    integer D [DMNS06, Proposition 1; S4.7]; so also rho = epsilon^2/2 [BS16, Proposition 1.4].
+    Accuracy: a cell is within t except with probability 2 a^(t+1)/(1 + a), a = exp(-1/scale) [X2].
+    Source: docs/theory/discrete-laplace.md; sampled by OpenDP's exact integer algorithm [CKS20, Algorithm 2].
+    """
+
+    law: LaplaceLaw
+
+    def __post_init__(self) -> None:
+        _opendp.exact_double(self.law.scale)
+
+    def epsilon(self, sensitivity: Fraction) -> Fraction:
+        """Exact pure loss for an L1 sensitivity in grid units."""
+        return sensitivity / self.law.scale
+
+    def rho(self, sensitivity: Fraction) -> Fraction:
+        """Zero-concentrated loss for an L1 sensitivity in grid units."""
+        return self.epsilon(sensitivity) ** 2 / 2
+
+    def mapped(self, sensitivity: Fraction) -> tuple[Fraction, float]:
+        """The loss this mechanism is known by, and OpenDP's own price for it."""
+        return self.epsilon(sensitivity), _opendp.mapped("laplace", self.law.scale, sensitivity)
+
+    def release(self, exact: Private[Integers]) -> Integers:
+        """Add fresh noise to every exact integer."""
+        return released(exact, _opendp.sampler("laplace", self.law.scale))

@@ -1,0 +1,166 @@
+"""The mechanism table: what may be released, at what exact price, and which test proves it (SR22).
+
+Source: no mechanism without a row, no row without the id of its exact test
+(protocol EX, T20); the ledger refuses an event whose row is missing.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import metadata
+from typing import Final, Literal, Protocol
+
+from sulq.errors import SetupError
+from sulq.mechanisms.binomial import CentredBinomial
+from sulq.mechanisms.gaussian import DiscreteGaussian
+from sulq.mechanisms.laplace import DiscreteLaplace
+from sulq.terms.kinds import Integers
+from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.terms.privacy import NEIGHBORS, Draw
+from sulq.terms.private import Private
+
+_AGREEMENT: Final = 1e-9  # relative; OpenDP rounds its price up by a few units in the last place
+
+
+class Mechanism(Protocol):
+    """A randomiser of integer sums: its exact price and its release."""
+
+    def epsilon(self, sensitivity: Fraction) -> Fraction | None:
+        """Exact pure loss, or None where none holds."""
+        ...
+
+    def rho(self, sensitivity: Fraction) -> Fraction | None:
+        """Exact zero-concentrated loss, or None where none holds."""
+        ...
+
+    def mapped(self, sensitivity: Fraction) -> tuple[Fraction, float] | None:
+        """The exact loss and the sampler's own price for it, where it has one."""
+        ...
+
+    def release(self, exact: Private[Integers]) -> Integers:
+        """Add fresh noise to every exact integer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one call costs; None where no such loss holds at any price."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    key_delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One mechanism: whom it may protect, in which norm it is priced, its law, and the test that binds it.
+
+    `law` reads a Draw's scale (binomial: the number of coins); `pmf`, `epsilon`
+    and `rho` follow from it. A sensitivity is in grid units, for l2 squared.
+    """
+
+    name: str
+    neighbors: tuple[str, ...]
+    norm: Literal["l1", "l2"]
+    law: Callable[[Fraction], Law]
+    exact_test: str
+    key_delta: Fraction = Fraction(0)
+
+    def pmf(self, scale: Fraction, z: int) -> float:
+        """Probability of noise z."""
+        return self.law(scale).pmf(z)
+
+    def cost(self, scale: Fraction, sensitivity: Fraction) -> Cost:
+        """The exact price, from the law alone."""
+        chosen = mechanism(self.law(scale))
+        return Cost(chosen.epsilon(sensitivity), chosen.rho(sensitivity), self.key_delta)
+
+
+MECHANISMS: Final[dict[str, Row]] = {
+    row.name: row
+    for row in (
+        Row(
+            "laplace",
+            NEIGHBORS,
+            "l1",
+            LaplaceLaw,
+            "tests/mechanisms/test_laplace.py::test_T20_exact_epsilon_is_the_debit",
+        ),
+        Row(
+            "gaussian",
+            NEIGHBORS,
+            "l2",
+            GaussianLaw,
+            "tests/mechanisms/test_gaussian.py::test_T20_exact_renyi_divergence_is_within_the_debit",
+        ),
+        Row(
+            "binomial",
+            NEIGHBORS,
+            "l1",
+            lambda coins: BinomialLaw(_whole(coins)),
+            "tests/mechanisms/test_binomial.py::test_T20_searched_coins_meet_the_exact_target",
+        ),
+    )
+}
+
+
+def mechanism(law: Law) -> Mechanism:
+    """The mechanism that adds noise of this law; refuses a scale that is no double."""
+    match law:
+        case LaplaceLaw():
+            return DiscreteLaplace(law)
+        case GaussianLaw():
+            return DiscreteGaussian(law)
+        case BinomialLaw():
+            return CentredBinomial(law)
+
+
+@functools.lru_cache(maxsize=4096)
+def priced(law: Law, sensitivity: Fraction) -> Fraction:
+    """The exact price of one call, checked against the price of the sampler that will run.
+
+    In the law's own currency: epsilon for Laplace and an L1 sensitivity, rho for
+    Gaussian and a squared L2 sensitivity. Binomial noise is priced in queries.
+
+    Privacy: OpenDP's map rounds up, so it is at least the exact loss and equal
+    but for rounding; a library that prices this noise otherwise is refused.
+    """
+    if sensitivity < 0:
+        raise ValueError("a sensitivity is never negative")
+    compared = mechanism(law).mapped(sensitivity)
+    if compared is None:
+        raise ValueError(f"{law.kind} noise has no price in epsilon or rho")
+    ours, theirs = compared
+    # An L1 move that is no whole number is mapped at the next one: integer sums move by integers.
+    whole = Fraction(math.ceil(sensitivity), 1) / sensitivity if law.kind == "laplace" and sensitivity else Fraction(1)
+    if not math.isfinite(theirs) or not ours <= Fraction(theirs) <= ours * whole * Fraction(1 + _AGREEMENT):
+        raise SetupError("sampler-mismatch", "OpenDP's own price of this noise is not the exact one.")
+    return ours
+
+
+def cost_of(draw: Draw) -> Cost:
+    """Recompute the exact price of a recorded call from its mechanism, scale and sensitivity (SR3)."""
+    row = MECHANISMS[draw.mechanism]
+    if draw.norm != row.norm or draw.neighbors not in row.neighbors:
+        raise ValueError(f"the mechanism {row.name} is priced in {row.norm}")
+    return row.cost(draw.scale, draw.sensitivity)
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """The libraries the noise comes from, for the events in the ledger (SR3)."""
+    return tuple((name, metadata.version(name)) for name in ("numpy", "opendp"))
+
+
+def release(law: Law, exact: Private[Integers]) -> Integers:
+    """Add fresh noise of this law to every exact integer; the debit must stand already."""
+    return mechanism(law).release(exact)
+
+
+def _whole(coins: Fraction) -> int:
+    if coins.denominator != 1:
+        raise ValueError("a number of coins is whole")
+    return coins.numerator

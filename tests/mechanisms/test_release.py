@@ -1,0 +1,142 @@
+"""Opening the box: clamped, shaped, fresh, and silent about what it held when something fails."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import traceback
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import sulq.mechanisms
+from sulq.errors import CuratorError
+from sulq.mechanisms import _opendp, release
+from sulq.mechanisms._release import LIMIT, released
+from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.terms.private import Private
+
+LAWS: list[Law] = [LaplaceLaw(Fraction(2)), GaussianLaw(Fraction(2)), BinomialLaw(20)]
+SECRET = 987654321
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.kind)
+def test_T5_saturation_neither_raises_nor_wraps(law: Law) -> None:
+    """T5: sums at +-(2^63 - 1) come back within the noise of +-2^62."""
+    ends = np.array([2**63 - 1, -(2**63 - 1), -(2**63), 2**62, 2**62 + 1, 0], dtype=np.int64)
+    noisy = release(law, Private(ends))
+    expected = np.clip(ends, -LIMIT, LIMIT)
+    assert np.abs(noisy - expected).max() < 200
+
+
+@given(hnp.arrays(np.int64, 4), st.integers(-3, 3))
+def test_T5_the_clamp_moves_nothing_farther_apart(values: np.ndarray, moved: int) -> None:
+    """T5: what reaches the sampler is within 2^62 and no farther apart than what went in."""
+    seen: list[np.ndarray] = []
+
+    def add(clamped: np.ndarray) -> np.ndarray:
+        seen.append(clamped)
+        return clamped
+
+    other = np.array([max(-(2**63), min(2**63 - 1, int(v) + moved)) for v in values], dtype=np.int64)
+    released(Private(values), add)
+    released(Private(other), add)
+    assert np.abs(seen[0]).max() <= LIMIT
+    assert all(abs(int(a) - int(b)) <= abs(moved) for a, b in zip(seen[0], seen[1], strict=True))
+
+
+def test_T5_without_the_clamp_opendp_prints_the_sum() -> None:
+    """T5, T31 control: OpenDP itself refuses 2^63 and says the exact number."""
+    with pytest.raises(ValueError, match="9223372036854775808"):
+        _opendp.measurement("laplace", 1.0)([2**63])
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.kind)
+def test_any_shape_comes_back_and_the_exact_array_stays_as_it_was(law: Law) -> None:
+    """Empty, flat and tabular boxes keep their shape; the exact values are not changed in place."""
+    for shape in ((0,), (1,), (7,), (3, 4), (0, 5), ()):
+        exact = np.full(shape, 5, dtype=np.int64)
+        noisy = release(law, Private(exact))
+        assert noisy.shape == shape
+        assert noisy.dtype == np.int64
+        assert (exact == 5).all()
+        assert not np.shares_memory(noisy, exact)
+
+
+@pytest.mark.parametrize(
+    "value", [np.zeros(3), np.zeros(3, dtype=np.int32), [1, 2], 7, np.array([2**70], dtype=object)]
+)
+def test_T1_what_is_not_64_bit_integers_is_not_released(value: object) -> None:
+    """T1: floats never meet noise; a wrong type is the curator's failure, said by its code alone."""
+    with pytest.raises(CuratorError) as failure:
+        release(LAWS[0], Private(value))
+    assert failure.value.code == "noise-failed"
+
+
+@pytest.mark.parametrize("law", LAWS[:2], ids=lambda law: law.kind)
+def test_T31_a_failing_sampler_does_not_print_the_sum(
+    law: Law, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """T31, T68: OpenDP's text, its exception and the exact value are in no message, chain, traceback or log line."""
+
+    def failing(*_: object) -> object:
+        def add(values: np.ndarray) -> np.ndarray:
+            raise ValueError(f"{values.tolist()} is not representable")
+
+        return add
+
+    monkeypatch.setattr(_opendp, "sampler", failing)
+    with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError) as failure:
+        release(law, Private(np.array([SECRET], dtype=np.int64)))
+    error = failure.value
+    assert error.code == "noise-failed"
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    shown = "".join(traceback.format_exception(error)) + caplog.text + repr(error.args)
+    assert str(SECRET) not in shown
+    assert "noise failed: ValueError" in caplog.text
+    frame = error.__traceback__
+    while frame is not None:
+        if "sulq" in frame.tb_frame.f_code.co_filename and "tests" not in frame.tb_frame.f_code.co_filename:
+            assert not any(isinstance(value, np.ndarray) for value in frame.tb_frame.f_locals.values())
+        frame = frame.tb_next
+
+
+@pytest.mark.parametrize("returned", [np.zeros(2, dtype=np.int64), np.zeros(1), np.zeros((1, 1), dtype=np.int64)])
+def test_a_sampler_that_gives_back_something_else_is_not_believed(returned: np.ndarray) -> None:
+    """A wrong length, type or shape from the sampler is a failure, not an answer."""
+    with pytest.raises(CuratorError):
+        released(Private(np.zeros(1, dtype=np.int64)), lambda _: returned)
+
+
+def test_only_the_release_opens_a_box() -> None:
+    """Private.open is called in mechanisms/_release.py and nowhere else in the mechanisms."""
+    folder = Path(sulq.mechanisms.__file__).parent
+    callers = {
+        path.name
+        for path in folder.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "open"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "exact"
+    }
+    assert callers == {"_release.py"}
+
+
+def test_T2_a_number_derived_from_the_release_is_recomputed_bit_for_bit() -> None:
+    """T1, T2: answers are integers times a public step, so anything derived is a function of integers alone."""
+    noisy = release(LaplaceLaw(Fraction(100)), Private(np.array([12345, 678], dtype=np.int64)))
+    step = Fraction(1, 2**10)
+    first = [float(int(value) * step) for value in noisy]
+    again = [float(int(value) * step) for value in np.array(noisy.tolist(), dtype=np.int64)]
+    assert first == again
+    assert all(Fraction(value) / step == int(Fraction(value) / step) for value in first)
+    porous = np.random.default_rng(1).laplace(0, 100, 1000) * float(step)  # control: float noise leaves the grid
+    assert any(Fraction(value) / step != int(Fraction(value) / step) for value in porous)
