@@ -1,0 +1,225 @@
+"""What an entry says: bodies as canonical JSON, written and read back.
+
+genesis   person space, unit, budget, keys: the first entry, never repeated
+register  data under a name; advances the public version
+debit     one ask: its event, its question, its place in time
+answer    what was answered to a debit
+raise     a larger budget
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import apsw
+
+from sulq.curator.ledger.chain import Row, canonical
+from sulq.errors import QuestionError, SetupError
+from sulq.mechanisms.entropy import random_bytes
+from sulq.terms import wire
+from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
+from sulq.version import __version__
+
+FORMAT: Final = 1
+Body = dict[str, object]
+
+
+class Line(NamedTuple):
+    """One line of the transcript."""
+
+    seq: int
+    time: str
+    question: str
+    event: Event
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Genesis:
+    """What was fixed when the person space was created."""
+
+    space: str
+    unit: Unit
+    budget: Budget
+    split: Split | None
+    synthetic: bool
+    hash_key: bytes  # picks a heavy person's kept rows (SR2)
+    receipt_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What stands under a name: digests and facts of the owner's, never of a row."""
+
+    name: str
+    declarations: str
+    size: int | None
+    source: str
+
+
+def damaged(where: str, why: str) -> SetupError:
+    """An error for an entry that cannot be what was written."""
+    return SetupError("ledger-damaged", f"The ledger does not verify: {where} {why}.")
+
+
+def genesis(unit: Unit, budget: Budget, *, open_keys: bool, synthetic: bool, time: str) -> str:
+    """Begin a person space."""
+    budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
+    split = Split.of(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
+    versions = {"apsw": apsw.apsw_version(), "python": platform.python_version(), "sulq": __version__}
+    return canonical(
+        {
+            "kind": "genesis",
+            "format": FORMAT,
+            "space": random_bytes(16).hex(),
+            "unit": wire.to_json(unit),
+            "budget": wire.to_json(budget),
+            "split": wire.to_json(split),
+            "synthetic": synthetic,
+            "hash_key": random_bytes(32).hex(),
+            "receipt_key": random_bytes(32).hex(),
+            "versions": versions,
+            "time": time,
+        }
+    )
+
+
+def registered(data: Registration, *, time: str) -> str:
+    """Data under a name, as the owner registered it."""
+    return canonical({"kind": "register", "time": time} | dataclasses.asdict(data))
+
+
+def debit(
+    event: Event, *, question: str, question_digest: str, plan_digest: str, version: int, key: str | None, time: str
+) -> str:
+    """One ask, charged."""
+    return canonical(
+        {
+            "kind": "debit",
+            "event": wire.to_json(event),
+            "question": question,
+            "question_digest": question_digest,
+            "plan_digest": plan_digest,
+            "version": version,
+            "key": key,
+            "time": time,
+        }
+    )
+
+
+def answer(seq: int, text: str, *, time: str) -> str:
+    """What was answered to a debit."""
+    return canonical({"kind": "answer", "of": seq, "answer": text, "time": time})
+
+
+def raised(budget: Budget, split: Split | None, *, time: str) -> str:
+    """A larger budget."""
+    return canonical({"kind": "raise", "budget": wire.to_json(budget), "split": wire.to_json(split), "time": time})
+
+
+def parse(row: Row) -> Body:
+    """Read an entry's body."""
+    try:
+        body = json.loads(row.body)
+    except ValueError as error:
+        raise damaged(f"entry {row.seq}", "is not JSON") from error
+    if not isinstance(body, dict):
+        raise damaged(f"entry {row.seq}", "is not a record")
+    return body
+
+
+def text(body: Mapping[str, object], name: str) -> str:
+    """A field that is text."""
+    value = body.get(name)
+    if not isinstance(value, str):
+        raise damaged(f"the field {name}", "is not text")
+    return value
+
+
+def whole(body: Mapping[str, object], name: str) -> int:
+    """A field that is a whole number, zero or more."""
+    value = body.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise damaged(f"the field {name}", "is not a whole number")
+    return value
+
+
+def optional(body: Mapping[str, object], name: str) -> str | None:
+    """A field that is text or absent."""
+    return None if body.get(name) is None else text(body, name)
+
+
+def read_genesis(body: Mapping[str, object]) -> Genesis:
+    """Read the first entry, if this version of sulq knows its format (T91)."""
+    if body.get("kind") != "genesis":
+        raise damaged("entry 1", "is not the first of a ledger")
+    if whole(body, "format") != FORMAT:
+        raise SetupError("ledger-format", f"The ledger has format {body['format']}; this sulq knows {FORMAT}.")
+    unit = _value(body, "unit")
+    if not isinstance(unit, Unit) or not isinstance(body.get("synthetic"), bool):
+        raise damaged("entry 1", "does not say whom it protects")
+    budget, split = read_budget(body)
+    try:
+        hash_key, receipt_key = (bytes.fromhex(text(body, name)) for name in ("hash_key", "receipt_key"))
+    except ValueError as error:
+        raise damaged("entry 1", "has no keys") from error
+    return Genesis(text(body, "space"), unit, budget, split, body["synthetic"] is True, hash_key, receipt_key)
+
+
+def read_registration(body: Mapping[str, object]) -> Registration:
+    """Read what was registered."""
+    size = None if body.get("size") is None else whole(body, "size")
+    return Registration(text(body, "name"), text(body, "declarations"), size, text(body, "source"))
+
+
+def read_budget(body: Mapping[str, object]) -> tuple[Budget, Split | None]:
+    """Read a budget and how it is divided."""
+    budget, split = _value(body, "budget"), _value(body, "split")
+    if not isinstance(budget, (Epsilon, Rho, EpsilonDelta, SubLinear)):
+        raise damaged("an entry", "has no budget")
+    if not (isinstance(split, Split) if isinstance(budget, EpsilonDelta) else split is None):
+        raise damaged("an entry", "has a budget that is wrongly divided")
+    return budget, split if isinstance(split, Split) else None
+
+
+def read_losses(body: Mapping[str, object]) -> Event:
+    """Read what a debit cost, leaving aside the draws behind it: opening a long ledger reads each of them."""
+    event = body.get("event")
+    if not isinstance(event, dict) or event.get("kind") != "Event":
+        raise damaged("a debit", "has no event")
+    epsilon = event.get("epsilon")
+    return Event(
+        epsilon=None if epsilon is None else _fraction(epsilon),
+        rho=_fraction(event.get("rho")),
+        key_delta=_fraction(event.get("key_delta")),
+        queries=whole(event, "queries"),
+    )
+
+
+def read_event(body: Mapping[str, object]) -> Event:
+    """Read a debit's event whole."""
+    event = _value(body, "event")
+    if not isinstance(event, Event):
+        raise damaged("a debit", "has no event")
+    return event
+
+
+def _fraction(tree: object) -> Fraction:
+    value = tree.get("value") if isinstance(tree, dict) else None
+    top, slash, bottom = value.partition("/") if isinstance(value, str) else ("", "", "")
+    if not (slash and top.isdecimal() and bottom.isdecimal() and int(bottom)):  # no sign: a loss is never negative
+        raise damaged("a debit", "has a loss that is not a number")
+    return Fraction(int(top), int(bottom))
+
+
+def _value(body: Mapping[str, object], name: str) -> object:
+    try:
+        return wire.from_json(body.get(name))
+    except (QuestionError, SetupError) as error:
+        raise damaged(f"the field {name}", "is not a value of sulq") from error

@@ -1,0 +1,215 @@
+"""The privacy filter: whether one more event fits what a person space may lose (SR3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from sulq.errors import QuestionError
+from sulq.terms.accounting import conversion_cost
+from sulq.terms.privacy import (
+    GRAIN,
+    Budget,
+    Epsilon,
+    EpsilonDelta,
+    Event,
+    Loss,
+    Queries,
+    Rho,
+    Split,
+    SubLinear,
+    plain,
+)
+
+BITS: Final = 1200  # of a loss's top and bottom: the wire reads no number of more than 400 digits back
+
+
+def units(amount: Fraction) -> int:
+    """Count an amount in whole units of 1/GRAIN, rounded up: a debit is never less than the loss (T52)."""
+    return -(-amount.numerator * GRAIN // amount.denominator)
+
+
+def whole_units(amount: Fraction) -> int:
+    """Count the whole units within a limit: rounded down."""
+    return amount.numerator * GRAIN // amount.denominator
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What all events so far add up to, in units of 1/GRAIN, every addend rounded up.
+
+    The same numbers are enforced, displayed and recomputed from the entries when a ledger is opened.
+    """
+
+    epsilon: int = 0  # of the events that have a pure loss
+    pure: bool = True  # whether all of them have
+    rho: int = 0
+    blended: int = 0  # sum of min(epsilon, alpha*rho): the Renyi loss at the order fixed by the split
+    key_delta: int = 0
+    queries: int = 0  # a plain number
+    events: int = 0  # likewise
+
+
+class Filter:
+    """Admits events as long as their totals stay within a budget.
+
+    Privacy: for asks chosen adaptively, each from all answers before it, adding
+    epsilon is a filter for pure loss and adding rho for zero-concentrated loss.
+    For EpsilonDelta(E, D', D_keys) the Renyi losses at one order alpha, fixed
+    when the ledger was created, may add up to E - c(alpha, D'); or, while every
+    event is pure, their epsilons may add up to E. The pure branch uses no delta,
+    so allowing either costs nothing more (docs/theory/filter.md).
+    Source: [DMNS06, Theorem 1; S4.8], [FZ21, section 4], [WRRW23], [CKS20, Prop. 12].
+    """
+
+    __slots__ = ("_alpha", "_limit", "_mechanisms", "_room", "budget", "split")
+
+    def __init__(self, budget: Budget, split: Split | None, mechanisms: Collection[str]) -> None:
+        if isinstance(budget, EpsilonDelta) != (split is not None):
+            raise ValueError("an EpsilonDelta budget, and no other, has a split")
+        self.budget = budget
+        self.split = split
+        self._mechanisms = frozenset(mechanisms)
+        self._limit = budget.queries if isinstance(budget, SubLinear) else whole_units(budget.exact)
+        self._alpha = split.alpha if split else Fraction(0)
+        self._room = min(whole_units(split.room), self._limit) if split else 0
+
+    def renewed(self, budget: Budget, split: Split | None) -> Filter:
+        """A filter for another budget that knows the same mechanisms."""
+        return Filter(budget, split, self._mechanisms)
+
+    def check(self, event: Event) -> None:
+        """Refuse an event no total could make admissible: nonsense, or a kind this budget cannot hold."""
+        for number in _numbers(event):
+            if max(abs(number.numerator), number.denominator).bit_length() > BITS:
+                raise QuestionError("bad-loss", "A number of this loss is too long to be kept.")
+        losses = (event.rho, event.key_delta, *(() if event.epsilon is None else (event.epsilon,)))
+        if min(losses) < 0 or event.queries < 0:
+            raise QuestionError("bad-loss", "A loss is never negative.")
+        unknown = sorted({draw.mechanism for draw in event.draws} - self._mechanisms)
+        if unknown:  # SR22
+            raise QuestionError("not-available", f"The mechanism {unknown[0]!r} has no row in the mechanism table.")
+        moved = any(draw.sensitivity > 0 for draw in event.draws)
+        if isinstance(self.budget, SubLinear):
+            if moved and event.queries == 0:
+                raise QuestionError("not-a-noisy-sum", "Under a SubLinear budget every answer counts as queries.")
+        elif moved and (event.rho == 0 or event.epsilon == 0):
+            raise QuestionError("bad-loss", "An answer that depends on a person cannot cost nothing.")
+        if isinstance(self.budget, Epsilon) and event.epsilon is None:
+            raise QuestionError("spend-kind", "This budget is pure epsilon; the noise asked for has no pure loss.")
+        if event.key_delta and not isinstance(self.budget, EpsilonDelta):
+            raise QuestionError("spend-kind", "Open keys need a budget with a delta.")
+
+    def admits(self, totals: Totals, event: Event) -> bool:
+        """Whether the event may happen on top of these totals."""
+        try:
+            self.check(event)
+        except QuestionError:
+            return False
+        return self.holds(self.add(totals, event))
+
+    def holds(self, totals: Totals) -> bool:
+        """Whether totals are within the budget."""
+        match self.budget:
+            case Epsilon():
+                return totals.pure and totals.epsilon <= self._limit and totals.key_delta == 0
+            case Rho():
+                return totals.rho <= self._limit and totals.key_delta == 0
+            case SubLinear():
+                return totals.queries <= self._limit and totals.key_delta == 0
+        pure = totals.pure and totals.epsilon <= self._limit
+        return (pure or totals.blended <= self._room) and totals.key_delta <= self._key_limit
+
+    def add(self, totals: Totals, event: Event) -> Totals:
+        """The totals after one more event."""
+        renyi = self._alpha * event.rho
+        return Totals(
+            epsilon=totals.epsilon + (0 if event.epsilon is None else units(event.epsilon)),
+            pure=totals.pure and event.epsilon is not None,
+            rho=totals.rho + units(event.rho),
+            blended=totals.blended + units(renyi if event.epsilon is None else min(renyi, event.epsilon)),
+            key_delta=totals.key_delta + units(event.key_delta),
+            queries=totals.queries + event.queries,
+            events=totals.events + 1,
+        )
+
+    def asked(self, event: Event) -> str:
+        """What an event asks for, in words of the budget's kind."""
+        match self.budget:
+            case SubLinear():
+                return f"{event.queries} queries"
+            case Rho():
+                return f"rho {plain(event.rho)}"
+        pure = "no pure epsilon" if event.epsilon is None else f"epsilon {plain(event.epsilon)}"
+        keys = f", delta {plain(event.key_delta)} for open keys" if event.key_delta else ""
+        return pure if isinstance(self.budget, Epsilon) else f"{pure}, rho {plain(event.rho)}{keys}"
+
+    def spent(self, totals: Totals) -> Loss:
+        """What the answers so far are worth: the total loss, in the budget's own kind."""
+        match self.budget:
+            case Epsilon():
+                return Epsilon.total(Fraction(totals.epsilon, GRAIN))
+            case Rho():
+                return Rho.total(Fraction(totals.rho, GRAIN))
+            case SubLinear():
+                return Queries(totals.queries)
+        keys = Fraction(totals.key_delta, GRAIN)
+        converted = self._limit - self._room + totals.blended
+        if totals.pure and totals.epsilon <= converted:
+            return EpsilonDelta.total(Fraction(totals.epsilon, GRAIN), keys)
+        return EpsilonDelta.total(Fraction(converted, GRAIN), self._delta + keys)
+
+    def remaining(self, totals: Totals) -> Loss:
+        """What is left: for EpsilonDelta the largest pure epsilon that one ask could still spend.
+
+        A pure ask of epsilon x has rho = x^2/2, so in the blended branch it takes
+        min(x, alpha x^2/2) of the room: the inverse of that is what it may be.
+        """
+        match self.budget:
+            case Epsilon():
+                return Epsilon.total(Fraction(self._limit - totals.epsilon, GRAIN))
+            case Rho():
+                return Rho.total(Fraction(self._limit - totals.rho, GRAIN))
+            case SubLinear():
+                return Queries(self._limit - totals.queries)
+        room = max(self._room - totals.blended, 0)
+        square = 2 * room * GRAIN / self._alpha
+        largest = max(room, math.isqrt(square.numerator // square.denominator))
+        if totals.pure:
+            largest = max(largest, self._limit - totals.epsilon)
+        keys = Fraction(self._key_limit - totals.key_delta, GRAIN)
+        return EpsilonDelta.total(Fraction(largest, GRAIN), self._delta + keys)
+
+    @property
+    def _delta(self) -> Fraction:
+        return self.split.delta if self.split else Fraction(0)
+
+    @property
+    def _key_limit(self) -> int:
+        return whole_units(self.split.key_delta) if self.split else 0
+
+
+def widened(split: Split, budget: EpsilonDelta) -> Split:
+    """The division of a raised budget: the same order and shares of delta, so all that was counted keeps its meaning.
+
+    Privacy: the order was fixed before the first ask and stays. Each level (E, D)
+    a budget may reach is then a filter of its own over the same sums, and the
+    answers given while the budget was at most (E, D) are (E, D)-private
+    (docs/theory/filter.md).
+    """
+    keys = budget.exact_delta * split.key_delta / (split.delta + split.key_delta)
+    delta = budget.exact_delta - keys
+    room = Fraction(float(budget.exact) - conversion_cost(float(split.alpha), float(delta)))
+    return Split(split.alpha, max(room, split.room), delta, keys)
+
+
+def _numbers(event: Event) -> Iterator[Fraction]:
+    yield event.rho
+    yield event.key_delta
+    if event.epsilon is not None:
+        yield event.epsilon
+    for draw in event.draws:
+        yield from (draw.sensitivity, draw.scale, draw.step)

@@ -1,0 +1,154 @@
+"""Opening a ledger: created whole or read whole, and refused unless it is what the owner says it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from sulq.curator.ledger import entries
+from sulq.curator.ledger.chain import ORIGIN, Row, link
+from sulq.curator.ledger.entries import Genesis, damaged
+from sulq.curator.ledger.filter import Totals
+from sulq.curator.ledger.state import State, load
+from sulq.curator.ledger.store import READ, WRITE, Store
+from sulq.errors import SetupError
+from sulq.terms.privacy import Budget, Loss, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a ledger that verifies says, all of it recomputed from its entries."""
+
+    space: str
+    unit: Unit
+    budget: Budget
+    synthetic: bool
+    entries: int
+    debits: int
+    answers: int
+    head: str
+    totals: Totals
+    spent: Loss
+    remaining: Loss
+
+    def __str__(self) -> str:
+        return (
+            f"{self.entries} entries ({self.debits} debits, {self.answers} answers), head {self.head}\n"
+            f"person space {self.space}, protects {self.unit}{', synthetic' if self.synthetic else ''}\n"
+            f"budget {self.budget}; spent {self.spent}; left {self.remaining}"
+        )
+
+
+def verify(path: Path | str, *, mechanisms: Collection[str] = (), wait: float = 5.0) -> Report:
+    """Check a ledger's file from outside: structure, chain, totals, head; nothing is written.
+
+    Args:
+        path: The ledger's file.
+        mechanisms: If given, every draw must be of one of these (SR22).
+        wait: Seconds to wait for a process that writes.
+
+    Raises:
+        SetupError: `ledger-damaged` if anything is not as it was written.
+    """
+    place = Path(path).resolve()
+    if not place.is_file():
+        raise SetupError("missing-file", f"There is no ledger at {path}.")
+    journal = place.with_name(place.name + "-journal")
+    # SQLite rolls an unfinished transaction back as it opens, and must be allowed to.
+    unfinished = journal.exists() and journal.stat().st_size > 0
+    with opening():
+        store = Store(str(place), wait=wait, flags=WRITE if unfinished else READ)
+        try:
+            return report(load(store, mechanisms, thorough=True))
+        finally:
+            store.close()
+
+
+def report(state: State) -> Report:
+    """Sum a state up."""
+    return Report(
+        space=state.genesis.space,
+        unit=state.genesis.unit,
+        budget=state.filter.budget,
+        synthetic=state.genesis.synthetic,
+        entries=state.seq,
+        debits=len(state.charges),
+        answers=state.answers,
+        head=state.hash.hex(),
+        totals=state.totals,
+        spent=state.filter.spent(state.totals),
+        remaining=state.filter.remaining(state.totals),
+    )
+
+
+def connect(
+    path: Path | None,
+    *,
+    unit: Unit | None,
+    budget: Budget | None,
+    synthetic: bool | None,
+    open_keys: bool,
+    create: bool,
+    wait: float,
+    vfs: str,
+    time: str,
+) -> Store:
+    """Connect to a ledger's file, writing its first entry if there is none."""
+
+    def first() -> list[Row]:
+        if unit is None or budget is None:
+            raise SetupError("missing-file", f"There is no ledger at {path}, and no unit and budget to begin one.")
+        body = entries.genesis(unit, budget, open_keys=open_keys, synthetic=synthetic is True, time=time)
+        return [Row(1, body, link(ORIGIN, 1, body))]
+
+    with opening():
+        if path is None:
+            return Store.in_memory(first())
+        if not path.exists():
+            if not create:
+                raise SetupError("missing-file", f"There is no ledger at {path}.")
+            with contextlib.suppress(FileExistsError):  # another process was first: its ledger is compared with ours
+                Store.create(path, first())
+        store = Store(str(path), wait=wait, vfs=vfs)
+        if store.readonly:
+            store.close()
+            raise SetupError("ledger-failed", f"The ledger {path} cannot be written.", "Check the file's permissions.")
+        return store
+
+
+def compare(state: State, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None) -> None:
+    """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
+    own: Genesis = state.genesis
+    if unit is not None and unit != own.unit:
+        raise SetupError("unit-mismatch", f"The ledger protects {own.unit}; it was opened for {unit}.")
+    if budget is not None and budget != state.filter.budget:
+        raise SetupError("budget-mismatch", f"The ledger's budget is {state.filter.budget}, not {budget}.")
+    if synthetic is not None and synthetic != own.synthetic:
+        kind = "synthetic" if own.synthetic else "private"
+        raise SetupError("synthetic-mismatch", f"The ledger was created for {kind} data.")
+
+
+@contextlib.contextmanager
+def opening() -> Iterator[None]:
+    """Turn what SQLite and the system say while a ledger is opened or read into our own errors."""
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise busy() from error
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
+        raise SetupError("missing-file", "The ledger's file cannot be opened.") from error
+    except (apsw.IOError, apsw.FullError, apsw.NoMemError) as error:
+        raise SetupError("ledger-failed", "The ledger's file cannot be read or written.") from error
+    except OSError as error:
+        raise SetupError("missing-file", f"The ledger's file cannot be reached: {error.strerror}.") from error
+    except (apsw.Error, ValueError) as error:
+        raise damaged("the file", "is not a ledger's") from error
+
+
+def busy() -> SetupError:
+    """Another process holds the write lock."""
+    return SetupError("ledger-busy", "Another process has held the ledger for too long.")

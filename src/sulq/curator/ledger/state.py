@@ -1,0 +1,132 @@
+"""What the entries add up to: replayed one by one, the same when written as when read back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sulq.curator.ledger import entries
+from sulq.curator.ledger.chain import ORIGIN, Row, link
+from sulq.curator.ledger.entries import Body, Genesis, Registration, damaged
+from sulq.curator.ledger.filter import Filter, Totals
+from sulq.curator.ledger.store import Store
+from sulq.errors import SetupError
+
+
+@dataclass(slots=True)
+class Charge:
+    """One debit: what it was for and where its answer is."""
+
+    question: str
+    plan: str
+    entry: bytes
+    version: int
+    key: str | None
+    answer: int | None = None
+
+
+class State:
+    """The truth of a ledger up to its last entry."""
+
+    def __init__(self, mechanisms: Collection[str], *, thorough: bool = False) -> None:
+        self._mechanisms = mechanisms
+        self._thorough = thorough  # whether to read every event whole
+        self.seq = 0
+        self.hash = ORIGIN
+        self.totals = Totals()
+        self.version = 0
+        self.registered: dict[str, Registration] = {}
+        self.charges: dict[int, Charge] = {}
+        self.keys: dict[str, int] = {}
+        self.asked: dict[str, list[int]] = {}
+        self.answers = 0
+        self.genesis: Genesis
+        self.filter: Filter
+
+    def follow(self, row: Row) -> None:
+        """Take the next entry, if it is the next one."""
+        if not (isinstance(row.body, str) and isinstance(row.hash, bytes) and isinstance(row.seq, int)):
+            raise damaged("an entry", "is not of the kind that was written")
+        if row.seq != self.seq + 1:
+            raise damaged(f"entry {self.seq + 1}", f"is missing before entry {row.seq}")
+        if link(self.hash, row.seq, row.body) != row.hash:
+            raise damaged(f"entry {row.seq}", "is not what was written, or not in its place")
+        body = entries.parse(row)
+        if row.seq == 1:
+            self.genesis = entries.read_genesis(body)
+            self.filter = Filter(self.genesis.budget, self.genesis.split, self._mechanisms)
+        else:
+            self._apply(row, body)
+        self.seq, self.hash = row.seq, row.hash
+
+    def _apply(self, row: Row, body: Body) -> None:
+        match body.get("kind"):
+            case "debit":
+                self._debit(row, body)
+            case "answer":
+                charge = self.charges.get(entries.whole(body, "of"))
+                if charge is None or charge.answer is not None:
+                    raise damaged(f"entry {row.seq}", "answers no open debit")
+                entries.text(body, "answer")
+                charge.answer = row.seq
+                self.answers += 1
+            case "register":
+                data = entries.read_registration(body)
+                self.registered[data.name] = data
+                self.version += 1
+            case "raise":
+                budget, split = entries.read_budget(body)
+                if type(budget) is not type(self.filter.budget):
+                    raise damaged(f"entry {row.seq}", "changes the kind of the budget")
+                self.filter = self.filter.renewed(budget, split)
+            case kind:
+                raise SetupError("ledger-format", f"Entry {row.seq} is of a kind this sulq does not know: {kind!r}.")
+
+    def _debit(self, row: Row, body: Body) -> None:
+        event = entries.read_event(body) if self._thorough else entries.read_losses(body)
+        if self._thorough and self._mechanisms and not {draw.mechanism for draw in event.draws} <= {*self._mechanisms}:
+            raise damaged(f"entry {row.seq}", "was drawn by a mechanism that has no row")
+        totals = self.filter.add(self.totals, event)
+        if not self.filter.holds(totals):
+            raise damaged(f"entry {row.seq}", "takes the totals past the budget")
+        charge = Charge(
+            question=entries.text(body, "question_digest"),
+            plan=entries.text(body, "plan_digest"),
+            entry=row.hash,
+            version=entries.whole(body, "version"),
+            key=entries.optional(body, "key"),
+        )
+        if charge.key is not None:
+            if charge.key in self.keys:
+                raise damaged(f"entry {row.seq}", "uses an idempotency key again")
+            self.keys[charge.key] = row.seq
+        self.totals = totals
+        self.charges[row.seq] = charge
+        self.asked.setdefault(charge.question, []).append(row.seq)
+
+    def catch_up(self, store: Store) -> None:
+        """Follow what other processes appended since; inside a transaction."""
+        head = store.head()
+        if head == (self.seq, self.hash):
+            return
+        if head is None or head[0] <= self.seq:
+            raise damaged("the head", "went back behind what was read from it before")
+        for row in store.rows(self.seq):
+            self.follow(row)
+        if head != (self.seq, self.hash):
+            raise damaged("the end", "is missing, or was not written by sulq")
+
+
+def load(store: Store, mechanisms: Collection[str], *, thorough: bool = False) -> State:
+    """Read a ledger from its first entry to its last and check all of it (T47)."""
+    state = State(mechanisms, thorough=thorough)
+    store.reading()
+    try:
+        state.catch_up(store)
+        if state.seq == 0:
+            raise damaged("the first entry", "is missing")
+        if not store.sound():
+            raise damaged("the file", "is not whole, or holds more than a ledger")
+    finally:
+        store.rollback()
+    return state

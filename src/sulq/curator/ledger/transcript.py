@@ -1,0 +1,62 @@
+"""The transcript: every question that was charged, with its answer where one was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sulq.curator.ledger import entries
+from sulq.curator.ledger.chain import ORIGIN, Row, link
+from sulq.curator.ledger.entries import Body, Line, damaged
+from sulq.curator.ledger.state import State
+from sulq.curator.ledger.store import Store
+
+
+def transcript(state: State, store: Store, waiting: Mapping[int, str]) -> list[Line]:
+    """All lines in order, read again from the file along its chain; `waiting` answers are not in it yet."""
+    lines: list[Line] = []
+    answers = {seq: answer_text(Row(seq, body, b"")) for seq, body in waiting.items()}
+    last = ORIGIN
+    for row in store.rows():
+        if link(last, row.seq, row.body) != row.hash:
+            raise damaged(f"entry {row.seq}", "is not what was written")
+        last = row.hash
+        if row.seq in state.charges:
+            lines.append(_line(row.seq, entries.parse(row), None))
+        elif (body := entries.parse(row)).get("kind") == "answer":
+            answers[entries.whole(body, "of")] = entries.text(body, "answer")
+    return [line._replace(answer=answers.get(line.seq)) for line in lines]
+
+
+def kept(state: State, store: Store, waiting: Mapping[int, str], *, question: str, version: int) -> list[Line]:
+    """The lines of one question under one version of the data that have an answer."""
+    lines = []
+    for seq in state.asked.get(question, ()):
+        answer = stored_answer(state, store, waiting, seq)
+        if answer is not None and state.charges[seq].version == version:
+            lines.append(_line(seq, entries.parse(_checked(store, seq)), answer))
+    return lines
+
+
+def stored_answer(state: State, store: Store, waiting: Mapping[int, str], seq: int) -> str | None:
+    """The answer to one debit, if there is one."""
+    place = state.charges[seq].answer
+    if place is not None:
+        return answer_text(_checked(store, place))
+    return answer_text(Row(seq, waiting[seq], b"")) if seq in waiting else None
+
+
+def answer_text(row: Row) -> str:
+    """What an answer's entry says."""
+    return entries.text(entries.parse(row), "answer")
+
+
+def _checked(store: Store, seq: int) -> Row:
+    """One entry, if it still is what was chained to the one before."""
+    before, row = store.row(seq - 1), store.row(seq)
+    if before is None or row is None or link(before.hash, seq, row.body) != row.hash:
+        raise damaged(f"entry {seq}", "is not what was written")
+    return row
+
+
+def _line(seq: int, body: Body, answer: str | None) -> Line:
+    return Line(seq, entries.text(body, "time"), entries.text(body, "question"), entries.read_event(body), answer)

@@ -1,0 +1,141 @@
+"""Group commit: threads queue up, one of them writes for all who wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+from sulq.curator.ledger.chain import Row, link
+from sulq.curator.ledger.entries import Registration
+from sulq.curator.ledger.filter import Filter, Totals
+from sulq.curator.ledger.state import State
+from sulq.errors import CuratorError, SulqError
+
+T = TypeVar("T")
+PATIENCE: Final = 0.0005  # seconds a leader waits for as many as came last time
+
+
+class Draft:
+    """Entries about to be written in one transaction on top of a state."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.rows: list[Row] = []
+        # What the state will say once these entries are written.
+        self.totals: Totals = state.totals
+        self.filter: Filter = state.filter
+        self.registered: dict[str, Registration] = dict(state.registered)
+        self.version: int = state.version
+        self.flush = False  # whether waiting answers are to be written even if nothing else is
+
+    def add(self, body: str) -> Row:
+        """Put an entry after the last one."""
+        last = self.rows[-1] if self.rows else Row(self.state.seq, "", self.state.hash)
+        row = Row(last.seq + 1, body, link(last.hash, last.seq + 1, body))
+        self.rows.append(row)
+        return row
+
+
+class Turn(Generic[T]):
+    """One thing a thread wants done in the next transaction, and what came of it."""
+
+    __slots__ = ("_propose", "_result", "error", "woken")
+
+    def __init__(self, propose: Callable[[Draft], T]) -> None:
+        self._propose = propose
+        self._result: list[T] = []
+        self.error: SulqError | None = None
+        self.woken = threading.Event()
+
+    @property
+    def settled(self) -> bool:
+        """Whether its outcome is known."""
+        return bool(self._result) or self.error is not None
+
+    def run(self, draft: Draft) -> None:
+        """Put its entries into the draft, or be refused."""
+        try:
+            self._result = [self._propose(draft)]
+        except SulqError as error:
+            if error.code == "ledger-damaged":
+                raise
+            self.error = error
+
+    def spoil(self, error: SulqError) -> None:
+        """Take back what was not durable; a refusal too, as it may rest on what others in the batch did not get."""
+        self._result, self.error = [], error
+
+    def outcome(self) -> T:
+        """What came of it."""
+        if self.error is not None:
+            raise self.error
+        return self._result[0]
+
+
+class Turns:
+    """Hands each batch of waiting turns to one of the threads that wait."""
+
+    def __init__(self, work: Callable[[Sequence[Turn[object]]], None]) -> None:
+        self._work = work
+        self._mutex = threading.Lock()
+        self._waiting: list[Turn[object]] = []
+        self._led = False
+        self._last = 1  # how many the last batch served
+
+    def take(self, turn: Turn[T]) -> T:
+        """Wait for a transaction that settles this turn, leading it if nobody else does."""
+        with self._mutex:
+            self._waiting.append(turn)  # type: ignore[arg-type]  # the queue never looks at results
+            lead = not self._led
+            self._led = True
+        if not lead:
+            try:
+                turn.woken.wait()
+            except BaseException:
+                self._leave(turn)
+                raise
+        if not turn.settled:
+            self._lead()
+        return turn.outcome()
+
+    def _lead(self) -> None:
+        batch: list[Turn[object]] = []
+        # From here on an interrupt, wherever it strikes, must leave somebody else to lead.
+        try:
+            # Whoever was served together is likely back in a moment: a commit costs more than the wait for them.
+            patience = time.monotonic() + PATIENCE
+            while len(self._waiting) < self._last and time.monotonic() < patience:
+                time.sleep(PATIENCE / 10)
+            with self._mutex:
+                batch, self._waiting = self._waiting, []
+                self._last = len(batch)
+            self._work(batch)
+        finally:
+            if not batch:
+                with self._mutex:
+                    batch, self._waiting = self._waiting, []
+            # Whatever happened, nobody is left waiting, and what is not known to be durable gives no answer.
+            for turn in batch:
+                if not turn.settled:
+                    turn.spoil(CuratorError("ledger-failed", "The debit was interrupted."))
+            self._pass_on()
+            for turn in batch:
+                turn.woken.set()
+
+    def _pass_on(self) -> None:
+        with self._mutex:
+            self._led = bool(self._waiting)
+            if self._waiting:
+                self._waiting[0].woken.set()
+
+    def _leave(self, turn: Turn[T]) -> None:
+        """Step out of the queue after an interrupt; whoever was to lead passes it on."""
+        with self._mutex:
+            if turn not in self._waiting:
+                return
+            called = turn.woken.is_set()
+            self._waiting.remove(turn)  # type: ignore[arg-type]
+        if called:
+            self._pass_on()

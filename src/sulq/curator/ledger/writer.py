@@ -1,0 +1,202 @@
+"""The one way into a ledger's file: transactions shared by all threads, and a stop at the first doubt."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TypeVar
+
+import apsw
+
+from sulq.curator.ledger import forks
+from sulq.curator.ledger.opening import busy, opening
+from sulq.curator.ledger.state import State, load
+from sulq.curator.ledger.store import Store
+from sulq.curator.ledger.transcript import stored_answer
+from sulq.curator.ledger.turns import Draft, Turn, Turns
+from sulq.errors import AccessDenied, CuratorError, SulqError
+
+T = TypeVar("T")
+
+
+class Writer:
+    """Keeps one state in step with one file.
+
+    What a transaction adds is applied to the state only once it is durable. If
+    a commit fails, nobody knows whether it is on disk: the writer is then dead,
+    gives no receipt for it, and refuses everything until the file is opened and
+    read again (T48).
+    """
+
+    def __init__(self, store: Store, mechanisms: Collection[str], failpoint: Callable[[str], None]) -> None:
+        self._store = store
+        self._mechanisms = mechanisms
+        self._failpoint = failpoint
+        self._pid = os.getpid()
+        self._io = threading.RLock()  # held by whoever is inside SQLite; again by its own failpoint's fork
+        self._turns = Turns(self._transact)
+        self._later: dict[int, str] = {}  # answers waiting for the next transaction, by their debit
+        self._dead: SulqError | None = None
+        self._closed = False
+        self._stale = False  # an interrupt left the state in doubt: read it anew
+        with opening():
+            self.state: State = load(store, mechanisms)
+        forks.watch(self)
+
+    def guard(self) -> None:
+        """Refuse a child of the process that opened the file, a closed ledger, and a dead one."""
+        self._same_process()
+        if self._closed:
+            raise AccessDenied("closed", "This ledger is closed.")
+        if self._dead is not None:
+            raise type(self._dead)(self._dead.code, self._dead.message)
+
+    def take(self, propose: Callable[[Draft], T]) -> T:
+        """Have something done in the next transaction; returns when it is durable."""
+        self.guard()
+        return self._turns.take(Turn(propose))
+
+    def later(self, seq: int, body: str) -> int:
+        """Add an answer to the next transaction; returns the length of all that wait."""
+        with self._io:
+            self._later[seq] = body
+            return sum(map(len, self._later.values()))
+
+    def waiting(self) -> dict[int, str]:
+        """The answers that are not in the file yet."""
+        with self._io:
+            return dict(self._later)
+
+    def answer(self, seq: int) -> str | None:
+        """The answer kept for a debit; called inside a transaction."""
+        return stored_answer(self.state, self._store, self._later, seq)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[tuple[State, Store]]:
+        """The state, in step with the file, and the file itself."""
+        self.guard()
+        with self._io:
+            self.guard()
+            try:
+                with opening():
+                    self._renew()
+                    if self._store.head() != (self.state.seq, self.state.hash):
+                        self._store.reading()
+                        self.state.catch_up(self._store)
+                    yield self.state, self._store
+            except SulqError as error:
+                if error.code in {"ledger-damaged", "ledger-failed", "ledger-format"}:
+                    self._die(error)
+                raise
+            except BaseException:
+                self._stale = True
+                raise
+            finally:
+                with contextlib.suppress(apsw.Error):
+                    self._store.rollback()
+
+    def close(self) -> None:
+        """Write what waits and let the file go."""
+        self._same_process()
+        if self._closed:
+            return
+        try:
+            if self._dead is None and self._later:
+                self.take(flush)
+        finally:
+            with self._io:
+                self._closed = True
+                self._store.close()
+
+    def hold(self) -> None:
+        """Let no transaction begin."""
+        self._io.acquire()
+
+    def release(self) -> None:
+        """Let transactions begin again."""
+        self._io.release()
+
+    def _same_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise AccessDenied("forked", "This ledger was opened before the process forked.")
+
+    def _transact(self, batch: Sequence[Turn[object]]) -> None:
+        with self._io:
+            try:
+                self.guard()
+                self._failpoint("before-begin")
+                self._write(batch)
+            except apsw.BusyError:
+                self._undo()
+                self._spoil(batch, busy())  # nothing was written
+            except (apsw.Error, OSError):
+                failed = CuratorError(
+                    "ledger-failed", "The ledger's file could not be written; the outcome is unknown."
+                )
+                self._die(failed)
+                self._spoil(batch, failed)
+            except SulqError as error:
+                if error.code in {"ledger-damaged", "ledger-format"}:
+                    self._die(error)
+                self._undo()
+                self._spoil(batch, error)
+            except BaseException:
+                self._stale = True
+                self._undo()
+                self._spoil(batch, CuratorError("ledger-failed", "The debit was interrupted."))
+                raise
+
+    def _write(self, batch: Sequence[Turn[object]]) -> None:
+        self._renew()
+        self._store.begin()
+        self._failpoint("after-begin")
+        self.state.catch_up(self._store)
+        draft = Draft(self.state)
+        for turn in batch:
+            turn.run(draft)
+        later = dict(self._later) if draft.rows or draft.flush else {}
+        for seq, body in later.items():
+            if self.state.charges[seq].answer is None:
+                draft.add(body)
+        if not draft.rows:
+            self._store.rollback()
+            return
+        self._store.append(draft.rows)
+        self._failpoint("after-insert")
+        self._failpoint("before-commit")
+        self._store.commit()
+        self._failpoint("after-commit")
+        for row in draft.rows:
+            self.state.follow(row)
+        for seq in later:
+            del self._later[seq]
+
+    def _renew(self) -> None:
+        if self._stale:
+            self.state = load(self._store, self._mechanisms)
+            self._stale = False
+
+    def _undo(self) -> None:
+        if self._dead is not None or self._closed:
+            return
+        try:
+            self._store.rollback()
+        except apsw.Error:
+            self._die(CuratorError("ledger-failed", "The ledger's file could not be written."))
+
+    def _die(self, error: SulqError) -> None:
+        """Stop for good, and let the file go so that others need not wait."""
+        self._dead = error
+        with contextlib.suppress(apsw.Error):
+            self._store.close()
+
+    def _spoil(self, batch: Sequence[Turn[object]], error: SulqError) -> None:
+        for turn in batch:
+            turn.spoil(type(error)(error.code, error.message))
+
+
+def flush(draft: Draft) -> None:
+    """Write the answers that wait."""
+    draft.flush = True

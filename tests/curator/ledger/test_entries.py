@@ -1,0 +1,92 @@
+"""Entries are written one way and read back as they were, or not at all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sulq.curator.ledger import entries
+from sulq.curator.ledger.chain import Row
+from sulq.errors import SetupError
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit
+from tests.curator.ledger.cases import gaussian, pure, queries
+
+BUDGETS = [Epsilon(0.1), Rho(2), EpsilonDelta(2, 1e-6), SubLinear(1, 1e-6, 9, "dp")]
+
+
+def parsed(text: str) -> entries.Body:
+    return entries.parse(Row(1, text, b""))
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_a_first_entry_reads_back(budget: object) -> None:
+    """Unit, budget, its division, what kind of data, and keys of full length are all there."""
+    unit = Unit("id", rows=3, neighbors="replace_one")
+    found = entries.read_genesis(parsed(entries.genesis(unit, budget, open_keys=True, synthetic=True, time="t")))
+    assert (found.unit, found.budget, found.synthetic) == (unit, budget, True)
+    assert found.split == (Split.of(budget, open_keys=True) if isinstance(budget, EpsilonDelta) else None)
+    assert (len(found.space), len(found.hash_key), len(found.receipt_key)) == (32, 32, 32)
+
+
+@pytest.mark.parametrize("event", [pure("0.1"), gaussian("0.02", key_delta="1e-9"), queries(4)], ids=["l", "g", "q"])
+def test_a_debit_reads_back(event: object) -> None:
+    """The event is there whole, and its losses alone are the same losses."""
+    text = entries.debit(event, question="q", question_digest="d", plan_digest="p", version=1, key=None, time="t")
+    assert entries.read_event(parsed(text)) == event
+    losses = entries.read_losses(parsed(text))
+    assert (losses.epsilon, losses.rho) == (event.epsilon, event.rho)
+    assert (losses.key_delta, losses.queries) == (event.key_delta, event.queries)
+
+
+def test_a_raise_and_a_registration_read_back() -> None:
+    """So do the other kinds of entry."""
+    split = Split.of(EpsilonDelta(1, 1e-6), open_keys=False)
+    budget = EpsilonDelta(3, 1e-6)
+    assert entries.read_budget(parsed(entries.raised(budget, split, time="t"))) == (budget, split)
+    data = entries.Registration("people", "d", 10, "s")
+    assert entries.read_registration(parsed(entries.registered(data, time="t"))) == data
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"format": 2}, "ledger-format"),
+        ({"format": "1"}, "ledger-damaged"),
+        ({"format": True}, "ledger-damaged"),
+        ({"kind": "debit"}, "ledger-damaged"),
+        ({"unit": None}, "ledger-damaged"),
+        ({"unit": {"kind": "Unit", "rows": 0}}, "ledger-damaged"),
+        ({"budget": {"kind": "Epsilon", "epsilon": -1}}, "ledger-damaged"),
+        ({"budget": 3}, "ledger-damaged"),
+        ({"split": None}, "ledger-damaged"),
+        ({"synthetic": "yes"}, "ledger-damaged"),
+        ({"hash_key": "zz"}, "ledger-damaged"),
+        ({"space": 7}, "ledger-damaged"),
+    ],
+)
+def test_a_first_entry_that_is_wrong_is_refused(change: dict[str, object], code: str) -> None:
+    """Whatever is not as it is written is damage, but for a format of later days (T91)."""
+    text = entries.genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=False, synthetic=False, time="t")
+    with pytest.raises(SetupError) as refusal:
+        entries.read_genesis(json.loads(text) | change)
+    assert refusal.value.code == code
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"a"', "1"])
+def test_a_body_that_is_no_record_is_refused(text: str) -> None:
+    """An entry is a JSON record."""
+    with pytest.raises(SetupError) as refusal:
+        parsed(text)
+    assert refusal.value.code == "ledger-damaged"
+
+
+@pytest.mark.parametrize("value", ["-1/2", "1/0", "x", "1", "", 3, None, "1/-2"])
+def test_a_loss_that_is_no_number_is_refused(value: object) -> None:
+    """A loss is a fraction of whole numbers, never negative."""
+    text = entries.debit(pure("0.1"), question="q", question_digest="d", plan_digest="p", version=1, key=None, time="t")
+    body = json.loads(text)
+    body["event"]["rho"]["value"] = value
+    with pytest.raises(SetupError) as refusal:
+        entries.read_losses(body)
+    assert refusal.value.code == "ledger-damaged"

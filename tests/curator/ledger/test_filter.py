@@ -1,0 +1,393 @@
+"""The privacy filter against closed forms, an exact oracle, a reference accountant and the best adversary."""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import dp_accounting
+import mpmath
+import pytest
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sulq.curator.ledger.filter import Filter, Totals, units, whole_units, widened
+from sulq.errors import QuestionError
+from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
+from tests.counts import count
+from tests.curator.ledger.cases import MECHANISMS, gaussian, pure, queries
+
+EMPTY = Totals()
+KINDS = {
+    "pure": pure("0.1"),
+    "pure third": pure(Fraction(1, 3)),
+    "gaussian": gaussian("0.005"),
+    "open keys": gaussian("0.005", key_delta="1e-9"),
+    "queries": queries(3),
+    "tiny": pure(Fraction(1, 10**15)),
+}
+
+
+def filter_for(budget: object, *, open_keys: bool = False) -> Filter:
+    split = Split.of(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
+    return Filter(budget, split, MECHANISMS)
+
+
+def total(of: Filter, events: list[Event]) -> Totals:
+    return functools.reduce(of.add, events, EMPTY)
+
+
+def histories(number: int, seed: int) -> list[list[Event]]:
+    """Random sequences of asks: pure, Gaussian or both, of losses across several magnitudes."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(number):
+        kinds = draw.choice([[pure], [gaussian], [pure, gaussian]])
+        sizes = [round(10 ** draw.uniform(-4, 0), 12) for _ in range(draw.randint(1, 12))]
+        found.append([draw.choice(kinds)(size) for size in sizes])
+    return found
+
+
+def test_SR3_the_split_of_two_and_one_in_a_million() -> None:
+    """EpsilonDelta(2, 1e-6) is read at order 12.3 and has room 1.086 there (SR3)."""
+    split = Split.of(EpsilonDelta(2.0, 1e-6), open_keys=False)
+    assert float(split.alpha) == pytest.approx(12.3, abs=0.05)
+    assert float(split.room) == pytest.approx(1.086, abs=0.0005)
+    assert (split.delta, split.key_delta) == (Fraction(1, 10**6), 0)
+
+
+def test_SR3_open_keys_take_half_of_delta_once() -> None:
+    """Where a table has open keys, half of delta is set aside for them and enforced apart (SR3, SR14)."""
+    held = filter_for(EpsilonDelta(2, 1e-6), open_keys=True)
+    assert held.split is not None
+    assert held.split.delta == held.split.key_delta == Fraction(1, 2 * 10**6)
+    half = gaussian("1e-6", key_delta="2.5e-7")
+    assert held.holds(total(held, [half, half]))
+    assert not held.holds(total(held, [half, half, gaussian("1e-6", key_delta="1e-18")]))
+    assert not filter_for(EpsilonDelta(2, 1e-6)).admits(EMPTY, half)
+
+
+def test_T52_ten_asks_of_a_tenth_fill_a_budget_of_one() -> None:
+    """Decimals add up exactly: the tenth tenth is answered, one unit more is not (T52, S4.8 boundary)."""
+    held = filter_for(Epsilon(1))
+    totals = total(held, [pure("0.1")] * 9)
+    assert held.admits(totals, pure("0.1"))
+    assert not held.admits(totals, pure(Fraction(1, 10) + Fraction(1, GRAIN)))
+    assert held.remaining(totals) == Epsilon(0.1)
+    assert held.spent(totals) == Epsilon(Fraction(9, 10))
+    assert held.remaining(held.add(totals, pure("0.1"))) == Epsilon.total(Fraction(0))
+
+
+def test_T52_shares_of_a_loss_fit_where_the_loss_fits() -> None:
+    """Three thirds of a budget are three asks that fit it, though a third is no decimal (T52)."""
+    held = filter_for(Epsilon(1))
+    assert held.holds(total(held, [pure(Epsilon(1).share(Fraction(1, 3)).exact)] * 3))
+    assert not held.holds(total(held, [pure(Fraction(1, 3))] * 3))  # control: thirds rounded up do not
+
+
+@given(st.lists(st.fractions(min_value=0, max_value=10, max_denominator=10**25), max_size=30))
+def test_T52_sums_are_never_below_the_exact_ones(losses: list[Fraction]) -> None:
+    """Against exact rationals the totals are never too small, and too large by less than a unit an ask (T52)."""
+    held = filter_for(EpsilonDelta(2, 1e-6))
+    alpha = held.split.alpha
+    events = [Event(loss, loss**2 / 2, loss / 10**6, 1) for loss in losses]
+    totals = total(held, events)
+    exact = {
+        "epsilon": sum(losses),
+        "rho": sum(e.rho for e in events),
+        "blended": sum(min(e.epsilon, alpha * e.rho) for e in events),
+        "key_delta": sum(e.key_delta for e in events),
+    }
+    for name, amount in exact.items():
+        assert 0 <= getattr(totals, name) - Fraction(amount) * GRAIN <= len(losses)
+    assert totals.queries == totals.events == len(losses)
+
+
+def test_T52_a_float_loses_what_the_ledger_counts() -> None:
+    """Control: a million spends of 1e-17 vanish in a float and count in whole units (T52)."""
+    held = filter_for(Epsilon(2))
+    lost, counted = 1.0, held.add(EMPTY, pure(1))
+    for _ in range(1000):
+        lost += 1e-17
+        counted = held.add(counted, pure(Fraction(1, 10**17)))
+    assert lost == 1.0
+    assert counted.epsilon == GRAIN + 1000 * 10
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("budget", [Epsilon(5), Rho(5), EpsilonDelta(5, 1e-6), SubLinear(1, 1e-6, 99)], ids=str)
+def test_S2_6_n_events_cost_n_times_one(name: str, budget: object) -> None:
+    """Composition: n times an event is that event composed n times, for every kind of event (S2.6, SR3)."""
+    held, event = filter_for(budget), KINDS[name]
+    once, often = held.add(EMPTY, event), total(held, [event] * 17)
+    for part in ("epsilon", "rho", "blended", "key_delta", "queries", "events"):
+        assert getattr(often, part) == 17 * getattr(once, part)
+    assert often.pure == once.pure == (event.epsilon is not None)
+
+
+def test_S2_6_two_randomised_responses_lose_exactly_both() -> None:
+    """By enumeration, the worst ratio over the pairs of two randomised responses is the sum of their losses (S2.6)."""
+    first, second = 0.3, 0.7
+    keep = [math.exp(e) / (1 + math.exp(e)) for e in (first, second)]
+    worst = max(
+        math.prod(k if o == 0 else 1 - k for k, o in zip(keep, outcome, strict=True))
+        / math.prod(k if o == 1 else 1 - k for k, o in zip(keep, outcome, strict=True))
+        for outcome in ((0, 0), (0, 1), (1, 0), (1, 1))
+    )
+    held = filter_for(Epsilon(1))
+    assert math.log(worst) == pytest.approx(1.0)
+    assert held.spent(total(held, [pure(first), pure(second)])) == Epsilon(1)
+
+
+def test_S3_6_histograms_asked_apart_cost_twice() -> None:
+    """Two histograms over disjoint regions are one charge as one question and two charges apart (S3.6, SR13)."""
+    held = filter_for(Epsilon(2))
+    assert held.spent(total(held, [pure(1)])) == Epsilon(1)
+    assert held.spent(total(held, [pure(1), pure(1)])) == Epsilon(2)
+
+
+def test_S4_8_a_refusal_is_free_and_less_may_still_fit() -> None:
+    """An ask that does not fit leaves the totals alone, and a smaller one is still answered (S4.8)."""
+    held = filter_for(Epsilon(1))
+    totals = total(held, [pure("0.8")])
+    assert not held.admits(totals, pure("0.3"))
+    assert held.admits(totals, pure("0.2"))
+
+
+def test_S0_8_the_query_after_the_last_is_refused() -> None:
+    """Under SubLinear T scalar sums are answered, a vector counts its length, and T + 1 is refused (S0.8, S0.9)."""
+    held = filter_for(SubLinear(1, 1e-6, 10))
+    totals = total(held, [queries(4), queries(5)])
+    assert held.remaining(totals) == Queries(1)
+    assert held.spent(totals) == Queries(9)
+    assert held.admits(totals, queries(1))
+    assert not held.admits(totals, queries(2))
+    assert not held.admits(held.add(totals, queries(1)), queries(1))
+
+
+@pytest.mark.parametrize(
+    ("budget", "event", "code"),
+    [
+        (Epsilon(1), gaussian("0.001"), "spend-kind"),
+        (Epsilon(1), replace(pure("0.1"), key_delta=Fraction(1, 10**9)), "spend-kind"),
+        (Rho(1), gaussian("0.001", key_delta="1e-9"), "spend-kind"),
+        (SubLinear(1, 1e-6, 9), gaussian("0.001"), "not-a-noisy-sum"),
+        (Epsilon(1), replace(pure("0.1"), epsilon=Fraction(-1)), "bad-loss"),
+        (Rho(1), replace(gaussian("0.1"), rho=Fraction(-1)), "bad-loss"),
+        (EpsilonDelta(1, 1e-6), replace(gaussian("0.1"), key_delta=Fraction(-1)), "bad-loss"),
+        (SubLinear(1, 1e-6, 9), replace(queries(1), queries=-1), "bad-loss"),
+        (Epsilon(1), replace(pure("0.1"), epsilon=Fraction(0)), "bad-loss"),
+        (Rho(1), replace(pure("0.1"), rho=Fraction(0)), "bad-loss"),
+        (EpsilonDelta(1, 1e-6), replace(pure("0.1"), epsilon=Fraction(0)), "bad-loss"),
+        (Rho(1), replace(gaussian("0.1"), rho=Fraction(1, 3**900)), "bad-loss"),
+    ],
+)
+def test_SR3_what_a_budget_cannot_hold_is_refused(budget: object, event: Event, code: str) -> None:
+    """Impure losses, negative ones, free answers and numbers too long to keep are refused by kind (SR3, T51)."""
+    held = filter_for(budget)
+    with pytest.raises(QuestionError) as refusal:
+        held.check(event)
+    assert refusal.value.code == code
+    assert not held.admits(EMPTY, event)
+
+
+def test_SR22_a_mechanism_without_a_row_is_refused() -> None:
+    """An event drawn by a mechanism that is not in the table is never admitted (SR22)."""
+    event = pure("0.1")
+    strange = replace(event, draws=(replace(event.draws[0], mechanism="home-made"),))
+    for budget in (Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)):
+        assert filter_for(budget).admits(EMPTY, event)
+        assert not filter_for(budget).admits(EMPTY, strange)
+    with pytest.raises(QuestionError) as refusal:
+        filter_for(Epsilon(1)).check(strange)
+    assert refusal.value.code == "not-available"
+
+
+def test_a_constant_costs_nothing() -> None:
+    """An answer no person can move may cost nothing."""
+    event = pure("0.1")
+    still = replace(
+        event, epsilon=Fraction(0), rho=Fraction(0), draws=(replace(event.draws[0], sensitivity=Fraction(0)),)
+    )
+    assert filter_for(Epsilon(1)).admits(EMPTY, still)
+
+
+@given(
+    st.lists(st.sampled_from(["0.3", "0.02", "0.001", "g0.01", "g0.0001"]), max_size=40),
+    st.sampled_from([(2, 1e-6), (0.1, 1e-9), (30, 1e-5)]),
+)
+def test_what_remains_is_the_largest_pure_ask_that_fits(names: list[str], budget: tuple[float, float]) -> None:
+    """Under EpsilonDelta `remaining` is admitted as one pure ask and one unit more is not (T52: shown is enforced)."""
+    held = filter_for(EpsilonDelta(*budget))
+    totals = EMPTY
+    for name in names:
+        event = gaussian(name[1:]) if name[0] == "g" else pure(name)
+        if held.admits(totals, event):
+            totals = held.add(totals, event)
+    left = held.remaining(totals).amount
+    assert left == 0 or held.admits(totals, pure(left))
+    assert not held.admits(totals, pure(left + Fraction(1, GRAIN)))
+    assert held.spent(totals).amount <= held.budget.exact
+
+
+def test_SR3_what_is_spent_takes_the_better_branch() -> None:
+    """Pure asks count by their epsilons until the blended branch is cheaper; delta counts once it is used (SR3)."""
+    held = filter_for(EpsilonDelta(2, 1e-6))
+    few, many = total(held, [pure("0.05")] * 10), total(held, [pure("0.05")] * 60)
+    assert held.spent(EMPTY) == EpsilonDelta.total(Fraction(0), Fraction(0))
+    assert held.remaining(EMPTY) == EpsilonDelta(2, 1e-6)
+    assert held.spent(few) == EpsilonDelta.total(Fraction(1, 2), Fraction(0))
+    assert held.holds(many)  # 60 * 0.05 = 3 > 2
+    assert 0.9 < held.spent(many).amount < 2
+    assert held.spent(many).exact_delta == Fraction(1, 10**6)
+    assert held.spent(total(held, [gaussian("0.001")])).exact_delta == Fraction(1, 10**6)
+
+
+def converted(events: list[Event], split: Split) -> float:
+    """Closed form of the blended branch in high precision: sum of min(epsilon, alpha rho), plus c(alpha, delta)."""
+    with mpmath.workdps(40):
+        alpha, delta = mpmath.mpf(split.alpha.numerator) / split.alpha.denominator, mpmath.mpf(1) / 10**6
+        blended = sum(
+            (e.rho * split.alpha if e.epsilon is None else min(e.epsilon, e.rho * split.alpha)) for e in events
+        )
+        cost = mpmath.log1p(-1 / alpha) - (mpmath.log(delta) + mpmath.log(alpha)) / (alpha - 1)
+        return float(mpmath.mpf(blended.numerator) / blended.denominator + cost)
+
+
+def test_T53_histories_cost_what_the_closed_forms_say() -> None:
+    """Over random histories the spend is the better closed form, never below it, hardly above it (T53)."""
+    held = filter_for(EpsilonDelta(2, 1e-6))
+    for events in histories(count("T53 histories, closed forms", short=10_000, long=100_000), seed=1):
+        sums = [converted(events, held.split)]
+        if all(e.epsilon is not None for e in events):
+            sums.append(float(sum(e.epsilon for e in events)))
+        ours = float(held.spent(total(held, events)).amount) if min(sums) < 1000 else 0.0
+        assert min(sums) - 1e-12 <= ours <= min(sums) + 1e-9
+
+
+def reference(events: list[Event], alpha: float, delta: float) -> float:
+    """What dp-accounting says of a history at our order, from each mechanism's own Renyi curve, or its pure sum."""
+    accountant = RdpAccountant([alpha])
+    for event in events:
+        if event.epsilon is None:
+            accountant.compose(dp_accounting.GaussianDpEvent(1 / math.sqrt(2 * event.rho)))
+        else:
+            accountant.compose(dp_accounting.LaplaceDpEvent(1 / float(event.epsilon)))
+    pure_sum = sum(math.inf if e.epsilon is None else float(e.epsilon) for e in events)
+    return min(accountant.get_epsilon(delta), pure_sum)
+
+
+def test_T53_no_history_costs_less_than_a_reference_accountant_says() -> None:
+    """Over random histories dp-accounting, at our order, never asks for more than we charge (T53)."""
+    held = filter_for(EpsilonDelta(2, 1e-6))
+    alpha = float(held.split.alpha)
+    halved = 0
+    for events in histories(count("T53 histories, dp-accounting", short=10_000, long=10_000), seed=2):
+        least = reference(events, alpha, 1e-6)
+        assert float(held.spent(total(held, events)).amount) >= least - 1e-12
+        wrong = [replace(e, rho=e.rho / 2) for e in events]
+        halved += float(held.spent(total(held, wrong)).amount) < least - 1e-12
+    assert halved > 100  # control: half the charge falls below the reference
+
+
+def test_T53_no_history_costs_less_than_its_privacy_loss_distribution() -> None:
+    """The tightest account, by convolving privacy losses, stays within ours; a test, not the filter (SR3)."""
+    held = filter_for(EpsilonDelta(2, 1e-6))
+    for events in histories(count("T53 histories, PLD", short=12, long=200), seed=3):
+        # Optimistic discretisation: a lower bound on the true epsilon.
+        accountant = PLDAccountant(value_discretization_interval=1e-3)
+        for event in events:
+            noise = 1 / math.sqrt(2 * event.rho) if event.epsilon is None else 1 / float(event.epsilon)
+            kind = dp_accounting.GaussianDpEvent if event.epsilon is None else dp_accounting.LaplaceDpEvent
+            accountant.compose(kind(noise))
+        slack = 2e-3 * len(events)  # a step of the grid for each rounding up
+        assert float(held.spent(total(held, events)).amount) >= accountant.get_epsilon(1e-6) - slack
+
+
+def worst_delta(held: Filter, kinds: list[tuple[Event, list[tuple[float, float]]]], depth: int, level: float) -> float:
+    """The most any adaptive analyst gains: max over strategies of P(S) - e^level Q(S), by dynamic programming.
+
+    A state is how often each kind was asked and came out how; the totals and the
+    privacy loss so far follow from it. The analyst may stop at any point, ask any
+    kind that the filter admits, and choose S with hindsight.
+    """
+
+    @functools.cache
+    def value(counts: tuple[tuple[int, ...], ...]) -> float:
+        totals, loss = EMPTY, 0.0
+        for (event, laws), seen in zip(kinds, counts, strict=True):
+            for times, (p, q) in zip(seen, laws, strict=True):
+                loss += times * math.log(p / q)
+                for _ in range(times):
+                    totals = held.add(totals, event)
+        best = max(0.0, 1.0 - math.exp(level - loss))
+        if sum(map(sum, counts)) == depth:
+            return best
+        for i, (event, laws) in enumerate(kinds):
+            if held.admits(totals, event):
+                gain = 0.0
+                for o, (p, _) in enumerate(laws):
+                    seen = (*counts[i][:o], counts[i][o] + 1, *counts[i][o + 1 :])
+                    gain += p * value((*counts[:i], seen, *counts[i + 1 :]))
+                best = max(best, gain)
+        return best
+
+    return value(tuple((0,) * len(laws) for _, laws in kinds))
+
+
+def coin(epsilon: float) -> tuple[Event, list[tuple[float, float]]]:
+    """Randomised response of one bit."""
+    p = math.exp(epsilon) / (1 + math.exp(epsilon))
+    return pure(epsilon), [(p, 1 - p), (1 - p, p)]
+
+
+def tail(rho: float) -> tuple[Event, list[tuple[float, float]]]:
+    """A Gaussian seen through a threshold in its tail: post-processing of a rho-concentrated answer."""
+    shift = math.sqrt(2 * rho)
+    upper = [math.erfc((1.5 - s) / math.sqrt(2)) / 2 for s in (shift, 0.0)]
+    return gaussian(rho), [(upper[0], upper[1]), (1 - upper[0], 1 - upper[1])]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.05), (0.6, 0.04), (1.5, 0.02)])
+def test_SR3_the_best_adaptive_analyst_stays_within_the_budget(epsilon: float, delta: float) -> None:
+    """Against every adaptive strategy, of pure and Gaussian asks, the filter keeps (E, D): "or" is free (SR3, T53)."""
+    held = filter_for(EpsilonDelta(epsilon, delta))
+    kinds = [coin(epsilon / 3), coin(epsilon / 8), tail(epsilon**2 / 40)]
+    assert worst_delta(held, kinds, depth=10, level=epsilon) <= delta
+    # Control: without paying for the conversion the same analyst gets more than delta.
+    loose = Filter(
+        EpsilonDelta(60, delta), Split(held.split.alpha, Fraction(60), held.split.delta, Fraction(0)), MECHANISMS
+    )
+    assert worst_delta(loose, kinds, depth=10, level=epsilon) > delta
+
+
+def test_SR3_a_raised_budget_keeps_its_order() -> None:
+    """Raising keeps alpha and the shares of delta, so sums keep their meaning; it never takes room away (SR3)."""
+    split = Split.of(EpsilonDelta(1, 1e-6), open_keys=True)
+    wide = widened(split, EpsilonDelta(2, 4e-6))
+    assert wide.alpha == split.alpha
+    assert wide.room > split.room + 1
+    assert wide.delta == wide.key_delta == Fraction(2, 10**6)
+    assert widened(split, EpsilonDelta(1, 1e-6)) == split
+    best = Split.of(EpsilonDelta(2, 4e-6), open_keys=True)
+    assert wide.room / wide.alpha <= best.room / best.alpha
+
+
+@given(st.fractions(min_value=0, max_value=1000))
+def test_units_are_rounded_against_the_asker(amount: Fraction) -> None:
+    """A debit is rounded up, a limit down, and by less than a unit."""
+    assert 0 <= units(amount) - amount * GRAIN < 1
+    assert 0 <= amount * GRAIN - whole_units(amount) < 1
+
+
+def test_a_split_belongs_to_an_epsilon_delta_budget() -> None:
+    """A filter is not built from a budget and a division of another kind."""
+    with pytest.raises(ValueError, match="split"):
+        Filter(EpsilonDelta(1, 1e-6), None, MECHANISMS)
+    with pytest.raises(ValueError, match="split"):
+        Filter(Epsilon(1), Split.of(EpsilonDelta(1, 1e-6), open_keys=False), MECHANISMS)

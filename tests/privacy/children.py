@@ -1,0 +1,233 @@
+"""Processes that are killed while they ask, and processes that race: run as a script, since it forks.
+
+    python -m tests.privacy.children kill COUNT SEED [backwards]
+    python -m tests.privacy.children race PROCESSES THREADS ASKS SEED equal|mixed
+
+Prints one JSON record. The script itself has no threads and no open ledger when it forks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NoReturn
+
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.opening import verify
+from sulq.errors import BudgetExceeded, SulqError
+from sulq.terms.privacy import Budget, Epsilon, Unit
+from tests.curator.ledger.cases import MECHANISMS, memory_folder, pure
+from tests.privacy.disks import Disk
+
+COST = "0.01"
+BUDGET = Epsilon(3)
+STEPS = (
+    "before-begin", "after-begin", "after-insert", "before-commit", "after-commit", "before-ack",
+    "after-ack", "before-keep", "after-keep", "inside", "timer",
+)  # fmt: skip
+
+
+def die() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+class KillingDisk(Disk):
+    """Kills the process at its n-th change of a file."""
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+        super().__init__()
+
+    def before(self, act: str, path: str, offset: int = 0, data: bytes = b"") -> None:
+        self._left -= 1
+        if self._left == 0:
+            die()
+
+
+def open_ledger(path: Path, budget: Budget = BUDGET, **options: object) -> Ledger:
+    return Ledger.open(path, unit=Unit(), budget=budget, mechanisms=MECHANISMS, wait=60.0, **options)
+
+
+def asking(path: Path, say: int, step: str, draw: random.Random, cycle: int, *, backwards: bool) -> NoReturn:
+    """Ask until killed, saying each debit (A), answer (R) and kept answer (K) through a pipe."""
+    left = [draw.randrange(1, 6)]
+
+    def failpoint(name: str) -> None:
+        if name == step:
+            left[0] -= 1
+            if left[0] <= 0:
+                die()
+
+    disk = KillingDisk(draw.randrange(1, 120)) if step == "inside" else None
+    ledger = open_ledger(path, failpoint=failpoint, vfs=disk.name if disk else "")
+    threads = draw.choice((1, 1, 3))
+
+    def work(number: int) -> None:
+        for i in range(40):
+            name = f"{cycle}-{number}-{i}"
+            key = name if draw.random() < 0.5 else None
+            if backwards:
+                os.write(say, f"R {name} 0\n".encode())
+            try:
+                receipt = ledger.debit(pure(COST), question=name, plan_digest=name, key=key)
+            except BudgetExceeded:
+                return
+            os.write(say, f"A {name} {receipt.seq}\n".encode())
+            failpoint("after-ack")
+            if not backwards:
+                os.write(say, f"R {name} {receipt.seq}\n".encode())
+            failpoint("before-keep")
+            ledger.keep(receipt, f"answer to {name}")
+            if key is not None:
+                os.write(say, f"K {name} {receipt.seq}\n".encode())
+            failpoint("after-keep")
+
+    helpers = [threading.Thread(target=work, args=(number,)) for number in range(1, threads)]
+    for helper in helpers:
+        helper.start()
+    work(0)
+    for helper in helpers:
+        helper.join()
+    die()
+
+
+def spawn(path: Path, step: str, draw: random.Random, cycle: int, *, backwards: bool) -> list[list[str]]:
+    """Run a child until it is killed; what it said before."""
+    listen, say = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(listen)
+            asking(path, say, step, draw, cycle, backwards=backwards)
+        finally:
+            os._exit(1)
+    os.close(say)
+    if step == "timer":
+        time.sleep(draw.uniform(0, 0.02))
+        os.kill(child, signal.SIGKILL)
+    with os.fdopen(listen) as pipe:
+        said = [line.split() for line in pipe.read().splitlines()]
+    status = os.waitpid(child, 0)[1]
+    if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
+        raise AssertionError(f"a child ended by itself at {step}: {status}")
+    return said
+
+
+def violations(path: Path, said: list[list[str]]) -> list[str]:
+    """What must not be: a lost debit, an answer without one, an overspend, a broken chain, a second charge."""
+    if not path.exists():  # killed while it was being created
+        return [f"{line} without a ledger" for line in said]
+    try:
+        verify(path)
+        with open_ledger(path) as ledger:
+            lines = ledger.transcript()
+            places = {line.question: line.seq for line in lines}
+            found = [f"{kind} {name} has no debit" for kind, name, _ in said if name not in places]
+            found += [f"{name} moved" for kind, name, seq in said if kind == "A" and places.get(name) != int(seq)]
+            if len(places) != len(lines):
+                found.append("a question was charged twice")
+            if ledger.spent.amount > BUDGET.exact:
+                found.append("the budget is exceeded")
+            for kind, name, _ in said:
+                if kind == "K":
+                    again = ledger.debit(pure(COST), question=name, plan_digest=name, key=name)
+                    if again.stored != f"answer to {name}":
+                        found.append(f"{name} has another answer")
+            if len(ledger.transcript()) != len(lines):
+                found.append("a retry was charged")
+            return found
+    except SulqError as error:
+        return [str(error)]
+
+
+def kill(number: int, seed: int, *, backwards: bool) -> dict[str, object]:
+    draw = random.Random(seed)
+    found: list[str] = []
+    hits = dict.fromkeys(STEPS, 0)
+    debits = 0
+    with memory_folder() as folder:
+        for cycle in range(number):
+            step = STEPS[cycle % len(STEPS)]
+            # A prime: every step meets ledgers of every age; the timer also strikes while one is created.
+            path = folder / (f"new-{cycle}.ledger" if step == "timer" else f"{cycle // 23}.ledger")
+            said = spawn(path, step, random.Random(draw.random()), cycle, backwards=backwards)
+            hits[step] += 1
+            debits += sum(line[0] == "A" for line in said)
+            found += violations(path, said)
+        left = [str(file) for file in folder.rglob("*.new*")]
+    return {"kills": number, "hits": hits, "debits": debits, "violations": found, "drafts": len(left)}
+
+
+def racing(path: Path, budget: Budget, log: Path, *, start: float, threads: int, seed: int, costs: list[str]) -> None:
+    """Ask from several threads until refused, noting when each ask began and ended and what came of it."""
+    records: list[tuple[int, int, str, int, str]] = []
+
+    def work(number: int) -> None:
+        draw = random.Random(f"{seed}-{number}")
+        time.sleep(max(start - time.monotonic(), 0))
+        refusals = 0
+        while refusals < 2:
+            cost = draw.choice(costs)
+            begun = time.monotonic_ns()
+            try:
+                seq = ledger.debit(pure(cost), question="q", plan_digest="p").seq
+                outcome = "granted"
+            except BudgetExceeded:
+                seq, outcome = 0, "refused"
+                refusals += cost == "0.001"
+            records.append((begun, time.monotonic_ns(), outcome, seq, cost))
+
+    with open_ledger(path, budget) as ledger:
+        crowd = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+        for thread in crowd:
+            thread.start()
+        for thread in crowd:
+            thread.join()
+    log.write_text(json.dumps(records), encoding="utf-8")
+
+
+def race(processes: int, threads: int, asks: int, seed: int, kind: str) -> dict[str, object]:
+    budget = Epsilon(asks / 1000)
+    costs = ["0.001"] if kind == "equal" else ["0.001", "0.001", "0.003"]
+    with memory_folder() as folder:
+        path = folder / "race.ledger"
+        open_ledger(path, budget).close()
+        start = time.monotonic() + 1.0
+        children = []
+        for number in range(processes):
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    racing(
+                        path, budget, folder / f"{number}.json", start=start, threads=threads,
+                        seed=seed * 1000 + number, costs=costs,
+                    )  # fmt: skip
+                    code = 0
+                finally:
+                    os._exit(code)
+            children.append(child)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        records = [r for number in range(processes) for r in json.loads((folder / f"{number}.json").read_text())]
+        report = verify(path)
+        with open_ledger(path, budget) as ledger:
+            log = [(line.seq, str(line.event.epsilon)) for line in ledger.transcript()]
+        return {
+            "codes": codes, "records": records, "log": log, "budget": str(budget.exact),
+            "spent": str(report.spent.amount),
+        }  # fmt: skip
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["kill", number, seed, *rest]:
+            print(json.dumps(kill(int(number), int(seed), backwards=rest == ["backwards"])))
+        case ["race", processes, threads, asks, seed, kind]:
+            print(json.dumps(race(int(processes), int(threads), int(asks), int(seed), kind)))

@@ -1,0 +1,182 @@
+"""Crash, power loss and race: no answer without a durable debit, no overspend, no debit lost (T42, T43)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+from sulq.curator.ledger.opening import verify
+from sulq.errors import SulqError
+from sulq.terms.privacy import Epsilon
+from tests.counts import count
+from tests.curator.ledger.cases import ask, memory_folder, opened, pure
+from tests.privacy.children import STEPS
+from tests.privacy.disks import VolatileDisk
+
+ROOT = Path(__file__).resolve().parents[2]
+Record = tuple[int, int, str, int, str]  # begun, ended, granted or refused, place, cost
+
+
+def run(*words: object) -> dict[str, object]:
+    """Run tests/privacy/children.py."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.privacy.children", *map(str, words)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_T43_killed_at_any_step_nothing_is_lost_and_nothing_is_free() -> None:
+    """Killed at each step of a debit, inside its commit and at random, every acknowledged debit is there (T43)."""
+    number = count("T43 kills", short=220, long=5_500)
+    found = run("kill", number, random.randrange(2**32))
+    assert found["violations"] == []
+    assert found["kills"] == number
+    assert min(found["hits"].values()) >= number // len(STEPS)
+    assert found["debits"] > number  # the children did get somewhere before they died
+
+
+def test_T43_an_answer_before_its_debit_is_noticed() -> None:
+    """Control: children that answer first and debit afterwards are caught (T43: compute, then debit)."""
+    found = run("kill", 3 * len(STEPS), random.randrange(2**32), "backwards")
+    assert any("has no debit" in line for line in found["violations"])
+
+
+def power_cycle(folder: Path, seed: int, *, honest: bool) -> str:
+    """Ask until the power is cut, perhaps cut it again during recovery, and look at what is left."""
+    draw = random.Random(seed)
+    path = folder / f"{seed}.ledger"
+    opened(path, Epsilon(100)).close()
+    acknowledged: dict[int, str] = {}
+    answers: dict[str, str] = {}
+    for cut in (draw.randrange(1, 120), draw.choice((0, draw.randrange(1, 12)))):
+        if cut == 0:
+            continue
+        disk = VolatileDisk(cut, draw, honest=honest)
+        ledger = None
+        try:
+            ledger = opened(path, Epsilon(100), vfs=disk.name)
+            for number in range(100):
+                question = f"{cut}-{number}"
+                key = question if draw.random() < 0.3 else None
+                receipt = ask(ledger, pure("0.01"), question, key=key)
+                acknowledged[receipt.seq] = question
+                if draw.random() < 0.5:
+                    ledger.keep(receipt, "1" * draw.randrange(9000))
+                    if key:
+                        answers[key] = question
+        except SulqError as error:
+            if not disk.off:
+                return error.code
+        finally:
+            if ledger is not None:
+                try:
+                    ledger.close()
+                except SulqError:
+                    assert disk.off
+        assert disk.off
+        disk.settle()
+        disk.unregister()
+    try:
+        verify(path)
+        with opened(path, Epsilon(100)) as ledger:
+            lines = {line.seq: line.question for line in ledger.transcript()}
+            if not acknowledged.items() <= lines.items():
+                return "lost"
+            if any(not ask(ledger, pure("0.01"), question, key=key).stored for key, question in answers.items()):
+                return "answer lost"
+            if ledger.totals.events != len(lines):
+                return "charged again"
+    except SulqError as error:
+        return error.code
+    return "whole"
+
+
+def test_T43_a_power_cut_loses_no_acknowledged_debit() -> None:
+    """With un-synced sectors dropped, torn or out of order, also in recovery, all acknowledged debits stay (T43)."""
+    first = random.randrange(2**32)
+    with memory_folder() as folder:
+        for seed in range(first, first + count("T43 power cuts", short=100, long=2_000)):
+            assert power_cycle(folder, seed, honest=True) == "whole", seed
+
+
+def test_T43_a_disk_that_does_not_sync_is_noticed() -> None:
+    """Control: on a disk whose sync does nothing the same cycles lose debits or damage the ledger."""
+    with memory_folder() as folder:
+        outcomes = [power_cycle(folder, seed, honest=False) for seed in range(30)]
+    assert sum(outcome != "whole" for outcome in outcomes) >= 5
+
+
+def disorder(records: list[Record], log: list[tuple[int, str]], budget: Fraction) -> list[str]:
+    """Check a history of grants and refusals for linearizability, in the four points of THREATS 2.7.
+
+    (a) If A ended before B began, A stands before B. (b) No prefix of the log
+    passes the budget. (c) Each grant stands in the log once, and nothing else does.
+    (d) Each refusal is justified by some prefix that may have stood when it ended.
+    """
+    found = []
+    granted = sorted((r for r in records if r[2] == "granted"), key=lambda r: r[3])
+    sums = list(accumulate(Fraction(cost) for _, cost in log))
+    if sums and max(sums) > budget:
+        found.append("(b) past the budget")
+    if [(r[3], Fraction(r[4])) for r in granted] != [(seq, Fraction(cost)) for seq, cost in log]:
+        return [*found, "(c) the log is not the grants"]
+    earliest = granted[-1][1] if granted else 0  # when the first of those placed later had ended
+    for begun, ended, *_ in reversed(granted):
+        if begun > earliest:
+            found.append("(a) out of order")
+        earliest = min(earliest, ended)
+    # The earliest time at which each prefix can have stood: after all of its asks had begun.
+    stood = list(accumulate((r[0] for r in granted), max))
+    for _, ended, outcome, _, cost in records:
+        if outcome == "refused":
+            full = bisect_right(sums, budget - Fraction(cost))  # the first prefix on top of which it does not fit
+            if full >= len(sums) or stood[full] > ended:
+                found.append("(d) refused while there was room")
+    return found
+
+
+@pytest.mark.parametrize("kind", ["equal", "mixed"])
+def test_T42_processes_and_threads_race_for_one_budget(kind: str) -> None:
+    """8 processes of 16 threads get exactly what the budget holds, in an order that makes sense (T42)."""
+    asks = 400
+    for _ in range(count(f"T42 races, {kind} costs", short=2, long=50)):
+        found = run("race", 8, 16, asks, random.randrange(2**20), kind)
+        assert found["codes"] == [0] * 8
+        records = [tuple(record) for record in found["records"]]
+        log = [(seq, cost) for seq, cost in found["log"]]
+        assert disorder(records, log, Fraction(found["budget"])) == []
+        assert Fraction(found["spent"]) == Fraction(found["budget"])
+        if kind == "equal":
+            assert sum(record[2] == "granted" for record in records) == asks
+
+
+def test_T42_a_history_out_of_order_is_noticed() -> None:
+    """Control: histories that overspend, lose, reorder or refuse too early are each found."""
+    log = [(2, "0.4"), (3, "0.4")]
+    records: list[Record] = [(0, 10, "granted", 2, "0.4"), (20, 30, "granted", 3, "0.4"), (25, 40, "refused", 0, "0.4")]
+    one = Fraction(1)
+    assert disorder(records, log, one) == []
+    assert disorder(records, log, Fraction(1, 2)) == ["(b) past the budget"]
+    assert disorder(records[1:], log, one) == ["(c) the log is not the grants"]
+    swapped: list[Record] = [(0, 10, "granted", 3, "0.4"), (20, 30, "granted", 2, "0.4")]
+    assert disorder(swapped, log, one) == ["(a) out of order"]
+    early: list[Record] = [*records[:2], (1, 15, "refused", 0, "0.4")]
+    assert disorder(early, log, one) == ["(d) refused while there was room"]
+    never: list[Record] = [*records[:2], (1, 45, "refused", 0, "0.1")]
+    assert disorder(never, log, one) == ["(d) refused while there was room"]
