@@ -1,0 +1,35 @@
+"""Kinds to integer blocks: each value gets bounds and a grid, or the question is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sulq.curator.plan.draft import Draft
+from sulq.errors import QuestionError
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Block
+from sulq.terms.kinds import HUGE, Grid
+from sulq.terms.rowfn import RowFn
+from sulq.terms.rowfn.vectors import MAX_BITS, bounded, reach, scalar_grid
+
+MOST_SUMS = 2**24
+TERM = 2 ** (2 * MAX_BITS)  # the largest term of a sum: a product of two coordinates (SR17)
+
+
+def bound(draft: Draft) -> Draft:
+    """Fix the grid of each value from public facts, the same on every engine (SR17)."""
+    blocks = tuple(_block(fn, draft.facts.schema) for fn in draft.question.values)
+    if draft.cells * sum(block.width for block in blocks) > MOST_SUMS:
+        raise QuestionError("too-large", f"The answer would hold more than {MOST_SUMS} numbers.")
+    return replace(draft, blocks=blocks)
+
+
+def _block(fn: RowFn, schema: Schema) -> Block:
+    kind = fn.kind(schema)
+    if isinstance(kind, Grid):
+        if reach(kind) > TERM or reach(kind) * kind.step > HUGE:
+            raise QuestionError("too-large", "A coordinate has too many units, or is too large, to be summed.")
+        return Block(fn, kind.step, kind.low, kind.high, vector=True)
+    lo, hi, number = bounded(fn, schema)
+    step, low, high = scalar_grid(lo, hi, number.step)
+    return Block(fn, step, (low,), (high,), vector=False)

@@ -1,0 +1,40 @@
+"""How far one person moves the sums of each block, in each norm, for each way of moving them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+from sulq.curator.plan.draft import Draft, Reach
+from sulq.curator.statistics.sums import Extent, extent
+
+
+def sensitivity(draft: Draft) -> Draft:
+    """Combine a row's extent with the number of rows and the relation (SR1, SR13, SPEC X1).
+
+    k rows multiply every norm by k, not by its root: a person may own k equal rows.
+    `apart` touches two cells, each as `single` does. A partition multiplies nothing
+    else, because a person has at most k rows over all its cells together.
+    """
+    extents = tuple(extent(block, draft.facts.schema) for block in draft.blocks)
+    reaches = tuple({way: _reach(found, way, draft.rows) for way in draft.ways} for found in extents)
+    coordinates = tuple(_coordinate(found, draft.ways) * draft.rows for found in extents)
+    return replace(draft, reaches=reaches, coordinates=coordinates)
+
+
+def _reach(found: Extent, way: str, rows: int) -> Reach:
+    if way == "pair":
+        return Reach(Fraction(found.pair_l1 * rows), Fraction(found.pair_l2_squared * rows**2))
+    cells = 2 if way == "apart" else 1
+    return Reach(Fraction(found.single_l1 * rows * cells), Fraction(found.single_l2_squared * rows**2 * cells))
+
+
+def _coordinate(found: Extent, ways: tuple[str, ...]) -> int:
+    return max(found.pair_coordinate if way == "pair" else found.single_coordinate for way in ways)
+
+
+def root_up(square: Fraction) -> Fraction:
+    """A rational just above the square root, for showing an L2 sensitivity."""
+    scaled = math.isqrt(math.ceil(square * 2**80)) + 1
+    return Fraction(scaled, 2**40)

@@ -1,0 +1,1 @@
+"""Exact functions of rows, each beside its proved sensitivity."""

@@ -1,0 +1,140 @@
+"""Sums of row functions: how far one row, or one row changed into another, can move them.
+
+The largest norm of one row's integer vector (`single`) and of the difference of
+two such vectors (`pair`), over everything the block's bounds allow. Boxes are
+exact; the structured vectors are bounded by their own identities, stated below.
+
+Privacy: a person's k rows move the sums by at most k times these norms [S3.4, S4.5, X1; SR1].
+Source: docs/theory/sensitivity.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Block
+from sulq.terms.kinds import Grid, Integers
+from sulq.terms.rowfn import Bernstein, Lookup, Outer
+from sulq.terms.rowfn.scalar import number
+
+PAIRS = 2**27  # a table's rows are compared pair by pair up to this many differences of numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Norms of one row's vector and of a difference of two, in whole units; L2 norms squared."""
+
+    single_l1: int
+    single_l2_squared: int
+    single_coordinate: int
+    pair_l1: int
+    pair_l2_squared: int
+    pair_coordinate: int
+
+
+def extent(block: Block, schema: Schema) -> Extent:
+    """The extent of a block; where its value can be missing, a row may also count as zero."""
+    kind = block.fn.kind(schema)
+    nullable = kind.nullable if isinstance(kind, Grid) else number(block.fn, schema).nullable
+    found = _present(block, schema)
+    if not nullable:
+        return found
+    return Extent(
+        found.single_l1,
+        found.single_l2_squared,
+        found.single_coordinate,
+        max(found.pair_l1, found.single_l1),
+        max(found.pair_l2_squared, found.single_l2_squared),
+        max(found.pair_coordinate, found.single_coordinate),
+    )
+
+
+def _present(block: Block, schema: Schema) -> Extent:
+    box = _box(block.low, block.high)
+    if isinstance(block.fn, Bernstein):
+        return _bernstein(box, block.high[0])
+    if isinstance(block.fn, Lookup) and block.vector:
+        return _table(box, block.fn.units()[0])
+    kind = block.fn.kind(schema)
+    if isinstance(kind, Grid) and kind.ball is not None:
+        products = isinstance(block.fn, Outer)
+        return _outer(box, kind.ball, kind.width) if products else _ball(box, kind.ball, kind.width)
+    return box
+
+
+def _box(low: tuple[int, ...], high: tuple[int, ...]) -> Extent:
+    """Independent coordinates: every corner of the box can occur."""
+    far = [max(abs(a), abs(b)) for a, b in zip(low, high, strict=True)]
+    wide = [b - a for a, b in zip(low, high, strict=True)]
+    return Extent(sum(far), sum(x * x for x in far), max(far), sum(wide), sum(x * x for x in wide), max(wide))
+
+
+def _bernstein(box: Extent, whole: int) -> Extent:
+    """Terms that are non-negative and sum to `whole`: a scaled point of the simplex.
+
+    L1 is exactly `whole`, L2 at most `whole` (at a corner); two points of the
+    simplex differ by at most 2*whole in L1 and sqrt(2)*whole in L2.
+    """
+    return Extent(whole, whole * whole, box.single_coordinate, 2 * whole, 2 * whole * whole, box.pair_coordinate)
+
+
+def _ball(box: Extent, ball: int, width: int) -> Extent:
+    """Vectors of L2 norm at most `ball`: L1 at most sqrt(width)*ball; differences at most twice that."""
+    root = _root_up(width * ball * ball)
+    return Extent(
+        min(box.single_l1, root),
+        min(box.single_l2_squared, ball * ball),
+        min(box.single_coordinate, ball),
+        min(box.pair_l1, 2 * root),
+        min(box.pair_l2_squared, 4 * ball * ball),
+        min(box.pair_coordinate, 2 * ball),
+    )
+
+
+def _outer(box: Extent, square: int, width: int) -> Extent:
+    """Upper triangles of x x^T with |x|^2 at most `square`.
+
+    The triangle is part of the whole matrix, whose Frobenius norm is |x|^2; two
+    of them differ by at most sqrt(2)*square, since |xx^T - yy^T|^2 = |x|^4 + |y|^4 -
+    2(x.y)^2. In L1 the triangle is (|x|_1^2 + |x|_2^2)/2 <= (d + 1)/2 * square.
+    """
+    d = (math.isqrt(8 * width + 1) - 1) // 2
+    l1 = (d + 1) * square // 2 + 1
+    return Extent(
+        min(box.single_l1, l1),
+        min(box.single_l2_squared, square * square),
+        min(box.single_coordinate, square),
+        min(box.pair_l1, 2 * l1),
+        min(box.pair_l2_squared, 2 * square * square),
+        min(box.pair_coordinate, 2 * square),
+    )
+
+
+def _table(box: Extent, units: Integers) -> Extent:
+    """The rows of a public table: nothing else can occur, so their norms are taken one by one.
+
+    Entries are at most 2^22 units: squares of differences of 2^16 of them fit 64 bits.
+    """
+    whole = units.astype(object) if units.shape[1] > 2**16 else units
+    l1 = int(np.abs(whole).sum(axis=1).max())
+    l2 = int((whole * whole).sum(axis=1).max())
+    distinct = np.unique(units, axis=0)
+    pair_l1, pair_l2 = min(box.pair_l1, 2 * l1), min(box.pair_l2_squared, 4 * l2)
+    if units.shape[1] <= 2**16 and distinct.size * len(distinct) <= PAIRS:
+        farthest = [_farthest(distinct, row) for row in distinct]
+        pair_l1, pair_l2 = (max(norms) for norms in zip(*farthest, strict=True))
+    return Extent(l1, l2, box.single_coordinate, pair_l1, pair_l2, box.pair_coordinate)
+
+
+def _farthest(rows: Integers, row: Integers) -> tuple[int, int]:
+    gaps = np.abs(rows - row)
+    return int(gaps.sum(axis=1).max()), int((gaps * gaps).sum(axis=1).max())
+
+
+def _root_up(square: int) -> int:
+    root = math.isqrt(square)
+    return root if root * root == square else root + 1
