@@ -1,0 +1,84 @@
+"""Engines: rows to exact integers. Named here, loaded when used, never discovered."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from sulq.errors import SetupError
+from sulq.terms.domain import Category, Schema
+from sulq.terms.engine import Engine
+from sulq.terms.privacy import Unit
+
+ENGINES: Final[dict[str, str]] = {
+    "duckdb": "sulq.curator.engines.duckdb:DuckEngine",
+    "memory": "sulq.curator.engines.memory:MemoryEngine",
+}
+"""Each engine's name and its class, whose `of` opens data."""
+
+
+class OpenEngine(Engine, Protocol):
+    """An engine that can say what its rows were read from."""
+
+    def fingerprint(self) -> str:
+        """Name, size and time of a data file, or "frame"; nothing of the rows."""
+        ...
+
+
+def open_engine(
+    data: object,
+    *,
+    schema: Schema,
+    unit: Unit,
+    key: bytes,
+    table: str | None = None,
+    space: str = "",
+    prepared: str | Path | bool | None = None,
+    renew: bool = False,
+    engine: str = "duckdb",
+    progress: Callable[[float], None] | None = None,
+) -> OpenEngine:
+    """Open a file or a frame for summing; what is missing or cannot be read is refused here, before anything is spent.
+
+    Args:
+        data: A path to a .parquet, .csv, .csv.gz or .duckdb file, or a pandas, polars or pyarrow table.
+        schema: The declared columns.
+        unit: Whom the answers hide.
+        key: The person space's key for choosing kept rows (SR2).
+        table: The table inside a .duckdb file, where it holds several.
+        space: The name of the person space the rows belong to.
+        prepared: Where the prepared copy lies; None: in memory; False: none, the source is read for each question.
+        renew: Take a source that changed since it was prepared.
+        engine: A name of ENGINES.
+        progress: Told how far preparing has come, from 0 to 1.
+    """
+    if engine not in ENGINES:
+        raise SetupError("engine-not-available", f"There is no engine {engine[:40]!r}.")
+    for name, column in schema.columns:
+        if isinstance(column, Category) and any(
+            "\x00" in str(value) or not _utf8(str(value)) for value in column.values
+        ):
+            raise SetupError("bad-declaration", f"A category of column {name!r} is no text that data can hold.")
+    module, _, name = ENGINES[engine].partition(":")
+    opened = getattr(importlib.import_module(module), name).of(
+        data,
+        schema=schema,
+        unit=unit,
+        key=key,
+        table=table,
+        space=space,
+        prepared=Path(prepared) if isinstance(prepared, (str, Path)) else prepared,
+        renew=renew,
+        progress=progress,
+    )
+    return cast("OpenEngine", opened)
+
+
+def _utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

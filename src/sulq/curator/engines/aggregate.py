@@ -1,0 +1,104 @@
+"""Blocks to SQL aggregates: which sums a query asks for, and how a block's totals follow from them.
+
+Every coordinate of such a block is a whole linear combination of a few exact
+aggregates: a plain count is COUNT(*), the one-sided sums of a mean are SUM and
+COUNT, a lookup table meets the counts of its keys. Combining is exact integer
+arithmetic after the query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from sulq.curator.engines.emit import Emitter, NotInSql, Piece
+from sulq.curator.engines.read_sql import double
+from sulq.terms.engine import Block
+from sulq.terms.kinds import Truth
+from sulq.terms.rowfn.scalar import Lit
+from sulq.terms.rowfn.vectors import Bernstein
+
+EXACT: Final = 2**53
+UNKNOWN_ROWS: Final = 2**40  # more rows than any source holds (SR17)
+
+
+@dataclass(slots=True)
+class Query:
+    """One SELECT: keys, aggregates with their largest term, and the blocks that follow from them."""
+
+    emitter: Emitter
+    keys: list[tuple[Piece, int]]  # each with the number its codes are counted from
+    aggregates: list[str] = field(default_factory=list)
+    bounds: list[int] = field(default_factory=list)  # the largest total of each aggregate
+    blocks: list[tuple[int, list[dict[int, int]]]] = field(default_factory=list)  # block -> weights of each coordinate
+    table: int | None = None  # the block whose lookup table the last key reads
+
+    def aggregate(self, sql: str, bound: int) -> int:
+        """The place of an aggregate, each asked once."""
+        if sql not in self.aggregates:
+            self.aggregates.append(sql)
+            self.bounds.append(bound)
+        return self.aggregates.index(sql)
+
+    def sql(self, where: Piece | None) -> str:
+        """The whole SELECT."""
+        columns = [f"{key.sql} AS k{i}" for i, (key, _) in enumerate(self.keys)]
+        columns += [f"{sql} AS s{i}" for i, sql in enumerate(self.aggregates)]
+        condition = "" if where is None else f" WHERE {where.sql}"
+        groups = f" GROUP BY {', '.join(f'k{i}' for i in range(len(self.keys)))}" if self.keys else ""
+        return f"SELECT {', '.join(columns)} FROM {self.emitter.relation()}{condition}{groups}"
+
+
+def rows_at_most(emitter: Emitter) -> int:
+    """How many rows there can be."""
+    return UNKNOWN_ROWS if emitter.rows.rows is None else emitter.rows.rows
+
+
+def add(query: Query, place: int, block: Block) -> None:
+    """Ask for what a block needs, or leave it to the batch path."""
+    emitter = query.emitter
+    if block.vector:
+        if not isinstance(block.fn, Bernstein):
+            raise NotInSql(type(block.fn).__name__)
+        query.blocks.append((place, _bernstein(query, block.fn)))
+        return
+    count = rows_at_most(emitter)
+    if isinstance(block.fn, Lit) and not isinstance(block.fn.value, str):
+        units = float(np.floor(float(block.fn.value) * float(1 / block.step) + 0.5))
+        units = int(min(max(units, block.low[0]), block.high[0]))
+        query.blocks.append((place, [{query.aggregate("count(*)", count): units}]))
+    elif isinstance(block.fn.kind(emitter.schema), Truth) and block.step == 1 and block.low[0] <= 0 < block.high[0]:
+        held = emitter.truth(block.fn)
+        query.blocks.append((place, [{query.aggregate(f"count(CASE WHEN {held.sql} THEN 1 END)", count): 1}]))
+    else:
+        piece, integer = emitter.units(block)
+        most = max(abs(block.low[0]), abs(block.high[0]))
+        query.blocks.append((place, [{_sum(query, piece, most, integer=integer): 1}]))
+
+
+def _sum(query: Query, piece: Piece, most: int, *, integer: bool) -> int:
+    """An exact SUM: whole doubles are added as such where no total can leave the exact ones, else as integers."""
+    total = rows_at_most(query.emitter) * most
+    if not integer and total >= EXACT:
+        return query.aggregate(f"sum(TRY_CAST({piece.sql} AS BIGINT))", total)
+    return query.aggregate(f"sum({piece.sql})", total)
+
+
+def _bernstein(query: Query, fn: Bernstein) -> list[dict[int, int]]:
+    """The sums of (x - a), (b - x) and of their products, from COUNT, SUM and the sum of squares."""
+    emitter = query.emitter
+    step, low, high = fn.span(emitter.schema)
+    piece, integer = emitter.units(Block(fn.item, step, (low,), (high,), vector=False))
+    n = query.aggregate(f"count({piece.sql})", rows_at_most(emitter))
+    if fn.degree == 1:
+        s = _sum(query, piece, max(abs(low), abs(high)), integer=integer)
+        return [{s: 1, n: -low}, {s: -1, n: high}]
+    # With u = x - low and w = high - low: u^2, 2u(w - u) and (w - u)^2.
+    width = high - low
+    item = f"CAST({piece.sql} AS DOUBLE)" if integer else f"({piece.sql})"
+    u = emitter.named(Piece(f"({item} - {double(float(low))})", piece.layer))
+    s = _sum(query, u, width, integer=False)
+    q = _sum(query, Piece(f"({u.sql} * {u.sql})", u.layer), width * width, integer=False)
+    return [{q: 1}, {s: 2 * width, q: -2}, {q: 1, s: -2 * width, n: width * width}]

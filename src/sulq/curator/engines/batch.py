@@ -1,0 +1,65 @@
+"""A batch of kept rows as NumPy columns: what the row functions are evaluated on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Cells, Integers, Truths
+
+Stored = tuple[np.ndarray, Truths | None]
+
+
+class Batch:
+    """Columns of one batch by name: whole numbers of any width (or objects for Text), and where they are missing."""
+
+    __slots__ = ("_columns", "_person", "_position", "schema", "seen", "size")
+
+    def __init__(
+        self,
+        schema: Schema,
+        size: int,
+        columns: Mapping[str, Stored],
+        *,
+        person: Integers | None = None,
+        position: Integers | None = None,
+    ) -> None:
+        self.schema = schema
+        self.size = size
+        self.seen: dict[int, Cells] = {}
+        self._columns = columns
+        self._person = person
+        self._position = position
+
+    def stored(self, name: str) -> Stored:
+        """A column as it is stored, in its own width."""
+        return self._columns[name]
+
+    def codes(self, name: str) -> Cells:
+        """A column's cells: int64 grid units, or objects for Text."""
+        values, missing = self._columns[name]
+        return Cells(values if values.dtype == object else values.astype(np.int64, copy=False), missing)
+
+    def person(self) -> Integers:
+        """A 60-bit public hash of each row's person."""
+        if self._person is None:
+            raise LookupError("no persons")
+        return self._person
+
+    def position(self) -> Integers:
+        """Each row's place in the source, from 0."""
+        if self._position is None:
+            raise LookupError("no positions")
+        return self._position
+
+    def part(self, start: int, stop: int) -> Batch:
+        """Some consecutive rows."""
+        columns = {
+            name: (values[start:stop], None if missing is None else missing[start:stop])
+            for name, (values, missing) in self._columns.items()
+        }
+        person = None if self._person is None else self._person[start:stop]
+        position = None if self._position is None else self._position[start:stop]
+        return Batch(self.schema, min(stop, self.size) - start, columns, person=person, position=position)

@@ -1,0 +1,371 @@
+"""Row functions to SQL, by hand, one node at a time.
+
+What is written is exactly what the row functions mean on NumPy columns (terms/
+rowfn), NULL standing for missing. Names are generated, numbers are literals we
+format ourselves, texts are bound parameters: nothing an analyst wrote becomes
+SQL (T70, T71). Only functions of FUNCTIONS occur; each is total, row-wise and
+deterministic (T18, T30). An operand that is needed twice is named in a layer of
+projections below, so SQL grows no faster than the question.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from sulq.curator.engines.edges import divided, search
+from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.read_sql import double, whole
+from sulq.terms.domain import Bool, Category, Schema, Text
+from sulq.terms.engine import Block
+from sulq.terms.kinds import Code, Scalar, Truth, Words
+from sulq.terms.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
+from sulq.terms.rowfn.scalar import (
+    Arith,
+    Case,
+    Clip,
+    Col,
+    Compare,
+    Fill,
+    IsIn,
+    IsMissing,
+    Lit,
+    Logic,
+    Not,
+    Position,
+    RowFn,
+    against,
+)
+
+FUNCTIONS: Final = frozenset(
+    {
+        # questions
+        "!=", "%", "*", "+", "-", "/", "//", "<", "<=", "<>", "=", ">", ">=",
+        "coalesce", "count", "count_star", "floor", "isfinite", "sum",
+        # reading a source
+        "abs", "chr", "concat", "concat_ws", "enum_code", "epoch_ns", "epoch_us", "isnan", "list_position",
+        "list_value", "make_timestamp", "nfc_normalize", "read_csv", "read_parquet", "regexp_extract",
+        "regexp_full_match", "regexp_replace", "replace", "row_number", "rpad", "sha256", "strlen", "struct_pack",
+        "substr", "translate", "trim",
+    }
+)  # fmt: skip
+"""Every function that may stand in generated SQL; whatever is not listed is refused (T18)."""
+
+MOST_BINS: Final = 1024  # more are searched by the batch path
+
+
+_PARAMETER: Final = re.compile(r"\$([a-z]+[0-9]*)\b")
+
+
+class NotInSql(Exception):
+    """This row function is left to the batch path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """SQL of one value: the layer of projections it can stand on, and whether repeating it costs nothing."""
+
+    sql: str
+    layer: int = 0
+    atom: bool = False
+
+
+class Emitter:
+    """Writes the row functions of one tally over the kept rows."""
+
+    def __init__(self, schema: Schema, rows: Rows) -> None:
+        self.schema = schema
+        self.rows = rows
+        self.parameters: dict[str, object] = dict(rows.parameters)
+        self.layers: list[list[str]] = []
+        self._count = 0
+        self._known: dict[tuple[str, int], tuple[Piece, RowFn]] = {}
+
+    def relation(self) -> str:
+        """The kept rows with every named operand beside them."""
+        relation = self.rows.relation
+        for layer in self.layers:
+            relation = f"(SELECT *, {', '.join(layer)} FROM {relation})"
+        return relation
+
+    def named(self, piece: Piece) -> Piece:
+        """Name a piece that is needed more than once."""
+        if piece.atom:
+            return piece
+        while len(self.layers) <= piece.layer:
+            self.layers.append([])
+        name = f"t{self._count}"
+        self._count += 1
+        self.layers[piece.layer].append(f"{piece.sql} AS {name}")
+        return Piece(name, piece.layer + 1, atom=True)
+
+    def _once(self, mode: str, fn: RowFn, write: Callable[[RowFn], Piece]) -> Piece:
+        known = self._known.get((mode, id(fn)))
+        if known is None:
+            known = self._known[mode, id(fn)] = (write(fn), fn)  # fn is kept: its identity stays its own
+        return known[0]
+
+    def number(self, fn: RowFn) -> Piece:
+        """A row function used as a number: a double."""
+        return self._once("number", fn, self._number)
+
+    def truth(self, fn: RowFn) -> Piece:
+        """A row function used as a condition."""
+        return self._once("truth", fn, self._truth)
+
+    def code(self, fn: RowFn) -> Piece:
+        """A row function used as a key: a whole number from 0."""
+        return self._once("code", fn, self._code)
+
+    def key(self, fn: RowFn) -> tuple[Piece, int]:
+        """A row function used as a key of the partition, and from what its codes are counted."""
+        column = self.schema.find(fn.name) if isinstance(fn, Col) else None
+        if isinstance(column, Category) and isinstance(fn, Col):
+            return self.column(fn.name), self.rows.shifts.get(self.rows.names[fn.name], 0)
+        if isinstance(fn, Each) and isinstance(fn.item, Col):
+            column = self.schema.find(fn.item.name)
+            if isinstance(column, Category):
+                return self.key(fn.item)
+            if column is not None and not isinstance(column, Text) and column.step == 1:
+                return self.column(fn.item.name), column.low
+        return self.code(fn), 0
+
+    def column(self, name: str) -> Piece:
+        """A column as it stands in the relation."""
+        return Piece(self.rows.names[name], atom=True)
+
+    def parameter(self, text: str) -> Piece:
+        """A text of the question, bound and never spelled out."""
+        name = f"text{len(self.parameters)}"
+        self.parameters[name] = text
+        return Piece(f"CAST(${name} AS VARCHAR)", atom=True)
+
+    def bound(self, statement: str) -> dict[str, object]:
+        """The parameters a statement names; what was written for a part left to the batch path is not among them."""
+        return {name: self.parameters[name] for name in set(_PARAMETER.findall(statement))}
+
+    def _number(self, fn: RowFn) -> Piece:
+        match fn:
+            case Col(name):
+                return self._scaled(name)
+            case Lit(value) if not isinstance(value, str):
+                return Piece(double(float(value)), atom=True)
+            case Position():
+                place = f"CASE WHEN {PLACE} > {Position.LIMIT} THEN {Position.LIMIT} ELSE {PLACE} END"
+                return Piece(f"CAST({place} AS DOUBLE)")
+            case Arith(op, left, right):
+                return self._arithmetic(fn, op, self.number(left), self.number(right))
+            case Case(branches, otherwise):
+                return self._case(branches, otherwise)
+            case Clip(item, lo, hi):
+                x = self.named(self.number(item))
+                return _clamped(x, float(lo), float(hi))
+            case Fill(item, value) if isinstance(fn.kind(self.schema), Scalar):
+                constant = float(against(value, item.kind(self.schema)))
+                return _joined(f"coalesce({{0}}, {double(constant)})", self.number(item))
+        if isinstance(fn.kind(self.schema), Truth):
+            return _joined("CAST({0} AS DOUBLE)", self.truth(fn))
+        raise NotInSql(type(fn).__name__)
+
+    def _scaled(self, name: str) -> Piece:
+        column = self.schema.find(name)
+        if column is None or isinstance(column, (Text, Category)):
+            raise NotInSql(name)
+        stored = self.rows.names[name]
+        units = stored if stored in self.rows.doubles else f"CAST({stored} AS DOUBLE)"
+        return Piece(units if column.step == 1 else f"({units} * {double(float(column.step))})")
+
+    def _arithmetic(self, fn: Arith, op: str, left: Piece, right: Piece) -> Piece:
+        result = _joined(f"({{0}} {op} {{1}})", left, right)
+        if fn.kind(self.schema).bounded:
+            return result
+        named = self.named(result)  # what is not finite is missing
+        return _joined("CASE WHEN isfinite({0}) THEN {0} END", named)
+
+    def _case(self, branches: tuple[tuple[RowFn, RowFn], ...], otherwise: RowFn | None) -> Piece:
+        pieces: list[Piece] = []
+        form = "CASE"
+        for when, then in branches:
+            form += f" WHEN {{{len(pieces)}}} THEN {{{len(pieces) + 1}}}"
+            pieces += [self.truth(when), self.number(then)]
+        if otherwise is not None:
+            form += f" ELSE {{{len(pieces)}}}"
+            pieces.append(self.number(otherwise))
+        return _joined(f"{form} END", *pieces)
+
+    def _truth(self, fn: RowFn) -> Piece:
+        match fn:
+            case Col(name) if isinstance(self.schema.find(name), Bool):
+                return Piece(f"({self.rows.names[name]} = 1)")
+            case Lit(value) if isinstance(value, bool):
+                return Piece("TRUE" if value else "FALSE", atom=True)
+            case Compare():
+                return self._compare(fn)
+            case IsIn():
+                return self._is_in(fn)
+            case Logic(op, items):
+                form = f" {op.upper()} ".join(f"{{{i}}}" for i in range(len(items)))
+                return _joined(f"({form})", *(self.truth(item) for item in items))
+            case Not(item):
+                return _joined("(NOT {0})", self.truth(item))
+            case IsMissing(item):
+                return _joined("({0} IS NULL)", self._any(item))
+            case Fill(item, value):
+                return _joined(f"coalesce({{0}}, {'TRUE' if value else 'FALSE'})", self.truth(item))
+        raise NotInSql(type(fn).__name__)
+
+    def _any(self, fn: RowFn) -> Piece:
+        """A row function of any kind, for a look at whether it is there."""
+        if isinstance(fn, Col):
+            return self.column(fn.name)
+        match fn.kind(self.schema):
+            case Scalar():
+                return self.number(fn)
+            case Truth():
+                return self.truth(fn)
+            case Code():
+                return self.code(fn)
+            case Words():
+                return self._words(fn)
+        raise NotInSql(type(fn).__name__)
+
+    def _words(self, fn: RowFn) -> Piece:
+        if isinstance(fn, Col):
+            return self.column(fn.name)
+        if isinstance(fn, Lit) and isinstance(fn.value, str):
+            return self.parameter(fn.value)
+        raise NotInSql(type(fn).__name__)
+
+    def _compare(self, fn: Compare) -> Piece:
+        left, right, op = fn.sides(self.schema)
+        kind = left.kind(self.schema)
+        sign = {"==": "=", "!=": "<>"}.get(op, op)
+        if isinstance(right, RowFn):
+            write = {Scalar: self.number, Truth: self.truth, Code: self.code, Words: self._words}[type(kind)]
+            return _joined(f"({{0}} {sign} {{1}})", write(left), write(right))
+        if isinstance(kind, Words):
+            return _joined(f"({{0}} {sign} {{1}})", self._words(left), self.parameter(str(right)))
+        if isinstance(kind, Code):
+            return _joined(f"({{0}} {sign} {int(right)})", self.code(left))
+        if isinstance(kind, Truth):
+            return _joined(f"({{0}} {sign} {'TRUE' if right else 'FALSE'})", self.truth(left))
+        if isinstance(left, Col):
+            return self._threshold(left.name, op, Fraction(right))
+        return _joined(f"({{0}} {sign} {double(float(right))})", self.number(left))
+
+    def _threshold(self, name: str, op: str, constant: Fraction) -> Piece:
+        """A column against a constant, as a comparison of its integers, exactly (no float decides: SR16)."""
+        column = self.schema.find(name)
+        if column is None or isinstance(column, Text):
+            raise NotInSql(name)
+        stored = self.column(name)
+        units = constant / column.step
+        if op in ("==", "!="):
+            if units.denominator != 1 or not column.low <= units <= column.high:
+                return _joined(f"CASE WHEN {{0}} IS NOT NULL THEN {'FALSE' if op == '==' else 'TRUE'} END", stored)
+            return _joined(f"({{0}} {'=' if op == '==' else '<>'} {whole(int(units))})", stored)
+        least = {">": math.floor(units) + 1, ">=": math.ceil(units)}.get(op)
+        if least is not None:
+            return _joined(f"({{0}} >= {whole(min(max(least, column.low), column.high + 1))})", stored)
+        most = math.ceil(units) - 1 if op == "<" else math.floor(units)
+        return _joined(f"({{0}} <= {whole(min(max(most, column.low - 1), column.high))})", stored)
+
+    def _is_in(self, fn: IsIn) -> Piece:
+        kind = fn.item.kind(self.schema)
+        values = fn.fitted(self.schema)
+        column = self.schema.find(fn.item.name) if isinstance(fn.item, Col) else None
+        pieces: list[Piece]
+        if isinstance(kind, Words):
+            item, pieces = self._words(fn.item), [self.parameter(str(value)) for value in values]
+        elif isinstance(kind, Code):
+            item, pieces = self.code(fn.item), [Piece(str(value)) for value in values]
+        elif (
+            isinstance(kind, Scalar)
+            and column is not None
+            and not isinstance(column, Text)
+            and isinstance(fn.item, Col)
+        ):
+            units = [Fraction(value) / column.step for value in values]
+            found = [int(unit) for unit in units if unit.denominator == 1 and column.low <= unit <= column.high]
+            item, pieces = self.column(fn.item.name), [Piece(whole(unit)) for unit in found]
+        elif isinstance(kind, Scalar):
+            item, pieces = self.number(fn.item), [Piece(double(float(value))) for value in values]
+        else:
+            item, pieces = self.truth(fn.item), [Piece("TRUE" if value else "FALSE") for value in values]
+        if not pieces:
+            return _joined("CASE WHEN {0} IS NOT NULL THEN FALSE END", item)
+        return _joined(f"({{0}} IN ({', '.join(piece.sql for piece in pieces)}))", item)
+
+    def _code(self, fn: RowFn) -> Piece:
+        match fn:
+            case Col(name):
+                shift = self.rows.shifts.get(self.rows.names[name], 0)
+                return Piece(f"({self.rows.names[name]} - {whole(shift)})") if shift else self.column(name)
+            case Each(item):
+                return self._each(item)
+            case Bins():
+                return self._bins(fn)
+            case Bucket(count, salt):
+                a, b, c = mixing(salt)
+                mixed = f"({a} * ({PERSON} // {HALF}) + {b} * ({PERSON} % {HALF}) + {c})"
+                return Piece(f"({mixed} % {PRIME} % {count})")
+        raise NotInSql(type(fn).__name__)
+
+    def _each(self, item: RowFn) -> Piece:
+        kind = item.kind(self.schema)
+        if isinstance(kind, Code):
+            return self.code(item)
+        if isinstance(kind, Truth):
+            if isinstance(item, Col):
+                return self.column(item.name)
+            return _joined("CAST({0} AS TINYINT)", self.truth(item))
+        if not isinstance(kind, Scalar) or kind.lo is None:
+            raise NotInSql(type(item).__name__)
+        low = math.ceil(kind.lo)
+        return _joined(f"TRY_CAST(({{0}} - {double(float(low))}) AS BIGINT)", self.number(item))
+
+    def _bins(self, fn: Bins) -> Piece:
+        edges = fn.fitted(self.schema)
+        if len(edges) > MOST_BINS:
+            raise NotInSql("Bins")
+        column = self.schema.find(fn.item.name) if isinstance(fn.item, Col) else None
+        if column is not None and not isinstance(column, Text) and isinstance(fn.item, Col):
+            stored = self.column(fn.item.name)
+            exact = [Fraction(edge) / column.step for edge in edges]
+            limits = [min(max(math.ceil(edge), column.low - 1), column.high + 1) for edge in exact]
+            top = min(max(math.floor(exact[-1]), column.low - 1), column.high)
+            return _joined(
+                divided(exact, limits[:-1], top) or search(list(map(whole, limits[:-1])), whole(top)), stored
+            )
+        item = self.named(self.number(fn.item))
+        return _joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
+
+    def units(self, block: Block) -> tuple[Piece, bool]:
+        """A number on its block's grid, clamped; and whether it is an SQL integer (else a whole double)."""
+        fn = block.fn
+        column = self.schema.find(fn.name) if isinstance(fn, Col) else None
+        if column is not None and not isinstance(column, (Text, Category)) and isinstance(fn, Col):
+            inside = block.low[0] <= column.low and column.high <= block.high[0]
+            if inside and column.step == block.step:
+                stored = self.rows.names[fn.name]
+                return Piece(stored, atom=True), stored not in self.rows.doubles
+        return self.on_grid(self.number(fn), block.step, block.low[0], block.high[0]), False
+
+    def on_grid(self, item: Piece, step: Fraction, low: int, high: int) -> Piece:
+        """floor(x/step + 1/2), clamped directly under the sum (T11): a whole double."""
+        scale = f" * {double(float(1 / step))}" if step != 1 else ""
+        units = self.named(_joined(f"floor({{0}}{scale} + 0.5e0)", item))
+        return _clamped(units, float(low), float(high))
+
+
+def _joined(form: str, *pieces: Piece) -> Piece:
+    return Piece(form.format(*(piece.sql for piece in pieces)), max((piece.layer for piece in pieces), default=0))
+
+
+def _clamped(item: Piece, low: float, high: float) -> Piece:
+    a, b = double(low), double(high)
+    return _joined(f"CASE WHEN {{0}} < {a} THEN {a} WHEN {{0}} > {b} THEN {b} ELSE {{0}} END", item)

@@ -1,0 +1,221 @@
+"""One tally asked of DuckDB: what SQL can sum is summed there, the rest is folded over streamed batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, cast
+
+import duckdb
+import numpy as np
+
+from sulq.curator.engines import aggregate, arrow
+from sulq.curator.engines.aggregate import Query
+from sulq.curator.engines.batch import Batch, Stored
+from sulq.curator.engines.emit import Emitter, NotInSql, Piece
+from sulq.curator.engines.fold import DENSE, SATURATED, fold, saturate, weighed
+from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.read_sql import whole
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Block, Tally
+from sulq.terms.kinds import Integers, Objects
+from sulq.terms.rowfn.keys import Bucket
+from sulq.terms.rowfn.scalar import Col, Position, RowFn
+from sulq.terms.rowfn.vectors import Lookup
+
+BATCH: Final = 65_536
+FEW: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow
+WORKERS: Final = min(4, os.cpu_count() or 1)
+
+
+class Question:
+    """One tally on one cursor."""
+
+    def __init__(
+        self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, tally: Tally, *, batch: int = BATCH
+    ) -> None:
+        self.cursor = cursor
+        self.schema = schema
+        self.rows = rows
+        self.tally = tally
+        self.batch = batch
+        self.statements: list[str] = []
+
+    def sums(self) -> Integers:
+        """The exact sums, saturated."""
+        blocks: dict[int, Integers] = {}
+        left: list[int] = []
+        main = self._query()
+        for place, block in enumerate(self.tally.blocks):
+            try:
+                if main is None:
+                    raise NotInSql
+                aggregate.add(main[0], place, block)
+            except NotInSql:
+                read = self._read_table(block) if main is not None and isinstance(block.fn, Lookup) else None
+                if read is None:
+                    left.append(place)
+                else:
+                    blocks[place] = read
+        if main is not None and main[0].blocks:
+            blocks |= self._run(*main)
+        if left:
+            folded = self._fold([self.tally.blocks[place] for place in left])
+            start = 0
+            for place in left:
+                width = self.tally.blocks[place].width
+                blocks[place] = folded[:, start : start + width]
+                start += width
+        return np.concatenate([blocks[place] for place in range(len(self.tally.blocks))], axis=1)
+
+    def _query(self, *hidden: RowFn) -> tuple[Query, Piece | None] | None:
+        """A SELECT of the tally's partition, with hidden keys beside its own; None where a part is not in SQL."""
+        emitter = Emitter(self.schema, self.rows)
+        try:
+            where = None if self.tally.where is None else emitter.truth(self.tally.where)
+            keys = [emitter.key(key.fn) for key in self.tally.by] + [emitter.key(key) for key in hidden]
+        except NotInSql:
+            return None
+        return Query(emitter, keys), where
+
+    def _run(self, query: Query, where: Piece | None) -> dict[int, Integers]:
+        """Ask, and work out each block's totals from the aggregates."""
+        sizes = [len(key.labels) for key in self.tally.by]
+        cells, totals = self._fetch(query, where, sizes)
+        found = {}
+        for place, weights in query.blocks:
+            sums = np.zeros((self.tally.cells, len(weights)), dtype=np.int64)
+            for i, weighted in enumerate(weights):
+                sums[cells, i] = saturate(_combined(totals, query.bounds, weighted))
+            found[place] = sums
+        return found
+
+    def _fetch(self, query: Query, where: Piece | None, sizes: list[int]) -> tuple[Integers, list[Integers | Objects]]:
+        """The cells that occur and the aggregates of each: int64 where they provably fit, else Python integers."""
+        fits = all(bound < SATURATED for bound in query.bounds)
+        if fits:
+            query.aggregates = [f"TRY_CAST({sql} AS BIGINT)" for sql in query.aggregates]
+        statement = query.sql(where)
+        self.statements.append(statement)
+        parameters = query.emitter.bound(statement)
+        if fits and self.tally.cells > FEW:
+            table = arrow.table(self.cursor, statement, parameters)
+            columns = [arrow.numpy_column(column) for column in table.columns]
+        else:
+            fetched = self.cursor.execute(statement, parameters).fetchall()
+            columns = _columns(fetched, len(sizes) + len(query.aggregates), np.int64 if fits else object)
+        keys, sums = columns[: len(sizes)], columns[len(sizes) :]
+        index = np.zeros(len(columns[0][0]), dtype=np.int64)
+        counted = np.ones(len(index), dtype=np.bool_)
+        for (values, missing), size, (_, shift) in zip(keys, sizes, query.keys, strict=True):
+            code = values.astype(np.int64) - shift
+            counted &= (code >= 0) & (code < size)
+            counted &= True if missing is None else ~missing
+            index = index * size + code
+        return index[counted], [values[counted] for values, _ in sums]  # a NULL sum is filled with 0
+
+    def _read_table(self, block: Block) -> Integers | None:
+        """A lookup table's sums from the counts of its keys."""
+        lookup = cast("Lookup", block.fn)
+        asked = self._query(*lookup.keys) if block.vector else None
+        if asked is None:
+            return None
+        query, where = asked
+        query.aggregate("count(*)", aggregate.rows_at_most(query.emitter))
+        own = [len(key.labels) for key in self.tally.by]
+        sizes, _ = lookup.sizes(self.schema)
+        index, (counts, *_) = self._fetch(query, where, own + sizes)
+        units = lookup.units()[0]
+        if self.tally.cells * len(units) <= DENSE:
+            dense = np.zeros((self.tally.cells, len(units)), dtype=np.int64)
+            dense.reshape(-1)[index] = counts
+            return saturate(weighed(dense, units))
+        cells, entries = index // len(units), index % len(units)
+        sums = np.zeros((self.tally.cells, block.width), dtype=np.int64)
+        step = max(1, DENSE // block.width)
+        for start in range(0, len(index), step):
+            part = slice(start, start + step)
+            np.add.at(sums, cells[part], counts[part, None] * units[entries[part]])
+        return saturate(sums)
+
+    def _fold(self, blocks: list[Block]) -> Integers:
+        """Fold the blocks that SQL does not sum over streamed batches of just the columns they need."""
+        emitter = Emitter(self.schema, self.rows)
+        tally = replace(self.tally, blocks=tuple(blocks))
+        condition = ""
+        if tally.where is not None:
+            try:
+                condition = f" WHERE {emitter.truth(tally.where).sql}"
+                tally = replace(tally, where=None)
+            except NotInSql:
+                emitter = Emitter(self.schema, self.rows)
+        wanted = needed(tally)
+        names = [name for name in self.schema.names if name in wanted.columns]
+        columns = [self._unshifted(name) for name in names]
+        columns += [PERSON] if wanted.person else []
+        columns += [PLACE] if wanted.place else []
+        statement = f"SELECT {', '.join(columns) or '1'} FROM {emitter.relation()}{condition}"
+        self.statements.append(statement)
+        batches = self._stream(statement, emitter.bound(statement), names, person=wanted.person, place=wanted.place)
+        return fold(tally, self.schema, batches, workers=WORKERS)
+
+    def _unshifted(self, name: str) -> str:
+        column = self.rows.names[name]
+        shift = self.rows.shifts.get(column, 0)
+        return f"{column} - {whole(shift)} AS {column}" if shift else column
+
+    def _stream(
+        self, statement: str, parameters: dict[str, object], names: list[str], *, person: bool, place: bool
+    ) -> Iterator[Batch]:
+        for columns, size in arrow.streamed(self.cursor, statement, parameters, self.batch):
+            stored: dict[str, Stored] = dict(zip(names, columns, strict=False))
+            rest = [values.astype(np.int64) for values, _ in columns[len(names) :]]
+            yield Batch(
+                self.schema,
+                size,
+                stored,
+                person=rest[0] if person else None,
+                position=rest[-1] if place else None,
+            )
+
+
+def _combined(totals: list[Integers | Objects], bounds: list[int], weights: dict[int, int]) -> Integers | Objects:
+    """A whole linear combination of aggregates, in Python integers where 64 bits might not hold it."""
+    wide = sum(abs(weight) * max(bounds[i], 1) for i, weight in weights.items()) >= SATURATED
+    parts = [(totals[i].astype(object) if wide else totals[i]) * weight for i, weight in weights.items()]
+    return cast("Integers | Objects", sum(parts[1:], start=parts[0]))
+
+
+def _columns(rows: list[tuple[object, ...]], width: int, kind: type) -> list[Stored]:
+    """Fetched rows as columns of whole numbers."""
+    columns: list[Stored] = []
+    for i in range(width):
+        missing = np.array([row[i] is None for row in rows], dtype=np.bool_)
+        values: np.ndarray = np.array([0 if row[i] is None else int(cast("int", row[i])) for row in rows], dtype=kind)
+        columns.append((values, missing))
+    return columns
+
+
+class _Needed:
+    """What of the rows a tally's functions look at."""
+
+    def __init__(self) -> None:
+        self.columns: set[str] = set()
+        self.person = False
+        self.place = False
+
+
+def needed(tally: Tally) -> _Needed:
+    """What of the rows the functions of a tally look at."""
+    found = _Needed()
+    front: list[RowFn] = [block.fn for block in tally.blocks] + [key.fn for key in tally.by]
+    front += [] if tally.where is None else [tally.where]
+    while front:
+        fn = front.pop()
+        front.extend(fn.parts())
+        if isinstance(fn, Col):
+            found.columns.add(fn.name)
+        found.person |= isinstance(fn, Bucket)
+        found.place |= isinstance(fn, Position)
+    return found

@@ -1,0 +1,253 @@
+"""Where rows come from: a file or a frame, what it offers, and how DuckDB is to read it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet
+
+from sulq.curator.engines import arrow, grammar, read_sql
+from sulq.curator.engines.grammar import Cell
+from sulq.errors import SetupError
+from sulq.terms.domain import Schema
+from sulq.terms.privacy import Unit
+
+SUFFIXES: Final = (".parquet", ".csv", ".duckdb")
+POSITION: Final = "place"
+WILD: Final = re.compile(r"[*?\[]")
+_SERVERS: Final = ("postgresql://", "postgres://", "http://", "https://", "s3://", "gs://", "mysql://")
+
+
+def suffix(path: Path) -> str:
+    """The kind of a data file by its name: .parquet, .csv (also gzipped) or .duckdb."""
+    name = path.name.lower()
+    return next(
+        (known for known in SUFFIXES if name.endswith((known, f"{known}.gz" if known == ".csv" else known))), ""
+    )
+
+
+class Parquet(NamedTuple):
+    """What a Parquet file's own metadata says."""
+
+    names: list[str]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """A data file with its size and time as first seen, or a frame."""
+
+    path: Path | None
+    data: object = field(default=None, repr=False)
+    size: int = 0
+    modified: int = 0
+
+    @classmethod
+    def of(cls, data: object) -> Origin:
+        """Recognise what the owner gave, or refuse it."""
+        if isinstance(data, (str, Path)):
+            if str(data).startswith(_SERVERS):
+                raise SetupError(
+                    "engine-not-available", "Data behind this kind of address is not read in this version."
+                )
+            return cls._file(Path(data))
+        if arrow.column_names(data) is not None:
+            return cls(None, data)
+        module = type(data).__module__.partition(".")[0]
+        if module == "pyspark":
+            raise SetupError("engine-not-available", "Spark is not in this version.")
+        raise SetupError("unreadable-data", f"A {type(data).__name__} is neither a file's path nor a frame.")
+
+    @classmethod
+    def _file(cls, path: Path) -> Origin:
+        try:
+            path = path.expanduser().resolve()
+            stat = path.stat()
+        except (OSError, RuntimeError, ValueError):
+            stat = None
+        if stat is None or not path.is_file():
+            raise SetupError("missing-file", f"There is no data file {str(path)!r}.")
+        if not suffix(path):
+            raise SetupError("unreadable-data", f"{path.name!r} ends in none of {', '.join(SUFFIXES)} or .csv.gz.")
+        if not os.access(path, os.R_OK):
+            raise SetupError("unreadable-data", f"{path.name!r} may not be read by this user.")
+        return cls(path, None, stat.st_size, stat.st_mtime_ns)
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, size and time of the file, or "frame": what the ledger registers, never anything of the rows."""
+        return "frame" if self.path is None else f"{self.path.name} {self.size} {self.modified}"
+
+    def unchanged(self) -> None:
+        """Stop the owner where the file is no longer the one that was opened."""
+        if self.path is None:
+            return
+        try:
+            stat = self.path.stat()
+        except OSError:
+            stat = None
+        if stat is None or (stat.st_size, stat.st_mtime_ns) != (self.size, self.modified):
+            raise SetupError("source-changed", f"{self.path.name!r} changed since it was opened.")
+
+    def parquet(self) -> Parquet:
+        """Names and number of rows of a Parquet file."""
+        try:
+            with pa.parquet.ParquetFile(self.path) as file:
+                return Parquet([str(name) for name in file.schema_arrow.names], int(file.metadata.num_rows))
+        except (pa.ArrowException, OSError, ValueError):
+            pass
+        raise SetupError("unreadable-data", f"{cast('Path', self.path).name!r} is not a whole Parquet file.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """How DuckDB reads the needed columns: a relation, and for each column its kind of cell and its SQL.
+
+    `rows` is an upper bound on the number of rows, where one is known.
+    """
+
+    relation: str
+    columns: dict[str, tuple[Cell, str]]
+    rows: int | None
+    frame: object = field(default=None, repr=False)  # to be registered as `source`
+    attach: Path | None = None
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Registered:
+    """What an owner registered: the data and how it is read, the declarations, and the person space with its key."""
+
+    origin: Origin
+    source: Source
+    schema: Schema
+    unit: Unit
+    key: bytes
+    space: str = ""
+
+    def without_data(self) -> Registered:
+        """The same without the frame: once its rows are prepared in memory they need not be held twice."""
+        return replace(self, origin=replace(self.origin, data=None), source=replace(self.source, frame=None))
+
+
+def literal(text: str) -> str:
+    """An owner's path as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def exact_path(path: Path) -> str:
+    """A path as DuckDB's readers take it: none of its letters a wildcard."""
+    return literal(WILD.sub(r"[\g<0>]", str(path)))
+
+
+def describe(origin: Origin, schema: Schema, unit: Unit, table: str | None) -> Source:
+    """Find out how to read the origin; refuse missing columns and kinds that no declaration here can mean."""
+    if origin.path is None:
+        return _frame(origin, schema, unit)
+    kind = suffix(origin.path)
+    if kind == ".csv":
+        # Where places are public every record must keep its own; DuckDB's reader skips broken ones.
+        return _frame(origin, schema, unit) if unit.positions_are_public else _csv(origin, origin.path, schema, unit)
+    return (
+        _parquet(origin, origin.path, schema, unit) if kind == ".parquet" else _duckdb(origin.path, schema, unit, table)
+    )
+
+
+def _checked(cells: dict[str, tuple[Cell, str]], schema: Schema) -> dict[str, tuple[Cell, str]]:
+    for name, column in schema.columns:
+        grammar.agree(name, column, cells[name][0])
+    return cells
+
+
+def _frame(origin: Origin, schema: Schema, unit: Unit) -> Source:
+    if origin.path is None:
+        places = grammar.places(arrow.column_names(origin.data) or [], schema, unit)
+        table, cells = arrow.plain_table(origin.data, places)
+    else:
+        places = grammar.places(arrow.csv_header(origin.path), schema, unit)
+        table, cells = arrow.csv_table(origin.path, places)
+    columns = {name: (cells[name], f"s{i}") for i, name in enumerate(places)}
+    if unit.positions_are_public:
+        table = table.append_column(POSITION, pa.array(range(table.num_rows), pa.int64()))
+    return Source("source", _checked(columns, schema), table.num_rows, frame=table)
+
+
+def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
+    offered = arrow.csv_header(path)
+    places = grammar.places(offered, schema, unit)
+    names = ", ".join(f"'s{i}': 'VARCHAR'" for i in range(len(offered)))
+    gzipped = "gzip" if path.suffix.lower() == ".gz" else "none"
+    options = (
+        f"columns = {{{names}}}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
+        f"null_padding = true, ignore_errors = true, strict_mode = false, parallel = false, compression = '{gzipped}', "
+        "nullstr = '', hive_partitioning = false"
+    )
+    columns: dict[str, tuple[Cell, str]] = {name: ("text", f"s{place}") for name, place in places.items()}
+    rows = None if gzipped == "gzip" else origin.size
+    return Source(f"read_csv({exact_path(path)}, {options})", _checked(columns, schema), rows, files=(path,))
+
+
+def _typed(kinds: list[str], places: dict[str, int], schema: Schema) -> dict[str, tuple[Cell, str]]:
+    return _checked({name: read_sql.plain(kinds[i], f"s{i}", name) for name, i in places.items()}, schema)
+
+
+def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
+    names, rows = origin.parquet()
+    places = grammar.places(names, schema, unit)
+    # Parquet's statistics leave NaN out; without can_have_nan DuckDB takes them for the whole truth and folds even
+    # isnan(x) to false, so that one NaN row would count as its neighbours do (T6).
+    reader = f"read_parquet({exact_path(path)}, hive_partitioning = false, can_have_nan = true"
+    kinds = _kinds(f"SELECT * FROM {reader})")
+    aliases = ", ".join(f"s{i}" for i in range(len(names)))
+    if unit.positions_are_public:
+        relation = f"(SELECT * FROM {reader}, file_row_number = true)) AS source({aliases}, {POSITION})"
+    else:
+        relation = f"(SELECT * FROM {reader})) AS source({aliases})"
+    return Source(relation, _typed(kinds, places, schema), rows, files=(path,))
+
+
+def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None) -> Source:
+    attach = f"ATTACH {literal(str(path))} AS origin (READ_ONLY)"
+    offered = [
+        name for (name,) in _ask(attach, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'origin'")
+    ]
+    chosen = table if table is not None else offered[0] if len(offered) == 1 else None
+    if chosen not in offered:
+        raise SetupError(
+            "unreadable-data",
+            f"{path.name!r} holds the tables {', '.join(map(str, offered[:20]))}.",
+            "Name one: table=...",
+        )
+    quoted = 'origin."' + str(chosen).replace('"', '""') + '"'
+    described = _ask(attach, f"DESCRIBE SELECT * FROM {quoted}")
+    names = [str(row[0]) for row in described]
+    places = grammar.places(names, schema, unit)
+    aliases = ", ".join(f"s{i}" for i in range(len(names)))
+    inner = (
+        f"SELECT *, row_number() OVER () - 1 FROM {quoted}" if unit.positions_are_public else f"SELECT * FROM {quoted}"
+    )
+    place = f", {POSITION}" if unit.positions_are_public else ""
+    (count,) = _ask(attach, f"SELECT count(*) FROM {quoted}")[0]
+    columns = _typed([str(row[1]) for row in described], places, schema)
+    return Source(f"({inner}) AS source({aliases}{place})", columns, cast("int", count), attach=path)
+
+
+def _kinds(query: str) -> list[str]:
+    return [str(row[1]) for row in _ask("SELECT 1", f"DESCRIBE {query}")]
+
+
+def _ask(first: str, query: str) -> list[tuple[object, ...]]:
+    """Ask a connection of its own about a file's shape."""
+    try:
+        with duckdb.connect(":memory:", config={"threads": 1, "autoload_known_extensions": "false"}) as connection:
+            connection.execute(first)
+            return cast("list[tuple[object, ...]]", connection.execute(query).fetchall())
+    except duckdb.Error:
+        pass
+    raise SetupError("unreadable-data", "The data file cannot be read.")

@@ -1,0 +1,143 @@
+"""Every engine gives the integers of an independent oracle in plain Python, to the bit (T4, T6, T11, T18).
+
+Tables are adversarial: NULL, NaN, infinities, denormals, the ends of 2^53 and of
+64 bits, texts that are almost numbers, persons with many spellings and too many
+rows, no rows at all. Tallies use every row function.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sulq.curator.engines import ENGINES
+from sulq.curator.engines.duckdb import DuckEngine
+from sulq.curator.engines.memory import MemoryEngine
+from sulq.curator.engines.source import Origin
+from sulq.terms.privacy import Unit
+from sulq.terms.rowfn import ROW_FUNCTIONS
+from tests import generate
+from tests.counts import count
+from tests.curator.engines import oracle
+
+KEY = b"k" * 32
+PARTS = 4  # so that several processes share the work
+PER_TABLE = 12
+BATCHES = (1, 2, 7, 65_536)
+
+
+def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, object]:
+    """The same table in several of the ways an engine can hold it; what is slow to plan is drawn less often."""
+    facts = (data.schema, data.unit, KEY)
+    frame = Origin.of(data.arrow())
+    file = Origin.of(data.parquet(folder / f"{rng.random()}.parquet", group=rng.choice((1, 3, 100))))
+    ways: dict[str, Callable[[], object]] = {
+        "memory": lambda: MemoryEngine(frame, *facts, batch=rng.choice(BATCHES)),
+        "memory, Parquet": lambda: MemoryEngine(file, *facts, batch=rng.choice(BATCHES)),
+        "duckdb": lambda: DuckEngine(frame, *facts, batch=rng.choice(BATCHES), threads=rng.choice((1, 2))),
+        "duckdb, prepared file": lambda: DuckEngine(
+            file,
+            *facts,
+            prepared=file.path.with_suffix(".prepared"),
+            batch=rng.choice(BATCHES),
+            threads=rng.choice((1, 2)),
+        ),
+        "duckdb, unprepared": lambda: DuckEngine(frame, *facts, prepared=False, batch=rng.choice(BATCHES)),
+        "duckdb, straight from Parquet": lambda: DuckEngine(file, *facts, prepared=False, threads=rng.choice((1, 2))),
+    }
+    if data.text:
+        written = Origin.of(data.csv(folder / f"{rng.random()}.csv"))
+        ways["memory, CSV"] = lambda: MemoryEngine(written, *facts)
+        ways["duckdb, CSV"] = lambda: DuckEngine(written, *facts)
+        ways["duckdb, straight from CSV"] = lambda: DuckEngine(written, *facts, prepared=False)
+    rare = {name for name in ways if "straight" in name or "unprepared" in name}
+    taken = [name for name in ways if name not in rare] + [name for name in sorted(rare) if rng.random() < 0.2]
+    return {name: ways[name]() for name in taken}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle(part: int, tmp_path: Path) -> None:
+    """No mismatch in thousands of generated cases: all row functions, threads 1 and 2, batches from one row on."""
+    planned = count(f"sums against big integers, part {part + 1} of {PARTS}", short=500, long=25_000)
+    done, seen, seed = 0, set(), part * 10**6
+    while done < planned:
+        rng = random.Random(seed)
+        data = generate.table(rng, text=rng.random() < 0.25)
+        engines = opened(data, tmp_path, rng)
+        rows = oracle.kept(data, KEY)
+        for _ in range(PER_TABLE):
+            tally = generate.tally(rng, data.schema, data.unit)
+            seen |= {type(fn) for fn in generate.walk(tally)}
+            want = oracle.sums(tally, data.schema, rows)
+            for name, engine in engines.items():
+                assert engine.sums(tally).open().tolist() == want, f"seed {seed}, {name}"
+                done += 1
+        for engine in engines.values():
+            engine.close()
+        for path in tmp_path.iterdir():
+            path.unlink()
+        seed += 1
+    assert set(ROW_FUNCTIONS) - seen == set()
+
+
+def test_the_oracle_notices_a_wrong_sum() -> None:
+    """Control: one unit more in one cell is a mismatch."""
+    rng = random.Random(3)
+    data = generate.table(rng)
+    engine = MemoryEngine(Origin.of(data.arrow()), data.schema, data.unit, KEY)
+    tally = generate.tally(rng, data.schema, data.unit)
+    got = engine.sums(tally).open().tolist()
+    assert got == oracle.sums(tally, data.schema, oracle.kept(data, KEY))
+    got[0][0] += 1
+    assert got != oracle.sums(tally, data.schema, oracle.kept(data, KEY))
+
+
+def test_every_engine_of_the_table_is_under_test() -> None:
+    """A new engine joins this suite by its name in ENGINES."""
+    assert set(ENGINES) == {"duckdb", "memory"}
+
+
+def measured(kind: str, data: generate.Data, rows: list[int] | None, tallies: list[object]) -> list[list[list[int]]]:
+    """Exact sums of some rows, in the order given."""
+    source = Origin.of(data.arrow(rows))
+    facts = (data.schema, data.unit, KEY)
+    engine = MemoryEngine(source, *facts) if kind == "memory" else DuckEngine(source, *facts)
+    found = [engine.sums(tally).open().tolist() for tally in tallies]
+    engine.close()
+    return found
+
+
+def plus(first: list[list[int]], second: list[list[int]]) -> list[list[int]]:
+    """Two tables of sums, added."""
+    return [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(first, second, strict=True)]
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_T18_order_splitting_and_dropping_change_no_other_rows_integer(kind: str) -> None:
+    """Shuffled rows sum to the same, parts to the whole; a dropped or doubled row takes or adds its own and no more."""
+    for seed in range(count("tables shuffled, split and dropped from", short=8, long=500)):
+        rng = random.Random(1_000 + seed)
+        data = generate.table(rng, size=24, unit=Unit())
+        tallies = [generate.tally(rng, data.schema, data.unit) for _ in range(4)]
+        every = list(range(data.size))
+        shuffled = rng.sample(every, len(every))
+        cut, one = rng.randrange(len(every)), rng.randrange(len(every))
+        parts = {
+            "whole": None,
+            "shuffled": shuffled,
+            "first": shuffled[:cut],
+            "second": shuffled[cut:],
+            "one": [one],
+            "without": [i for i in shuffled if i != one],
+            "doubled": [*shuffled, one],
+        }
+        found = {name: measured(kind, data, rows, tallies) for name, rows in parts.items()}
+        for i in range(len(tallies)):
+            whole = found["whole"][i]
+            assert found["shuffled"][i] == whole
+            assert plus(found["first"][i], found["second"][i]) == whole
+            assert plus(found["without"][i], found["one"][i]) == whole
+            assert plus(whole, found["one"][i]) == found["doubled"][i]

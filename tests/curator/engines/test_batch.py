@@ -1,0 +1,27 @@
+"""A batch shows row functions what an engine stored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sulq.curator.engines.batch import Batch
+from tests.curator.engines.cases import SCHEMA
+
+
+def test_codes_are_int64_and_text_stays_text() -> None:
+    """Stored widths are the engine's affair; row functions see int64, or objects for Text."""
+    note = np.array(["a", None], dtype=object)
+    batch = Batch(SCHEMA, 2, {"age": (np.array([1, 2], dtype=np.int8), None), "note": (note, np.array([False, True]))})
+    assert batch.codes("age").values.dtype == np.int64
+    assert batch.codes("note").values.tolist() == ["a", None]
+    assert batch.part(1, 9).size == 1
+    assert batch.part(1, 9).codes("note").missing.tolist() == [True]
+
+
+def test_persons_and_places_that_were_not_kept_cannot_be_asked() -> None:
+    """Where rows carry neither, a row function that looks for them fails."""
+    batch = Batch(SCHEMA, 0, {})
+    for look in (batch.person, batch.position):
+        with pytest.raises(LookupError):
+            look()

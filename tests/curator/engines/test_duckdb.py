@@ -1,0 +1,168 @@
+"""The DuckDB engine: the same integers by SQL and by batches, and no fault or text of a row gets out (T30, T31)."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import logging
+import math
+
+import pyarrow as pa
+import pytest
+
+from sulq.curator.engines import duckdb as module
+from sulq.curator.engines import question as questions_module
+from sulq.errors import AccessDenied, CuratorError, QuestionError
+from sulq.terms.domain import Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.terms.rowfn import (
+    Bins,
+    Case,
+    Clip,
+    Col,
+    Fill,
+    IsIn,
+    Lit,
+    RowFn,
+    col,
+    lit,
+    vector,
+)
+from tests.curator.engines.cases import ASKED, CANARY, ask, duck, memory, table
+
+FAULTY = Schema.of(
+    "data",
+    {
+        "x": Real(-1e30, 1e30),
+        "n": Int(-(2**53), 2**53),
+        "z": Int(0, 0),
+        "c": Category(("a", "b")),
+        "d": Date("0001-01-01", "9999-12-31"),
+        "t": Timestamp("1700-01-01T00:00", "2250-01-01T00:00"),
+        "w": Text(),
+    },
+)
+
+
+def faults() -> list[RowFn]:
+    """Expressions that would divide by zero, overflow, leave a table or a calendar, on some row."""
+    x, n, z = col("x"), col("n"), col("z")
+    zeros = [z, x - x, n - n, z * x, x * 0, n * z, (x > 0) * 0, Fill(z / z, 0), z - z, n * 0 - z, -z]
+    divided = [1 / zero for zero in zeros] + [x / zero for zero in zeros] + [zero / zero for zero in zeros]
+    divided += [(1 / zero) / (1 / zero) for zero in zeros] + [1 / (1 / zero) for zero in zeros]
+    large: list[RowFn] = [x, n]
+    for _ in range(14):
+        large.append(large[-1] * large[len(large) % 2])
+    large += [x * 1e60 * 1e60 * 1e60 * 1e60 * 1e60 * 1e60, n * n * n * n * 1e60 * 1e60 * 1e60 * 1e60 * 1e60]
+    moments = [
+        col("d") * col("d"),
+        col("t") * col("t") * col("t"),
+        col("d") / z,
+        col("t") - col("d"),
+        1 / (col("d") - col("d")),
+    ]
+    mixed = [Case(((x > n, a),), b) for a, b in itertools.pairwise(divided + large)]
+    filled = [Fill(fn, 1e60) for fn in divided + large]
+    return divided + large + moments + mixed + filled
+
+
+def questions(fns: list[RowFn]) -> list[object]:
+    """Ways to ask about numbers that may be anything, several at once: one that fails would fail them all."""
+    bounded = [Clip(fn, -5, 5) for fn in fns]
+    held = [Case((((fn > 0) | IsIn(fn, (1, 2)), Lit(1)),), Lit(0)) for fn in fns]
+    return [
+        ask(*bounded, *held, schema=FAULTY),
+        ask(vector(bounded), where=fns[0] != fns[-1], schema=FAULTY),
+        ask(lit(1), by=(Bins(fns[0], (-1.0, 0.0, 1e60)),), schema=FAULTY),
+    ]
+
+
+WORST = {
+    "x": [math.inf, math.nan, -0.0, 5e-324, 1e308],
+    "n": [2**63 - 1, -(2**63), 0, None, 1],
+    "z": [0, 1, None, 0, 0],
+    "c": ["a", CANARY, None, "b", "a"],
+    "d": [datetime.date.max, datetime.date.min, None, datetime.date(1970, 1, 1), datetime.date(2020, 2, 29)],
+    "t": ["9999-12-31T23:59:59.999999", "0001-01-01", CANARY, "2020-02-30", None],
+    "w": [CANARY, "", None, "\x00", "'"],
+}
+
+
+@pytest.mark.parametrize("prepared", [None, False])
+def test_T30_no_expression_fails_because_of_a_row(prepared: object) -> None:
+    """More than 200 faulty expressions, with the worst rows there and not there: always integers, never an error."""
+    kinds = {
+        "x": pa.float64(),
+        "n": pa.int64(),
+        "z": pa.int64(),
+        "c": pa.string(),
+        "d": pa.date32(),
+        "t": pa.string(),
+        "w": pa.string(),
+    }
+    there = pa.table({name: pa.array(cells, kinds[name]) for name, cells in WORST.items()})
+    engines = [duck(data, schema=FAULTY, prepared=prepared) for data in (there, there.slice(0, 0), there.slice(1, 2))]
+    oracle = memory(there, schema=FAULTY)
+    expressions = faults()
+    assert len(expressions) >= 200
+    for start in range(0, len(expressions), 12):
+        for tally in questions(expressions[start : start + 12]):
+            try:
+                found = [engine.sums(tally).open().tolist() for engine in engines]
+            except CuratorError:
+                pytest.fail(f"an engine error on {[block.fn for block in tally.blocks]}")
+            assert found[0] == oracle.sums(tally).open().tolist()
+            assert not any(map(any, found[1]))
+    for engine in engines:
+        engine.close()
+
+
+@pytest.mark.parametrize("prepared", [None, False])
+def test_T31_a_failure_has_a_code_and_no_text(
+    prepared: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An engine error that names a cell becomes a constant; the log has the kind of it alone."""
+    rows = [("ann", 40, 10.0, "x", CANARY)]
+    engine = duck(table(rows), prepared=prepared)
+    engine.ready()
+    monkeypatch.setattr(
+        questions_module.Emitter,
+        "relation",
+        lambda _: (
+            "(SELECT CAST(c3 AS INTEGER) AS c0, c3 FROM kept)"
+            if prepared is None
+            else "(SELECT CAST(s3 AS INTEGER) AS c0 FROM source)"
+        ),
+    )
+    with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError) as failed:
+        engine.sums(ask(col("age")))
+    assert failed.value.code == "engine-failed"
+    assert failed.value.__context__ is failed.value.__cause__ is None
+    assert CANARY not in caplog.text + str(failed.value)
+    assert "Exception" in caplog.text
+    engine.close()
+
+
+def test_T31_duckdb_by_itself_names_the_cell() -> None:
+    """Control: the error behind that constant does hold the cell's text."""
+    engine = duck(table([("ann", 40, 10.0, "x", CANARY)]))
+    engine.ready()
+    with pytest.raises(module.duckdb.Error, match=CANARY):
+        engine._connection.cursor().execute("SELECT CAST(c3 AS INTEGER) FROM kept").fetchall()
+    engine.close()
+
+
+def test_a_closed_engine_answers_nothing() -> None:
+    """After close there are no rows and no connection."""
+    engine = duck(table())
+    engine.ready()
+    engine.close()
+    engine.close()
+    with pytest.raises(AccessDenied) as refused:
+        engine.sums(ASKED[0])
+    assert refused.value.code == "closed"
+
+
+def test_a_question_the_plan_would_refuse_is_refused_here_too() -> None:
+    """An undeclared category as a literal has no code (SR21)."""
+    with pytest.raises(QuestionError):
+        ask(Lit(1), where=Col("city") == CANARY).where.kind(FAULTY)

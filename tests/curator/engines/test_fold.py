@@ -1,0 +1,141 @@
+"""The batch path adds exactly, whatever the sizes of batches, terms and totals (T4, T5, SR16)."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sulq.curator.engines.batch import Batch
+from sulq.curator.engines.fold import EXACT, SATURATED, Totals, fold, reach
+from sulq.terms.domain import Category, Int, Real, Schema
+from sulq.terms.engine import Block, Key, Tally
+from sulq.terms.rowfn import Vector, col, lit, lookup, outer
+from sulq.terms.rowfn.vectors import vector_cells
+from tests import generate
+from tests.counts import count
+
+SCHEMA = Schema.of(
+    "data", {"x": Real(-100, 100), "n": Int(-5, 70_000), "big": Int(-(2**53), 2**53), "g": Category(("a", "b", "c"))}
+)
+
+
+def batches(size: int, parts: int, *, seed: int = 0, width: type = np.int32) -> list[Batch]:
+    """Rows with some cells missing, cut into batches."""
+    rng = np.random.default_rng(seed)
+    whole = {}
+    for name, column in SCHEMA.columns:
+        kind = np.int64 if name == "big" else width
+        values = rng.integers(column.low, column.high, size, endpoint=True).astype(kind)
+        whole[name] = (values, rng.random(size) < 0.1)
+    rows = Batch(SCHEMA, size, whole)
+    edges = sorted({0, size, *rng.integers(0, size + 1, parts).tolist()})
+    return [rows.part(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def plain(tally: Tally, rows: list[Batch]) -> list[list[int]]:
+    """The sums in Python integers, term by term."""
+    totals = [[0] * tally.width for _ in range(tally.cells)]
+    for batch in rows:
+        for i in range(batch.size):
+            one = batch.part(i, i + 1)
+            cell = 0
+            for key in tally.by:
+                cells = key.fn.cells(one)
+                cell = None if cell is None or cells.missing[0] else cell * len(key.labels) + int(cells.values[0])
+            start = 0
+            for block in tally.blocks:
+                values, missing = vector_cells(block.fn, one)
+                if cell is not None and (missing is None or not missing[0]):
+                    for j, term in enumerate(values[0].tolist()):
+                        totals[cell][start + j] += term
+                start += block.width
+    return totals
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64, np.float64])
+@pytest.mark.parametrize("bits", [1, 11, 15])
+def test_SR16_vectors_and_products_are_exact_on_any_batches(bits: int, width: type) -> None:
+    """Fast kernels give, on stored integers of any width and any batches, what the row functions mean."""
+    vector = Vector((col("x"), col("n"), col("x") * 2), bits)
+    asked = [vector, outer(vector), lookup(col("g"), [[1, -2], [3.5, 4], [5, 2**22]])]
+    for by in ((), (col("g"),)):
+        tally = generate.question(asked, SCHEMA, by=by)
+        rows = batches(count("rows folded", short=60, long=1_000), 3, seed=bits, width=width)
+        want = plain(tally, rows)
+        for workers in (1, 2):
+            assert fold(tally, SCHEMA, rows, workers=workers).tolist() == want
+        assert fold(
+            tally, SCHEMA, batches(len(want) and sum(b.size for b in rows), 9, seed=bits, width=width)
+        ).shape == (
+            tally.cells,
+            tally.width,
+        )
+
+
+def test_T4_batches_and_threads_change_no_bit() -> None:
+    """One batch or a thousand, one thread or three: the same integers."""
+    tally = generate.question([outer([col("x"), col("n")]), col("n"), lit(1)], SCHEMA, by=(col("g"),))
+    whole = batches(5_000, 0)
+    want = fold(tally, SCHEMA, whole).tolist()
+    for parts in (1, 7, 1_000):
+        cut = [whole[0].part(a, min(a + 5_000 // parts + 1, 5_000)) for a in range(0, 5_000, 5_000 // parts + 1)]
+        for workers in (1, 3):
+            assert fold(tally, SCHEMA, cut, workers=workers).tolist() == want
+
+
+def test_T4_float_sums_would_not_agree() -> None:
+    """Control: the same terms as doubles, with their fractions, give other bits in another order."""
+    rng = np.random.default_rng(4)
+    terms = rng.random(5_000) * 1e3
+    assert len({float(np.cumsum(rng.permutation(terms))[-1]) for _ in range(20)}) > 1
+
+
+def test_T5_totals_beyond_64_bits_saturate_and_never_wrap() -> None:
+    """Terms of 2^53 added past 2^62, and past 2^63, end at the clamp; below it they are exact."""
+    block = Block(col("big"), Fraction(1), (-(2**53),), (2**53,), vector=False)
+    tally = Tally("data", (block,), None, (), 1)
+    for rows, want in ((3, 3 * 2**53), (511, 511 * 2**53), (512, 2**62), (2_000, 2**62)):
+        values = np.full(rows, 2**53, dtype=np.int64)
+        batch = Batch(SCHEMA, rows, {"big": (values, None)})
+        assert fold(tally, SCHEMA, [batch]).tolist() == [[want]]
+        batch = Batch(SCHEMA, rows, {"big": (-values, None)})
+        assert fold(tally, SCHEMA, [batch, batch]).tolist() == [[-min(2 * want, 2**62)]]
+
+
+def test_totals_move_to_python_integers_before_they_could_wrap() -> None:
+    """Running sums are exact past 2^62 and 2^63, within a thread and between threads."""
+    one, other = Totals(1, 1), Totals(1, 1)
+    for total in (one, other):
+        for _ in range(5):
+            total.reserve(2**61)
+            total.small += 2**61
+    one.merge(other)
+    assert int((one.large + one.small)[0, 0]) == 10 * 2**61
+    assert one.saturated().tolist() == [[SATURATED]]
+
+
+def test_a_term_outside_the_exact_integers_is_refused() -> None:
+    """No sum is attempted where a single term could round."""
+    block = Block(col("big"), Fraction(1), (-EXACT - 1,), (EXACT + 1,), vector=False)
+    assert reach(block) == EXACT + 1
+    with pytest.raises(OverflowError):
+        fold(Tally("data", (block,), None, (), 1), SCHEMA, [])
+
+
+def test_no_rows_are_zero() -> None:
+    """Without a batch, or with empty ones, every sum is zero."""
+    tally = generate.question([col("x"), outer([col("x")])], SCHEMA, by=(col("g"),))
+    assert fold(tally, SCHEMA, []).tolist() == fold(tally, SCHEMA, batches(0, 0)).tolist() == [[0, 0]] * 3
+
+
+def test_many_empty_cells_cost_no_rows() -> None:
+    """With far more cells than rows, sums land in their own cells and nowhere else."""
+    tally = generate.question([lit(1), outer([col("n")])], SCHEMA, by=(generate.Each(col("n")),))
+    assert isinstance(tally.by[0], Key)
+    batch = Batch(SCHEMA, 3, {"n": (np.array([-5, 7, 7]), None)})
+    found = fold(tally, SCHEMA, [batch])
+    want = {0: 1, 12: 2}
+    assert {int(i): int(found[i, 0]) for i in np.flatnonzero(found[:, 0])} == want

@@ -1,0 +1,48 @@
+"""The table of engines, and the door that opens them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sulq.curator.engines import ENGINES, open_engine
+from sulq.errors import SetupError
+from sulq.terms.domain import Category, Schema
+from sulq.terms.privacy import Unit
+from tests.curator.engines.cases import ASKED, KEY, SCHEMA, parquet, sums, table
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_opens_by_its_name(engine: str, tmp_path: Path) -> None:
+    """Each gives the same sums of a frame and of a file, and says what it read."""
+    found = []
+    for data in (table(), parquet(tmp_path), str(tmp_path / "data.parquet")):
+        opened = open_engine(data, schema=SCHEMA, unit=Unit("who", 2), key=KEY, engine=engine)
+        assert opened.fingerprint().startswith(
+            "frame" if data is not None and not isinstance(data, (str, Path)) else "data.parquet "
+        )
+        opened.ready()
+        found.append(sums(opened, *ASKED))
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_prepared_copy_may_be_named_by_text(tmp_path: Path) -> None:
+    """A path given as text is a path."""
+    copy = tmp_path / "data.prepared"
+    opened = open_engine(parquet(tmp_path), schema=SCHEMA, unit=Unit(), key=KEY, prepared=str(copy))
+    opened.ready()
+    opened.close()
+    assert copy.exists()
+
+
+def test_what_cannot_be_opened_is_refused() -> None:
+    """An unknown engine, and categories that no data can hold, are refused before anything is read."""
+    with pytest.raises(SetupError) as refused:
+        open_engine(table(), schema=SCHEMA, unit=Unit(), key=KEY, engine="spark")
+    assert refused.value.code == "engine-not-available"
+    for value in ("a\x00b", "\ud800"):
+        schema = Schema("data", (("city", Category((value,))),))
+        with pytest.raises(SetupError) as refused:
+            open_engine(table(), schema=schema, unit=Unit(), key=KEY)
+        assert refused.value.code == "bad-declaration"

@@ -1,0 +1,196 @@
+"""The prepared copy: private, whole or not there, and bound to what it was made from."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from sulq.curator.engines import prepare
+from sulq.errors import SetupError
+from sulq.terms.domain import Int, Schema
+from sulq.terms.privacy import Unit
+from sulq.terms.rowfn import lit
+from tests.curator.engines.cases import CANARY, KEY, SCHEMA, ask, duck, parquet, sums, table
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A Parquet file."""
+    return parquet(tmp_path)
+
+
+def test_it_is_private_and_records_its_origin(data: Path) -> None:
+    """Mode 0600; path, size, time, schema, declarations, versions, space and the key's fingerprint; never the key."""
+    copy = data.with_suffix(".prepared")
+    told: list[float] = []
+    engine = duck(data, prepared=copy, space="people", progress=told.append)
+    engine.ready()
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert told[0] == 0.0
+    assert told[-1] == 1.0
+    found = prepare.read(copy)
+    assert found is not None
+    assert set(found) == {
+        "format",
+        "sulq",
+        "duckdb",
+        "source",
+        "size",
+        "modified",
+        "schema",
+        "declarations",
+        "space",
+        "key",
+    }
+    assert found["source"] == str(data)
+    assert found["size"] == str(data.stat().st_size)
+    assert found["space"] == "people"
+    assert KEY.hex() not in str(found)
+    assert sums(engine) == sums(duck(data))
+    assert [path.name for path in data.parent.iterdir() if "preparing" in path.name] == []
+
+
+def test_it_holds_kept_rows_and_declared_columns_alone(tmp_path: Path) -> None:
+    """Undeclared columns, persons' names and rows that do not count are not in it."""
+    rows = [(CANARY, age, 1.0, "x", None) for age in range(50)]
+    data = parquet(tmp_path, table(rows).append_column("other", table(rows).column("who")))
+    copy = tmp_path / "p.prepared"
+    engine = duck(data, Unit("who", 2), Schema("data", (("age", Int(0, 120)),)), prepared=copy)
+    engine.ready()
+    columns = engine._connection.root.execute("DESCRIBE SELECT * FROM data.kept").fetchall()
+    assert [(name, kind) for name, kind, *_ in columns] == [("c0", "TINYINT"), ("h", "BIGINT")]
+    assert engine._connection.root.execute("SELECT count(*) FROM data.kept").fetchone() == (2,)
+    engine.close()
+    assert CANARY.encode() not in copy.read_bytes()
+
+
+def made(copy: Path) -> int:
+    """Which file this is."""
+    return copy.stat().st_ino
+
+
+def test_it_is_used_again_and_rebuilt_for_other_declarations(data: Path) -> None:
+    """The same facts use the same copy; another unit, schema, space, key or version builds a new one."""
+    copy = data.with_suffix(".prepared")
+    sums(duck(data, prepared=copy))
+    first = made(copy)
+    sums(duck(data, prepared=copy))
+    assert made(copy) == first
+    for more in ({"unit": Unit("who", 1)}, {"space": "other"}, {"schema": Schema("data", (("age", Int(0, 99)),))}):
+        before = made(copy)
+        sums(duck(data, prepared=copy, **more), ask(lit(1), schema=more.get("schema", SCHEMA)))
+        assert made(copy) != before
+        sums(duck(data, prepared=copy))
+    before = made(copy)
+    engine = duck(data, prepared=copy)
+    object.__setattr__(engine._registered, "key", b"other")
+    sums(engine)
+    assert made(copy) != before
+
+
+def test_SR12_a_changed_source_stops_the_owner_until_renewed(data: Path) -> None:
+    """Another size or time is refused; renew=True builds the copy from the new data."""
+    copy = data.with_suffix(".prepared")
+    assert sums(duck(data, prepared=copy), ask()) == [[[3]]]
+    parquet(data.parent, table([("ann", 1, 1.0, "x", None)] * 5))
+    with pytest.raises(SetupError) as refused:
+        duck(data, prepared=copy).ready()
+    assert refused.value.code == "source-changed"
+    assert sums(duck(data, prepared=copy, renew=True), ask()) == [[[5]]]
+    assert sums(duck(data, prepared=copy), ask()) == [[[5]]]
+
+
+def test_a_moved_source_is_the_same_source(data: Path, tmp_path: Path) -> None:
+    """A folder that was moved keeps its copies: size and time are what counts."""
+    copy = data.with_suffix(".prepared")
+    sums(duck(data, prepared=copy))
+    before = made(copy)
+    moved = tmp_path / "moved.parquet"
+    data.rename(moved)
+    sums(duck(moved, prepared=copy))
+    assert made(copy) == before
+
+
+def test_a_foreign_file_is_not_overwritten(data: Path) -> None:
+    """What is no prepared copy is left alone and named, unless the owner says renew."""
+    copy = data.with_suffix(".prepared")
+    copy.write_text("my thesis")
+    with pytest.raises(SetupError) as refused:
+        duck(data, prepared=copy).ready()
+    assert refused.value.code == "prepared-unusable"
+    assert copy.read_text() == "my thesis"
+    sums(duck(data, prepared=copy, renew=True))
+    assert prepare.read(copy)
+
+
+def test_a_folder_that_cannot_be_written_is_said(data: Path) -> None:
+    """A missing folder is the owner's to make."""
+    with pytest.raises(SetupError) as refused:
+        duck(data, prepared=data.parent / "none" / "x.prepared").ready()
+    assert refused.value.code == "prepared-unusable"
+
+
+def test_a_frame_has_no_copy_on_disk(tmp_path: Path) -> None:
+    """A frame cannot be recognised again, so it is prepared in memory."""
+    with pytest.raises(SetupError) as refused:
+        duck(table(), prepared=tmp_path / "x.prepared")
+    assert refused.value.code == "bad-declaration"
+
+
+def test_leftovers_of_a_crash_are_removed_and_running_builds_are_not(data: Path) -> None:
+    """A folder whose builder is gone is cleaned; one whose lock is held, or that is young, stays."""
+    copy = data.with_suffix(".prepared")
+    prefix = f".{copy.name}.preparing-"
+    stale, young, old = (data.parent / f"{prefix}{name}" for name in ("stale", "young", "old"))
+    for folder in (stale, young, old):
+        folder.mkdir()
+    (stale / "lock").touch()
+    os.utime(old, (time.time() - 2 * prepare.ABANDONED,) * 2)
+    with prepare._folder(copy) as running:
+        sums(duck(data, prepared=copy))
+        assert running.exists()
+    assert [folder.exists() for folder in (stale, young, old, running)] == [False, True, False, False]
+
+
+def test_a_killed_build_leaves_no_copy(data: Path) -> None:
+    """A process killed while it builds leaves nothing at the copy's place; the next one builds it whole."""
+    copy = data.with_suffix(".prepared")
+    program = textwrap.dedent(f"""
+        import os, signal, sys
+        from pathlib import Path
+        from sulq.curator.engines import prepare
+        from tests.curator.engines.cases import duck
+        prepare.fill = lambda *given, **more: os.kill(os.getpid(), signal.SIGKILL)
+        duck(Path({str(data)!r}), prepared=Path({str(copy)!r})).ready()
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parents[3],
+        env=os.environ | {"PYTHONPATH": "src:."},
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert not copy.exists()
+    assert any(data.parent.glob(f".{copy.name}.preparing-*"))
+    assert sums(duck(data, prepared=copy)) == sums(duck(data))
+    assert not any(data.parent.glob(f".{copy.name}.preparing-*"))
+
+
+def test_two_builders_at_once_both_end_with_a_whole_copy(data: Path) -> None:
+    """Whoever comes last replaces an equal copy; the one already open goes on reading its own."""
+    copy = data.with_suffix(".prepared")
+    first, second = duck(data, prepared=copy), duck(data, prepared=copy)
+    first.ready()
+    want = first.sums(ask()).open().tolist()
+    prepare.build(copy, second._registered, recorded=prepare.facts(second._registered), progress=None)
+    assert first.sums(ask()).open().tolist() == want
+    first.close()
+    assert sums(second, ask()) == [want]

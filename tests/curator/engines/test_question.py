@@ -1,0 +1,54 @@
+"""One question, summed in several ways at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sulq.terms.domain import Int, Real, Schema
+from sulq.terms.rowfn import Bins, Col, Each, bins, col, each, lit, lookup, nearest, outer, vector
+from tests.curator.engines.cases import ask, duck, memory, parquet, sums, table
+
+
+def test_sql_and_batches_share_one_question() -> None:
+    """Values that SQL sums, values that batches sum and tables that meet counts stand side by side in order."""
+    tally = ask(
+        lit(1),
+        outer(["age", "pay"]),
+        col("pay"),
+        lookup([col("city")], [[1, 2], [3, 4]]),
+        vector(["age"]),
+        by=(each(nearest(["age"], [[10], [40.6]])),),
+    )
+    plain = ask(
+        outer(["age", "pay"]),
+        lit(1),
+        lookup([col("city"), each("age")], [[i, -i] for i in range(242)]),
+        by=(col("city"),),
+    )
+    for prepared in (None, False):
+        assert sums(duck(table(), prepared=prepared, batch=1), tally, plain) == sums(memory(table()), tally, plain)
+
+
+def test_many_cells_come_back_in_their_places(tmp_path: Path) -> None:
+    """A partition of thousands of cells, most of them empty, is filled cell by cell."""
+    schema = Schema.of("data", {"age": Int(0, 120), "pay": Real(0, 1000)})
+    tally = ask(lit(1), col("pay"), by=(each("age"), bins("pay", [i * 10.0 for i in range(101)])), schema=schema)
+    path = parquet(tmp_path)
+    assert tally.cells == 12_100
+    for prepared in (None, False):
+        assert sums(duck(path, schema=schema, prepared=prepared), tally) == sums(memory(path, schema=schema), tally)
+
+
+def test_more_bins_than_sql_searches_go_by_batches() -> None:
+    """A histogram finer than SQL's search, and a table too large for dense counts, are summed all the same."""
+    edges = tuple(sorted({round(i**1.1, 3) for i in range(1_500)}))
+    tally = ask(lit(1), by=(Bins(Col("pay"), edges),))
+    wide = ask(
+        lookup([each("age"), Bins(Col("pay"), tuple(range(900)))], [[i % 7, -1] for i in range(121 * 899)]),
+        by=(each(Col("age") > 40),),
+    )
+    large = ask(
+        lookup([each("age"), Bins(Col("pay"), tuple(range(900)))], [[i % 7, -1] for i in range(121 * 899)]),
+        by=(Each(Col("age")),),
+    )
+    assert sums(duck(table()), tally, wide, large) == sums(memory(table()), tally, wide, large)

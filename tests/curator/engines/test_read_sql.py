@@ -1,0 +1,95 @@
+"""A cell means the same in SQL, in NumPy and in the oracle, whatever it holds (T6, T26, T30)."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from sulq.curator.engines import read_numpy, read_sql
+from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.terms.privacy import Unit
+from tests import generate
+from tests.counts import count
+from tests.curator.engines import oracle
+from tests.curator.engines.cases import duck, memory
+
+DOMAINS = (
+    Int(0, 120), Int(-(2**53), 2**53), Int(7, 7), Real(-1, 1), Real(0, 200_000), Real(-3.5, 10, 0.25),
+    Real(-1e30, 1e30), Bool(), Category(("1", "x", "true", "2020-01-01")), Category((0, 1, 2, -7)),
+    Category(tuple(range(3))),
+    Category(tuple(range(-50, 50))), Category(tuple(f"v{i}" for i in range(99))),
+    Date("1969-12-31", "2020-06-30"), Timestamp("1969-12-31T23:59:59", "2020-06-01T12:00:00"), Text(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("column", DOMAINS, ids=lambda column: str(column)[:40])
+def test_T6_T26_every_cell_is_read_alike(column: object) -> None:
+    """SQL and NumPy give the oracle's code for adversarial cells of every type a source may have; none raises."""
+    rng = random.Random(str(column))
+    schema = Schema("data", (("c", column),))
+    for _ in range(6):
+        size = count("cells read alike, of one column", short=300, long=3_000)
+        made = generate._made(rng, column, size, text=rng.random() < 0.3)
+        want = [oracle.read(column, made.kind, cell) for cell in made.cells]
+        table = pa.table({"c": made.arrow()})
+        engines = [memory(table, schema=schema), duck(table, schema=schema)]
+        for engine in engines:
+            engine.ready()
+        values, missing = engines[0]._rows._columns["c"]
+        got = [None if missing is not None and missing[i] else values[i] for i in range(size)]
+        assert got == want, made.kind
+        assert [code for (code,) in engines[1]._connection.root.execute("SELECT c0 FROM kept").fetchall()] == want
+        for engine in engines:
+            engine.close()
+
+
+def test_T16_a_person_is_read_alike() -> None:
+    """Both engines give the oracle's hash of a person, for spellings in any type and form of Unicode."""
+    rng = random.Random(16)
+    words = [
+        *generate.PERSON_TEXTS,
+        *("".join(rng.choice("aÀ\u0301 각ᆨ\u11a7K1.0-") for _ in range(4)) for _ in range(2_000)),
+    ]
+    table = pa.table({"who": words, "c": [1] * len(words)})
+    schema = Schema("data", (("c", Int(0, 1)),))
+    want = sorted(oracle.hashed(who) for who in (oracle.canonical(pa.string(), word) for word in words) if who)
+    for engine in (memory(table, Unit("who", 10**6), schema), duck(table, Unit("who", 10**6), schema)):
+        engine.ready()
+        if hasattr(engine, "_connection"):
+            got = [h for (h,) in engine._connection.root.execute("SELECT h FROM kept").fetchall()]
+        else:
+            got = engine._rows.person().tolist()
+        assert sorted(got) == want
+        engine.close()
+
+
+def test_a_double_literal_is_read_back_to_its_bits() -> None:
+    """What stands in SQL is the double that was meant."""
+    rng = random.Random(1)
+    numbers = [rng.gauss(0, 1) * 10.0 ** rng.randint(-300, 300) for _ in range(2_000)] + [
+        5e-324,
+        1e308,
+        -0.0,
+        2.0**-1074,
+    ]
+    engine = duck(pa.table({"c": [1]}), schema=Schema("data", (("c", Int(0, 1)),)))
+    engine.ready()
+    found = engine._connection.root.execute(f"SELECT unnest([{', '.join(map(read_sql.double, numbers))}])").fetchall()
+    engine.close()
+    assert [x for (x,) in found] == [x + 0.0 for x in numbers]
+
+
+def test_kinds_that_are_not_read_are_named() -> None:
+    """A list, a blob or a time of day is refused with the column's name."""
+    with pytest.raises(Exception, match=r"'c'.*BLOB") as refused:
+        read_sql.plain("BLOB", "s0", "c")
+    assert refused.value.code == "bad-declaration"
+
+
+def test_a_control_of_rounding_differs() -> None:
+    """Control: rounding half to even, as a cast does, is not the rounding of the rule."""
+    values, missing = read_numpy.codes(Int(0, 9), "number", pa.array([0.5, 1.5, 2.5]).to_numpy(), None)
+    assert values.tolist() == [1, 2, 3] != [round(x) for x in (0.5, 1.5, 2.5)]
+    assert not missing.any()
