@@ -1,0 +1,68 @@
+"""A private statistical database: ask about everyone, learn about no one.
+
+import sulq
+db = sulq.connect("survey.parquet", columns={"age": sulq.Int(0, 120)}, budget=sulq.Epsilon(1))
+db.count(sulq.col("age") > 40, spend=sulq.Epsilon(0.1))
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sulq import errors
+from sulq.connect import connect
+from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.terms.question import Sums, Together
+from sulq.terms.rowfn import (
+    bins,
+    bucket,
+    case,
+    col,
+    dot,
+    each,
+    lit,
+    lookup,
+    nearest,
+    outer,
+    position,
+    vector,
+    within_ball,
+)
+from sulq.version import __version__
+
+__all__ = [
+    "Bool",
+    "Category",
+    "Date",
+    "Epsilon",
+    "EpsilonDelta",
+    "Int",
+    "Queries",
+    "Real",
+    "Rho",
+    "SubLinear",
+    "Sums",
+    "Text",
+    "Timestamp",
+    "Together",
+    "Unit",
+    "__version__",
+    "bins",
+    "bucket",
+    "case",
+    "col",
+    "connect",
+    "dot",
+    "each",
+    "errors",
+    "lit",
+    "lookup",
+    "nearest",
+    "outer",
+    "position",
+    "vector",
+    "within_ball",
+]
+
+logging.getLogger("sulq").addHandler(logging.NullHandler())

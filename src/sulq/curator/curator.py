@@ -1,0 +1,114 @@
+"""The heart: question to plan to debit to noisy sums to answer, with no way back."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.plan import draw
+from sulq.curator.run import Rows
+from sulq.terms import wire
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.domain import Schema
+from sulq.terms.facts import Facts
+from sulq.terms.plan import Part, Plan
+from sulq.terms.privacy import Loss
+from sulq.terms.question import Question, Together
+from sulq.terms.readings import Plain
+from sulq.terms.receipt import Receipt
+from sulq.terms.released import Released
+from sulq.terms.rowfn import RowFn
+from sulq.terms.rowfn.scalar import Col
+
+
+class Curator:
+    """The trusted party: an Oracle over rows it alone may run."""
+
+    def __init__(
+        self, rows: Rows, ledger: Ledger, schema: Schema, *, size: int | None, versions: tuple[tuple[str, str], ...]
+    ) -> None:
+        self._rows = rows
+        self._ledger = ledger
+        self._schema = schema
+        self._size = size
+        self._versions = versions
+
+    @property
+    def facts(self) -> Facts:
+        """Everything public, as it stands now."""
+        return self._facts(fresh=True)
+
+    def _facts(self, *, fresh: bool) -> Facts:
+        ledger = self._ledger
+        budget, spent, remaining = ledger.standing(fresh=fresh)
+        return Facts(
+            self._schema, ledger.unit, budget, spent, remaining, self._size,
+            ledger.synthetic, ledger.durable, ledger.version,
+        )  # fmt: skip
+
+    def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
+        """Price, sensitivity, mechanism and accuracy; free, reads no row."""
+        return draw(question, self.facts, spend, self._versions)
+
+    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
+        """Pay and answer. The debit is on disk before any row is read, and is never refunded (T43, T45)."""
+        plan = draw(question, self.facts, spend, self._versions)
+        self._rows.ready()
+        receipt = self._ledger.debit(
+            plan.event,
+            question=wire.encode(question),
+            # The version is part of it: a stored answer means nothing under other declarations (SR12).
+            question_digest=wire.digest((question, plan.event.epsilon, plan.event.rho, self._ledger.version)),
+            plan_digest=wire.digest(plan),
+            key=key,
+        )
+        if receipt.stored is not None:
+            return self.answer(plan, receipt, cast("tuple[Released, ...]", wire.decode(receipt.stored)))
+        try:
+            released = self._rows.run(plan, receipt)
+        except BaseException:
+            self._ledger.abandon(receipt)
+            raise
+        self._ledger.keep(receipt, wire.encode(released))
+        return self.answer(plan, receipt, released)
+
+    def answer(self, plan: Plan, receipt: Receipt, released: tuple[Released, ...]) -> Answer | Answers:
+        """Put released integers into the shape of the question; nothing here can fail for want of a file."""
+        facts = self._facts(fresh=False)
+        notes = (*facts.cautions, *(() if facts.durable else ("the ledger is in memory and forgotten at exit",)))
+        answers = tuple(
+            Answer(
+                found, Plain(), keys_of(part), names_of(part), plan.spend, facts.remaining, plan.unit, plan.guarantee,
+                plan.event, receipt, receipt.stored is not None, notes, total=facts.spent,
+            )
+            for part, found in zip(plan.parts, released, strict=True)
+        )  # fmt: skip
+        return Answers(answers) if isinstance(plan.question, Together) else answers[0]
+
+
+def keys_of(part: Part) -> tuple[tuple[str, tuple[object, ...]], ...]:
+    """Names and labels of a part's keys, names made different."""
+    found: dict[str, tuple[object, ...]] = {}
+    for key in part.tally.by:
+        name = base = _name(key.fn)
+        while name in found:
+            name = f"{base}_{len(found)}"
+        found[name] = key.labels
+    return tuple(found.items())
+
+
+def names_of(part: Part) -> tuple[str, ...]:
+    """Names of a part's columns."""
+    found: list[str] = []
+    for block in part.tally.blocks:
+        base = _name(block.fn)
+        found += [base] if block.width == 1 else [f"{base}_{i}" for i in range(block.width)]
+    return tuple(name if found.count(name) == 1 else f"{name}_{i}" for i, name in enumerate(found))
+
+
+def _name(fn: RowFn) -> str:
+    """A column's own name where a row function reads just one, else its kind."""
+    if isinstance(fn, Col):
+        return fn.name
+    parts = fn.parts()
+    return _name(parts[0]) if len(parts) == 1 else type(fn).__name__.lower()

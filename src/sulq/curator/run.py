@@ -1,0 +1,95 @@
+"""The part that sees rows: exact sums, then noise, in one place and nowhere else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from sulq.errors import CuratorError
+from sulq.mechanisms import release as add_noise
+from sulq.terms import wire
+from sulq.terms.engine import Engine, Tally
+from sulq.terms.kinds import Integers
+from sulq.terms.law import Law
+from sulq.terms.plan import Part, Plan
+from sulq.terms.private import Private
+from sulq.terms.receipt import Receipt
+from sulq.terms.released import Noise, Released
+
+LIMIT: Final = 2**62
+Release = Callable[[Law, Private[Integers]], Integers]
+
+_log = logging.getLogger(__name__)
+
+
+class Rows:
+    """Runs plans that were paid for; `redeem` says, once for each receipt, whether one was."""
+
+    def __init__(self, engine: Engine, redeem: Callable[[Receipt, str], bool], release: Release = add_noise) -> None:
+        self._engine = engine
+        self._redeem = redeem
+        self._release = release
+
+    def ready(self) -> None:
+        """Make the kept rows available before anything is paid; releases nothing."""
+        self._engine.ready()
+
+    def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
+        """Exact sums and their noise: one release for each part of the plan."""
+        if not self._redeem(receipt, wire.digest(plan)):
+            raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
+        return tuple(self._part(part) for part in plan.parts)
+
+    def _part(self, part: Part) -> Released:
+        exact = self._sums(part.tally)
+        columns = []
+        start = 0
+        for block, law, bits in zip(part.tally.blocks, part.laws, part.refine, strict=True):
+            columns.append(self._noisy(law, exact, _finer(start, start + block.width, bits)))
+            start += block.width
+        noise = tuple(
+            Noise(law, step, block.width)
+            for law, step, block in zip(part.laws, part.steps, part.tally.blocks, strict=True)
+        )
+        return Released(np.concatenate(columns, axis=1), noise)
+
+    # Whatever fails below may fail because of a row. Its text can hold a cell and its kind can depend on one, so the
+    # error is raised anew, outside the handler: not even the exception's context leads back to it (T30, T31).
+
+    def _sums(self, tally: Tally) -> Private[Integers]:
+        try:
+            return self._engine.sums(tally).map(_of_shape(tally.cells, tally.width))
+        except Exception as error:  # noqa: BLE001 - one outcome for every failure after the debit (R5)
+            _log.error("the engine failed after the debit: %s", type(error).__name__)
+        raise CuratorError("engine-failed", "The rows could not be summed.")
+
+    def _noisy(self, law: Law, exact: Private[Integers], columns: Callable[[Integers], Integers]) -> Integers:
+        try:
+            return self._release(law, exact.map(columns))
+        except Exception as error:  # noqa: BLE001 - likewise
+            _log.error("the noise failed after the debit: %s", type(error).__name__)
+        raise CuratorError("noise-failed", "No noise could be drawn, so nothing is released.")
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        self._engine.close()
+
+
+def _of_shape(cells: int, width: int) -> Callable[[Integers], Integers]:
+    """Insist on the planned shape: a cell without rows is a zero, never left out (T9, T29)."""
+
+    def check(exact: Integers) -> Integers:
+        if exact.shape != (cells, width) or exact.dtype != np.int64:
+            raise TypeError
+        return exact
+
+    return check
+
+
+def _finer(start: int, stop: int, bits: int) -> Callable[[Integers], Integers]:
+    """Some columns of the exact sums on a grid 2^bits finer, saturated: a 1-Lipschitz step (T5)."""
+    room = LIMIT >> bits
+    return lambda exact: np.clip(exact[:, start:stop], -room, room) << bits

@@ -1,0 +1,340 @@
+"""What an analyst types, written once on an Oracle: counts, sums, means, variances, histograms.
+
+Nothing here sees a row. Each ask becomes one question and one way to read its
+answer, so a mistake here can cost accuracy and never privacy (S0.29).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, cast
+
+from sulq.errors import QuestionError
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.columns import Columns
+from sulq.terms.domain import INT_LIMIT
+from sulq.terms.facts import Facts
+from sulq.terms.kinds import Code, Scalar, Truth
+from sulq.terms.oracle import Oracle
+from sulq.terms.plan import Plan
+from sulq.terms.pricing import affordable, price_of_mean, price_of_sums, probe
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, exactly
+from sulq.terms.question import Question, Sums
+from sulq.terms.readings import Average, CentredMean, Covariance, Mean, Plain, Reading, Spread
+from sulq.terms.rowfn import Bernstein, Bins, Each, IsMissing, Lit, Not, Outer, RowFn, Vector, named
+from sulq.terms.rowfn import bins as edges
+from sulq.terms.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
+
+By = Sequence[object] | str | RowFn | None
+
+# A centred sum's error is h^2/(1-s) + d^2/s for a count's share s and a mean d off
+# the middle; averaged over d in [-h, h] the best share is 1/(1 + sqrt 3).
+COUNT_SHARE: Final = (Fraction(366, 1000), Fraction(634, 1000))
+COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought before a mean is priced (SR7)
+
+
+class Desk:
+    """The named asks, for any Oracle."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+
+    # -- the Oracle itself
+
+    @property
+    def facts(self) -> Facts:
+        """Everything public: domain, unit, budget, what remains."""
+        return self._oracle.facts
+
+    @property
+    def remaining(self) -> Loss:
+        """What is left of the budget."""
+        return self.facts.remaining
+
+    @property
+    def spent(self) -> Loss:
+        """What all answers so far have cost."""
+        return self.facts.spent
+
+    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
+        """Ask a question of the language itself; always new noise, always charged."""
+        return self._oracle.ask(question, spend=spend, key=key)
+
+    def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
+        """Price, sensitivity, mechanism and accuracy of a question; free."""
+        return self._oracle.foresee(question, spend=spend)
+
+    def __getitem__(self, names: str | Sequence[str]) -> Columns:
+        """Private handles on columns, as learners take them: db[["age", "income"]], db["smoker"]."""
+        several = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (list, tuple)) else ()
+        if not several or not all(isinstance(name, str) for name in several):
+            raise QuestionError("bad-question", 'A database is asked for columns by name: db["a"], db[["a", "b"]].')
+        return Columns(several, self._oracle)
+
+    def asking(self, oracle: Oracle) -> Desk:
+        """The same desk before another Oracle."""
+        return Desk(oracle)
+
+    # -- named asks
+
+    def count(
+        self,
+        where: RowFn | None = None,
+        *,
+        by: By = None,
+        spend: Loss | None = None,
+        within: float | None = None,
+        beta: float = 0.05,
+        at_most: Loss | None = None,
+    ) -> Answer:
+        """How many rows satisfy a condition."""
+        question = Sums((Lit(1),), where, keys(by))
+        return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most)
+
+    def sum(
+        self,
+        value: object,
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        spend: Loss | None = None,
+        within: float | None = None,
+        beta: float = 0.05,
+        at_most: Loss | None = None,
+    ) -> Answer:
+        """The sum of a bounded number; missing values add nothing."""
+        question = Sums((named(value),), where, keys(by))
+        return self._sums(question, ("sum",), spend=spend, within=within, beta=beta, at_most=at_most)
+
+    def histogram(
+        self,
+        value: object,
+        bins: int | Sequence[float | int | str] | None = None,
+        *,
+        where: RowFn | None = None,
+        spend: Loss | None = None,
+        within: float | None = None,
+        beta: float = 0.05,
+        at_most: Loss | None = None,
+    ) -> Answer:
+        """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
+        question = Sums((Lit(1),), where, (self._bins(named(value), bins),))
+        return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most)
+
+    def mean(
+        self,
+        value: object,
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        spend: Loss | None = None,
+        within: float | None = None,
+        beta: float = 0.05,
+        at_most: Loss | None = None,
+    ) -> Answer:
+        """The mean of a bounded number over the rows where it is present (SR18)."""
+        fn = named(value)
+        if within is not None:
+            _one_price(spend)
+            spend = self._price_of_mean(fn, where, keys(by), within=within, beta=beta, at_most=at_most)
+        question, reading = self._mean(fn, where, keys(by), spend)
+        return self._answer(question, spend).read(reading, ("mean",))
+
+    def variance(
+        self, value: object, *, where: RowFn | None = None, by: By = None, ddof: int = 0, spend: Loss | None = None
+    ) -> Answer:
+        """The variance of a bounded number over the rows where it is present."""
+        question, reading = self._spread(named(value), where, keys(by), root=False, ddof=ddof)
+        return self._answer(question, spend).read(reading, ("variance",))
+
+    def std(
+        self, value: object, *, where: RowFn | None = None, by: By = None, ddof: int = 0, spend: Loss | None = None
+    ) -> Answer:
+        """The standard deviation of a bounded number over the rows where it is present."""
+        question, reading = self._spread(named(value), where, keys(by), root=True, ddof=ddof)
+        return self._answer(question, spend).read(reading, ("std",))
+
+    def covariance(
+        self, columns: Sequence[object], *, where: RowFn | None = None, by: By = None, spend: Loss | None = None
+    ) -> Answer:
+        """The covariance matrix of bounded numbers over the rows where all are present."""
+        items = [named(column) for column in columns]
+        if not items:
+            raise QuestionError("bad-question", "A covariance needs at least one column.")
+        middles, halves = zip(*(self._centre(item) for item in items), strict=True)
+        scaled = tuple((item - float(m)) / float(h) for item, m, h in zip(items, middles, halves, strict=True))
+        vector = Vector(scaled, MAX_BITS)
+        away = rounding(None, vector.kind(self.facts.schema).step)
+        size = self._public_size(where, keys(by), nullable=vector.kind(self.facts.schema).nullable)
+        count = () if size is not None else (Not(IsMissing(vector)),)
+        shares = (*(Fraction(1) for _ in count), Fraction(1), Fraction(2))
+        question = Sums((*count, vector, Outer(vector)), where, keys(by), shares)
+        names = [_title(item) for item in items]
+        pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
+        return self._answer(question, spend).read(Covariance(tuple(halves), size, away), pairs, square=True)
+
+    # -- for later versions
+
+    def sql(self, *_: object, **__: object) -> Answer:
+        """Ask in SQL (not in this version)."""
+        raise _later("Questions in SQL, and plans of them,")
+
+    explain = plan = sql
+
+    def quantile(self, *_: object, **__: object) -> Answer:
+        """Quantiles (not in this version)."""
+        raise _later("Quantiles, extremes and counts of distinct values")
+
+    median = min = max = count_distinct = quantile
+
+    @property
+    def graph(self) -> Columns:
+        """Statistics of a graph (not in this version)."""
+        raise _later("Graphs")
+
+    # -- how the asks become questions
+
+    def _answer(self, question: Question, spend: Loss | None) -> Answer:
+        return cast("Answer", self._oracle.ask(question, spend=spend))
+
+    def _sums(
+        self,
+        question: Sums,
+        columns: tuple[str, ...],
+        *,
+        spend: Loss | None,
+        within: float | None,
+        beta: float,
+        at_most: Loss | None,
+    ) -> Answer:
+        if within is not None:
+            _one_price(spend)
+            probed = self._oracle.foresee(question, spend=self._probe(at_most))
+            spend = affordable(price_of_sums(probed, within, beta), at_most)
+        return self._answer(question, spend).read(Plain(), columns)
+
+    def _probe(self, at_most: Loss | None) -> Epsilon | Rho:
+        budget = self.facts.budget
+        if isinstance(budget, SubLinear):
+            raise QuestionError("spend-kind", "Under SubLinear the noise is fixed; within= has no price.")
+        return probe(budget, at_most)
+
+    def _public_size(self, where: RowFn | None, by: tuple[RowFn, ...], *, nullable: bool) -> int | None:
+        """The number of values, where it is public: every row is a person that stays, and has its value (SR6)."""
+        unit = self.facts.unit
+        fixed = unit.neighbors == "replace_one" and unit.column is None
+        return self.facts.size if fixed and where is None and not by and not nullable else None
+
+    def _mean(
+        self, fn: RowFn, where: RowFn | None, by: tuple[RowFn, ...], spend: Loss | None
+    ) -> tuple[Sums, Average | CentredMean | Mean]:
+        """The best question for a mean: sum alone, two one-sided sums, or count and centred sum."""
+        facts = self.facts
+        lo, hi, kind = bounded(fn, facts.schema)
+        size = self._public_size(where, by, nullable=kind.nullable)
+        if size is not None:
+            return Sums((fn,)), Average(size, lo, hi, self._rounding(fn))
+        if isinstance(spend, (Rho, EpsilonDelta)):
+            middle = float((lo + hi) / 2)
+            question = Sums((Not(IsMissing(fn)), fn - middle), where, by, COUNT_SHARE)
+            return question, CentredMean(lo, hi, Fraction(middle), self._rounding(fn - middle))
+        pair = Bernstein(fn)
+        step, low, high = pair.span(facts.schema)
+        return Sums((pair,), where, by), Mean(low * step, high * step, rounding(kind.step, step))
+
+    def _rounding(self, fn: RowFn) -> Fraction:
+        lo, hi, kind = bounded(fn, self.facts.schema)
+        return rounding(kind.step, scalar_grid(lo, hi, kind.step)[0])
+
+    def _price_of_mean(
+        self,
+        fn: RowFn,
+        where: RowFn | None,
+        by: tuple[RowFn, ...],
+        *,
+        within: float,
+        beta: float,
+        at_most: Loss | None,
+    ) -> Loss:
+        spend = self._probe(at_most)
+        question, reading = self._mean(fn, where, by, spend)
+        lo, hi, kind = bounded(fn, self.facts.schema)
+        width = float(exactly(within, "within", largest=10**60) - reading.rounding)
+        if width <= 0:
+            raise QuestionError("too-costly", "The grid of this value is coarser than that.")
+        if isinstance(reading, Average):
+            probed = self._oracle.foresee(question, spend=spend)
+            return affordable(price_of_sums(probed, width * reading.size, beta), at_most)
+        # The declared size bounds the number of values only if every row is kept and none lacks a value.
+        whole = where is None and not by and not kind.nullable and self.facts.unit.column is None
+        count = self.facts.size if whole else None
+        if count is None:
+            if at_most is None or isinstance(at_most, Queries):
+                remedy = "Give at_most=; a tenth of it buys a count first."
+                raise QuestionError("spend-missing", "No count is known here.", remedy)
+            present = self._answer(Sums((Not(IsMissing(fn)),), where, by), at_most.share(COUNT_FIRST))
+            low, _ = Plain().interval(present.released, beta / max(present.released.cells, 1))
+            count = int(low.min())
+            at_most = at_most.share(1 - COUNT_FIRST)
+        probed = self._oracle.foresee(question, spend=spend)
+        return affordable(price_of_mean(probed, hi - lo, width, beta, count), at_most)
+
+    def _spread(
+        self, fn: RowFn, where: RowFn | None, by: tuple[RowFn, ...], *, root: bool, ddof: int
+    ) -> tuple[Sums, Reading]:
+        if ddof not in (0, 1):
+            raise QuestionError("bad-question", "ddof is 0 or 1.")
+        terms = Bernstein(fn, 2)
+        step, low, high = terms.span(self.facts.schema)
+        away = rounding(bounded(fn, self.facts.schema)[2].step, step)
+        return Sums((terms,), where, by), Spread((high - low) * step, root, ddof, away)
+
+    def _centre(self, fn: RowFn) -> tuple[Fraction, Fraction]:
+        lo, hi, _ = bounded(fn, self.facts.schema)
+        if lo == hi:
+            raise QuestionError("bad-question", f"{_title(fn)} is constant by its bounds.")
+        return Fraction(float((lo + hi) / 2)), Fraction(float((hi - lo) / 2))
+
+    def _bins(self, fn: RowFn, bins: int | Sequence[float | int | str] | None) -> RowFn:
+        kind = fn.kind(self.facts.schema)
+        if isinstance(kind, (Code, Truth)):
+            return fn if isinstance(kind, Code) else Each(fn)
+        if bins is None:
+            return Each(fn)
+        if not isinstance(bins, int):
+            return edges(fn, bins)
+        if isinstance(bins, bool) or not 1 <= bins <= 10**6:
+            raise QuestionError("bad-literal", "bins is a number of bins from 1 to 1e6, or a list of edges.")
+        if not isinstance(kind, Scalar) or kind.clock:
+            raise QuestionError("wrong-kind", "Give the edges of bins of dates: bins=['2020-01-01', ...].")
+        lo, hi, _ = bounded(fn, self.facts.schema)
+        if lo == hi:
+            return Bins(fn, (float(lo), float(lo) + max(1.0, math.ulp(float(lo)))))
+        return Bins(fn, tuple(_edge(lo + (hi - lo) * i / bins) for i in range(bins + 1)))
+
+
+def keys(by: By) -> tuple[RowFn, ...]:
+    """Names or row functions of a partition."""
+    if by is None:
+        return ()
+    several = by if isinstance(by, (list, tuple)) else (by,)
+    return tuple(named(item) for item in several)
+
+
+def _later(what: str) -> QuestionError:
+    return QuestionError("not-available", f"{what} are not in this version.", "See CHANGELOG.md for what is.")
+
+
+def _one_price(spend: Loss | None) -> None:
+    if spend is not None:
+        raise QuestionError("bad-question", "Name spend or within, not both.")
+
+
+def _edge(value: Fraction) -> float | int:
+    return int(value) if value.denominator == 1 and abs(value) <= INT_LIMIT else float(value)
+
+
+def _title(fn: RowFn) -> str:
+    return str(getattr(fn, "name", type(fn).__name__.lower()))

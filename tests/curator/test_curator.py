@@ -1,0 +1,173 @@
+"""The heart: plan, debit, run, answer, in this order and with no way back."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sulq import Bool, Category, Epsilon, Int, Sums, Together, Unit, col, vector
+from sulq.curator.curator import Curator, keys_of, names_of
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.run import Rows
+from sulq.errors import BudgetExceeded, CuratorError, QuestionError
+from sulq.mechanisms import MECHANISMS
+from sulq.terms import wire
+from sulq.terms.answer import Answers
+from sulq.terms.domain import Schema
+from sulq.terms.private import Private
+from sulq.terms.rowfn import Bins, Each, Lit
+
+SCHEMA = Schema.of("data", {"x": Int(0, 9), "flag": Bool(), "city": Category(("b", "a"))})
+COUNT = Sums((Lit(1),))
+
+
+class Noted:
+    """Ledger, engine and mechanism that write down in which order they are called."""
+
+    def __init__(self, budget: object = None) -> None:
+        self.steps: list[str] = []
+        budget = Epsilon(1) if budget is None else budget
+        self.ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=budget, synthetic=False)
+        debit = self.ledger.debit
+        self.ledger.debit = lambda *args, **named: (self.steps.append("debit"), debit(*args, **named))[1]
+        self.curator = Curator(
+            Rows(self, self.ledger.redeem, self.release), self.ledger, SCHEMA, size=7, versions=(("numpy", "1"),)
+        )
+
+    def ready(self) -> None:
+        self.steps.append("ready")
+
+    def sums(self, tally: object) -> Private:
+        self.steps.append("sums")
+        return Private(np.zeros((tally.cells, tally.width), dtype=np.int64))
+
+    def release(self, law: object, exact: Private) -> np.ndarray:
+        self.steps.append("noise")
+        return exact.open() + 3
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def test_T43_the_debit_comes_before_the_rows_and_the_noise_after() -> None:
+    """An ask prepares, debits, sums and draws noise, in this order (T43, S0.29)."""
+    noted = Noted()
+    answer = noted.curator.ask(COUNT, spend=Epsilon(0.5))
+    assert noted.steps == ["ready", "debit", "sums", "noise"]
+    assert answer.value == 3
+    assert answer.receipt.plan == wire.digest(noted.curator.foresee(COUNT, spend=Epsilon(0.5)))
+    assert noted.ledger.spent == Epsilon(0.5)
+
+
+def test_T58_foreseeing_touches_neither_ledger_nor_rows() -> None:
+    """A plan is drawn without any call of engine, mechanism or debit (T58)."""
+    noted = Noted()
+    plan = noted.curator.foresee(THREE, spend=Epsilon(0.5))
+    assert noted.steps == []
+    assert plan.event.epsilon == Fraction(1, 2)
+    assert plan.event.versions == (("numpy", "1"),)
+
+
+THREE = Sums((col("x"), Lit(1)), None, (Bins(col("x"), (0, 3, 6, 9)),))
+
+
+@pytest.mark.parametrize(
+    ("question", "spend", "error"),
+    [
+        (Sums((col("y"),)), Epsilon(0.1), QuestionError),
+        (COUNT, Epsilon(2), BudgetExceeded),
+        (COUNT, None, QuestionError),
+    ],
+)
+def test_T45_a_refused_ask_reads_nothing_and_costs_nothing(question: Sums, spend: object, error: type) -> None:
+    """A bad question or a spend past the budget ends before the rows, with nothing charged (T12, T45)."""
+    noted = Noted()
+    with pytest.raises(error):
+        noted.curator.ask(question, spend=spend)
+    assert "sums" not in noted.steps
+    assert noted.ledger.spent.amount == 0
+
+
+def test_T45_together_is_one_debit_for_all_or_nothing() -> None:
+    """Questions asked together have one receipt; one that cannot be planned refuses them all (T45)."""
+    noted = Noted()
+    answers = noted.curator.ask(Together((COUNT, THREE), (Fraction(1), Fraction(3))), spend=Epsilon(0.8))
+    assert isinstance(answers, Answers)
+    assert len(answers) == 2
+    assert answers[0].receipt == answers[1].receipt == answers.receipt
+    assert answers.spent == Epsilon(0.8)
+    assert answers[0].event.draws[0].scale == 5
+    assert len(noted.ledger.transcript()) == 1
+    with pytest.raises(QuestionError):
+        noted.curator.ask(Together((COUNT, Sums((col("y"),)))), spend=Epsilon(0.1))
+    assert noted.ledger.spent == Epsilon(0.8)
+
+
+def test_T44_a_stored_answer_is_given_without_rows_or_noise() -> None:
+    """A repeated key reads no row, draws no noise, costs nothing, and says so (T44)."""
+    noted = Noted()
+    first = noted.curator.ask(THREE, spend=Epsilon(0.5), key="k")
+    noted.steps.clear()
+    again = noted.curator.ask(THREE, spend=Epsilon(0.5), key="k")
+    assert noted.steps == ["ready", "debit"]
+    assert (again.reused, first.reused) == (True, False)
+    assert again.released.units.tobytes() == first.released.units.tobytes()
+    assert noted.ledger.spent == Epsilon(0.5)
+
+
+def test_T43_no_answer_leaves_before_it_is_kept() -> None:
+    """If the answer cannot be written down the analyst does not get it (T43)."""
+    noted = Noted()
+
+    def failing(*_: object) -> None:
+        raise CuratorError("ledger-failed", "The disk is full.")
+
+    noted.ledger.keep = failing
+    with pytest.raises(CuratorError):
+        noted.curator.ask(COUNT, spend=Epsilon(0.5))
+    assert noted.ledger.spent == Epsilon(0.5)
+
+
+def test_answers_are_named_after_what_was_asked() -> None:
+    """Keys and columns take a column's own name where they read one, and are made different."""
+    noted = Noted()
+    question = Sums(
+        (col("x") + 1, col("x"), vector([col("x"), col("x")])),
+        None,
+        (Each(col("flag")), ~col("flag"), col("city")),
+    )
+    part = noted.curator.foresee(question, spend=Epsilon(1)).parts[0]
+    names, labels = zip(*keys_of(part), strict=True)
+    assert len(set(names)) == 3
+    assert names[0] == "flag"
+    assert labels[2] == ("b", "a")
+    assert len(set(names_of(part))) == 4
+    assert names_of(part)[1] == "x"
+
+
+def test_facts_are_as_they_stand_now() -> None:
+    """What is spent and left follows the ledger; nothing else changes."""
+    noted = Noted()
+    before = noted.curator.facts
+    noted.curator.ask(COUNT, spend=Epsilon(0.25))
+    after = noted.curator.facts
+    assert (before.spent.amount, after.spent) == (0, Epsilon(0.25))
+    assert after.remaining == Epsilon(0.75)
+    assert (after.schema, after.unit, after.size, after.durable) == (SCHEMA, Unit(), 7, False)
+
+
+def test_T45_nothing_after_the_debit_looks_at_the_ledger_file() -> None:
+    """A ledger that is busy once the debit stands does not lose the answer, nor say that nothing was spent."""
+    noted = Noted()
+    standing = noted.ledger.standing
+
+    def busy(*, fresh: bool) -> object:
+        if fresh and "debit" in noted.steps:
+            raise AssertionError("the file was read after the debit")
+        return standing(fresh=fresh)
+
+    noted.ledger.standing = busy
+    answer = noted.curator.ask(COUNT, spend=Epsilon(0.25))
+    assert answer.remaining == Epsilon(0.75)

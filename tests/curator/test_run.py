@@ -1,0 +1,155 @@
+"""The part that sees rows: only for a receipt, in the planned shape, one outcome for every failure."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from sulq import Epsilon, Int, SubLinear, Sums, Unit, col
+from sulq.curator.plan import draw
+from sulq.curator.run import LIMIT, Rows
+from sulq.errors import CuratorError
+from sulq.terms import wire
+from sulq.terms.domain import Schema
+from sulq.terms.facts import Facts
+from sulq.terms.private import Private
+from sulq.terms.receipt import Receipt
+from sulq.terms.rowfn import Bins, Lit
+
+SCHEMA = Schema.of("data", {"x": Int(0, 9)})
+RECEIPT = Receipt(1, "entry", "plan", "mac")
+
+
+class Fixed:
+    """An engine that gives what it was told, or raises it."""
+
+    def __init__(self, found: object) -> None:
+        self.found = found
+
+    def ready(self) -> None:
+        """Nothing to do."""
+
+    def sums(self, tally: object) -> Private:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return Private(self.found)
+
+    def close(self) -> None:
+        self.found = None
+
+
+def plan_of(question: Sums, budget: object = None, size: int | None = None):
+    budget = Epsilon(1) if budget is None else budget
+    spend = None if isinstance(budget, SubLinear) else Epsilon(1)
+    return draw(question, Facts(SCHEMA, Unit(), budget, budget, budget, size), spend)
+
+
+THREE = Sums((Lit(1), col("x")), None, (Bins(col("x"), (0, 3, 6, 9)),))
+
+
+def plain(_law: object, exact: Private) -> np.ndarray:
+    return exact.open()
+
+
+def test_T43_rows_run_only_for_a_receipt_that_is_redeemed() -> None:
+    """Without a verified receipt for this very plan no row is read (T43, T60)."""
+    plan = plan_of(THREE)
+    asked = []
+
+    def redeem(receipt: Receipt, digest: str) -> bool:
+        asked.append((receipt, digest))
+        return len(asked) == 1
+
+    source = Fixed(np.zeros((3, 2), dtype=np.int64))
+    rows = Rows(source, redeem, plain)
+    assert rows.run(plan, RECEIPT)
+    source.found = ValueError("must not be read")
+    with pytest.raises(CuratorError) as refused:
+        rows.run(plan, RECEIPT)
+    assert refused.value.code == "bad-receipt"
+    assert asked == [(RECEIPT, wire.digest(plan))] * 2
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        np.zeros((2, 2), dtype=np.int64),
+        np.zeros((3, 1), dtype=np.int64),
+        np.zeros((3, 2)),
+        np.zeros((3, 2), dtype=object),
+        np.zeros(6, dtype=np.int64),
+        None,
+        ValueError("cell 7"),
+        CuratorError("engine-failed", "cell 7"),
+        MemoryError(),
+    ],
+    ids=repr,
+)
+def test_T30_T31_whatever_an_engine_gives_or_raises_there_is_one_error(
+    found: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A wrong shape, a wrong type and any exception end in one constant error without a context (T29, T30, T31)."""
+    caplog.set_level(logging.DEBUG, "sulq")
+    with pytest.raises(CuratorError) as failed:
+        Rows(Fixed(found), lambda *_: True, plain).run(plan_of(THREE), RECEIPT)
+    assert str(failed.value) == str(CuratorError("engine-failed", "The rows could not be summed."))
+    assert failed.value.__context__ is None
+    assert failed.value.__cause__ is None
+    assert "cell" not in caplog.text
+    assert len(caplog.records) == 1
+
+
+def test_T68_whatever_a_mechanism_raises_there_is_one_error(caplog: pytest.LogCaptureFixture) -> None:
+    """A failing sampler's text, which may print the exact sum, goes nowhere (T31, T68)."""
+
+    def failing(_law: object, exact: Private) -> np.ndarray:
+        raise ValueError(f"sum {exact.open()} does not fit")
+
+    with pytest.raises(CuratorError) as failed:
+        Rows(Fixed(np.full((3, 2), 4711)), lambda *_: True, failing).run(plan_of(THREE), RECEIPT)
+    assert failed.value.code == "noise-failed"
+    assert failed.value.__context__ is None
+    assert "4711" not in caplog.text
+
+
+def test_blocks_get_their_own_law_and_columns_in_order() -> None:
+    """Each value of a question is given to its own law, side by side, a row for each cell."""
+    plan = plan_of(THREE)
+    given = []
+
+    def listening(law: object, exact: Private) -> np.ndarray:
+        given.append((law, exact.open().copy()))
+        return exact.open() + 100
+
+    found = np.arange(6).reshape(3, 2)
+    (released,) = Rows(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
+    assert [law for law, _ in given] == list(plan.parts[0].laws)
+    assert [part.tolist() for _, part in given] == [[[0], [2], [4]], [[1], [3], [5]]]
+    assert released.units.tolist() == (found + 100).tolist()
+    assert [noise.law for noise in released.noise] == list(plan.parts[0].laws)
+
+
+def test_T5_exact_sums_are_saturated_before_they_meet_noise() -> None:
+    """Sums beyond +-2^62, also after they are put on a finer grid, are clamped and do not wrap (T5, SR8).
+
+    Control: shifting without the clamp wraps.
+    """
+    plan = plan_of(Sums((Lit(1),)), SubLinear(1, 1e-6, 100), size=10)
+    bits = plan.parts[0].refine[0]
+    assert bits > 0
+    for value in (2**62, -(2**62), 2**62 - 1, 5):
+        (released,) = Rows(Fixed(np.array([[value]])), lambda *_: True, plain).run(plan, RECEIPT)
+        room = LIMIT >> bits
+        assert int(released.units[0, 0]) == max(-room, min(room, value)) << bits
+    assert (np.array([2**62]) << bits).tolist() != [2**62 << bits]
+
+
+def test_close_lets_go_of_the_engine() -> None:
+    """Closing the part that sees rows closes its engine; `ready` asks the engine."""
+    source = Fixed(1)
+    rows = Rows(source, lambda *_: True)
+    rows.ready()
+    rows.close()
+    assert source.found is None

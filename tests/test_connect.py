@@ -1,0 +1,267 @@
+"""The door: what it opens, what it refuses, and that a refusal spends nothing."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+from subprocess import PIPE
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sulq
+from sulq import Epsilon, Int, Real, Unit, col
+from sulq.curator.ledger.ledger import Ledger
+from sulq.errors import SetupError, SulqError
+from sulq.testing import exact
+
+COLUMNS = {"x": Int(0, 9), "g": ["a", "b"]}
+TABLE = pa.table({"x": [1, 5, 7, None], "g": ["a", "b", "a", "a"]})
+
+
+def parquet(folder: Path) -> Path:
+    path = folder / "people.parquet"
+    pq.write_table(TABLE, path)
+    return path
+
+
+def csv(folder: Path) -> Path:
+    path = folder / "people.csv"
+    path.write_text("x,g\n1,a\n5,b\n7,a\n,a\n", encoding="utf-8")
+    return path
+
+
+def csv_gz(folder: Path) -> Path:
+    path = folder / "people.csv.gz"
+    path.write_bytes(gzip.compress(b"x,g\n1,a\n5,b\n7,a\n,a\n"))
+    return path
+
+
+def duckdb_file(folder: Path) -> Path:
+    path = folder / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE people AS SELECT * FROM (VALUES (1,'a'),(5,'b'),(7,'a'),(NULL,'a')) AS t(x, g)"
+        )
+    return path
+
+
+FILES = [parquet, csv, csv_gz, duckdb_file]
+FRAMES = [lambda _: TABLE, lambda _: pl.from_arrow(TABLE), lambda _: TABLE.to_pandas(), lambda _: TABLE.to_batches()[0]]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "memory"])
+@pytest.mark.parametrize("make", FILES + FRAMES)
+def test_every_kind_of_data_has_the_same_sums(make, engine: str, tmp_path: Path) -> None:
+    """Files and frames of the same rows open on both engines and agree."""
+    data = make(tmp_path)
+    if (engine, make) == ("memory", duckdb_file):
+        with pytest.raises(SetupError, match="engine-not-available"):
+            sulq.connect(data, columns=COLUMNS, budget=Epsilon(1), engine=engine)
+        return
+    with sulq.connect(data, columns=COLUMNS, budget=Epsilon(1), synthetic=True, engine=engine) as db:
+        assert exact(db).count(by="g").value == {"a": 3, "b": 1}
+        assert exact(db).sum("x").value == 13
+        assert db.facts.table == ("people" if isinstance(data, Path) else "data")
+
+
+def test_where_things_lie_by_default(tmp_path: Path) -> None:
+    """A file's ledger and prepared copy lie beside it; a frame's ledger is in memory and says so."""
+    with sulq.connect(parquet(tmp_path), columns=COLUMNS, budget=Epsilon(1)) as db:
+        db.prepare()
+        assert (tmp_path / "people.ledger").is_file()
+        assert (tmp_path / "people.prepared").exists()
+        assert "forgotten" not in repr(db)
+    with sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1)) as db:
+        assert "forgotten at exit" in repr(db)
+    with sulq.connect(csv(tmp_path), columns=COLUMNS, budget=Epsilon(1), prepared=False, ledger=tmp_path / "l") as db:
+        db.count(spend=Epsilon(0.5))
+    assert not (tmp_path / "l.prepared").exists()
+
+
+def asked(data: object, **options: object) -> None:
+    """Open data and ask once."""
+    with sulq.connect(data, columns=COLUMNS, budget=Epsilon(1), **options) as db:
+        db.count(spend=Epsilon(0.5))
+
+
+def corrupt(folder: Path) -> Path:
+    path = parquet(folder)
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) - 40] = bytes(len(content) - 44)
+    path.write_bytes(content)
+    return path
+
+
+def truncated(folder: Path) -> Path:
+    path = parquet(folder)
+    path.write_bytes(path.read_bytes()[:100])
+    return path
+
+
+def named(folder: Path, name: str, content: bytes = b"") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+BAD_DATA = {
+    "missing file": (lambda _: "nowhere.parquet", "missing-file"),
+    "folder": (lambda f: f, "unreadable-data"),
+    "other kind": (lambda f: named(f, "people.xlsx"), "unreadable-data"),
+    "no parquet": (lambda f: named(f, "people.parquet", b"PAR1 not at all"), "unreadable-data"),
+    "truncated parquet": (truncated, "unreadable-data"),
+    "empty parquet": (lambda f: named(f, "people.parquet"), "unreadable-data"),
+    "no gzip": (lambda f: named(f, "people.csv.gz", b"x,g\n1,a\n"), "unreadable-data"),
+    "no duckdb": (lambda f: named(f, "people.duckdb", b"not a database" * 1000), "unreadable-data"),
+    "empty csv": (lambda f: named(f, "people.csv"), "missing-column"),
+    "cut gzip": (lambda f: named(f, "people.csv.gz", gzip.compress(b"x,g\n1,a\n" * 500)[:-30]), "unreadable-data"),
+    "number": (lambda _: 7, "unreadable-data"),
+    "list": (lambda _: [1, 2, 3], "unreadable-data"),
+    "url": (lambda _: "https://curator.example.org/survey", "engine-not-available"),
+    "postgres": (lambda _: "postgresql://somewhere/people", "engine-not-available"),
+    "tables": (lambda _: {"people": TABLE}, "not-available"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_DATA)
+def test_bad_data_is_an_error_of_set_up(what: str, tmp_path: Path) -> None:
+    """Missing, corrupt, foreign and unsupported data: an error with a code, nothing spent, nothing left open."""
+    make, code = BAD_DATA[what]
+    data = make(tmp_path)
+    with pytest.raises(SetupError) as refused:
+        asked(data, ledger=tmp_path / "l.ledger")
+    assert refused.value.code == code
+    assert refused.value.remedy
+    with sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1), ledger=tmp_path / "l.ledger") as db:
+        assert db.spent.amount == 0
+
+
+def test_a_parquet_with_a_damaged_body_is_an_error_of_set_up(tmp_path: Path) -> None:
+    """Pages that cannot be read stop the owner before anything is paid (T33)."""
+    with pytest.raises(SetupError) as refused:
+        asked(corrupt(tmp_path))
+    assert refused.value.code == "unreadable-data"
+    pq.write_table(TABLE, tmp_path / "people.parquet")
+    with sulq.connect(tmp_path / "people.parquet", columns=COLUMNS, budget=Epsilon(1), renew=True) as db:
+        assert db.spent.amount == 0
+
+
+BAD_DECLARATIONS = {
+    "reversed Int": (lambda: {"columns": {"x": Int(9, 0)}}, "bad-bounds"),
+    "reversed pair": (lambda: {"columns": {"x": (9, 0)}}, "bad-bounds"),
+    "reversed Real": (lambda: {"columns": {"x": Real(1.0, 0.5)}}, "bad-bounds"),
+    "NaN bound": (lambda: {"columns": {"x": Real(float("nan"), 1)}}, "bad-bounds"),
+    "infinite bound": (lambda: {"columns": {"x": (0.0, float("inf"))}}, "bad-bounds"),
+    "truth as bound": (lambda: {"columns": {"x": (False, True)}}, "bad-declaration"),
+    "text as bound": (lambda: {"columns": {"x": ("0", "9")}}, "bad-declaration"),
+    "equal categories": (lambda: {"columns": {"g": ["a", "a"]}}, "bad-declaration"),
+    "mixed categories": (lambda: {"columns": {"g": ["a", 1]}}, "bad-declaration"),
+    "reversed dates": (lambda: {"columns": {"x": sulq.Date("2021-01-01", "2020-01-01")}}, "bad-bounds"),
+    "no date": (lambda: {"columns": {"x": sulq.Date("yesterday", "2020-01-01")}}, "bad-bounds"),
+    "missing column": (lambda: {"columns": {"nothing": Int(0, 1)}}, "missing-column"),
+    "missing person": (lambda: {"unit": Unit("nobody")}, "missing-column"),
+    "no columns": (lambda: {"columns": {}}, "bad-declaration"),
+    "no budget": (lambda: {"budget": None}, "bad-declaration"),
+    "budget as number": (lambda: {"budget": 1.0}, "bad-declaration"),
+    "queries as budget": (lambda: {"budget": sulq.Queries(5)}, "bad-declaration"),
+    "unit as text": (lambda: {"unit": "x"}, "bad-declaration"),
+    "rows without column": (lambda: {"unit": Unit(rows=2)}, "bad-declaration"),
+    "no rows": (lambda: {"unit": Unit("x", rows=0)}, "bad-declaration"),
+    "other relation": (lambda: {"unit": Unit("x", neighbors="bounded")}, "bad-declaration"),
+    "no size": (lambda: {"size": 0}, "bad-declaration"),
+    "size as text": (lambda: {"size": "10"}, "bad-declaration"),
+    "other engine": (lambda: {"engine": "excel"}, "engine-not-available"),
+    "later engine": (lambda: {"engine": "spark"}, "engine-not-available"),
+    "token for a frame": (lambda: {"token": "t"}, "bad-declaration"),
+    "graph": (lambda: {"graph": ("u", "v", "w")}, "not-available"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_DECLARATIONS)
+def test_bad_declarations_are_errors_with_a_code(what: str, tmp_path: Path) -> None:
+    """Each wrong declaration is refused by name, and no ledger holds a spend for it."""
+    make, code = BAD_DECLARATIONS[what]
+    given = {"columns": COLUMNS, "budget": Epsilon(1), "ledger": tmp_path / "l.ledger"}
+    with pytest.raises(SulqError) as refused:
+        sulq.connect(TABLE, **(given | make()))
+    assert refused.value.code == code
+    assert str(refused.value).endswith(f"[{code}]")
+    with sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1), ledger=tmp_path / "m.ledger") as db:
+        assert db.spent.amount == 0
+
+
+def test_a_ledger_of_others_is_refused(tmp_path: Path) -> None:
+    """A file that is no ledger, and one in a folder that is not there: codes, nothing spent."""
+    ledger = tmp_path / "l.ledger"
+    ledger.write_bytes(b"this is no ledger" * 500)
+    with pytest.raises(SetupError) as refused:
+        sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1), ledger=ledger)
+    assert refused.value.code == "ledger-damaged"
+    with pytest.raises(SulqError) as refused:
+        sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1), ledger=tmp_path / "nowhere" / "l.ledger")
+    assert refused.value.code in {"missing-file", "ledger-failed", "ledger-damaged"}
+
+
+def test_a_busy_ledger_is_waited_for_and_then_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process writes, opening and asking end in `ledger-busy` with nothing spent; then they go on."""
+    monkeypatch.setattr(Ledger.open.__func__, "__kwdefaults__", _short_wait())
+    ledger = tmp_path / "l.ledger"
+    with sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1), ledger=ledger) as db:
+        # Of another process: within one, the locks of two copies of SQLite do not see each other.
+        with subprocess.Popen([sys.executable, "-c", HOLD, ledger], stdin=PIPE, stdout=PIPE) as other:
+            assert other.stdout.readline()
+            for act in (lambda: db.count(spend=Epsilon(0.5)), lambda: asked(TABLE, ledger=ledger)):
+                with pytest.raises(SetupError) as refused:
+                    act()
+                assert refused.value.code == "ledger-busy"
+            other.communicate(b"enough")
+        assert db.spent.amount == 0
+        assert db.count(spend=Epsilon(0.5)).receipt
+
+
+HOLD = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1], isolation_level=None) as held:
+    held.execute("BEGIN EXCLUSIVE")
+    print("held", flush=True)
+    sys.stdin.read()
+    held.execute("ROLLBACK")
+"""
+
+
+def _short_wait() -> dict[str, object]:
+    return Ledger.open.__func__.__kwdefaults__ | {"wait": 0.05}
+
+
+def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pandas an answer still prints; its frame is refused with the pip line."""
+    with sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1)) as db:
+        answer = db.count(by="g", spend=Epsilon(0.5))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SetupError) as refused:
+        answer.to_pandas()
+    assert refused.value.code == "missing-extra"
+    assert "sulq[pandas]" in refused.value.remedy
+    assert repr(answer)
+    monkeypatch.undo()
+    assert isinstance(answer.to_pandas(), pd.DataFrame)
+
+
+def test_a_column_of_numpy_kinds_is_read() -> None:
+    """Frames with small integers, floats and NaN open as they are."""
+    frame = pd.DataFrame(
+        {"x": np.array([1, 2, 300], dtype=np.int16), "y": [0.5, np.nan, np.inf], "g": ["a", None, "z"]}
+    )
+    columns = {"x": (0, 9), "y": Real(0, 1), "g": ["a", "b"]}
+    with sulq.connect(frame, columns=columns, budget=Epsilon(1), synthetic=True) as db:
+        assert exact(db).sum("x").value == 12
+        assert exact(db).sum("y").value == 1.5
+        assert exact(db).count(col("g").is_missing()).value == 2

@@ -1,0 +1,369 @@
+"""What an analyst types: each named ask is the right statistic, over the right rows, at the named price."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sulq.desk import Desk, keys
+from sulq.errors import QuestionError
+from sulq.terms.columns import Columns
+from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
+from sulq.terms.plan import Plan
+from sulq.terms.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.terms.question import Sums
+from sulq.terms.readings import Average, CentredMean, Mean
+from sulq.terms.rowfn import Bins, Col, Lit
+from tests.stub import Stub
+
+SCHEMA = Schema.of(
+    "people",
+    {
+        "age": Int(0, 120),
+        "income": Real(0, 200_000),
+        "city": Category(["Lod", "Yafo", "Haifa"]),
+        "smoker": Bool(),
+        "visit": Date("2020-01-01", "2020-12-31"),
+        "same": Int(7, 7),
+        "name": Text(),
+    },
+)
+RNG = np.random.default_rng(7)
+PEOPLE = [
+    {
+        "age": None if i % 11 == 0 else int(RNG.integers(0, 121)),
+        "income": None if i % 13 == 0 else int(RNG.integers(0, SCHEMA.find("income").high + 1)),
+        "city": None if i % 17 == 0 else int(RNG.integers(0, 2)),
+        "smoker": None if i % 19 == 0 else int(RNG.integers(0, 2)),
+        "visit": SCHEMA.find("visit").low + int(RNG.integers(0, 366)),
+        "same": 7,
+        "name": "x",
+        "person": i,
+        "position": i,
+    }
+    for i in range(400)
+]
+BUDGET = EpsilonDelta(900, 1e-6)
+STEP = float(SCHEMA.find("income").step)
+
+
+def desk(**options) -> Desk:
+    return Desk(Stub(SCHEMA, PEOPLE, **({"budget": BUDGET} | options)))
+
+
+def column(name: str, rows=PEOPLE) -> np.ndarray:
+    """A column's present values, in its own units."""
+    return np.array([row[name] for row in rows if row[name] is not None]) * float(SCHEMA.find(name).step)
+
+
+SPENDS = [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)]
+
+
+@pytest.mark.parametrize("spend", SPENDS, ids=str)
+def test_counts_sums_and_histograms_are_of_the_rows_that_have_a_value(spend):
+    """Without noise every ask is the exact statistic: missing values add nothing, filters and groups hold."""
+    db = desk()
+    older = [row for row in PEOPLE if row["age"] is not None and row["age"] > 40]
+    assert db.count(spend=spend).value == 400
+    assert db.count(Col("age") > 40, spend=spend).value == len(older)
+    assert db.sum("age", spend=spend).value == column("age").sum()
+    assert (
+        db.sum("age", where=Col("city") == "Lod", spend=spend).value
+        == column("age", [row for row in PEOPLE if row["city"] == 0]).sum()
+    )
+    assert db.sum(Col("age") * 2 - 1, spend=spend).value == (column("age") * 2 - 1).sum()
+    by_city = db.count(by="city", spend=spend).value
+    assert by_city == {
+        label: sum(row["city"] == i for row in PEOPLE) for i, label in enumerate(("Lod", "Yafo", "Haifa"))
+    }
+    both = db.sum("age", by=["city", "smoker"], spend=spend).value
+    assert list(both) == [(city, flag) for city in ("Lod", "Yafo", "Haifa") for flag in (False, True)]
+    chosen = [row for row in PEOPLE if row["city"] == 1 and row["smoker"] == 1]
+    assert both["Yafo", True] == column("age", chosen).sum()
+    bins = db.histogram("age", bins=12, spend=spend).value
+    assert list(bins.values()) == np.histogram(column("age"), bins=12, range=(0, 120))[0].tolist()
+    edges = db.histogram("age", [0, 18.5, 65, 120], spend=spend).value
+    assert list(edges.values()) == np.histogram(column("age"), bins=[0, 18.5, 65, 120])[0].tolist()
+
+
+@pytest.mark.parametrize("spend", SPENDS, ids=str)
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_SR18_means_variances_and_covariances_are_those_of_the_table(spend, neighbors):
+    """Mean, variance, deviation and covariance agree with NumPy over the present values, in every relation (SR18)."""
+    db = desk(unit=Unit("who", 2, neighbors))
+    for name in ("age", "income"):
+        values = column(name)
+        fine = np.ptp([0, 120] if name == "age" else [0, 200_000])
+        assert db.mean(name, spend=spend).value == pytest.approx(values.mean(), abs=1e-6 * fine)
+        for ddof in (0, 1):
+            found = db.variance(name, ddof=ddof, spend=spend).value
+            assert found == pytest.approx(values.var(ddof=ddof), rel=2e-3)
+            assert db.std(name, ddof=ddof, spend=spend).value == pytest.approx(values.std(ddof=ddof), rel=1e-3)
+    grouped = db.mean("age", by="city", spend=spend)
+    assert grouped.value["Lod"] == pytest.approx(column("age", [r for r in PEOPLE if r["city"] == 0]).mean(), abs=1e-6)
+    assert grouped.value["Haifa"] == 60  # nobody there: the midpoint
+    complete = [r for r in PEOPLE if None not in (r["age"], r["income"], r["smoker"])]
+    table = np.stack([column(name, complete) for name in ("age", "income", "smoker")])
+    found = db.covariance(["age", "income", Col("smoker")], spend=spend)
+    assert np.allclose(found.value, np.cov(table, ddof=0), rtol=5e-3, atol=1e-3 * 60 * 100_000 * 0.01)
+    low, high = found.interval(0.95)
+    exact = np.cov(table, ddof=0)
+    assert (low <= exact).all()
+    assert (exact <= high).all()
+    assert found.columns == ("age*age", "age*income", "age*smoker", "income*income", "income*smoker", "smoker*smoker")
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.none() | st.integers(0, 40), max_size=30),
+    st.sampled_from([Int(0, 40), Real(0, 10, grid=0.25), Real(-1, 9)]),
+    st.sampled_from(SPENDS),
+)
+def test_S0_29_without_noise_intervals_hold_the_statistic_of_any_table(cells, declared, spend):
+    """Whatever the rows, grid and spend: the interval around exact sums holds the statistic of the values (S0.29)."""
+    schema = Schema.of("t", {"v": declared})
+    codes = [
+        None if cell is None else min(declared.low + cell * ((declared.high - declared.low) // 40), declared.high)
+        for cell in cells
+    ]
+    db = Desk(Stub(schema, [{"v": code} for code in codes], budget=BUDGET))
+    values = np.array([code * float(declared.step) for code in codes if code is not None])
+    if not len(values):
+        assert db.variance("v", spend=spend).value == 0
+        return
+    for answer, truth in (
+        (db.mean("v", spend=spend), values.mean()),
+        (db.variance("v", spend=spend), values.var()),
+        (db.std("v", spend=spend), values.std()),
+    ):
+        low, high = answer.interval(0.9)
+        assert low - 1e-9 <= truth <= high + 1e-9
+
+
+def test_SR6_facts_of_the_data_are_no_errors():
+    """An empty table, a constant column, one class: a valid answer at the full price (SR6)."""
+    empty = Desk(Stub(SCHEMA, [], budget=BUDGET))
+    for spend in SPENDS:
+        for db in (empty, desk()):
+            assert db.mean("same", spend=spend).value == 7
+            assert db.variance("same", spend=spend).value == 0
+            assert sum(db.histogram("same", bins=3, spend=spend).value.values()) in {0, 400}
+        assert empty.count(spend=spend).value == 0
+        assert empty.mean("age", spend=spend).value == 60
+        assert empty.std("age", spend=spend).value == 0
+        assert (empty.covariance(["age", "income"], spend=spend).value == 0).all()
+
+
+def test_SR18_the_best_question_for_a_mean_follows_noise_and_relation():
+    """Pure: the one-sided pair. Gaussian: count and centred sum. Public n and always present: the sum alone (SR18)."""
+    stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
+    assert isinstance(Desk(stub).mean("age", spend=Epsilon(1)).reading, Mean)
+    assert isinstance(Desk(stub).mean("age", spend=Rho(1)).reading, CentredMean)
+    known = Stub(SCHEMA, PEOPLE, unit=Unit(None, 1, "replace_one"), budget=BUDGET, size=400)
+    whole = Desk(known).mean(Col("age").fill(0), spend=Epsilon(1))
+    assert isinstance(whole.reading, Average)
+    assert whole.value == pytest.approx(column("age").sum() / 400)
+    assert isinstance(Desk(known).mean("age", spend=Epsilon(1)).reading, Mean)  # missing values make the number secret
+    for options in ({"unit": Unit(), "size": 400}, {"unit": Unit("who", 2, "replace_one"), "size": 400}):
+        db = Desk(Stub(SCHEMA, PEOPLE, budget=BUDGET, **options))
+        assert isinstance(db.mean(Col("age").fill(0), spend=Epsilon(1)).reading, Mean)
+
+
+def test_T28_intervals_know_how_far_values_lie_from_the_grid():
+    """Inside a variance an income has fewer units: half of one is part of its interval; whole ages lose nothing."""
+    db = desk()
+    assert db.std("age", spend=Epsilon(1)).reading.rounding == 0
+    assert db.mean("age", spend=Epsilon(1)).reading.rounding == 0
+    assert db.mean("income", spend=Rho(1)).reading.rounding == 0
+    wide = db.std("income", spend=Epsilon(900)).reading
+    assert 0 < wide.rounding <= 200_000 * Fraction(1, 2**15)
+    assert db.covariance(["age", "income"], spend=Epsilon(1)).reading.rounding == Fraction(1, 2**16)
+
+
+@pytest.mark.parametrize("kind", [Epsilon, Rho])
+def test_SR7_within_names_a_width_and_gets_a_price(kind):
+    """count, sum and histogram: the price is paid, and the accuracy is within the width asked for (SR7)."""
+    stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
+    db = Desk(stub)
+    cap = kind(100)
+    for answer, width in (
+        (db.count(within=20, at_most=cap), 20),
+        (db.sum("age", within=300.5, beta=0.01, at_most=cap), 300.5),
+        (db.histogram("age", 6, within=15, at_most=cap), 15),
+    ):
+        beta = 0.01 if width == 300.5 else 0.05
+        alpha = answer.accuracy(beta)
+        assert max(alpha.values() if isinstance(alpha, dict) else [alpha]) <= width
+        assert answer.spent in [spend for _, spend in stub.asked]
+        assert isinstance(answer.spent, kind)
+    assert len(stub.asked) == 3
+
+
+def test_SR7_the_price_of_a_mean_buys_a_count_first():
+    """Without a bound on the count a tenth of at_most buys one; the two asks together stay within at_most (SR7)."""
+    for cap in (Epsilon(8), Rho(4), EpsilonDelta(6, 1e-6)):
+        stub = Stub(SCHEMA, PEOPLE, budget=BUDGET, rng=np.random.default_rng(1))
+        found = Desk(stub).mean("age", within=8, at_most=cap)
+        assert len(stub.asked) == 2
+        first, second = (spend for _, spend in stub.asked)
+        most = cap.rho if isinstance(cap, EpsilonDelta) else cap.exact
+        assert float(first.exact) == pytest.approx(float(most) / 10, rel=1e-9)
+        assert first.exact + second.exact <= most
+        assert found.accuracy() <= 8
+    grouped = Stub(SCHEMA, PEOPLE, budget=BUDGET, rng=np.random.default_rng(2))
+    means = Desk(grouped).mean("age", where=Col("city") != "Haifa", by="smoker", within=10, at_most=Epsilon(20))
+    assert max(means.accuracy().values()) <= 10
+
+
+def test_SR7_a_declared_size_is_a_count_only_where_every_row_counts():
+    """Rows kept and values present: then the declared size prices the mean at once; else a count is bought (SR7)."""
+
+    def asks(**options) -> int:
+        stub = Stub(SCHEMA, PEOPLE, budget=BUDGET, size=400, **options)
+        Desk(stub).mean(value, within=8, at_most=Epsilon(20))
+        return len(stub.asked)
+
+    value = Col("age").fill(0)
+    assert asks() == 1
+    assert asks(unit=Unit("who", 3)) == 2
+    assert asks(unit=Unit(None, 1, "replace_one")) == 1
+    value = Col("age")
+    assert asks() == 2
+    with pytest.raises(QuestionError) as refusal:
+        desk(size=400).mean("age", within=8)
+    assert refusal.value.code == "spend-missing"
+
+
+def test_SR7_a_public_n_gives_the_mean_the_exact_price_of_its_sum():
+    """Under replace_one with public n a mean's width times n is a sum's width (S2.3, S2.4)."""
+    stub = Stub(SCHEMA, PEOPLE, unit=Unit(None, 1, "replace_one"), budget=BUDGET, size=400)
+    found = Desk(stub).mean(Col("age").fill(0), within=0.5, at_most=Epsilon(20))
+    assert found.accuracy() <= 0.5
+    assert float(found.spent.exact) == pytest.approx(120 / 400 / 0.5 * np.log(1 / 0.05), rel=0.02)  # S2.4
+
+
+@pytest.mark.parametrize(
+    ("ask", "code"),
+    [
+        (lambda db: db.count(), "spend-missing"),
+        (lambda db: db.count(spend=Epsilon(1), within=5), "bad-question"),
+        (lambda db: db.mean("age", spend=Epsilon(1), within=5), "bad-question"),
+        (lambda db: db.count(within=1, at_most=Epsilon(0.1)), "too-costly"),
+        (lambda db: db.count(within=100, at_most=Queries(5)), "spend-kind"),
+        (lambda db: db.count(within=float("nan")), "bad-loss"),
+        (lambda db: db.count(within="5"), "bad-loss"),
+        (lambda db: db.mean("age", within=5), "spend-missing"),
+        (lambda db: db.mean("age", within=-5, at_most=Epsilon(1)), "bad-loss"),
+        (lambda db: db.mean("age", within=0.001, at_most=Epsilon(1)), "too-costly"),
+        (lambda db: db.mean("income", within=1e-4, at_most=Epsilon(1)), "too-costly"),
+        (lambda db: db.sum("nobody", spend=Epsilon(1)), "unknown-column"),
+        (lambda db: db.sum("city", spend=Epsilon(1)), "wrong-kind"),
+        (lambda db: db.mean("name", spend=Epsilon(1)), "wrong-kind"),
+        (lambda db: db.mean(1 / Col("age"), spend=Epsilon(1)), "unbounded"),
+        (lambda db: db.count("age > 40", spend=Epsilon(1)), "bad-question"),
+        (lambda db: db.count(Col("city") == "Akko", spend=Epsilon(1)), "unknown-category"),
+        (lambda db: db.count(by="name", spend=Epsilon(1)), "not-available"),
+        (lambda db: db.variance("age", ddof=2, spend=Epsilon(1)), "bad-question"),
+        (lambda db: db.covariance(["age", "same"], spend=Epsilon(1)), "bad-question"),
+        (lambda db: db.histogram("age", bins=0, spend=Epsilon(1)), "bad-literal"),
+        (lambda db: db.histogram("age", bins=True, spend=Epsilon(1)), "bad-literal"),
+        (lambda db: db.histogram("age", bins=[5], spend=Epsilon(1)), "bad-literal"),
+        (lambda db: db.histogram("income", spend=Epsilon(1)), "wrong-kind"),
+        (lambda db: db.histogram("visit", bins=3, spend=Epsilon(1)), "wrong-kind"),
+        (lambda db: db.sql("SELECT 1"), "not-available"),
+        (lambda db: db.median("age"), "not-available"),
+        (lambda db: db["nobody"], "unknown-column"),
+        (lambda db: db[["age", "nobody"]], "unknown-column"),
+    ],
+)
+def test_a_refusal_costs_nothing(ask, code):
+    """Each has its code, and no question reached the Oracle's rows (T12, T51)."""
+    stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
+    with pytest.raises(QuestionError) as refusal:
+        ask(Desk(stub))
+    assert refusal.value.code == code
+    bought_first = code == "too-costly" and len(stub.asked) == 1
+    assert stub.asked == [] or bought_first
+
+
+def test_under_sublinear_asks_need_no_spend_and_cost_queries():
+    """Each scalar sum is a query; within has no price where the noise is fixed (S0.8, S0.9)."""
+    db = desk(unit=Unit(None, 1, "replace_one"), budget=SubLinear(1, 1e-6, 50), size=400)
+    assert db.count().spent == Queries(1)
+    assert db.count(by="city").spent == Queries(3)
+    assert db.mean("age").spent == Queries(2)
+    assert db.mean("age").value == pytest.approx(column("age").mean(), abs=1e-3)
+    assert db.variance("age").spent == Queries(3)
+    for ask in (lambda: db.count(within=5), lambda: db.mean("age", within=5, at_most=Queries(3))):
+        with pytest.raises(QuestionError) as refusal:
+            ask()
+        assert refusal.value.code == "spend-kind"
+
+
+def test_the_oracle_is_behind_the_desk():
+    """Asking and foreseeing are the Oracle's own; facts, spent and remaining are its; columns are handles."""
+    stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
+    db = Desk(stub)
+    question = Sums((Lit(1),), None, (Col("smoker"),))
+    assert isinstance(db.foresee(question, spend=Epsilon(1)), Plan)
+    assert stub.asked == []
+    assert db.ask(question, spend=Epsilon(1)).spent == Epsilon(1)
+    assert db.facts is stub.facts
+    assert db.remaining == BUDGET
+    assert db.spent == EpsilonDelta.total(Fraction(0), Fraction(0))
+    assert isinstance(db[["age", "income"]], Columns)
+    assert db["smoker"].names == ("smoker",)
+
+
+def test_histograms_choose_their_keys():
+    """Categories and truths are their own bins; whole numbers too; a number of bins divides the declared range."""
+    db = desk()
+    assert list(db.histogram("city", spend=Epsilon(1)).value) == ["Lod", "Yafo", "Haifa"]
+    assert list(db.histogram("smoker", spend=Epsilon(1)).value) == [False, True]
+    assert len(db.histogram("age", spend=Epsilon(1)).value) == 121
+    halves = list(db.histogram("income", bins=3, spend=Epsilon(1)).value)
+    assert halves[0][0] == 0
+    assert halves[-1][1] >= 200_000
+    assert len(halves) == 3
+    dates = db.histogram("visit", ["2020-01-01", "2020-07-01", "2020-12-31"], spend=Epsilon(1))
+    assert sum(dates.value.values()) == 400
+    vast = Schema.of("t", {"v": Int(2**53, 2**53)})
+    assert list(Desk(Stub(vast, [{"v": 2**53}])).histogram("v", bins=4, spend=Epsilon(1)).value.values()) == [1]
+    assert isinstance(db._bins(Col("age"), np.array([0.0, 60.5, 120.0])), Bins)
+
+
+def test_keys_are_names_or_row_functions():
+    """by= takes one or several of either."""
+    fn = Bins(Col("age"), (0, 60, 120))
+    assert keys(None) == ()
+    assert keys("city")[0].name == "city"
+    assert keys(fn) == (fn,)
+    assert [type(key).__name__ for key in keys(["city", fn])] == ["Col", "Bins"]
+
+
+def test_names_of_a_desk_are_those_of_the_interface():
+    """Everything an analyst may type is there, also what comes later."""
+    later = {"sql", "explain", "plan", "quantile", "median", "min", "max", "count_distinct"}
+    now = {
+        "count",
+        "sum",
+        "mean",
+        "variance",
+        "std",
+        "covariance",
+        "histogram",
+        "ask",
+        "foresee",
+        "facts",
+        "remaining",
+        "spent",
+    }
+    assert now | later <= set(dir(Desk))
+    for name in later:
+        with pytest.raises(QuestionError) as refusal:
+            getattr(desk(), name)("age")
+        assert refusal.value.code == "not-available"
