@@ -1,0 +1,80 @@
+"""The same database with the noise left out, for made-up data alone (SR9)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from sulq.curator.curator import Curator
+from sulq.curator.plan import draw
+from sulq.curator.run import Rows
+from sulq.errors import AccessDenied
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.facts import Facts
+from sulq.terms.kinds import Integers
+from sulq.terms.law import Law
+from sulq.terms.oracle import Oracle
+from sulq.terms.plan import Plan
+from sulq.terms.privacy import Epsilon, Loss, SubLinear
+from sulq.terms.private import Private
+from sulq.terms.question import Question
+from sulq.terms.receipt import Receipt
+
+
+def without_noise(_law: Law, exact: Private[Integers]) -> Integers:
+    """What a mechanism would be given, as it is."""
+    return exact.open()
+
+
+class Exact:
+    """An Oracle that answers exactly and charges nothing."""
+
+    def __init__(self, curator: Curator) -> None:
+        if not curator.facts.synthetic:
+            raise AccessDenied("not-synthetic", "This data was not declared synthetic when its ledger was created.")
+        self._curator = curator
+        engine = curator._rows._engine  # noqa: SLF001 - no door leads here; that is the point
+        self._rows = Rows(engine, lambda _receipt, _plan: True, without_noise)
+
+    @property
+    def facts(self) -> Facts:
+        """The database's public facts."""
+        return self._curator.facts
+
+    def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
+        """What the noisy database would plan; without a spend, for epsilon 1."""
+        missing = spend is None and not isinstance(self.facts.budget, SubLinear)
+        return draw(question, self.facts, Epsilon(1) if missing else spend)
+
+    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
+        """The exact answer, in the shape the noisy one would have, and marked as what it is."""
+        plan = self.foresee(question, spend=spend)
+        self._rows.ready()
+        receipt = Receipt(0, "exact", "", "")
+        found = self._curator.answer(plan, receipt, self._rows.run(plan, receipt))
+        return Answers(tuple(map(_marked, found))) if isinstance(found, Answers) else _marked(found)
+
+
+def _marked(answer: Answer) -> Answer:
+    return replace(answer, notes=(*answer.notes, "exact: no noise was added and nothing was charged"))
+
+
+D_co = TypeVar("D_co", covariant=True)
+
+
+class Asked(Protocol[D_co]):
+    """A desk, from below: it can be put before another Oracle."""
+
+    _oracle: Oracle
+
+    def asking(self, oracle: Oracle) -> D_co:
+        """The same desk before another Oracle."""
+        ...
+
+
+def exact(database: Asked[D_co]) -> D_co:
+    """The same desk without noise; refused unless the database was opened with synthetic=True."""
+    curator = database._oracle  # noqa: SLF001 - likewise
+    if not isinstance(curator, Curator):
+        raise AccessDenied("not-synthetic", "Only an open database of synthetic data can be asked without noise.")
+    return database.asking(Exact(curator))

@@ -1,0 +1,263 @@
+"""Record and replay: the same program on two neighbouring data sets, the mechanisms' outputs frozen.
+
+Protocol RP. A program runs on D; every call of a mechanism is recorded with its
+exact input. It runs again on a neighbour D', where each call gets the output
+recorded before. Whatever depends on rows other than through noise then shows as
+a difference: in the calls, their laws or shapes, the answers' bytes, the errors,
+the log, the warnings or the ledger. And the inputs may differ by no more than
+was paid for, exactly, in integers.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar, cast
+
+import numpy as np
+
+from sulq.curator.curator import Curator
+from sulq.curator.ledger.entries import Line
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.run import Release, Rows
+from sulq.errors import SulqError
+from sulq.terms import wire
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Engine, Tally
+from sulq.terms.kinds import Integers
+from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.terms.oracle import Oracle
+from sulq.terms.privacy import Budget, Event, Unit
+from sulq.terms.private import Private
+
+D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a mechanism: for which debit, its law, what went in, what came out."""
+
+    debit: int
+    law: Law
+    given: Integers
+    noisy: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One debit as the ledger tells it, but for the time of day."""
+
+    question: str
+    event: Event
+    answer: str | None
+
+
+@dataclass(slots=True)
+class Run:
+    """Everything a program caused on one data set."""
+
+    calls: list[Call] = field(default_factory=list)
+    outcomes: list[str] = field(default_factory=list)  # bytes of each answer, or the error's
+    entries: list[Entry] = field(default_factory=list)  # what the ledger was charged, and keeps
+    log: list[str] = field(default_factory=list)  # log lines and warnings
+    reads: list[bool] = field(default_factory=list)  # of each look at the rows: whether a debit came before it
+    strays: list[str] = field(default_factory=list)  # errors that are none of sulq's own
+
+    @property
+    def events(self) -> list[Event]:
+        """What each ask cost."""
+        return [entry.event for entry in self.entries]
+
+
+class _Watched:
+    """An engine that notes, whenever rows are read, whether that was paid for."""
+
+    def __init__(self, engine: Engine, paid: Callable[[], bool], reads: list[bool]) -> None:
+        self._engine = engine
+        self._paid = paid
+        self._reads = reads
+
+    def ready(self) -> None:
+        self._engine.ready()
+
+    def sums(self, tally: Tally) -> Private[Integers]:
+        self._reads.append(self._paid())
+        return self._engine.sums(tally)
+
+    def close(self) -> None:
+        """Leave the engine open: it is the caller's."""
+
+
+def record(
+    engine: Engine,
+    programs: Sequence[Callable[[D], object]],
+    *,
+    desk: Callable[[Oracle], D],
+    schema: Schema,
+    unit: Unit,
+    budget: Budget,
+    release: Release,
+    mechanisms: Sequence[str],
+    size: int | None = None,
+    earlier: Run | None = None,
+    rows: Callable[[Engine, Ledger, Release], Rows] = lambda engine, ledger, release: Rows(
+        engine, ledger.redeem, release
+    ),
+    curator: type[Curator] = Curator,
+) -> Run:
+    """Run programs on one data set, with fresh noise or with an earlier run's outputs.
+
+    Args:
+        engine: Holds the rows; the caller closes it.
+        programs: What the analyst does, one ask or several each.
+        desk: Puts what the programs use before an Oracle.
+        schema: The table's declarations, the same for both runs, as are the next three.
+        unit: Whom an answer hides.
+        budget: What may be lost; each run has a ledger of its own.
+        release: The mechanisms.
+        mechanisms: Their names.
+        size: The declared size.
+        earlier: The run whose noisy outputs are given again.
+        rows: Makes the part that sees rows; a control brings a bad one.
+        curator: Likewise for the curator.
+    """
+    run = Run()
+
+    def listen(law: Law, exact: Private[Integers]) -> Integers:
+        given = exact.open().copy()
+        if earlier is None:
+            noisy = release(law, exact)
+        else:
+            place = len(run.calls)
+            fits = place < len(earlier.calls) and earlier.calls[place].noisy.shape == given.shape
+            # A call the first run did not make has no recorded output; zeros keep the program going to be compared.
+            noisy = earlier.calls[place].noisy if fits else np.zeros_like(given)
+        run.calls.append(Call(ledger.totals.events - 1, law, given, noisy))
+        return noisy
+
+    before = 0
+
+    def paid() -> bool:
+        return ledger.totals.events > before
+
+    with (
+        _listening(run.log),
+        Ledger.open(None, mechanisms=mechanisms, unit=unit, budget=budget, synthetic=False) as ledger,
+    ):
+        watched = _Watched(engine, paid, run.reads)
+        asked = desk(curator(rows(watched, ledger, listen), ledger, schema, size=size, versions=()))
+        for program in programs:
+            before = ledger.totals.events
+            run.outcomes.append(_outcome(program, asked, run.strays))
+        run.entries = [_entry(line) for line in ledger.transcript()]
+    return run
+
+
+@contextmanager
+def _listening(lines: list[str]) -> Iterator[None]:
+    """Every log line and warning of sulq, whatever its level, as it would be written."""
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(f"{record.levelname} {self.format(record)}")
+
+    logger = logging.getLogger("sulq")
+    listener, level = Listener(), logger.level
+    logger.addHandler(listener)
+    logger.setLevel(logging.DEBUG)
+    try:
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            yield
+        lines += [f"{warning.category.__name__} {warning.message}" for warning in heard]
+    finally:
+        logger.removeHandler(listener)
+        logger.setLevel(level)
+
+
+def _entry(line: Line) -> Entry:
+    return Entry(line.question, line.event, line.answer)
+
+
+def _outcome(program: Callable[[D], object], desk: D, strays: list[str]) -> str:
+    """All an analyst sees of one ask, but for the receipt's random keys."""
+    try:
+        found = program(desk)
+    except SulqError as error:
+        return f"{type(error).__name__} {error}"
+    except Exception as error:  # noqa: BLE001 - an error of another kind is what the harness is to show
+        strays.append(f"{type(error).__name__} {error}")
+        return strays[-1]
+    answers = found.answers if isinstance(found, Answers) else (cast("Answer", found),)
+    shown = [(a.released, a.reading, a.keys, a.columns, a.spent, a.remaining, a.guarantee, a.notes) for a in answers]
+    return wire.encode(tuple(shown)) + repr(found)
+
+
+def differences(first: Run, second: Run) -> list[str]:
+    """What tells two runs on neighbouring data apart, other than through noise; empty if nothing does.
+
+    Also what no single run may do: read rows before a debit, or let a foreign error out.
+    """
+    found = []
+    if len(first.calls) != len(second.calls):
+        found.append(f"{len(first.calls)} calls of mechanisms against {len(second.calls)}")
+    for i, (a, b) in enumerate(zip(first.calls, second.calls, strict=False)):
+        if (a.debit, a.law, a.given.shape) != (b.debit, b.law, b.given.shape):
+            found.append(f"call {i}: another debit, law or shape")
+    outcomes = enumerate(zip(first.outcomes, second.outcomes, strict=False))
+    found += [f"outcome {i}: {x} against {y}" for i, (x, y) in outcomes if x != y]
+    if first.entries != second.entries:
+        found.append("the ledgers differ")
+    if first.log != second.log:
+        found.append("the log lines differ")
+    if first.reads != second.reads:
+        found.append("rows were read more often for one than for the other")
+    for run in (first, second):
+        found += [f"stray error: {stray}" for stray in run.strays]
+        if not all(run.reads):
+            found.append("rows were read before the debit")
+    return found or overruns(first, second)
+
+
+def overruns(first: Run, second: Run) -> list[str]:
+    """Asks whose exact inputs differ by more than was declared or paid for."""
+    found = []
+    pairs = list(zip(first.calls, second.calls, strict=True))
+    for i, event in enumerate(first.events):
+        loss = Fraction(0)
+        # Where a mechanism or the engine failed, on both alike, there are fewer calls than draws were paid for.
+        for draw, (a, b) in zip(event.draws, [pair for pair in pairs if pair[0].debit == i], strict=False):
+            moved = _moved(a.given, b.given, draw.norm, apart=event.queries > 0)
+            if moved > draw.sensitivity:
+                found.append(f"ask {i}: moved {moved}, declared {draw.sensitivity} ({draw.norm})")
+            loss += cost(a.law, moved)
+        paid = event.rho if event.epsilon is None else event.epsilon
+        if not event.queries and loss > paid:
+            found.append(f"ask {i}: a loss of {float(loss):.6g}, paid {float(paid):.6g}")
+    return found
+
+
+def _moved(a: Integers, b: Integers, norm: str, *, apart: bool) -> Fraction:
+    """How far the input of one draw moved: L1, or L2 squared; with `apart` the farthest single sum (SubLinear)."""
+    gap = np.abs(a.astype(object) - b.astype(object)).ravel()
+    if not gap.size:
+        return Fraction(0)
+    if apart:
+        gap = gap[[gap.argmax()]]
+    return Fraction(int((gap * gap).sum() if norm == "l2" else gap.sum()))
+
+
+def cost(law: Law, moved: Fraction) -> Fraction:
+    """The loss of one draw whose input moved that far: epsilon of an L1 move, rho of a squared L2 move."""
+    if isinstance(law, LaplaceLaw):
+        return moved / law.scale
+    if isinstance(law, GaussianLaw):
+        return moved / (2 * law.scale**2)
+    if isinstance(law, BinomialLaw):
+        return Fraction(0)  # its cost is not a function of one move; the coin count was searched for the budget
+    raise TypeError(law)

@@ -1,0 +1,164 @@
+"""What the privacy tests share: engines over generated rows, databases over frames, and replays of both."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+import sulq
+from sulq.curator.engines import open_engine
+from sulq.curator.plan import draw
+from sulq.curator.run import Rows
+from sulq.database import Database
+from sulq.desk import Desk
+from sulq.errors import SulqError
+from sulq.mechanisms import MECHANISMS, release
+from sulq.terms.engine import Engine
+from sulq.terms.facts import Facts
+from sulq.terms.privacy import Budget, Epsilon, Loss, Unit
+from sulq.terms.private import Private
+from sulq.terms.question import Question
+from sulq.testing import neighbours
+from sulq.testing.bad import Plain
+from sulq.testing.neighbours import Row
+from sulq.testing.questions import Drawer
+from sulq.testing.replay import Run, differences, record
+
+ENGINES = ("duckdb", "memory")
+KEY = bytes(range(32))
+Program = Callable[[Desk], object]
+
+
+def seeded(name: str) -> np.random.Generator:
+    """A generator of test data whose seed is printed, or taken from $SULQ_SEED to see a failure again."""
+    seed = int(os.environ.get("SULQ_SEED") or int.from_bytes(os.urandom(6), "big"))
+    print(f"{name}: SULQ_SEED={seed}")
+    return np.random.default_rng(seed)
+
+
+@contextmanager
+def engine(kind: str, rows: Sequence[Row], unit: Unit, *, folder: Path | None = None, suffix: str = ""):
+    """An engine over generated rows, from a frame or a file in a folder.
+
+    `kind` is one of sulq's, with `:unprepared` where the source is read for each
+    question, or the plain one of the controls with its fault after a colon.
+    """
+    name, _, more = kind.partition(":")
+    if name == "plain":
+        yield Plain(rows, neighbours.SCHEMA, unit, more)
+        return
+    data: object = neighbours.arrow(rows)
+    prepared: Path | bool | None = False if more == "unprepared" else None
+    if folder is not None:
+        data = written(neighbours.arrow(rows), folder / f"{secrets.token_hex(4)}{suffix}")
+        prepared = folder / f"{data.stem}.prepared" if prepared is None and name == "duckdb" else prepared
+    opened = open_engine(
+        data, schema=neighbours.SCHEMA, unit=unit, key=KEY, space="test", prepared=prepared, engine=name
+    )
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def written(table: pa.Table, path: Path) -> Path:
+    """A table as a file of the kind its name says."""
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        pyarrow.parquet.write_table(table, path)
+    return path
+
+
+def run(source: Engine, programs: Sequence[Program], unit: Unit, budget: Budget, **options: object) -> Run:
+    """One run of programs through curator and desk."""
+    chosen = {"release": release, "schema": neighbours.SCHEMA} | options
+    return record(source, programs, desk=Desk, unit=unit, budget=budget, mechanisms=tuple(MECHANISMS), **chosen)
+
+
+def replayed(
+    kind: str,
+    first: Sequence[Row],
+    second: Sequence[Row],
+    programs: Sequence[Program],
+    unit: Unit,
+    **options: object,
+) -> list[str]:
+    """What tells two data sets apart when the same programs run on both with the same noise."""
+    budget = options.pop("budget", Epsilon(100))
+    with engine(kind, first, unit) as one:
+        recorded = run(one, programs, unit, budget, **options)
+    with engine(kind, second, unit) as other:
+        return differences(recorded, run(other, programs, unit, budget, earlier=recorded, **options))
+
+
+def answerable(drawer: Drawer, facts: Facts, spends: Sequence[Loss | None], count: int):
+    """Questions with a spend each that a plan can be drawn for; which ones is decided from public facts alone."""
+    found: list[tuple[Question, Loss | None]] = []
+    while len(found) < count:
+        question, spend = drawer.question(), spends[int(drawer.rng.integers(len(spends)))]
+        try:
+            plan = draw(question, facts, spend)
+        except SulqError:
+            continue
+        if sum(part.tally.cells * part.tally.width for part in plan.parts) <= 400:
+            found.append((question, spend))
+    return found
+
+
+def facts_of(unit: Unit, budget: Budget, size: int | None = None) -> Facts:
+    """Public facts of the generated columns."""
+    return Facts(neighbours.SCHEMA, unit, budget, budget, budget, size)
+
+
+def asking(question: Question, spend: Loss | None) -> Program:
+    """A program of one ask."""
+    return lambda desk: desk.ask(question, spend=spend)
+
+
+def opened(data: object, **options: object) -> Database:
+    """A database over a frame or file; by default of the generated columns, with a large budget."""
+    given: dict[str, object] = {"columns": dict(neighbours.COLUMNS), "budget": Epsilon(1000)}
+    return sulq.connect(data, **(given | options))
+
+
+def people(cities: str, **cells: object) -> list[Row]:
+    """One person for each letter: where they live, and the same cells otherwise."""
+    places = {"H": "Haifa", "L": "Lod", "Y": "Yafo", "?": "Jaffa"}
+    whole: Row = dict.fromkeys((name for name, _ in neighbours.COLUMNS), None) | {
+        "age": 40, "gain": 10.0, "debt": -3.0, "score": 12.0, "flag": True,
+    }  # fmt: skip
+    return [whole | {"pid": f"p{i}", "city": places[city]} | cells for i, city in enumerate(cities)]
+
+
+class Broken:
+    """An engine that fails, always or on some rows; `calls` counts how often rows were asked for."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+        self.calls = 0
+
+    def ready(self) -> None:
+        """Nothing to do."""
+
+    def sums(self, tally: object) -> Private:
+        self.calls += 1
+        raise self.error
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def broken(db: Database, error: type[BaseException]) -> Broken:
+    """Give a database an engine that fails."""
+    source = Broken(error)
+    db._oracle._rows = Rows(source, db._oracle._rows._redeem)
+    return source

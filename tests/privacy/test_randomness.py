@@ -1,0 +1,207 @@
+"""Randomness: no seed anywhere, nothing shared over a fork, nothing released without entropy."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.main import get_command
+
+import sulq
+from sulq import Epsilon, EpsilonDelta, Int, Rho, SubLinear, Sums
+from sulq.cli import app
+from sulq.cli.config import SETTINGS
+from sulq.database import Database
+from sulq.errors import AccessDenied, CuratorError
+from sulq.mechanisms import entropy
+from sulq.terms.rowfn import Bins, Lit
+from tests import counts
+from tests.privacy.cases import ENGINES, opened
+
+TABLE = pa.table({"x": [1, 2, 3]})
+COLUMNS = {"x": Int(0, 9)}
+SEEDS = ("seed", "random_state", "rng", "generator", "deterministic", "noise_off", "no_noise", "debug")
+
+
+def signatures() -> list[tuple[str, list[str]]]:
+    """Names of the parameters of everything public: functions, classes and their methods."""
+    things = {name: getattr(sulq, name) for name in sulq.__all__} | {"Database": Database}
+    found = []
+    for name, thing in things.items():
+        members = [(name, thing)] if callable(thing) else []
+        if inspect.isclass(thing):
+            members += [(f"{name}.{m}", f) for m, f in inspect.getmembers(thing, callable) if not m.startswith("_")]
+        for place, member in members:
+            try:
+                found.append((place, list(inspect.signature(member).parameters)))
+            except (TypeError, ValueError):
+                continue
+    return found
+
+
+def test_T66_nothing_public_takes_a_seed() -> None:
+    """No parameter, command-line option, setting or environment variable seeds the noise or turns it off (T66, T94).
+
+    Bar: 0 seed surfaces. Control: the search finds one in NumPy.
+    """
+    shown = signatures()
+    assert len(shown) > 40
+    assert [place for place, names in shown if set(names) & set(SEEDS)] == []
+    options = []
+    front = [get_command(app)]
+    while front:
+        command = front.pop()
+        options += [option for parameter in command.params for option in parameter.opts]
+        front += list(getattr(command, "commands", {}).values())
+    settings = [key for table in SETTINGS.values() for key in table]
+    assert options
+    assert settings
+    assert [word for word in options + settings if any(seed in word.replace("-", "_") for seed in SEEDS)] == []
+    assert "seed" in inspect.signature(np.random.default_rng).parameters
+
+
+def test_T66_no_environment_variable_reaches_the_noise() -> None:
+    """The package reads no variable but OpenDP's own place of its library (T66, T94)."""
+    read = []
+    for name, module in list(sys.modules.items()):
+        if name.startswith("sulq"):
+            source = inspect.getsource(module) if getattr(module, "__file__", None) else ""
+            read += [line.strip() for line in source.splitlines() if "os.environ" in line or "getenv" in line]
+    assert all(
+        "OPENDP_LIB_DIR" in line or "NO_COLOR" in line or "DEMO_ONCE" in line or "THREADS" in line for line in read
+    ), read
+
+
+def test_T66_the_noise_library_draws_from_openssl() -> None:
+    """The installed OpenDP holds OpenSSL's private generator, and the versions say so (T66)."""
+    assert entropy.opendp_draws_from_openssl()
+    assert "OpenSSL" in entropy.source()
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_T67_a_forked_child_must_open_its_own_database(kind: str) -> None:
+    """After a fork every call of the child is refused with `forked`, and the parent goes on (T67)."""
+    with opened(TABLE, columns=COLUMNS, engine=kind, budget=Epsilon(9)) as db:
+        db.count(spend=Epsilon(1))
+        calls = {
+            "ask": lambda: db.count(spend=Epsilon(1)), "spent": lambda: db.spent, "facts": lambda: db.facts,
+            "foresee": lambda: db.foresee(Sums((Lit(1),)), spend=Epsilon(1)), "transcript": db.transcript,
+            "verify": db.verify, "prepare": db.prepare,
+        }  # fmt: skip
+        receive, send = os.pipe()
+        child = os.fork()
+        if child == 0:  # pragma: no cover - runs in the child
+            found = {}
+            for name, call in calls.items():
+                try:
+                    call()
+                    found[name] = "answered"
+                except AccessDenied as error:
+                    found[name] = error.code
+                except BaseException as error:  # noqa: BLE001 - the parent compares
+                    found[name] = repr(error)
+            db.close()
+            found["repr"] = repr(db)
+            os.write(send, json.dumps(found).encode())
+            os._exit(0)
+        os.close(send)
+        with os.fdopen(receive, "rb") as pipe:
+            found = json.loads(pipe.read())
+        os.waitpid(child, 0)
+        assert found.pop("repr") == "<sulq database: forked>"
+        assert found == dict.fromkeys(calls, "forked")
+        assert db.count(spend=Epsilon(1)).receipt.seq > 1
+        assert db.spent == Epsilon(2)
+
+
+CHILDREN = """
+import json, os, sys
+import pyarrow as pa, sulq
+from sulq import Epsilon, Rho, SubLinear, Int
+table = pa.table({"x": [1, 2, 3]})
+def draws():
+    found = []
+    coins = SubLinear(1, 1e-3, 50, "binomial")
+    for budget, spend in ((Epsilon(9), Epsilon(0.001)), (Rho(9), Rho(1e-8)), (coins, None)):
+        with sulq.connect(table, columns={"x": Int(0, 9)}, budget=budget, size=3) as db:
+            found += [db.count(spend=spend).value for _ in range(10)]
+    return found
+draws()  # whatever is cached or buffered is so before the fork
+pipes = []
+for _ in range(int(sys.argv[1])):
+    receive, send = os.pipe()
+    if os.fork() == 0:
+        os.write(send, json.dumps(draws()).encode())
+        os._exit(0)
+    os.close(send)
+    pipes.append(receive)
+print(json.dumps([json.loads(os.fdopen(pipe, "rb").read()) for pipe in pipes]))
+"""
+
+
+@pytest.mark.audit
+def test_T67_children_of_one_process_draw_different_noise() -> None:
+    """Forked children that ask the same draw differently, for all three mechanisms (T67).
+
+    Bar: 0 equal sequences over 64 children of 10 draws. Control: forked NumPy generators all agree.
+    """
+    children = counts.count("forked children", short=6, long=64)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(
+        [sys.executable, "-c", CHILDREN, str(children)], capture_output=True, text=True, check=True, env=env
+    )
+    found = json.loads(done.stdout)
+    assert len(found) == children
+    for part in (slice(0, 10), slice(10, 20), slice(20, 30)):
+        assert len({tuple(draws[part]) for draws in found}) == children
+    generator = np.random.default_rng()
+    state = generator.bit_generator.state
+    copies = set()
+    for _ in range(3):
+        generator.bit_generator.state = state
+        copies.add(tuple(generator.integers(0, 2**60, 10)))
+    assert len(copies) == 1
+
+
+def fails(*_: object) -> bytes:
+    raise OSError("no entropy")
+
+
+@pytest.mark.parametrize("budget", [Epsilon(5), Rho(5), EpsilonDelta(5, 1e-6)])
+def test_T68_without_entropy_there_is_no_answer_and_the_charge_stands(
+    budget: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the sampler's source fails the analyst gets `noise-failed`, is charged, and no number leaves (T68, S0.29).
+
+    Control: with entropy the same question is answered.
+    """
+    spend = Rho(1) if isinstance(budget, Rho) else Epsilon(1)
+    question = Sums((Lit(1),), None, (Bins(sulq.col("x"), (0, 5, 9)),))
+    with opened(TABLE, columns=COLUMNS, budget=budget) as db:
+        assert db.ask(question, spend=spend).value
+        spent = db.spent
+        module = sys.modules["sulq.mechanisms._opendp"]
+        monkeypatch.setattr(module, "measurement", lambda *_: fails)
+        with pytest.raises(CuratorError) as failed:
+            db.ask(question, spend=spend)
+        assert failed.value.code == "noise-failed"
+        assert failed.value.__context__ is None
+        assert db.spent != spent
+        assert db.transcript()[-1]["answer"] is None
+
+
+def test_T68_the_survey_coins_fail_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Binomial noise without the system's random bytes is no noise: nothing is released, the query is spent (T68)."""
+    with opened(TABLE, columns=COLUMNS, budget=SubLinear(1, 1e-3, 50, "binomial"), size=3) as db:
+        db.count()
+        monkeypatch.setattr(os, "urandom", fails)
+        with pytest.raises(CuratorError) as failed:
+            db.count()
+        assert failed.value.code == "noise-failed"
+        assert db.spent.queries == 2
