@@ -1,0 +1,73 @@
+"""The `sulq` command: one module a command, errors as exit codes.
+
+Exit codes: 0 answered, 2 bad question or set-up, 3 refused by budget or access,
+1 the curator's own failure.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from sulq.cli.budget import budget
+from sulq.cli.demo import demo
+from sulq.cli.ledger import ledger
+from sulq.cli.prepare import prepare
+from sulq.cli.show import show_versions
+from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, SetupError, SulqError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="A database you may ask about everyone and learn about no one.",
+)
+app.command()(demo)
+app.command()(budget)
+app.command()(prepare)
+app.add_typer(ledger, name="ledger")
+
+
+def _later(name: str) -> Callable[[], None]:
+    def command() -> None:
+        raise SetupError("not-available", f"`sulq {name}` is not in this version.", "See CHANGELOG.md for what is.")
+
+    return command
+
+
+for word in ("serve", "query", "explain", "analyst", "learn", "release", "audit"):
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+    app.command(word, hidden=True, context_settings=anything)(_later(word))
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the versions in use and check the disk.")] = False,
+) -> None:
+    """Ask private data statistical questions, from the command line."""
+    if version:
+        show_versions()
+        context.exit(0)
+
+
+def exit_code(error: SulqError) -> int:
+    """The exit code of an error, by who must act."""
+    if isinstance(error, CuratorError):
+        return 1
+    return 3 if isinstance(error, (BudgetExceeded, AccessDenied)) else 2
+
+
+def main() -> None:
+    """Run a command; an error of ours is a message and a code, never a traceback."""
+    try:
+        app()
+    except SulqError as error:
+        text = escape(f"{error.message}\n{error.remedy}")
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]{error.code}[/]: {text}", highlight=False)
+        sys.exit(exit_code(error))

@@ -1,0 +1,331 @@
+"""The owner's declarations as a file: `NAME.sulq.toml` beside the data, or `sulq.toml` for several.
+
+    [dataset.survey]                 # in NAME.sulq.toml simply [dataset]
+    data = "survey.parquet"
+    ledger = "survey.ledger"
+    unit = { column = "respondent_id", rows = 5, neighbors = "add_remove" }
+    budget = { epsilon = 2.0, delta = 1e-6 }
+    [dataset.survey.columns]
+    age = { int = [0, 120] }
+
+Everything in it is a public fact; nothing is read off the data, and the data
+file is not opened here. A key that is not known is refused with the nearest
+one that is, since a mistyped `ledger` would start a budget anew.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal, TypeVar
+
+from sulq.errors import SetupError, SulqError
+from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
+from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+
+SUFFIX: Final = ".sulq.toml"
+CONFIG: Final = "sulq.toml"
+DATA_SUFFIXES: Final = (".csv.gz", ".parquet", ".csv", ".duckdb")
+
+# Every setting and what it says: the readers below and the reference page go by this table.
+SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
+    "": {
+        "dataset": "One table a data set; in NAME.sulq.toml the one table [dataset].",
+        "server": "Where `sulq serve` listens.",
+    },
+    "dataset": {
+        "data": "The data file, relative to this file, or a URL.",
+        "table": "The table's name in SQL; default: the data set's name.",
+        "ledger": "The ledger, relative to this file; default: beside the data.",
+        "prepared": "Where the prepared copy lies; false: none. Default: beside the ledger.",
+        "unit": "Whom an answer hides: { column, rows, neighbors }. Default: one row.",
+        "budget": "{ epsilon }, { epsilon, delta }, { rho } or { epsilon, delta, queries, calibration }.",
+        "columns": "One declaration a column; a column that is not declared cannot be asked about.",
+        "size": "The declared public number of rows, if it may be known.",
+        "synthetic": "true: made-up data that needs no protection; fixed for ever in the ledger.",
+    },
+    "unit": {
+        "column": "The column that says whose row it is.",
+        "rows": "How many rows of a person are kept.",
+        "neighbors": "add_remove, replace_one or zero_out.",
+    },
+    "budget": {
+        "epsilon": "The total of pure loss, or of approximate loss with delta.",
+        "delta": "The probability with which epsilon may fail.",
+        "rho": "The total of zero-concentrated loss.",
+        "queries": "The number of noisy sums of a SubLinear budget.",
+        "calibration": "How a SubLinear budget sets its noise.",
+    },
+    "column": {
+        "int": "[lowest, highest] whole number; a bare pair of whole numbers is short for it.",
+        "real": "[lowest, highest] number; a bare pair of numbers is short for it.",
+        "grid": "With real: the step, lowered to a power of two.",
+        "bool": "true.",
+        "category": "The list of values; a bare list of texts is short for it.",
+        "date": "[first, last] day.",
+        "timestamp": "[first, last] moment, in UTC.",
+        "text": "true.",
+    },
+    "server": {
+        "host": "The address to listen on.",
+        "port": "The port to listen on.",
+    },
+}
+_KINDS: Final = ("int", "real", "bool", "category", "date", "timestamp", "text")
+_BUDGETS: Final[Mapping[frozenset[str], type[Budget]]] = {
+    frozenset({"epsilon"}): Epsilon,
+    frozenset({"epsilon", "delta"}): EpsilonDelta,
+    frozenset({"rho"}): Rho,
+    frozenset({"epsilon", "delta", "queries"}): SubLinear,
+    frozenset({"epsilon", "delta", "queries", "calibration"}): SubLinear,
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One data set as its owner declared it; what is None is left to `sulq.connect`."""
+
+    name: str
+    data: Path | str  # a file, or a URL as it was written
+    ledger: Path | None
+    prepared: Path | Literal[False] | None
+    unit: Unit
+    budget: Budget
+    columns: Mapping[str, Column]
+    size: int | None
+    synthetic: bool
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where `sulq serve` listens: this machine alone, unless the owner says otherwise."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A configuration file, read and checked."""
+
+    path: Path
+    datasets: Mapping[str, Dataset]
+    server: Server
+
+
+def find(dataset: str, config: Path | None = None) -> Dataset:
+    """The data set a command names: a data file with its NAME.sulq.toml, that file, or a name in the configuration."""
+    path = Path(dataset)
+    if path.name.endswith(SUFFIX):
+        return _only(read(path))
+    beside = path.with_name(_stem(path) + SUFFIX)
+    if path.name.lower().endswith(DATA_SUFFIXES):
+        if not beside.is_file():
+            raise SetupError("missing-file", f"{dataset} has no declarations: there is no {beside.name} beside it.")
+        found = _only(read(beside))
+        if isinstance(found.data, str) or found.data.resolve() != path.resolve():
+            raise SetupError("bad-config", f"{beside.name} declares {found.data}, not {dataset}.")
+        return found
+    known: Mapping[str, Dataset] = {}
+    if config is not None or Path(CONFIG).is_file():
+        known = read(config or Path(CONFIG)).datasets
+    if dataset in known:
+        return known[dataset]
+    if beside.is_file():
+        return _only(read(beside))
+    names = ", ".join(known) or "none"
+    raise SetupError(
+        "missing-file",
+        f"No data set {dataset!r}: neither a data file, nor in {config or CONFIG} (which names: {names}).",
+        f"Give a data file with its declarations beside it (NAME{SUFFIX}), or a data set of the configuration.",
+    )
+
+
+def read(path: Path) -> Config:
+    """Read a configuration file, or refuse it naming the place."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise SetupError("missing-file", f"The configuration {path} cannot be read.") from None
+    try:
+        tree: Mapping[str, object] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(str(path), f"is not TOML: {error}") from None
+    _known(tree, "", str(path))
+    tables = _table(tree.get("dataset", {}), f"{path}: [dataset]")
+    if path.name.endswith(SUFFIX):
+        tables = {path.name.removesuffix(SUFFIX): tables} if _is_one(tables) else tables
+    datasets = {name: _dataset(name, tables[name], path) for name in tables}
+    server = _server(_table(tree.get("server", {}), f"{path}: [server]"), f"{path}: [server]")
+    return Config(path, MappingProxyType(datasets), server)
+
+
+def _is_one(tables: Mapping[str, object]) -> bool:
+    """Whether [dataset] is the data set itself; a file that names its data set says [dataset.NAME]."""
+    named = tables and all(isinstance(value, dict) for value in tables.values())
+    return not named or any(key in SETTINGS["dataset"] for key in tables)
+
+
+def _only(config: Config) -> Dataset:
+    if len(config.datasets) != 1:
+        raise _bad(str(config.path), "must hold one data set")
+    return next(iter(config.datasets.values()))
+
+
+def _stem(path: Path) -> str:
+    suffix = next((suffix for suffix in DATA_SUFFIXES if path.name.lower().endswith(suffix)), "")
+    return path.name[: len(path.name) - len(suffix)]
+
+
+def _dataset(name: str, value: object, path: Path) -> Dataset:
+    where = f"{path}: [dataset.{name}]"
+    table = _table(value, where)
+    _known(table, "dataset", where)
+    for needed in ("data", "budget", "columns"):
+        if needed not in table:
+            raise _bad(where, f"needs {needed!r}: {SETTINGS['dataset'][needed]}")
+    folder = path.parent
+    return Dataset(
+        name=name,
+        data=_place(table["data"], folder, f"{where} data"),
+        ledger=_file(table.get("ledger"), folder, f"{where} ledger"),
+        prepared=False if table.get("prepared") is False else _file(table.get("prepared"), folder, f"{where} prepared"),
+        unit=_unit(table.get("unit", {}), f"{where} unit"),
+        budget=_budget(table["budget"], f"{where} budget"),
+        columns=_columns(table["columns"], where),
+        size=_size(table.get("size"), f"{where} size"),
+        synthetic=_of(bool, table.get("synthetic", False), f"{where} synthetic", "true or false"),
+        table=_of(str, table.get("table", name), f"{where} table", "a name in quotes"),
+    )
+
+
+def _place(value: object, folder: Path, where: str) -> Path | str:
+    text = _of(str, value, where, "a path in quotes")
+    return text if "://" in text else folder / text
+
+
+def _file(value: object, folder: Path, where: str) -> Path | None:
+    return None if value is None else folder / _of(str, value, where, "a path in quotes")
+
+
+def _size(value: object, where: str) -> int | None:
+    if value is None:
+        return None
+    size = _of(int, value, where, "a whole number")
+    if size < 0:
+        raise _bad(where, "must be zero or more")
+    return size
+
+
+def _unit(value: object, where: str) -> Unit:
+    table = _table(value, where)
+    _known(table, "unit", where)
+    return _declared(where, lambda: Unit(**table))  # type: ignore[arg-type]  # Unit checks what it is given
+
+
+def _budget(value: object, where: str) -> Budget:
+    table = _table(value, where)
+    _known(table, "budget", where)
+    kind = _BUDGETS.get(frozenset(table))
+    if kind is None:
+        raise _bad(where, f"is one of {SETTINGS['dataset']['budget']}")
+    return _declared(where, lambda: kind(**table))  # type: ignore[arg-type]  # each budget checks what it is given
+
+
+def _columns(value: object, where: str) -> Mapping[str, Column]:
+    table = _table(value, f"{where} columns")
+    if not table:
+        raise _bad(f"{where} columns", "must declare at least one column")
+    return MappingProxyType({name: _column(table[name], name, f"{where} column {name!r}") for name in table})
+
+
+def _column(value: object, name: str, where: str) -> Column:
+    if isinstance(value, list):
+        return _declared(where, lambda: _short(value, name))
+    table = _table(value, where)
+    _known(table, "column", where)
+    kinds = [kind for kind in _KINDS if kind in table]
+    if len(kinds) != 1 or ("grid" in table and kinds != ["real"]):
+        raise _bad(where, f"needs exactly one of {', '.join(_KINDS)} (and grid only with real)")
+    kind, given = kinds[0], table[kinds[0]]
+    if kind in ("bool", "text"):
+        if given is not True:
+            raise _bad(where, f"is written {{ {kind} = true }}")
+        return Bool() if kind == "bool" else Text()
+    values = [value.isoformat() if isinstance(value, datetime.date) else value for value in _list(given, where)]
+    if kind == "category":
+        return _declared(where, lambda: Category(tuple(values)))  # type: ignore[arg-type]  # Category checks them
+    if len(values) != 2:
+        raise _bad(where, f"is written {{ {kind} = [lowest, highest] }}")
+    return _declared(where, lambda: _bounded(kind, values, table.get("grid")))
+
+
+def _bounded(kind: str, bounds: list[object], grid: object) -> Column:
+    """A column between two bounds; the domains check the bounds they are given."""
+    low, high = bounds
+    if kind == "real":
+        return Real(low, high, grid)  # type: ignore[arg-type]
+    domain: Callable[[object, object], Column] = {"int": Int, "date": Date, "timestamp": Timestamp}[kind]
+    return domain(low, high)
+
+
+def _short(values: list[object], name: str) -> Column:
+    """A bare array: two numbers are bounds, texts are categories."""
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    return declare(tuple(values) if numbers and len(values) == 2 else values, name)
+
+
+def _server(table: Mapping[str, object], where: str) -> Server:
+    _known(table, "server", where)
+    usual = Server()
+    host = _of(str, table.get("host", usual.host), f"{where} host", "an address in quotes")
+    port = _of(int, table.get("port", usual.port), f"{where} port", "a whole number")
+    if not 0 <= port < 2**16:
+        raise _bad(f"{where} port", "must lie between 0 and 65535")
+    return Server(host, port)
+
+
+def _known(table: Mapping[str, object], place: str, where: str) -> None:
+    known = SETTINGS[place]
+    for key in table:
+        if key not in known:
+            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
+            raise _bad(where, f"does not know {key!r}; the nearest setting is {nearest!r}")
+
+
+def _table(value: object, where: str) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise _bad(where, "must be a table: { key = value }")
+    return value
+
+
+def _list(value: object, where: str) -> list[object]:
+    if not isinstance(value, list):
+        raise _bad(where, "must be an array: [ ... ]")
+    return value
+
+
+def _of(kind: type[T], value: object, where: str, what: str) -> T:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise _bad(where, f"must be {what}")
+    return value
+
+
+def _declared(where: str, build: Callable[[], T]) -> T:
+    """Build a declared value; a refusal keeps its code and gains the place in the file."""
+    try:
+        return build()
+    except SulqError as error:
+        raise SetupError(error.code, f"{where}: {error.message}", error.remedy) from None
+
+
+def _bad(where: str, why: str) -> SetupError:
+    return SetupError("bad-config", f"{where} {why}.")

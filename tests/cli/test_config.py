@@ -1,0 +1,241 @@
+"""The reader of NAME.sulq.toml and sulq.toml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sulq.cli.config import SETTINGS, Config, Dataset, Server, find, read
+from sulq.errors import SetupError
+from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+
+SURVEY = """
+[dataset.survey]
+data = "survey.parquet"
+ledger = "kept/survey.ledger"
+unit = { column = "respondent_id", rows = 5, neighbors = "replace_one" }
+budget = { epsilon = 2.0, delta = 1e-6 }
+size = 100000
+[dataset.survey.columns]
+age = { int = [0, 120] }
+income = { real = [0, 200000], grid = 0.25 }
+city = { category = ["Haifa", "Lod", "Yafo"] }
+smoker = { bool = true }
+visit = { date = [2020-01-01, "2026-12-31"] }
+seen = { timestamp = ["2020-01-01T00:00:00", 2026-12-31T00:00:00Z] }
+name = { text = true }
+[server]
+port = 9000
+"""
+SMALLEST = """
+[dataset]
+data = "survey.csv"
+budget = { epsilon = 1 }
+columns = { age = [0, 120] }
+"""
+
+
+def write(folder: Path, text: str, name: str = "sulq.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(folder: Path, text: str, name: str = "sulq.toml") -> SetupError:
+    with pytest.raises(SetupError) as caught:
+        read(write(folder, text, name))
+    return caught.value
+
+
+def with_dataset(line: str) -> str:
+    """A sulq.toml whose one data set has this line instead of its own of that key."""
+    lines = {"data": 'data = "a.csv"', "budget": "budget = { epsilon = 1 }", "columns": "columns = { age = [0, 120] }"}
+    lines[line.partition("=")[0].strip()] = line
+    return "[dataset.a]\n" + "\n".join(lines.values())
+
+
+def test_a_whole_file_is_read(tmp_path: Path) -> None:
+    """Every declaration of the documented example becomes the value it stands for."""
+    config = read(write(tmp_path, SURVEY))
+    assert config == Config(
+        tmp_path / "sulq.toml",
+        {
+            "survey": Dataset(
+                name="survey",
+                data=tmp_path / "survey.parquet",
+                ledger=tmp_path / "kept" / "survey.ledger",
+                prepared=None,
+                unit=Unit("respondent_id", rows=5, neighbors="replace_one"),
+                budget=EpsilonDelta(2.0, 1e-6),
+                columns={
+                    "age": Int(0, 120),
+                    "income": Real(0, 200_000, 0.25),
+                    "city": Category(("Haifa", "Lod", "Yafo")),
+                    "smoker": Bool(),
+                    "visit": Date("2020-01-01", "2026-12-31"),
+                    "seen": Timestamp("2020-01-01T00:00:00", "2026-12-31T00:00:00"),
+                    "name": Text(),
+                },
+                size=100_000,
+                synthetic=False,
+                table="survey",
+            )
+        },
+        Server("127.0.0.1", 9000),
+    )
+
+
+def test_one_dataset_takes_the_name_of_its_file(tmp_path: Path) -> None:
+    """[dataset] in NAME.sulq.toml is the data set NAME; [dataset.OTHER] names it itself."""
+    assert list(read(write(tmp_path, SMALLEST, "people.sulq.toml")).datasets) == ["people"]
+    named = SMALLEST.replace("[dataset]", "[dataset.other]")
+    assert list(read(write(tmp_path, named, "people.sulq.toml")).datasets) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("line", "budget"),
+    [
+        ("{ epsilon = 0.5 }", Epsilon(0.5)),
+        ("{ epsilon = 2, delta = 1e-9 }", EpsilonDelta(2, 1e-9)),
+        ("{ rho = 0.1 }", Rho(0.1)),
+        ("{ epsilon = 1, delta = 1e-6, queries = 100 }", SubLinear(1, 1e-6, 100)),
+        ('{ epsilon = 1, delta = 1e-6, queries = 9, calibration = "dp" }', SubLinear(1, 1e-6, 9, "dp")),
+    ],
+)
+def test_each_budget_is_read(tmp_path: Path, line: str, budget: object) -> None:
+    """A budget's keys choose its kind."""
+    assert read(write(tmp_path, with_dataset(f"budget = {line}"))).datasets["a"].budget == budget
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [
+        ("[0, 120]", Int(0, 120)),
+        ("[0, 1.5]", Real(0, 1.5)),
+        ('["x", "y"]', Category(("x", "y"))),
+        ("[1, 2, 3]", Category((1, 2, 3))),
+        ("{ category = [1, 2] }", Category((1, 2))),
+    ],
+)
+def test_short_columns_mean_what_they_mean_in_python(tmp_path: Path, line: str, column: object) -> None:
+    """A bare pair of numbers is bounds, any other bare list is categories."""
+    assert read(write(tmp_path, with_dataset(f"columns = {{ x = {line} }}"))).datasets["a"].columns["x"] == column
+
+
+def test_places_are_relative_to_the_file_and_urls_stay(tmp_path: Path) -> None:
+    """A path is looked for beside the configuration, wherever the command runs; a URL is left alone."""
+    dataset = read(write(tmp_path, with_dataset('prepared = "p.db"'))).datasets["a"]
+    assert (dataset.data, dataset.ledger, dataset.prepared) == (tmp_path / "a.csv", None, tmp_path / "p.db")
+    assert read(write(tmp_path, with_dataset("prepared = false"))).datasets["a"].prepared is False
+    url = read(write(tmp_path, with_dataset('data = "postgresql://host/base"'))).datasets["a"].data
+    assert url == "postgresql://host/base"
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown", "nearest"),
+    [
+        ("[datasets.a]", "datasets", "dataset"),
+        (with_dataset('ledgr = "a.ledger"'), "ledgr", "ledger"),
+        (with_dataset("unit = { colum = 'id' }"), "colum", "column"),
+        (with_dataset("budget = { epsilom = 1 }"), "epsilom", "epsilon"),
+        (with_dataset("columns = { age = { imt = [0, 1] } }"), "imt", "int"),
+        ("[server]\nhots = '::1'", "hots", "host"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_nearest(tmp_path: Path, text: str, unknown: str, nearest: str) -> None:
+    """A mistyped setting is an error that names the one that was probably meant."""
+    error = refusal(tmp_path, text)
+    assert error.code == "bad-config"
+    assert f"{unknown!r}" in error.message
+    assert f"{nearest!r}" in error.message
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("columns = { age = { int = [120, 0] } }", "bad-bounds"),
+        ("columns = { age = { int = [0, 1.5] } }", "bad-declaration"),
+        ("columns = { age = { real = [0, inf] } }", "bad-bounds"),
+        ("columns = { age = { int = [0, 1, 2] } }", "bad-config"),
+        ("columns = { age = { int = [0, 1], real = [0, 1] } }", "bad-config"),
+        ("columns = { age = { int = [0, 1], grid = 1 } }", "bad-config"),
+        ("columns = { age = { bool = false } }", "bad-config"),
+        ("columns = { age = { date = ['yesterday', '2020-01-01'] } }", "bad-bounds"),
+        ("columns = { age = 'int' }", "bad-config"),
+        ("columns = {}", "bad-config"),
+        ("budget = { delta = 1e-6 }", "bad-config"),
+        ("budget = { epsilon = nan }", "bad-loss"),
+        ("budget = { epsilon = -1 }", "bad-loss"),
+        ("budget = { epsilon = inf }", "bad-loss"),
+        ("budget = { epsilon = 1e-400 }", "bad-loss"),
+        ("budget = { epsilon = true }", "bad-loss"),
+        ("budget = { epsilon = '1' }", "bad-loss"),
+        ("budget = 1", "bad-config"),
+        ("unit = { rows = 5 }", "bad-declaration"),
+        ("unit = { neighbors = 'bounded' }", "bad-declaration"),
+        ("size = -1", "bad-config"),
+        ("size = true", "bad-config"),
+        ("synthetic = 1", "bad-config"),
+        ("ledger = false", "bad-config"),
+    ],
+)
+def test_T51_a_bad_declaration_is_refused_with_its_place(tmp_path: Path, line: str, code: str) -> None:
+    """Reversed bounds, impossible budgets and wrong kinds are the owner's errors, with code and place (T12, T51)."""
+    error = refusal(tmp_path, with_dataset(line))
+    assert error.code == code
+    assert "sulq.toml: [dataset.a]" in error.message
+
+
+@pytest.mark.parametrize("key", ["data", "budget", "columns"])
+def test_T12_what_must_be_declared_is_asked_for(tmp_path: Path, key: str) -> None:
+    """Without data, budget or columns there is no data set, rather than one with defaults (T12, T21)."""
+    lines = [line for line in with_dataset("size = 1").splitlines() if not line.startswith(key)]
+    error = refusal(tmp_path, "\n".join(lines))
+    assert error.code == "bad-config"
+    assert f"needs {key!r}" in error.message
+
+
+def test_a_file_that_is_not_there_or_not_toml(tmp_path: Path) -> None:
+    """A missing file, text that is no TOML and bytes that are no text are three plain refusals."""
+    with pytest.raises(SetupError) as caught:
+        read(tmp_path / "none.toml")
+    assert caught.value.code == "missing-file"
+    assert refusal(tmp_path, "data == 1").code == "bad-config"
+    path = tmp_path / "bytes.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(SetupError) as caught:
+        read(path)
+    assert caught.value.code == "missing-file"
+
+
+def test_a_dataset_is_found_by_file_by_name_and_by_declarations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command may name the data file, its declarations, or a data set of the configuration."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, SMALLEST.replace("survey.csv", "people.csv"), "people.sulq.toml")
+    for name in ("people.csv", "people.sulq.toml", "people"):
+        assert find(name).name == "people"
+    with pytest.raises(SetupError) as caught:
+        find("people.CSV.GZ")  # its declarations are of another file
+    assert caught.value.code == "bad-config"
+    config = write(tmp_path, SURVEY, "other.toml")
+    assert find("survey", config).budget == EpsilonDelta(2.0, 1e-6)
+    write(tmp_path, SURVEY)
+    assert find("survey").name == "survey"
+
+
+@pytest.mark.parametrize("name", ["absent", "absent.csv", "absent.sulq.toml"])
+def test_a_dataset_that_is_nowhere_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A data set nobody declared is refused before any data is looked at."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SetupError) as caught:
+        find(name)
+    assert caught.value.code == "missing-file"
+
+
+def test_every_setting_is_described() -> None:
+    """The table the reference page is made from says something about each setting."""
+    assert all(text.endswith(".") for table in SETTINGS.values() for text in table.values())

@@ -1,0 +1,149 @@
+"""The commands, as a person types them: what they print, what they cost, how they exit."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import sulq
+from sulq.cli import app, exit_code
+from sulq.cli.survey import COLUMNS, survey
+from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError
+
+CONFIG = """
+[dataset]
+data = "people.parquet"
+unit = { column = "respondent", rows = 4 }
+budget = { epsilon = 2.0 }
+[dataset.columns]
+age = { int = [0, 110] }
+cost = { real = [0, 20000] }
+city = { category = ["Haifa", "Lod"] }
+smoker = { bool = true }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data file of made-up visits with its declarations beside it."""
+    pq.write_table(survey(200, np.random.default_rng(1)), tmp_path / "people.parquet")
+    (tmp_path / "people.sulq.toml").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+def run(*words: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the real command in a process of its own."""
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200"}
+    command = [sys.executable, "-c", "from sulq.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+
+
+def test_version_names_what_it_stands_on(tmp_path: Path) -> None:
+    """`sulq --version` shows SQLite, DuckDB, OpenDP, the entropy source and an fsync probe (T49, T66)."""
+    found = run("--version", folder=tmp_path)
+    assert found.returncode == 0, found.stderr
+    for word in ("sulq", "SQLite", "duckdb", "opendp", "entropy", "fsync", sulq.__version__):
+        assert word in found.stdout
+
+
+def test_prepare_then_budget_then_ledger(folder: Path) -> None:
+    """Preparing spends nothing; the budget and the ledger commands read no data."""
+    before = run("budget", "people.parquet", folder=folder)
+    assert before.returncode == 0
+    assert "nothing" in before.stdout
+    assert run("prepare", "people.parquet", folder=folder).returncode == 0
+    assert (folder / "people.prepared").stat().st_mode & 0o077 == 0
+    with sulq.connect(
+        folder / "people.parquet",
+        columns={"age": (0, 110), "cost": sulq.Real(0, 20_000), "city": ["Haifa", "Lod"], "smoker": sulq.Bool()},
+        unit=sulq.Unit("respondent", rows=4),
+        budget=sulq.Epsilon(2.0),
+    ) as db:
+        db.count(spend=sulq.Epsilon(0.5))
+    (folder / "people.parquet").unlink()
+    after = run("budget", "people.parquet", folder=folder)
+    assert "epsilon 1.5" in after.stdout, after.stdout + after.stderr
+    shown = run("ledger", "show", "people.ledger", folder=folder)
+    assert "epsilon 0.5" in shown.stdout
+    checked = run("ledger", "verify", "people.ledger", folder=folder)
+    assert checked.returncode == 0
+    assert "sound" in checked.stdout
+
+
+def test_T60_raising_a_budget_is_an_entry(folder: Path) -> None:
+    """`--raise-to` adds to the published total and can never lower it."""
+    assert run("prepare", "people.parquet", folder=folder).returncode == 0
+    raised = run("budget", "people.parquet", "--raise-to", "3", folder=folder)
+    assert "epsilon 3" in raised.stdout, raised.stderr
+    lowered = run("budget", "people.parquet", "--raise-to", "1", folder=folder)
+    assert lowered.returncode == 2
+    assert "budget-mismatch" in lowered.stderr
+    assert run("ledger", "verify", "people.ledger", folder=folder).returncode == 0
+
+
+def test_T47_verify_finds_a_flipped_byte(folder: Path) -> None:
+    """A ledger that was touched is refused with exit code 2; the control above is sound."""
+    run("prepare", "people.parquet", folder=folder)
+    path = folder / "people.ledger"
+    body = bytearray(path.read_bytes())
+    place = body.index(b"genesis")
+    body[place] ^= 1
+    path.write_bytes(bytes(body))
+    found = run("ledger", "verify", "people.ledger", folder=folder)
+    assert found.returncode == 2
+    assert "ledger-damaged" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("budget", "absent.parquet"), "missing-file"),
+        (("prepare", "people.csv"), "bad-config"),
+        (("ledger", "verify", "absent.ledger"), "missing-file"),
+        (("budget", "people.parquet", "--raise-to", "much"), "budget-mismatch"),
+    ],
+)
+def test_bad_input_is_a_message_and_an_exit_code(folder: Path, words: tuple[str, ...], code: str) -> None:
+    """Errors go to stderr with their code and a remedy, without a traceback, and exit with 2."""
+    run("prepare", "people.parquet", folder=folder)
+    found = run(*words, folder=folder)
+    assert found.returncode == 2, found.stdout
+    assert code in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_exit_codes_say_who_must_act() -> None:
+    """2 for the asker or owner, 3 for budget and access, 1 for the curator itself."""
+    assert exit_code(QuestionError("bad-question", "x")) == exit_code(SetupError("bad-bounds", "x")) == 2
+    assert exit_code(BudgetExceeded("budget-exceeded", "x")) == exit_code(AccessDenied("closed", "x")) == 3
+    assert exit_code(CuratorError("engine-failed", "x")) == 1
+
+
+def test_the_demo_tells_the_whole_story(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sulq demo` opens a survey, answers with error bars and prices, refuses, and says where the ledger lies."""
+    monkeypatch.setattr(sys.modules["sulq.cli.demo"], "PEOPLE", 2_000)
+    found = CliRunner().invoke(app, ["demo"])
+    assert found.exit_code == 0, found.output
+    for word in ("+-", "spent epsilon", "left epsilon", "unknown-column", "budget-exceeded", "survey.ledger"):
+        assert word in found.output
+    ledger = re.search(r"sulq ledger verify (\S+)", found.output.replace("\n", ""))
+    assert ledger is not None
+
+
+def test_the_survey_is_made_of_declared_columns() -> None:
+    """The generator's columns are those it declares, and its people have one to four visits."""
+    table = survey(500, np.random.default_rng(2))
+    assert set(COLUMNS) < set(table.column_names)
+    visits = table.group_by("respondent").aggregate([("age", "count")]).column("age_count").to_numpy()
+    assert len(visits) == 500
+    assert visits.min() >= 1
+    assert visits.max() <= 4
