@@ -1,0 +1,1 @@
+"""Short stories in code: the owner, the analyst, the auditor."""
