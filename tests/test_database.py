@@ -295,3 +295,30 @@ def test_a_database_reads_well() -> None:
     with opened(unit=Unit("pid", rows=2)) as db:
         text = repr(db)
     assert all(word in text for word in ("protects", "pid", "budget", "x", "g"))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda db: db.covariance([], spend=Epsilon(0.1)),
+        lambda db: db[3],
+        lambda db: db[[]],
+        lambda db: db[["age", 3]],
+        lambda _: sulq.vector(["age"], bits=11.5),
+        lambda _: sulq.vector(["age"], bits=True),
+        lambda db: db.count(spend=Epsilon(0.1)).interval("x"),
+        lambda db: db.count(spend=Epsilon(0.1)).accuracy("x"),
+        lambda db: db.quantile("age", [0.25, 0.5], spend=Epsilon(0.1)),
+        lambda db: db.median("age", spend=Epsilon(0.1)),
+        lambda db: db.sql("SELECT 1", spend=Epsilon(0.1), within=3),
+        lambda db: db.graph,
+        lambda db: db.count(spend=0.1),
+    ],
+)
+def test_an_odd_argument_is_a_question_error(ask: object) -> None:
+    """Whatever is asked wrongly, or is not in this version, is refused with a code and never with a raw error."""
+    with (
+        sulq.connect(pa.table({"age": [1, 2]}), columns={"age": Int(0, 9)}, budget=Epsilon(1)) as db,
+        pytest.raises(sulq.errors.QuestionError),
+    ):
+        ask(db)
