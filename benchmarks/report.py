@@ -37,7 +37,6 @@ class Report:
     """All comparisons of one run."""
 
     lines: dict[str, list[Line]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
     def add(self, group: str, line: Line) -> None:
         """Take a comparison in and print it."""
@@ -71,5 +70,4 @@ class Report:
                 verdict = "met" if line.met else "**missed**"
                 figures = f"{line.ratio:.2f}x | {line.bar}x | {verdict} | {line.ours} | {line.baseline}"
                 rows.append(f"| {line.what} | {figures} |")
-        rows += ["", *self.notes] if self.notes else []
         path.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
     SULQ_AUDIT=1            the long counts
     SULQ_AUDIT_SHARE=0.25   a quarter of them, for a run of limited time (never fewer than the short ones)
+    SULQ_AUDIT_RUN=name     other cases than any run of another name; the same again for the same name
     SULQ_AUDIT_LOG=path     JSON lines of what was run: {"name", "done", "planned"}
 
 A count asked inside a test is noted when that test passes; one asked while the
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -37,6 +39,15 @@ def count(name: str, *, short: int, long: int) -> int:
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     _asked.setdefault(test or sys._getframe(1).f_globals["__name__"], []).append((name, chosen, long))
     return chosen
+
+
+def generator(seed: object) -> random.Random:
+    """What generated cases are drawn from: the same in every `make test`, fresh in every long run.
+
+    So the cases of several long runs may be added up.
+    """
+    run = os.environ.get("SULQ_AUDIT_RUN", "") if auditing() else ""
+    return random.Random(f"{run} {seed}" if run else seed)
 
 
 def record(name: str, done: int, planned: int) -> None:

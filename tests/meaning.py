@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from sulq.terms import domain
 from sulq.terms.domain import Schema
+from sulq.terms.kinds import Truth
 from sulq.terms.rowfn import (
     Arith,
     Bernstein,
@@ -147,7 +148,8 @@ def fill(fn: Fill, schema: Schema, row: Row) -> object:
     value = meaning(fn.item, schema, row)
     if value is not None:
         return value
-    return comparable(fn.item, Lit(fn.value), schema, row)[1]
+    constant = comparable(fn.item, Lit(fn.value), schema, row)[1]
+    return bool(constant) if isinstance(fn.item.kind(schema), Truth) else constant
 
 
 def units(value: object, step: Fraction, low: int, high: int) -> int:

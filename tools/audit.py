@@ -15,15 +15,18 @@ import dataclasses
 import datetime
 import hashlib
 import json
+import math
 import os
 import platform
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -61,22 +64,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make audit", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=60.0, help="time shared over the suites; 0: the full counts")
     parser.add_argument("--only", default="", help="suites whose name contains this")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="suites run at once")
     options = parser.parse_args()
     HOME.mkdir(exist_ok=True)
     suites = load(discover())
     todo = [suite for suite in suites if not suite.complete and options.only in suite.name]
-    print(f"{len(suites)} suites, {len(todo)} to run")
+    todo.sort(key=lambda suite: -suite.whole)  # the longest first
+    print(f"{len(suites)} suites, {len(todo)} to run, {options.workers} at a time")
     end = time.monotonic() + 60 * options.minutes
-    for position, suite in enumerate(todo):
+    saving = threading.Lock()
+
+    def one(position: int) -> None:
+        suite = todo[position]
         if options.minutes:
-            left = end - time.monotonic()
-            if left <= 0:
-                break
-            run_within(suite, left / (len(todo) - position))
+            left = max(end - time.monotonic(), 0.0)
+            run_within(suite, left / math.ceil((len(todo) - position) / options.workers))
         else:
             run(suite, 1.0, None)
-        save(suites)
-        report(suite)
+        with saving:
+            save(suites)
+            report(suite)
+
+    with ThreadPoolExecutor(options.workers) as pool:
+        list(pool.map(one, range(len(todo))))
     save(suites)
     done = sum(suite.complete for suite in suites)
     failed = [suite.name for suite in suites if suite.result == "failed"]
@@ -130,7 +140,8 @@ def run_within(suite: Suite, seconds: float) -> None:
 
 def run(suite: Suite, share: float, limit: float | None) -> None:
     """Run a suite once and add what it did to its counts."""
-    log = HOME / "counts.jsonl"
+    slug = re.sub(r"\W+", "-", suite.name)
+    log = HOME / f"{slug}.jsonl"
     log.unlink(missing_ok=True)
     python = older_python() if suite.older else Path(sys.executable)
     marked = not suite.older and "pytest.mark.audit" in (ROOT / suite.target).read_text(encoding="utf-8")
@@ -145,9 +156,10 @@ def run(suite: Suite, share: float, limit: float | None) -> None:
         *(["-m", "audit"] if marked else []),
     ]
     settings = {"SULQ_AUDIT": "1", "SULQ_AUDIT_SHARE": repr(share), "SULQ_AUDIT_LOG": str(log)}
-    print(f"{suite.name}: running {share:.1%} of the counts", flush=True)
+    settings["SULQ_AUDIT_RUN"] = name = os.urandom(4).hex()
+    print(f"{suite.name}: running {share:.1%} of the counts, as run {name}", flush=True)
     start = time.monotonic()
-    output = HOME / (re.sub(r"\W+", "-", suite.name) + ".log")
+    output = HOME / f"{slug}.log"
     with output.open("w", encoding="utf-8") as out:
         process = subprocess.Popen(
             command, cwd=ROOT, env=os.environ | settings, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
@@ -212,7 +224,13 @@ def load(suites: list[Suite]) -> list[Suite]:
     """Take up what earlier runs did on the same code."""
     path = HOME / "state.json"
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return [Suite(**kept[s.name]) if kept.get(s.name, {}).get("digest") == s.digest else s for s in suites]
+    found = []
+    for suite in suites:
+        before = kept.get(suite.name, {})
+        same = before.get("digest") == suite.digest
+        # Of other code only how long a whole run takes is worth knowing.
+        found.append(Suite(**before) if same else dataclasses.replace(suite, whole=before.get("whole", 0.0)))
+    return found
 
 
 def save(suites: list[Suite]) -> None:

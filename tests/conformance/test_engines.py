@@ -19,7 +19,7 @@ from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.source import Origin
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import ROW_FUNCTIONS
-from tests import generate
+from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines import oracle
 
@@ -64,7 +64,7 @@ def test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle(part: int, tmp_
     planned = count(f"sums against big integers, part {part + 1} of {PARTS}", short=500, long=25_000)
     done, seen, seed = 0, set(), part * 10**6
     while done < planned:
-        rng = random.Random(seed)
+        rng = counts.generator(seed)
         data = generate.table(rng, text=rng.random() < 0.25)
         engines = opened(data, tmp_path, rng)
         rows = oracle.kept(data, KEY)
@@ -85,7 +85,7 @@ def test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle(part: int, tmp_
 
 def test_the_oracle_notices_a_wrong_sum() -> None:
     """Control: one unit more in one cell is a mismatch."""
-    rng = random.Random(3)
+    rng = counts.generator(3)
     data = generate.table(rng)
     engine = MemoryEngine(Origin.of(data.arrow()), data.schema, data.unit, KEY)
     tally = generate.tally(rng, data.schema, data.unit)
@@ -119,7 +119,7 @@ def plus(first: list[list[int]], second: list[list[int]]) -> list[list[int]]:
 def test_T18_order_splitting_and_dropping_change_no_other_rows_integer(kind: str) -> None:
     """Shuffled rows sum to the same, parts to the whole; a dropped or doubled row takes or adds its own and no more."""
     for seed in range(count("tables shuffled, split and dropped from", short=8, long=500)):
-        rng = random.Random(1_000 + seed)
+        rng = counts.generator(1_000 + seed)
         data = generate.table(rng, size=24, unit=Unit())
         tallies = [generate.tally(rng, data.schema, data.unit) for _ in range(4)]
         every = list(range(data.size))

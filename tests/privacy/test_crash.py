@@ -17,6 +17,7 @@ import pytest
 from sulq.curator.ledger.opening import verify
 from sulq.errors import SulqError
 from sulq.terms.privacy import Epsilon
+from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 from tests.privacy.children import STEPS
@@ -59,7 +60,7 @@ def test_T43_an_answer_before_its_debit_is_noticed() -> None:
 
 def power_cycle(folder: Path, seed: int, *, honest: bool) -> str:
     """Ask until the power is cut, perhaps cut it again during recovery, and look at what is left."""
-    draw = random.Random(seed)
+    draw = counts.generator(seed)
     path = folder / f"{seed}.ledger"
     opened(path, Epsilon(100)).close()
     acknowledged: dict[int, str] = {}

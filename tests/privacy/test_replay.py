@@ -75,7 +75,7 @@ def test_RP_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
 @pytest.mark.parametrize("unit", [Unit(), Unit("pid", 2, "replace_one"), Unit("pid", 1, "zero_out")], ids=str)
 def test_RP_named_asks_are_told_apart_by_noise_alone(kind: str, unit: Unit) -> None:
     """Means, deviations, covariances and histograms, filtered and by keys, with every kind of spend (RP, T17, SR18)."""
-    planned = counts.count(f"named asks replayed on {kind}, {unit}", short=24, long=4_000)
+    planned = counts.count(f"named asks replayed on {kind}, {unit}", short=24, long=1_000)
     rng = seeded(f"named asks on {kind}")
     budget = EpsilonDelta(1000, 1e-6)
     done = 0
@@ -134,7 +134,7 @@ def test_RP_SR8_every_calibration_hides_each_persons_part(kind: str, calibration
 @pytest.mark.parametrize("kind", [*ENGINES, "duckdb:unprepared"])
 def test_RP_files_are_read_row_by_row(kind: str, suffix: str, tmp_path: Path) -> None:
     """Neighbouring files, one written with and one without a person, are told apart by noise alone (RP, T18, T26)."""
-    planned = counts.count(f"replay pairs from {suffix} on {kind}", short=18, long=6_000)
+    planned = counts.count(f"replay pairs from {suffix} on {kind}", short=18, long=1_000)
     rng = seeded(f"replay from {suffix} on {kind}")
     done, number = 0, int(rng.integers(len(UNITS)))
     while done < planned:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import duckdb
@@ -13,12 +12,13 @@ from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
 from sulq.terms.domain import Int, Real, Schema
 from sulq.terms.rowfn import Bins, Col
+from tests import counts
 from tests.counts import count
 
 
 def test_even_bins_are_one_division_where_it_is_exact() -> None:
     """Bins by division are the bins by search, edge by edge; where edges are uneven there is no division."""
-    rng = random.Random(5)
+    rng = counts.generator(5)
     found = 0
     for _ in range(count("sets of edges divided", short=150, long=20_000)):
         column = rng.choice(

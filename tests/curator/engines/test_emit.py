@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 
 import duckdb
@@ -15,7 +14,7 @@ from sulq.curator.engines.emit import FUNCTIONS, Emitter
 from sulq.curator.engines.kept import Rows
 from sulq.terms.domain import Int, Real, Schema
 from sulq.terms.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
-from tests import generate
+from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines.cases import CANARY, SCHEMA, ask, duck, memory, sums, table
 
@@ -65,7 +64,7 @@ def functions(statement: str) -> set[str]:
 def test_T18_T70_T71_only_listed_functions_and_generated_names(written: list[str]) -> None:
     """Over a generated corpus each statement is one SELECT of listed functions and names of our own making."""
     for seed in range(count("tables whose SQL is read again", short=12, long=2_000)):
-        rng = random.Random(seed)
+        rng = counts.generator(seed)
         data = generate.table(rng, size=3)
         for prepared in (None, False):
             engine = duck(data.arrow(), data.unit, data.schema, prepared=prepared)

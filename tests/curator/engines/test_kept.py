@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from sulq.curator.engines import kept, read_numpy
 from sulq.terms.domain import Category, Int, Schema
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import col, each, lit, position
-from tests import generate
+from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines import oracle
 from tests.curator.engines.cases import CANARY, KEY, SCHEMA, ask, duck, memory, sums, table
@@ -23,7 +21,7 @@ IDS = ("memory", "duckdb", "duckdb unprepared")
 def test_SR2_removing_one_person_leaves_everybody_elses_kept_rows(opened: object) -> None:
     """The sums of all persons are those of one person plus those of the rest, wherever that person's rows stood."""
     for seed in range(count("persons removed", short=6, long=300)):
-        rng = random.Random(seed)
+        rng = counts.generator(seed)
         unit = Unit("who", rng.choice((1, 2, 3)))
         data = generate.table(rng, unit=unit, size=30)
         people = data.made["who"]
@@ -47,7 +45,7 @@ def test_SR2_order_duplicates_and_deletions_at_the_front_change_no_choice(opened
     tally = ask(lit(1), by=(each("age"),))
     unit = Unit("who", 3)
     want = sums(opened(table(rows), unit), tally)
-    rng = random.Random(2)
+    rng = counts.generator(2)
     for _ in range(4):
         rng.shuffle(rows)
         assert sums(opened(table(rows), unit), tally) == want

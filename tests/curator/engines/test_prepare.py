@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.engines import prepare
+from sulq.curator.engines import kept, prepare
+from sulq.curator.engines.question import Question
 from sulq.errors import SetupError
-from sulq.terms.domain import Int, Schema
+from sulq.terms.domain import Category, Int, Schema
 from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import lit
-from tests.curator.engines.cases import CANARY, KEY, SCHEMA, ask, duck, parquet, sums, table
+from sulq.terms.rowfn import col, each, lit
+from tests.curator.engines.cases import CANARY, KEY, SCHEMA, ask, duck, memory, parquet, sums, table
 
 
 @pytest.fixture
@@ -70,6 +71,37 @@ def test_it_holds_kept_rows_and_declared_columns_alone(tmp_path: Path) -> None:
     assert engine._connection.root.execute("SELECT count(*) FROM data.kept").fetchone() == (2,)
     engine.close()
     assert CANARY.encode() not in copy.read_bytes()
+
+
+def test_categories_are_spelled_beside_their_codes(tmp_path: Path) -> None:
+    """A key alone is grouped by its text, which DuckDB keeps as a dictionary; two keys, and long lists, by codes."""
+    rows = [(f"p{i}", i % 90, 1.0, "xyz"[i % 3], None) for i in range(300)]
+    data = parquet(tmp_path, table(rows))
+    engine = duck(data, prepared=tmp_path / "p.prepared")
+    engine.ready()
+    cursor = engine._connection.cursor()
+    found = cursor.execute("SELECT DISTINCT c2, d2 FROM data.kept ORDER BY ALL").fetchall()
+    assert found == [(0, "000"), (1, "001"), (None, None)]
+    tallies = [ask(lit(1), by=(col("city"),)), ask(lit(1), by=(col("city"), each("age")))]
+    for tally, key in zip(tallies, ("d2", "c2"), strict=True):
+        question = Question(cursor, SCHEMA, engine._rows, tally)
+        assert question.sums().tolist() == memory(data).sums(tally).open().tolist()
+        assert f"{key} AS k0" in question.statements[0]
+    many = Schema("data", (("city", Category(tuple(range(kept.SPELLED + 1)))),))
+    assert kept.spelled(many) == {}
+    engine.close()
+
+
+def test_a_build_that_fails_leaves_nothing_behind(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy appears whole or not at all, and no half-built file stays."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(prepare, "fill", broken)
+    with pytest.raises(SetupError):
+        duck(data, prepared=data.with_suffix(".prepared")).ready()
+    assert list(data.parent.iterdir()) == [data]
 
 
 def made(copy: Path) -> int:

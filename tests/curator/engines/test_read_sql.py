@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import random
-
 import pyarrow as pa
 import pytest
 
 from sulq.curator.engines import read_numpy, read_sql
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.privacy import Unit
-from tests import generate
+from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines import oracle
 from tests.curator.engines.cases import duck, memory
@@ -27,7 +25,7 @@ DOMAINS = (
 @pytest.mark.parametrize("column", DOMAINS, ids=lambda column: str(column)[:40])
 def test_T6_T26_every_cell_is_read_alike(column: object) -> None:
     """SQL and NumPy give the oracle's code for adversarial cells of every type a source may have; none raises."""
-    rng = random.Random(str(column))
+    rng = counts.generator(str(column))
     schema = Schema("data", (("c", column),))
     for _ in range(6):
         size = count("cells read alike, of one column", short=300, long=3_000)
@@ -47,7 +45,7 @@ def test_T6_T26_every_cell_is_read_alike(column: object) -> None:
 
 def test_T16_a_person_is_read_alike() -> None:
     """Both engines give the oracle's hash of a person, for spellings in any type and form of Unicode."""
-    rng = random.Random(16)
+    rng = counts.generator(16)
     words = [
         *generate.PERSON_TEXTS,
         *("".join(rng.choice("aÀ\u0301 각ᆨ\u11a7K1.0-") for _ in range(4)) for _ in range(2_000)),
@@ -67,7 +65,7 @@ def test_T16_a_person_is_read_alike() -> None:
 
 def test_a_double_literal_is_read_back_to_its_bits() -> None:
     """What stands in SQL is the double that was meant."""
-    rng = random.Random(1)
+    rng = counts.generator(1)
     numbers = [rng.gauss(0, 1) * 10.0 ** rng.randint(-300, 300) for _ in range(2_000)] + [
         5e-324,
         1e308,

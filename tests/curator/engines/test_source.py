@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import random
 from pathlib import Path
 
 import duckdb
@@ -16,7 +15,7 @@ from sulq.errors import SetupError
 from sulq.terms.domain import Int, Schema, Text
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import col, lit, position
-from tests import generate
+from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines.cases import SCHEMA, ask, duck, memory, parquet, sums, table
 
@@ -91,8 +90,8 @@ def test_a_path_is_no_pattern(name: str, tmp_path: Path) -> None:
 
 def test_the_same_table_in_every_form(tmp_path: Path) -> None:
     """Parquet, CSV, gzipped CSV, a DuckDB file and a frame of one table give one answer, prepared or not."""
-    for seed in range(count("tables in every form", short=4, long=400)):
-        rng = random.Random(seed)
+    for seed in range(count("tables in every form", short=4, long=100)):
+        rng = counts.generator(seed)
         data = generate.table(rng, text=True, size=20)
         forms: list[object] = [data.arrow(), data.parquet(tmp_path / "t.parquet"), data.csv(tmp_path / "t.csv")]
         (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
@@ -112,10 +111,10 @@ def test_the_same_table_in_every_form(tmp_path: Path) -> None:
 
 def test_broken_csv_is_never_an_error(tmp_path: Path) -> None:
     """Short, long, undecodable, unquoted and endless records are read or dropped, each for itself."""
-    rng = random.Random(3)
+    rng = counts.generator(3)
     letters = [b"1", b",", b"\n", b'"', b"\r\n", b" ", b"\\", b"\xff", b"\xc3\xa9", b"\x00", b"x"]
     path = tmp_path / "broken.csv"
-    for _ in range(count("broken CSV files", short=40, long=5_000)):
+    for _ in range(count("broken CSV files", short=40, long=2_000)):
         path.write_bytes(b"a,b\n" + b"".join(rng.choice(letters) for _ in range(rng.randrange(60))))
         for unit in (Unit(), Unit(neighbors="zero_out")):
             assert sums(duck(path, unit, TWO, prepared=False), *ASKED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import random
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from sulq.curator.ledger.filter import Filter, Totals, units, whole_units, widened
 from sulq.errors import QuestionError
 from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
+from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, gaussian, pure, queries
 
@@ -44,7 +44,7 @@ def total(of: Filter, events: list[Event]) -> Totals:
 
 def histories(number: int, seed: int) -> list[list[Event]]:
     """Random sequences of asks: pure, Gaussian or both, of losses across several magnitudes."""
-    draw = random.Random(seed)
+    draw = counts.generator(seed)
     found = []
     for _ in range(number):
         kinds = draw.choice([[pure], [gaussian], [pure, gaussian]])

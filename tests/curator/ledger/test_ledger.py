@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import random
 import threading
 import time
 from decimal import Decimal
@@ -24,6 +23,7 @@ from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionErro
 from sulq.terms import wire
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit
 from sulq.terms.receipt import Receipt
+from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, ask, gaussian, memory_folder, opened, pure, queries
 
@@ -188,7 +188,7 @@ def test_T44_a_key_is_short_printable_text(key: object) -> None:
 
 def test_T44_random_retries_never_charge_twice() -> None:
     """Over random retries, other bodies and lost answers, the spend is one charge a key (T44)."""
-    draw = random.Random(44)
+    draw = counts.generator(44)
     ledger = opened(None, Epsilon(1000), answer_wait=0.0)
     known: dict[str, tuple[str, str | None]] = {}
     for step in range(count("T44 retries", short=1_500, long=10_000)):
@@ -268,7 +268,7 @@ def test_T51_nonsense_is_refused_before_any_state_changes() -> None:
 
 def test_T51_fuzzed_losses_are_read_or_refused() -> None:
     """Random numbers and texts make a loss that reads back as written, or a clean refusal, and nothing else (T51)."""
-    draw = random.Random(51)
+    draw = counts.generator(51)
     kept = 0
     codes: set[str] = set()
     for _ in range(count("T51 fuzzed losses", short=4_000, long=100_000)):

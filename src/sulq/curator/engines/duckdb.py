@@ -124,16 +124,18 @@ class DuckEngine:
             connection.lock(self._registered.source.files)
             self._try_all(connection, rows)
             return rows
+        spelled = {}
         if isinstance(self._prepared, Path):
             connection.attach(self._prepared, "data")
-            relation = "data.kept"
+            relation, spelled = "data.kept", kept.spelled(self._registered.schema)
         else:
             prepare.fill(connection, self._registered, into="kept", progress=self._progress)
             relation = "kept"
             self._registered = self._registered.without_data()
         connection.lock()
         (count,) = connection.root.execute(f"SELECT count(*) FROM {relation}").fetchone() or (0,)
-        return Rows(relation, {}, kept.names(self._registered.schema), frozenset(), {}, int(count))
+        names = kept.names(self._registered.schema)
+        return Rows(relation, {}, names, frozenset(), {}, int(count), spelled=spelled)
 
     def _try_all(self, connection: Connection, rows: Rows) -> None:
         """Read every needed cell once, so that a broken file stops its owner and not a question (T30)."""

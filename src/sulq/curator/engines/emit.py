@@ -48,7 +48,7 @@ FUNCTIONS: Final = frozenset(
         "coalesce", "count", "count_star", "floor", "isfinite", "sum",
         # reading a source
         "abs", "chr", "concat", "concat_ws", "enum_code", "epoch_ns", "epoch_us", "isnan", "list_position",
-        "list_value", "make_timestamp", "nfc_normalize", "read_csv", "read_parquet", "regexp_extract",
+        "list_value", "lpad", "make_timestamp", "nfc_normalize", "read_csv", "read_parquet", "regexp_extract",
         "regexp_full_match", "regexp_replace", "replace", "row_number", "rpad", "sha256", "strlen", "struct_pack",
         "substr", "translate", "trim",
     }
@@ -121,15 +121,21 @@ class Emitter:
         """A row function used as a key: a whole number from 0."""
         return self._once("code", fn, self._code)
 
-    def key(self, fn: RowFn) -> tuple[Piece, int]:
-        """A row function used as a key of the partition, and from what its codes are counted."""
+    def key(self, fn: RowFn, *, alone: bool = False) -> tuple[Piece, int]:
+        """A row function used as a key of the partition, and from what its codes are counted.
+
+        A key that is alone may be a text of digits.
+        """
         column = self.schema.find(fn.name) if isinstance(fn, Col) else None
         if isinstance(column, Category) and isinstance(fn, Col):
-            return self.column(fn.name), self.rows.shifts.get(self.rows.names[fn.name], 0)
+            stored = self.rows.names[fn.name]
+            if alone and stored in self.rows.spelled:
+                return Piece(self.rows.spelled[stored], atom=True), 0
+            return self.column(fn.name), self.rows.shifts.get(stored, 0)
         if isinstance(fn, Each) and isinstance(fn.item, Col):
             column = self.schema.find(fn.item.name)
             if isinstance(column, Category):
-                return self.key(fn.item)
+                return self.key(fn.item, alone=alone)
             if column is not None and not isinstance(column, Text) and column.step == 1:
                 return self.column(fn.item.name), column.low
         return self.code(fn), 0

@@ -12,6 +12,7 @@ from sulq.terms.privacy import Unit
 
 PERSON = "h"
 PLACE = "p"
+SPELLED = 512  # so many categories are stored as short texts beside their codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,11 +26,25 @@ class Rows:
     shifts: dict[str, int]  # those whose codes do not count from 0
     rows: int | None  # an upper bound on their number
     frame: object = field(default=None, repr=False)
+    spelled: dict[str, str] = field(default_factory=dict)  # those whose codes are there as texts too
 
 
 def names(schema: Schema) -> dict[str, str]:
     """The generated names of the columns: no name of the owner's or the analyst's is ever part of SQL (T71)."""
     return {name: f"c{i}" for i, name in enumerate(schema.names)}
+
+
+def spelled(schema: Schema) -> dict[str, str]:
+    """The columns of categories whose codes a prepared file holds as texts too.
+
+    DuckDB keeps short texts as a dictionary and groups by its entries, faster than by integers (docs/benchmarks.md).
+    """
+    columns = zip(names(schema).values(), (column for _, column in schema.columns), strict=True)
+    return {
+        name: f"d{name[1:]}"
+        for name, column in columns
+        if isinstance(column, Category) and len(column.values) <= SPELLED
+    }
 
 
 def types(schema: Schema) -> list[tuple[str, list[str]]]:
@@ -41,10 +56,11 @@ def types(schema: Schema) -> list[tuple[str, list[str]]]:
     return found
 
 
-def select(registered: Registered, *, stored: bool, needed: Container[str] | None = None) -> Rows:
+def select(registered: Registered, *, stored: bool, spell: bool = False, needed: Container[str] | None = None) -> Rows:
     """The kept rows of a source, to be stored in the narrowest integers, or else read for one question.
 
-    `needed` names the columns the question looks at; where rows are chosen by all columns, all are read.
+    `spell` adds the codes of categories as texts. `needed` names the columns the question looks at; where rows are
+    chosen by all columns, all are read.
     """
     source, schema, unit = registered.source, registered.schema, registered.unit
     integers = stored or unit.column is not None
@@ -81,7 +97,10 @@ def select(registered: Registered, *, stored: bool, needed: Container[str] | Non
     layers = f"(SELECT {', '.join(value)} FROM (SELECT {', '.join(plain)} FROM {source.relation}))"
     inner = f"SELECT {', '.join([*code, *extra])} FROM {layers}"
     where = _present(columns, unit)
-    query = f"SELECT {', '.join(_outer(schema, unit, stored=stored, read=read))} FROM ({inner}){where}"
+    outer = _outer(schema, unit, stored=stored, read=read)
+    if spell:
+        outer += [f"lpad(CAST({code} AS VARCHAR), 3, '0') AS {text}" for code, text in spelled(schema).items()]
+    query = f"SELECT {', '.join(outer)} FROM ({inner}){where}"
     if unit.column is not None:
         parameters["key"] = registered.key.hex()
         # Equal rows are interchangeable, but where a place can be asked for it must be the same one every time.

@@ -24,7 +24,7 @@ from sulq.curator.engines.source import Registered
 from sulq.errors import SetupError
 from sulq.version import __version__
 
-FORMAT: Final = "1"
+FORMAT: Final = "2"
 ABANDONED: Final = 3600.0  # seconds after which a folder without a lock belongs to nobody
 UNWRITABLE: Final = ("FileNotFoundError", "IOException", "NotADirectoryError", "OSError", "PermissionError")
 Progress = Callable[[float], None]
@@ -79,9 +79,11 @@ def usable(path: Path, wanted: dict[str, str], *, renew: bool) -> bool:
     return all(found.get(name) == value for name, value in wanted.items() if name != "source")
 
 
-def fill(connection: Connection, registered: Registered, *, into: str, progress: Progress | None) -> None:
-    """Read the source into a table of kept rows."""
-    rows = kept.select(registered, stored=True)
+def fill(
+    connection: Connection, registered: Registered, *, into: str, progress: Progress | None, spell: bool = False
+) -> None:
+    """Read the source into a table of kept rows; `spell` where it is compressed, which makes dictionaries of texts."""
+    rows = kept.select(registered, stored=True, spell=spell)
     open_source(connection, registered)
     cursor = connection.cursor()
     if rows.frame is not None:
@@ -110,7 +112,7 @@ def build(path: Path, registered: Registered, *, recorded: dict[str, str], progr
             connection = Connection(folder=folder)
             try:
                 connection.attach(made, "data", writable=True)
-                fill(connection, registered, into="data.kept", progress=progress)
+                fill(connection, registered, into="data.kept", progress=progress, spell=True)
                 connection.root.register(
                     "recorded", pa.table({"name": list(recorded), "value": list(recorded.values())})
                 )

@@ -74,7 +74,8 @@ class Question:
         emitter = Emitter(self.schema, self.rows)
         try:
             where = None if self.tally.where is None else emitter.truth(self.tally.where)
-            keys = [emitter.key(key.fn) for key in self.tally.by] + [emitter.key(key) for key in hidden]
+            asked = [*(key.fn for key in self.tally.by), *hidden]
+            keys = [emitter.key(key, alone=len(asked) == 1) for key in asked]
         except NotInSql:
             return None
         return Query(emitter, keys), where

@@ -138,6 +138,8 @@ def position() -> Position:
 
 def vector(items: Iterable[object], bits: int = 11) -> Vector:
     """Numbers side by side on one grid."""
+    if isinstance(items, str):
+        raise QuestionError("bad-question", "vector takes a list of columns.", "Write vector(['x', 'y']).")
     return Vector(tuple(named(item) for item in items), bits)
 
 
