@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from sulq.curator.engines import read_numpy, read_sql
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.privacy import Unit
+from sulq.terms.rowfn import col, lit
 from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines import oracle
-from tests.curator.engines.cases import duck, memory
+from tests.curator.engines.cases import ask, duck, memory, parquet, sums
 
 DOMAINS = (
     Int(0, 120), Int(-(2**53), 2**53), Int(7, 7), Real(-1, 1), Real(0, 200_000), Real(-3.5, 10, 0.25),
@@ -91,3 +94,12 @@ def test_a_control_of_rounding_differs() -> None:
     values, missing = read_numpy.codes(Int(0, 9), "number", pa.array([0.5, 1.5, 2.5]).to_numpy(), None)
     assert values.tolist() == [1, 2, 3] != [round(x) for x in (0.5, 1.5, 2.5)]
     assert not missing.any()
+
+
+def test_T30_codes_of_consecutive_numbers_in_a_narrow_column(tmp_path: Path) -> None:
+    """Read for one question, codes are counted from the lowest number, farther than the column's own type reaches."""
+    schema = Schema.of("data", {"code": Category(tuple(range(-100, 100)))})
+    path = parquet(tmp_path, pa.table({"code": pa.array([-100, 0, 50, 99, None, 127], pa.int8())}))
+    engine = duck(path, schema=schema, prepared=False)
+    tallies = [ask(lit(1), by=(col("code"),), schema=schema), ask(lit(1), where=col("code") == 99, schema=schema)]
+    assert [sum(map(sum, found)) for found in sums(engine, *tallies)] == [4, 1]

@@ -228,7 +228,8 @@ def _category(column: Category, cell: Cell, item: str, place: int) -> str:
         item = f"CASE WHEN {item} >= {whole(-limit)} AND {item} <= {limit} THEN TRY_CAST({item} AS BIGINT) END"
     if cell == "whole" and _consecutive(column):
         lowest, highest = whole(int(column.values[0])), whole(int(column.values[-1]))
-        return f"CASE WHEN {item} >= {lowest} AND {item} <= {highest} THEN {item} END"
+        # In 64 bits: codes are counted from the lowest, and a difference of two small integers may not fit their type.
+        return f"CASE WHEN {item} >= {lowest} AND {item} <= {highest} THEN CAST({item} AS BIGINT) END"
     return _listed(f"CAST({item} AS VARCHAR)", column, place)
 
 
