@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from hypothesis import strategies as st
 
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
@@ -12,25 +14,52 @@ from sulq.terms.rowfn import (
     Bins,
     Bucket,
     Case,
+    Choice,
     Clip,
     Col,
     Compare,
+    Concat,
+    DatePart,
+    DateTrunc,
     Dot,
     Each,
     Fill,
+    First,
+    Greatest,
+    IndexOf,
     IsIn,
     IsMissing,
+    Least,
+    Length,
+    Like,
     Lit,
     Logic,
     Lookup,
+    Lowered,
+    Maths,
+    Modulo,
+    Moment,
     Nearest,
     Not,
+    NullIf,
+    OrMissing,
     Outer,
     Position,
+    Power,
+    Relabel,
+    Round,
     RowFn,
+    StartsWith,
+    Substring,
+    ToDate,
+    ToTimestamp,
+    Trimmed,
+    Uppered,
+    Value,
     Vector,
     WithinBall,
 )
+from sulq.terms.rowfn.dates import PARTS, PERIODS
 from tests.frames import Row
 
 SCHEMA = Schema.of(
@@ -60,10 +89,14 @@ LITERALS = st.one_of(
 )
 
 
+TEXTS = ["", "x", "Lod", "\u05d0", " Lod  ", "a_b%", "\u00c9\u00e9\nzZ", "\U0001f986e\u0301", "[a-z].*", "aaab"]
+EXACT = ("abs", "floor", "ceil", "trunc", "sqrt", "sign")  # what IEEE 754 fixes
+
+
 def codes(column: Column) -> st.SearchStrategy[object]:
     """What may stand in a cell: any code, the ends more often, or nothing."""
     if isinstance(column, Text):
-        return st.none() | st.sampled_from(["", "x", "Lod", "\u05d0"])
+        return st.none() | st.sampled_from(TEXTS) | st.text(alphabet="aA%_ \\\n\u00e9\u0301", max_size=6)
     return st.none() | st.sampled_from([column.low, column.high]) | st.integers(column.low, column.high)
 
 
@@ -83,6 +116,7 @@ columns = st.sampled_from(NUMBERS).map(Col)
 literals = LITERALS.map(Lit)
 
 
+@functools.cache
 def numbers(depth: int = 3) -> st.SearchStrategy[RowFn]:
     """Numbers, and conditions used as such."""
     leaves = columns | literals | st.just(Position())
@@ -102,6 +136,19 @@ def numbers(depth: int = 3) -> st.SearchStrategy[RowFn]:
             st.none() | inner.filter(plain),
         ),
         conditions(depth - 1),
+        st.builds(Maths, st.sampled_from(EXACT), inner),
+        st.builds(Round, inner, st.integers(-15, 15)),
+        st.builds(Power, inner, st.integers(-16, 16) | st.just(0.5)),
+        st.builds(Modulo, inner, LITERALS.filter(bool)),
+        st.builds(Least, several(inner.filter(plain)).map(tuple)),
+        st.builds(Greatest, several(inner.filter(plain)).map(tuple)),
+        st.builds(First, several(inner.filter(plain)).map(tuple)),
+        st.builds(NullIf, inner.filter(plain), inner.filter(plain)),
+        st.builds(DatePart, st.sampled_from(PARTS), dates(depth - 1)),
+        dates(depth - 1),
+        keys(0).filter(numbered).map(Value),
+        st.builds(Length, words(depth - 1)),
+        st.builds(IndexOf, words(depth - 1), st.sampled_from(["", "o", "a", "\u0301", "xyz"])),
         st.builds(Dot, vectors(0, width=2), st.tuples(LITERALS, LITERALS)),
         keys(0).map(lambda key: Lookup((key,), tuple((x,) for x in spread(key)))),
     )
@@ -113,11 +160,76 @@ def plain(fn: RowFn) -> bool:
     return isinstance(kind, Scalar) and kind.clock is None
 
 
+def numbered(key: RowFn) -> bool:
+    """Whether a key's labels are numbers."""
+    return all(type(label) in (int, float) for label in key.kind(SCHEMA).labels)
+
+
+@functools.cache
+def dates(depth: int = 1) -> st.SearchStrategy[RowFn]:
+    """Dates and moments."""
+    leaves = st.sampled_from(
+        [
+            Col("day"),
+            Col("moment"),
+            Moment("0001-01-01"),
+            Moment("9999-12-31"),
+            Moment("2024-12-30"),
+            Moment("1969-12-31T23:59:59.999999", "timestamp"),
+            Moment("2100-02-28T12:34:56.789", "timestamp"),
+        ]
+    )
+    if depth <= 0:
+        return leaves
+    inner = dates(depth - 1)
+    days = st.sampled_from(["few", "above", "wide"]).map(Col) | st.integers(-(10**6), 10**7).map(Lit)
+    return st.one_of(
+        leaves,
+        st.builds(DateTrunc, st.sampled_from(PERIODS), inner),
+        st.builds(ToDate, inner),
+        st.builds(ToTimestamp, inner),
+        st.builds(Arith, st.sampled_from("+-"), inner, days),
+        st.builds(lambda a, b: First((ToDate(a), b)), inner, st.sampled_from([Col("day"), Moment("2020-03-01")])),
+    )
+
+
+@functools.cache
+def words(depth: int = 1) -> st.SearchStrategy[RowFn]:
+    """Texts."""
+    leaves = st.just(Col("name")) | st.sampled_from(TEXTS).map(Lit)
+    if depth <= 0:
+        return leaves
+    inner = words(depth - 1)
+    return st.one_of(
+        leaves,
+        st.builds(Lowered, inner),
+        st.builds(Uppered, inner),
+        st.builds(
+            Trimmed, inner, st.sampled_from(["both", "left", "right"]), st.sampled_from([" ", "aL", "", "\u00e9"])
+        ),
+        st.builds(Substring, inner, st.integers(-3, 8), st.none() | st.integers(0, 5)),
+        st.builds(lambda items: Concat(tuple(items)), several(inner)),
+        st.builds(lambda items: First(tuple(items)), several(inner)),
+        st.builds(NullIf, inner, inner),
+    )
+
+
+PATTERNS = st.lists(
+    st.sampled_from(["%", "_", "a", "o", "Lod", "\u00e9", "\\%", "\\_", "\\\\", ".", "*", "["]), max_size=5
+)
+
+
+def patterns() -> st.SearchStrategy[str]:
+    """Patterns of LIKE, some of them escaped."""
+    return PATTERNS.map("".join)
+
+
 def spread(key: RowFn) -> list[float]:
     """A table of one column for a key: numbers of all sizes."""
     return [(-1.5) ** i for i in range(key.kind(SCHEMA).size)]
 
 
+@functools.cache
 def conditions(depth: int = 2) -> st.SearchStrategy[RowFn]:
     """Conditions of all shapes."""
     order = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
@@ -154,6 +266,14 @@ def conditions(depth: int = 2) -> st.SearchStrategy[RowFn]:
         st.builds(Compare, order, values, values),
         st.builds(IsMissing, numbers(depth - 1) | inner | st.sampled_from(["city", "name"]).map(Col)),
         st.builds(Fill, inner, st.booleans()),
+        st.builds(First, several(inner).map(tuple)),
+        st.builds(NullIf, inner, inner),
+        st.builds(Compare, equal, words(depth - 1), words(depth - 1)),
+        st.builds(Compare, order, dates(depth - 1).map(ToDate), dates(depth - 1).map(ToDate)),
+        st.builds(StartsWith, words(depth - 1), st.sampled_from(["", "L", "Lo", "\u00e9"])),
+        st.builds(Like, words(depth - 1), patterns()),
+        st.builds(IsIn, words(depth - 1), st.lists(st.sampled_from(TEXTS), max_size=3).map(tuple)),
+        st.builds(IsMissing, words(depth - 1)),
     )
 
 
@@ -164,6 +284,7 @@ def several(items: st.SearchStrategy[RowFn]) -> st.SearchStrategy[list[RowFn]]:
 EDGES = st.lists(st.integers(-9, 110) | st.floats(-9, 110), min_size=2, max_size=5, unique_by=float).map(sorted)
 
 
+@functools.cache
 def keys(depth: int = 1) -> st.SearchStrategy[RowFn]:
     """Keys of all shapes."""
     leaves = st.one_of(
@@ -178,11 +299,36 @@ def keys(depth: int = 1) -> st.SearchStrategy[RowFn]:
     return st.one_of(
         leaves,
         conditions(1).map(Each),
+        choices(),
+        leaves.map(OrMissing),
+        leaves.flatmap(relabels),
+        leaves.flatmap(relabels).map(OrMissing),
+        st.just(First((Col("city"), Col("town")))),
+        st.sampled_from(["Lod", "Yafo"]).map(lambda label: NullIf(Col("city"), Lit(label))),
+        st.just(NullIf(Col("city"), Col("town"))),
         st.builds(lambda item, edges: Bins(item, tuple(edges)), numbers(1).filter(plain), EDGES),
         st.builds(Nearest, vectors(0, width=2), st.lists(st.tuples(LITERALS, LITERALS), min_size=1, max_size=4)),
     )
 
 
+@functools.cache
+def choices() -> st.SearchStrategy[RowFn]:
+    """Cases of constants."""
+    labels = st.sampled_from([("low", "high", "odd"), (10, -2.5, 7), (False, True, "x")])
+    place = st.none() | st.integers(0, 2)
+    branches = st.lists(st.tuples(conditions(1), place), min_size=1, max_size=4).map(tuple)
+    return st.builds(Choice, branches, labels, place)
+
+
+def relabels(key: RowFn) -> st.SearchStrategy[RowFn]:
+    """A key under other names, some of them shared or none."""
+    size = key.kind(SCHEMA).size
+    texts, figures = st.sampled_from(["b", "a", "c", None]), st.sampled_from([3, -1, 0.5, None])
+    lists = st.lists(texts, min_size=size, max_size=size) | st.lists(figures, min_size=size, max_size=size)
+    return lists.filter(any).map(lambda labels: Relabel(key, tuple(labels)))
+
+
+@functools.cache
 def vectors(depth: int = 1, width: int | None = None) -> st.SearchStrategy[RowFn]:
     """Vectors of all shapes; of one width where that is asked."""
     size = {"min_size": width or 1, "max_size": width or 3}
@@ -204,6 +350,14 @@ def balls(vector: Vector) -> st.SearchStrategy[RowFn]:
     """A vector in a ball of 1 to 100 times its step."""
     step = float(vector.kind(SCHEMA).step)
     return st.integers(1, 100).map(lambda units: WithinBall(vector, min(units * step, 1e60)))
+
+
+@functools.cache
+def transcendental(depth: int = 1) -> st.SearchStrategy[RowFn]:
+    """What IEEE 754 does not fix: the last place may differ between libraries."""
+    items = numbers(depth)
+    power = st.floats(-3, 3).filter(lambda e: abs(e) > 0.01 and e != 0.5) | st.sampled_from([17, 18, -17, 1000, -999])
+    return st.builds(Maths, st.sampled_from(["ln", "exp"]), items) | st.builds(Power, items, power)
 
 
 # One example of every node, so that none is left to chance.
@@ -230,4 +384,30 @@ EXAMPLES: dict[type[RowFn], RowFn] = {
     Position: Position(),
     Vector: Vector((Col("few"), Col("above"), Col("flag"))),
     WithinBall: WithinBall(Vector((Col("few"), Col("above"))), 3),
+    Choice: Choice(((Col("few") < 0, 1), (Col("flag"), None)), ("old", "young"), 0),
+    Concat: Concat((Col("name"), Lit("-"), Col("name"))),
+    DatePart: DatePart("week", Col("day")),
+    DateTrunc: DateTrunc("month", Col("day")),
+    First: First((Col("part"), Col("flag"), Lit(3))),
+    Greatest: Greatest((Col("few"), Col("part"), Lit(0))),
+    IndexOf: IndexOf(Col("name"), "o"),
+    Least: Least((Col("few"), Col("part"))),
+    Length: Length(Col("name")),
+    Like: Like(Col("name"), "%o_"),
+    Lowered: Lowered(Col("name")),
+    Maths: Maths("sqrt", Col("few")),
+    Modulo: Modulo(Col("few"), 2),
+    Moment: Moment("2020-03-01"),
+    NullIf: NullIf(Col("few"), Lit(0)),
+    OrMissing: OrMissing(Col("city")),
+    Power: Power(Col("few"), -2),
+    Relabel: Relabel(Col("city"), ("north", "centre", "centre")),
+    Round: Round(Col("part"), 1),
+    StartsWith: StartsWith(Col("name"), "L"),
+    Substring: Substring(Col("name"), 0, 3),
+    ToDate: ToDate(Col("moment")),
+    ToTimestamp: ToTimestamp(Col("day")),
+    Trimmed: Trimmed(Col("name"), "both", "L "),
+    Uppered: Uppered(Col("name")),
+    Value: Value(Col("grade")),
 }

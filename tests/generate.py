@@ -18,31 +18,59 @@ from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, T
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.kinds import Code, Grid, Scalar
 from sulq.terms.privacy import Unit
+from sulq.terms.relation import Table
 from sulq.terms.rowfn import (
     Arith,
     Bernstein,
     Bins,
     Bucket,
     Case,
+    Choice,
     Clip,
     Col,
     Compare,
+    Concat,
+    DatePart,
+    DateTrunc,
     Dot,
     Each,
     Fill,
+    First,
+    Greatest,
+    IndexOf,
     IsIn,
     IsMissing,
+    Least,
+    Length,
+    Like,
     Lit,
     Logic,
     Lookup,
+    Lowered,
+    Maths,
+    Modulo,
+    Moment,
     Nearest,
     Not,
+    NullIf,
+    OrMissing,
     Outer,
     Position,
+    Power,
+    Relabel,
+    Round,
     RowFn,
+    StartsWith,
+    Substring,
+    ToDate,
+    ToTimestamp,
+    Trimmed,
+    Uppered,
+    Value,
     Vector,
     WithinBall,
 )
+from sulq.terms.rowfn.dates import PARTS, PERIODS
 from sulq.terms.rowfn.vectors import bounded, scalar_grid
 
 DAY = 86_400_000_000
@@ -404,6 +432,8 @@ class Language:
             name = self._named(Int, Real, Int, Real, Bool)
             return Lit(self.constant()) if name is None or rng.random() < 0.2 else Col(name)
         inner = depth - 1
+        if rng.random() < 0.4:
+            return self.function(inner)
         choice = rng.randrange(11)
         if choice < 3:
             return Arith(rng.choice("+-*/"), self.number(inner), self.number(inner))
@@ -429,6 +459,66 @@ class Language:
             return Lookup(keys, tuple((self.constant(),) for _ in range(size)))
         return self.number(0)
 
+    def function(self, depth: int) -> RowFn:
+        """A number that is a function of numbers, dates, labels or text; only what IEEE 754 fixes."""
+        rng = self.rng
+        makers = (
+            lambda: Maths(rng.choice(("abs", "floor", "ceil", "trunc", "sqrt", "sign")), self.number(depth)),
+            lambda: Round(self.number(depth), rng.randint(-4, 6)),
+            lambda: Power(self.number(depth), rng.choice((0, 1, 2, 3, -1, -2, 16, 0.5))),
+            lambda: Modulo(self.number(depth), self.constant() or 7),
+            lambda: Least(tuple(self.number(depth) for _ in range(rng.randint(1, 3)))),
+            lambda: Greatest(tuple(self.number(depth) for _ in range(rng.randint(1, 3)))),
+            lambda: First(tuple(self.number(depth) for _ in range(rng.randint(1, 3)))),
+            lambda: NullIf(self.number(depth), self.number(depth)),
+            lambda: NullIf(self.number(depth), Lit(self.constant())),
+            lambda: DatePart(rng.choice(PARTS), self.date(depth + 1)),
+            lambda: self.date(depth) - ToDate(self.date(depth)),
+            lambda: Value(self.code(depth)),
+            lambda: Length(self.words(depth + 1)),
+            lambda: IndexOf(self.words(depth + 1), rng.choice(("", "x", "é", "\u0301", "本"))),
+        )
+        return rng.choice(makers)()
+
+    def date(self, depth: int) -> RowFn:
+        """A date or moment."""
+        rng = self.rng
+        name = self._named(Date, Timestamp)
+        if depth <= 0 or rng.random() < 0.3:
+            if name is not None and rng.random() < 0.7:
+                return Col(name)
+            return rng.choice(
+                (Moment("2024-02-29"), Moment("0001-01-01"), Moment("2020-01-01T12:00:00.5", "timestamp"))
+            )
+        inner = self.date(depth - 1)
+        makers = (
+            lambda: DateTrunc(rng.choice(PERIODS), inner),
+            lambda: DateTrunc(rng.choice(PERIODS), inner),
+            lambda: ToTimestamp(ToDate(inner)),
+            lambda: ToTimestamp(inner),
+            lambda: inner + rng.choice((1, -40, 10**7)),
+            lambda: Least((ToDate(inner), ToDate(self.date(0)))),
+        )
+        return rng.choice(makers)()
+
+    def words(self, depth: int) -> RowFn:
+        """A text."""
+        rng = self.rng
+        name = self._named(Text)
+        if depth <= 0 or rng.random() < 0.2:
+            return Lit(rng.choice(ORDINARY_TEXTS)) if name is None or rng.random() < 0.1 else Col(name)
+        inner = self.words(depth - 1)
+        makers = (
+            lambda: Lowered(inner),
+            lambda: Uppered(inner),
+            lambda: Trimmed(inner, rng.choice(("both", "left", "right")), rng.choice((" ", "x", "é日"))),
+            lambda: Substring(inner, rng.randint(-1, 3), rng.choice((None, 0, 1, 2))),
+            lambda: Concat((inner, self.words(0))),
+            lambda: First((inner, self.words(0))),
+            lambda: NullIf(inner, self.words(0)),
+        )
+        return rng.choice(makers)()
+
     def truth(self, depth: int) -> RowFn:
         """A condition."""
         rng = self.rng
@@ -436,7 +526,12 @@ class Language:
             name = self._named(Bool)
             return Lit(rng.random() < 0.5) if name is None or rng.random() < 0.2 else Col(name)
         inner = depth - 1
-        choice = rng.randrange(9)
+        choice = rng.randrange(12)
+        if choice == 9:
+            pair = (self.truth(inner), self.truth(inner))
+            return rng.choice((First(pair), NullIf(*pair)))
+        if choice >= 10:
+            return self.wording(inner)
         if choice < 3:
             return self._compare(inner)
         if choice == 3:
@@ -450,6 +545,18 @@ class Language:
         if choice == 7:
             return self._is_in(inner)
         return self.truth(0)
+
+    def wording(self, depth: int) -> RowFn:
+        """A condition on text."""
+        rng = self.rng
+        pattern = "".join(rng.choice(("%", "_", "x", "é", "\\_", "日", "1")) for _ in range(rng.randint(0, 4)))
+        makers = (
+            lambda: StartsWith(self.words(depth + 1), rng.choice(("", "x", "e", "日", "'"))),
+            lambda: Like(self.words(depth + 1), pattern),
+            lambda: Compare(rng.choice(("==", "!=")), self.words(depth + 1), self.words(depth)),
+            lambda: IsIn(self.words(depth + 1), tuple(rng.sample(ORDINARY_TEXTS, 4))),
+        )
+        return rng.choice(makers)()
 
     def _compare(self, depth: int) -> RowFn:
         rng = self.rng
@@ -503,7 +610,18 @@ class Language:
 
     def _code(self, depth: int) -> RowFn:
         rng = self.rng
-        choice = rng.randrange(7)
+        choice = rng.randrange(11 if depth > 0 else 8)
+        if choice == 7:
+            branches = tuple((self.truth(depth), rng.choice((0, 1, 2, None))) for _ in range(rng.randint(1, 3)))
+            return Choice(branches, rng.choice((("a", "b", "c"), (3, -1, 0.5))), rng.choice((0, 2, None)))
+        if choice == 8:
+            return OrMissing(self.code(depth - 1))
+        if choice == 9:
+            inner = self.code(depth - 1)
+            return Relabel(inner, tuple(rng.choice((1, 2, 3.5, None)) for _ in inner.kind(self.schema).labels))
+        if choice == 10:
+            inner = self.code(depth - 1)
+            return rng.choice((First((inner, inner)), NullIf(inner, inner), OrMissing(NullIf(inner, inner))))
         if choice == 0 and (name := self._named(Category)) is not None:
             return rng.choice((Col(name), Each(Col(name))))
         if choice == 1:
@@ -570,10 +688,7 @@ class Language:
     def anything(self, depth: int) -> RowFn:
         """A row function of any kind."""
         rng = self.rng
-        name = self._named(Text)
-        if name is not None and rng.random() < 0.2:
-            return Col(name)
-        return rng.choice((self.number, self.truth, self.code, self.vector))(depth)
+        return rng.choice((self.words, self.date, self.number, self.truth, self.code, self.vector))(depth)
 
 
 def block(fn: RowFn, schema: Schema) -> Block:
@@ -594,7 +709,7 @@ def question(values, schema: Schema, *, where: RowFn | None = None, by=()) -> Ta
         assert isinstance(kind, Code)
         keys.append(Key(fn, kind.labels))
     blocks = tuple(block(fn, schema) for fn in values)
-    return Tally(schema.table, blocks, where, tuple(keys), math.prod(len(key.labels) for key in keys))
+    return Tally(Table(), blocks, where, tuple(keys), math.prod(len(key.labels) for key in keys))
 
 
 def tally(rng: random.Random, schema: Schema, unit: Unit) -> Tally:
@@ -606,11 +721,13 @@ def tally(rng: random.Random, schema: Schema, unit: Unit) -> Tally:
             for _ in range(rng.randint(1, 3)):
                 depth = rng.randint(0, 4)
                 fn = language.block(max(depth, 1)) if rng.random() < 0.4 else language.number(depth)
+                fn = language.function(2) if rng.random() < 0.25 else fn
                 kind = fn.kind(schema)
                 if isinstance(kind, Scalar) and not kind.bounded:
                     fn = Clip(fn, -10, 1000)
                 values.append(fn)
             where = language.truth(rng.randint(0, 3)) if rng.random() < 0.5 else None
+            where = language.wording(1) if rng.random() < 0.2 else where
             by = [language.code(1) for _ in range(rng.choice((0, 0, 1, 1, 2)))]
             made = question(values, schema, where=where, by=by)
             if where is not None:

@@ -15,34 +15,61 @@ from fractions import Fraction
 
 from sulq.terms import domain
 from sulq.terms.domain import Schema
-from sulq.terms.kinds import Truth
+from sulq.terms.kinds import Code, Scalar, Truth
 from sulq.terms.rowfn import (
     Arith,
     Bernstein,
     Bins,
     Bucket,
     Case,
+    Choice,
     Clip,
     Col,
     Compare,
+    Concat,
+    DatePart,
+    DateTrunc,
     Dot,
     Each,
     Fill,
+    First,
+    Greatest,
+    IndexOf,
     IsIn,
     IsMissing,
+    Least,
+    Length,
+    Like,
     Lit,
     Logic,
     Lookup,
+    Lowered,
+    Maths,
+    Modulo,
+    Moment,
     Nearest,
     Not,
+    NullIf,
+    OrMissing,
     Outer,
     Position,
+    Power,
+    Relabel,
+    Round,
     RowFn,
+    StartsWith,
+    Substring,
+    ToDate,
+    ToTimestamp,
+    Trimmed,
+    Uppered,
+    Value,
     Vector,
     WithinBall,
 )
 from tests.frames import Row
 
+UNNAMED = object()
 ORDER = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -91,18 +118,23 @@ def comparable(fn: RowFn, other: RowFn, schema: Schema, row: Row) -> tuple[objec
             )
             value = float(since // datetime.timedelta(microseconds=1))
         elif value is not None and labels(side, schema) is not None:
-            value = labels(side, schema)[value]
+            label = labels(side, schema)[value]
+            value = UNNAMED if label is None else label  # a label, and not a missing value
         sides.append(value)
     return sides[0], sides[1]
 
 
 def clock(fn: RowFn, schema: Schema) -> str | None:
-    kind = schema.find(fn.name) if isinstance(fn, Col) else None
+    kind = schema.find(fn.name) if isinstance(fn, Col) else fn.kind(schema)
+    if isinstance(kind, Scalar):
+        return kind.clock
     return {domain.Date: "date", domain.Timestamp: "timestamp"}.get(type(kind))
 
 
 def labels(fn: RowFn, schema: Schema) -> tuple[object, ...] | None:
-    kind = schema.find(fn.name) if isinstance(fn, Col) else None
+    kind = schema.find(fn.name) if isinstance(fn, Col) else fn.kind(schema)
+    if isinstance(kind, Code):
+        return kind.labels
     return kind.values if isinstance(kind, domain.Category) else None
 
 
@@ -226,7 +258,7 @@ def lookup(fn: Lookup, schema: Schema, row: Row) -> object:
 
 def each(fn: Each, schema: Schema, row: Row) -> int | None:
     value = meaning(fn.item, schema, row)
-    if value is None or labels(fn.item, schema) is not None or not isinstance(value, (bool, float)):
+    if value is None or labels(fn.item, schema) is not None:
         return value
     names = fn.kind(schema).labels
     return names.index(value)
@@ -254,27 +286,287 @@ def position(_fn: Position, _schema: Schema, row: Row) -> float:
     return float(min(row["position"], 2**40))
 
 
+def maths(fn: Maths, schema: Schema, row: Row) -> float | None:
+    """Ln and exp are the C library's: NumPy's may differ from them in the last place."""
+    value = meaning(fn.item, schema, row)
+    if value is None:
+        return None
+    x = float(value)
+    if fn.op in ("sqrt", "ln") and (x < 0 or (fn.op == "ln" and x == 0)):
+        return None
+    if fn.op == "exp" and x > 709:
+        return None
+    act = {
+        "abs": abs,
+        "floor": math.floor,
+        "ceil": math.ceil,
+        "trunc": math.trunc,
+        "sign": lambda y: (y > 0) - (y < 0),
+        "sqrt": math.sqrt,
+        "ln": math.log,
+        "exp": math.exp,
+    }[fn.op]
+    return float(act(x))
+
+
+def nearest_whole(value: float) -> int:
+    """Halves away from zero, in exact fractions."""
+    size = math.floor(abs(Fraction(value)) + Fraction(1, 2))
+    return size if value >= 0 else -size
+
+
+def rounded(fn: Round, schema: Schema, row: Row) -> float | None:
+    value = meaning(fn.item, schema, row)
+    step = fn.item.kind(schema)
+    if value is None or isinstance(step, Truth) or (fn.digits >= 0 and step.step is not None and step.step >= 1):
+        return None if value is None else float(value)
+    scale = float(10 ** abs(fn.digits))
+    scaled = float(value) * scale if fn.digits >= 0 else float(value) / scale
+    if math.isinf(scaled):
+        return None
+    whole = float(nearest_whole(scaled))
+    found = whole / scale if fn.digits >= 0 else whole * scale
+    return None if math.isinf(found) else found
+
+
+def power(fn: Power, schema: Schema, row: Row) -> float | None:
+    value = meaning(fn.item, schema, row)
+    if value is None:
+        return None
+    x, e = float(value), fn.exponent
+    if e == 0.5:
+        return None if x < 0 else math.sqrt(x)
+    if e == int(e) and abs(e) <= 16:
+        product = math.prod([x] * abs(int(e)), start=1.0)
+        if e < 0:
+            product = 1.0 / product if product else math.inf
+        return product if math.isfinite(product) else None
+    if (x < 0 and e != int(e)) or (x == 0 and e < 0):
+        return None
+    try:
+        return math.pow(x, e)
+    except OverflowError:
+        return None
+
+
+def modulo(fn: Modulo, schema: Schema, row: Row) -> float | None:
+    value = meaning(fn.left, schema, row)
+    return None if value is None else math.fmod(float(value), float(fn.right))
+
+
+def extreme(fn: Least | Greatest, schema: Schema, row: Row) -> float | None:
+    found = [float(value) for item in fn.items if (value := meaning(item, schema, row)) is not None]
+    return (min if isinstance(fn, Least) else max)(found, default=None)
+
+
+def first(fn: First, schema: Schema, row: Row) -> object:
+    found = next((value for item in fn.items if (value := meaning(item, schema, row)) is not None), None)
+    return float(found) if isinstance(fn.kind(schema), Scalar) and found is not None else found
+
+
+def null_if(fn: NullIf, schema: Schema, row: Row) -> object:
+    left, right = comparable(fn.item, fn.other, schema, row)
+    return None if left is not None and left == right else meaning(fn.item, schema, row)
+
+
+def moment(fn: Moment, _schema: Schema, _row: Row) -> float:
+    if fn.clock == "date":
+        return float((datetime.date.fromisoformat(fn.text) - datetime.date(1970, 1, 1)).days)
+    return float((datetime.datetime.fromisoformat(fn.text) - MIDNIGHT) // datetime.timedelta(microseconds=1))
+
+
+MIDNIGHT = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments are in UTC, without a zone
+
+
+def when(fn: RowFn, schema: Schema, row: Row) -> datetime.datetime | None:
+    """A date or moment of the calendar, None outside it."""
+    value = meaning(fn, schema, row)
+    if value is None:
+        return None
+    if clock(fn, schema) == "timestamp":
+        return None if abs(value) >= 2**53 else MIDNIGHT + datetime.timedelta(microseconds=int(value))
+    try:
+        return MIDNIGHT + datetime.timedelta(days=int(value))
+    except OverflowError:
+        return None
+
+
+def date_part(fn: DatePart, schema: Schema, row: Row) -> float | None:
+    moment = when(fn.item, schema, row)
+    if moment is None:
+        return None
+    since = moment - MIDNIGHT
+    micros = since // datetime.timedelta(microseconds=1)
+    parts = {
+        "year": moment.year,
+        "isoyear": moment.isocalendar()[0],
+        "quarter": (moment.month + 2) // 3,
+        "month": moment.month,
+        "week": moment.isocalendar()[1],
+        "day": moment.day,
+        "dow": moment.isoweekday() % 7,
+        "isodow": moment.isoweekday(),
+        "doy": moment.timetuple().tm_yday,
+        "hour": moment.hour,
+        "minute": moment.minute,
+        "second": (moment.second * 10**6 + moment.microsecond) / 1e6,
+        "epoch": micros / 1e6 if clock(fn.item, schema) == "timestamp" else since.days * 86400,
+    }
+    return float(parts[fn.part])
+
+
+def date_trunc(fn: DateTrunc, schema: Schema, row: Row) -> float | None:
+    moment = when(fn.item, schema, row)
+    if moment is None:
+        return None
+    fields = ["year", "month", "day", "hour", "minute", "second"]
+    if fn.part == "week":
+        moment -= datetime.timedelta(days=moment.weekday())
+    if fn.part == "quarter":
+        moment = moment.replace(day=1).replace(month=(moment.month - 1) // 3 * 3 + 1)
+    kept = fields.index({"week": "day", "quarter": "month"}.get(fn.part, fn.part)) + 1
+    lost = dict.fromkeys(fields[kept:], 0) | {"microsecond": 0}
+    start = moment.replace(**{name: 1 if name in ("month", "day") else 0 for name in lost})
+    if clock(fn.item, schema) == "date":
+        return float((start - MIDNIGHT).days)
+    return float((start - MIDNIGHT) // datetime.timedelta(microseconds=1))
+
+
+def to_date(fn: ToDate, schema: Schema, row: Row) -> float | None:
+    if clock(fn.item, schema) == "date":
+        return meaning(fn.item, schema, row)
+    moment = when(fn.item, schema, row)
+    return None if moment is None else float((moment - MIDNIGHT).days)
+
+
+def to_timestamp(fn: ToTimestamp, schema: Schema, row: Row) -> float | None:
+    if clock(fn.item, schema) == "timestamp":
+        return meaning(fn.item, schema, row)
+    moment = when(fn.item, schema, row)
+    micros = None if moment is None else (moment - MIDNIGHT) // datetime.timedelta(microseconds=1)
+    return None if micros is None or abs(micros) >= 2**53 else float(micros)
+
+
+def choice(fn: Choice, schema: Schema, row: Row) -> int | None:
+    return next((place for test, place in fn.branches if meaning(test, schema, row) is True), fn.otherwise)
+
+
+def relabel(fn: Relabel, schema: Schema, row: Row) -> int | None:
+    old = meaning(fn.item, schema, row)
+    new = None if old is None else fn.labels[old]
+    return None if new is None else sorted({label for label in fn.labels if label is not None}).index(new)
+
+
+def or_missing(fn: OrMissing, schema: Schema, row: Row) -> int:
+    found = meaning(fn.item, schema, row)
+    return len(fn.kind(schema).labels) - 1 if found is None else found
+
+
+def value(fn: Value, schema: Schema, row: Row) -> float | None:
+    found = meaning(fn.item, schema, row)
+    label = None if found is None else labels(fn.item, schema)[found]
+    return None if label is None else float(label)
+
+
+def text_function(fn: RowFn, schema: Schema, row: Row) -> object:
+    text = meaning(fn.item, schema, row)
+    return None if text is None else _TEXTS[type(fn)](fn, text)
+
+
+def cased(text: str, *, upper: bool) -> str:
+    return "".join((c.upper() if upper else c.lower()) if c.isascii() else c for c in text)
+
+
+def trimmed(fn: Trimmed, text: str) -> str:
+    while fn.side != "right" and text and text[0] in fn.characters:
+        text = text[1:]
+    while fn.side != "left" and text and text[-1] in fn.characters:
+        text = text[:-1]
+    return text
+
+
+def substring(fn: Substring, text: str) -> str:
+    last = len(text) if fn.length is None else fn.start + fn.length - 1
+    return "".join(sign for place, sign in enumerate(text, 1) if fn.start <= place <= last)
+
+
+def like(fn: Like, text: str) -> bool:
+    """All the places a pattern can have come to, sign by sign."""
+    signs, pattern = [], list(fn.pattern)
+    while pattern:
+        sign = pattern.pop(0)
+        signs.append(("plain", pattern.pop(0)) if fn.escape and sign == fn.escape else ("special", sign))
+    places = {0}
+    for sign in signs:
+        if sign == ("special", "%"):
+            places = set(range(min(places, default=len(text) + 1), len(text) + 1))
+        else:
+            places = {i + 1 for i in places if i < len(text) and (sign == ("special", "_") or text[i] == sign[1])}
+    return len(text) in places
+
+
+def concat(fn: Concat, schema: Schema, row: Row) -> str | None:
+    texts = [meaning(item, schema, row) for item in fn.items]
+    return None if None in texts else "".join(text[:10_000] for text in texts)[:10_000]
+
+
+_TEXTS = {
+    IndexOf: lambda fn, text: float(min(text.find(fn.needle) + 1, 2**20)),
+    Length: lambda _, text: float(min(len(text), 2**20)),
+    Like: like,
+    Lowered: lambda _, text: cased(text, upper=False),
+    StartsWith: lambda fn, text: text[: len(fn.prefix)] == fn.prefix,
+    Substring: substring,
+    Trimmed: trimmed,
+    Uppered: lambda _, text: cased(text, upper=True),
+}
 _MEANINGS = {
     Arith: arith,
     Bernstein: bernstein,
     Bins: bins,
     Bucket: bucket,
     Case: case,
+    Choice: choice,
     Clip: clip,
     Col: column,
     Compare: compare,
+    Concat: concat,
+    DatePart: date_part,
+    DateTrunc: date_trunc,
     Dot: dot,
     Each: each,
     Fill: fill,
+    First: first,
+    Greatest: extreme,
+    IndexOf: text_function,
     IsIn: is_in,
     IsMissing: is_missing,
+    Least: extreme,
+    Length: text_function,
+    Like: text_function,
     Lit: constant,
     Logic: logic,
     Lookup: lookup,
+    Lowered: text_function,
+    Maths: maths,
+    Modulo: modulo,
+    Moment: moment,
     Nearest: nearest,
     Not: opposite,
+    NullIf: null_if,
+    OrMissing: or_missing,
     Outer: outer,
     Position: position,
+    Power: power,
+    Relabel: relabel,
+    Round: rounded,
+    StartsWith: text_function,
+    Substring: text_function,
+    ToDate: to_date,
+    ToTimestamp: to_timestamp,
+    Trimmed: text_function,
+    Uppered: text_function,
+    Value: value,
     Vector: vector,
     WithinBall: within_ball,
 }

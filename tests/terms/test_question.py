@@ -7,9 +7,10 @@ from fractions import Fraction
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.terms.question import QUESTIONS, WHOLE, Sums, Together
+from sulq.terms.question import QUESTIONS, WHOLE, Choose, OpenSums, Sums, Together
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import Col, Lit
+from sulq.terms.score import Rank
 
 
 def code(maker) -> str:
@@ -66,6 +67,25 @@ def test_shares_are_positive_numbers_one_for_each():
         assert code(lambda bad=bad: Together((Sums((Lit(1),)),) * 2, bad)) == "bad-question"
 
 
-def test_two_questions_are_the_whole_language():
-    """Sums and Together: everything else is post-processing (S0.29)."""
-    assert set(QUESTIONS) == {Sums, Together}
+def test_four_questions_are_the_whole_language():
+    """Sums, sums by open keys, choices, and several together: everything else is post-processing (S0.29)."""
+    assert set(QUESTIONS) == {Sums, OpenSums, Choose, Together}
+
+
+def test_open_sums_and_choices_are_built_from_row_functions():
+    """Their parts are those of their sums; they stand beside sums in Together."""
+    opened = OpenSums((Lit(1),), Col("f"), (Col("note"),))
+    chosen = Choose(Sums((Lit(1),), None, (Col("g"),)), Rank(1, 2))
+    assert opened.parts() == [*opened.values, opened.where, *opened.by]
+    assert chosen.parts() == chosen.counts.parts()
+    assert chosen.over == opened.over == Sums((Lit(1),)).over
+    assert len(Together((opened, chosen, Sums((Lit(1),)))).questions) == 3
+    for bad in (
+        lambda: OpenSums((Lit(1),)),
+        lambda: OpenSums((1,), None, (Col("g"),)),
+        lambda: OpenSums((), None, (Col("g"),), (), "data"),
+        lambda: Choose(opened, Rank(1, 2)),
+        lambda: Choose(chosen.counts, "rank"),
+        lambda: Choose(Sums((Lit(1),)), Rank(1, 2)),
+    ):
+        assert code(bad) == "bad-question"

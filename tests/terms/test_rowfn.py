@@ -71,6 +71,8 @@ ANY = st.one_of(
     expressions.conditions(),
     expressions.keys(),
     expressions.vectors(),
+    expressions.words(),
+    expressions.dates(),
 )
 
 
@@ -79,7 +81,9 @@ def shown(cells: Cells, i: int) -> object:
     if cells.missing is not None and cells.missing[i]:
         return None
     value = cells.values[i]
-    return tuple(int(x) for x in value) if value.ndim else value.item() if hasattr(value, "item") else value
+    if isinstance(value, np.ndarray):
+        return tuple(int(x) for x in value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def values(fn: RowFn, rows: list[Row]) -> list[object]:

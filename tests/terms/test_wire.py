@@ -19,17 +19,19 @@ from sulq.terms import vocabulary, wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.engine import Block, Key, Tally
-from sulq.terms.facts import Facts
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw
+from sulq.terms.facts import Facts, TableFacts
+from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
 from sulq.terms.private import Private
-from sulq.terms.question import Sums, Together
-from sulq.terms.readings import Average, CentredMean, Covariance, Mean, Plain, Spread
+from sulq.terms.quantiles import HOW, Bed, Picked, Quantile, Quantiles
+from sulq.terms.question import Choose, OpenSums, Sums, Together
+from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, Mean, Plain, Spread
 from sulq.terms.receipt import Receipt
-from sulq.terms.relation import Table
+from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
 from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit
+from sulq.terms.score import Linear, NegAbs, Rank
 from tests import expressions
 from tests.counts import count
 from tests.expressions import EXAMPLES, SCHEMA
@@ -46,7 +48,17 @@ losses = st.one_of(
     st.builds(Rho, positive | st.decimals(Decimal("0.001"), 900, places=5)),
     st.builds(EpsilonDelta, positive, st.floats(1e-300, 0.9)),
 )
-laws = st.one_of(scales.map(LaplaceLaw), scales.map(GaussianLaw), st.integers(1, 999).map(lambda n: BinomialLaw(2 * n)))
+passed = st.builds(PassedLaw, scales, st.integers(1, 2**50))
+laws = st.one_of(
+    scales.map(LaplaceLaw),
+    scales.map(GaussianLaw),
+    st.integers(1, 999).map(lambda n: BinomialLaw(2 * n)),
+    passed,
+    st.builds(FlipLaw, scales, st.integers(1, 99)),
+    st.builds(ExponentialLaw, scales, st.integers(1, 99)),
+)
+ranks = st.builds(Rank, st.integers(0, 9), st.integers(9, 99), st.integers(-99, 99))
+matrices = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=3).map(tuple)
 draws = st.builds(Draw, texts, st.just("add_remove"), st.just("l1"), fractions, fractions, fractions, st.integers(1, 9))
 events = st.builds(Event, st.none() | fractions, fractions, fractions, st.integers(0, 9), st.lists(draws).map(tuple))
 receipts = st.builds(Receipt, st.integers(0, 2**70), texts, texts, texts)
@@ -57,6 +69,7 @@ released = st.builds(
         lambda cells: np.array(cells, dtype=np.int64)
     ),
     st.lists(noises, max_size=2).map(tuple),
+    st.none() | st.lists(st.tuples(texts | st.none(), st.booleans() | st.integers() | st.floats(0, 1))).map(tuple),
 )
 readings = st.one_of(
     st.just(Plain()),
@@ -65,6 +78,10 @@ readings = st.one_of(
     st.builds(CentredMean, fractions, fractions, fractions),
     st.builds(Spread, fractions, st.booleans(), st.sampled_from([0, 1])),
     st.builds(Covariance, st.lists(fractions).map(tuple), st.none() | st.integers(1, 9)),
+)
+beds = st.builds(Bed, fractions, fractions, fractions, fractions, st.integers(1, 9))
+trees = st.builds(
+    Quantile, beds, st.integers(2, 9), st.lists(st.integers(1, 9)).map(tuple), st.sampled_from(HOW), fractions
 )
 labels = st.tuples(st.booleans() | st.integers() | texts | st.tuples(st.floats(0, 1), st.integers()))
 answers = st.builds(
@@ -90,7 +107,14 @@ questions = st.builds(
     st.none() | expressions.conditions(1),
     st.lists(st.sampled_from([Col("city"), Each(Col("flag")), Bucket(3)]), max_size=2),
 )
+relations = st.recursive(
+    st.builds(Table, texts),
+    lambda inner: st.builds(Where, inner, expressions.conditions(0)) | st.builds(Distinct, inner),
+    max_leaves=3,
+)
 plans = questions.map(lambda question: draw(question, FACTS, Epsilon(1)))
+BY_CITY = Sums((Lit(1),), None, (Each(Col("flag")), Col("city")))
+choices = ranks.map(lambda rank: draw(Choose(BY_CITY, rank), FACTS, Epsilon(1)))
 
 VALUES: dict[type, st.SearchStrategy[object]] = {
     Epsilon: st.builds(Epsilon, positive),
@@ -106,13 +130,32 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     BinomialLaw: st.integers(1, 999).map(lambda n: BinomialLaw(2 * n)),
     GaussianLaw: scales.map(GaussianLaw),
     LaplaceLaw: scales.map(LaplaceLaw),
+    ExponentialLaw: st.builds(ExponentialLaw, scales, st.integers(1, 99)),
+    FlipLaw: st.builds(FlipLaw, scales, st.integers(1, 99)),
+    PassedLaw: passed,
+    Rank: ranks,
+    Linear: matrices.map(Linear),
+    NegAbs: matrices.map(NegAbs),
     Block: plans.map(lambda plan: plan.parts[0].tally.blocks[0]),
     Facts: st.just(FACTS),
     Key: st.builds(Key, st.just(Each(Col("flag"))), st.just((False, True))),
-    Part: plans.map(lambda plan: plan.parts[0]),
-    Plan: plans,
+    Part: (plans | choices).map(lambda plan: plan.parts[0]),
+    Plan: plans | choices,
     Schema: st.just(SCHEMA),
+    TableFacts: st.builds(
+        TableFacts, st.just(SCHEMA), st.none() | texts, st.booleans(), st.none() | st.integers(0, 99)
+    ),
     Table: st.builds(Table, texts),
+    Where: st.builds(Where, relations, expressions.conditions(1)),
+    Select: st.builds(Select, relations, st.just((("x", Col("few")), ("y", Lit(1))))),
+    Join: st.builds(
+        Join, relations, relations, st.just((("a", "b"),)), st.sampled_from(["inner", "left"]), st.booleans()
+    ),
+    PerPerson: st.builds(
+        PerPerson, relations, st.just(("k",)), st.just((("n", "count", None), ("s", "sum", Col("few"))))
+    ),
+    Distinct: st.builds(Distinct, relations),
+    Union: st.builds(Union, st.tuples(relations, relations)),
     Tally: plans.map(lambda plan: plan.parts[0].tally),
     Answer: answers,
     Answers: st.lists(answers, min_size=1, max_size=2).map(lambda found: Answers(tuple(found))),
@@ -122,6 +165,11 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Mean: st.builds(Mean, fractions, fractions),
     Noise: noises,
     Plain: st.just(Plain()),
+    Bed: beds,
+    Quantile: trees,
+    Quantiles: st.lists(trees, min_size=1, max_size=2).map(lambda found: Quantiles(tuple(found))),
+    Picked: st.builds(Picked, trees),
+    Chosen: st.just(Chosen()),
     Released: released,
     Spread: st.builds(Spread, fractions, st.booleans()),
     Int: st.builds(lambda a, b: Int(min(a, b), max(a, b)), st.integers(-9, 9), st.integers(-9, 9)),
@@ -132,6 +180,8 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Timestamp: st.just(Timestamp("2020-01-01", "2020-01-01T00:00:00.000001")),
     Text: st.just(Text()),
     Sums: questions,
+    OpenSums: questions.map(lambda asked: OpenSums(asked.values, asked.where, (Col("city"),))),
+    Choose: ranks.map(lambda rank: Choose(BY_CITY, rank)),
     Together: st.lists(questions, min_size=1, max_size=2).map(
         lambda found: Together(tuple(found), (Fraction(1),) * len(found))
     ),

@@ -14,7 +14,7 @@ import numpy as np
 from sulq.errors import QuestionError, SetupError
 from sulq.terms.kinds import Floats
 from sulq.terms.privacy import Event, Loss, Unit
-from sulq.terms.readings import Plain, Reading
+from sulq.terms.readings import Chosen, Plain, Reading
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
 
@@ -58,7 +58,7 @@ class Answer:
     @property
     def value(self) -> Value:
         """A number; an array for a vector, a matrix for covariances, a mapping from keys for a partition."""
-        return self._shape(self.reading.value(self.released), whole=isinstance(self.reading, Plain))
+        return self._shape(self.reading.value(self.released), whole=isinstance(self.reading, (Plain, Chosen)))
 
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Value:
         """How far off: within this except with probability beta, for each cell or for all at once."""
@@ -104,8 +104,11 @@ class Answer:
         return full
 
     def _labels(self) -> list[object]:
-        grids = np.indices([len(labels) for _, labels in self.keys]).reshape(len(self.keys), -1).T
-        found = [tuple(self.keys[i][1][code] for i, code in enumerate(codes)) for codes in grids]
+        if self.released.labels is not None:  # open keys: those that were found
+            found = list(self.released.labels)
+        else:
+            grids = np.indices([len(labels) for _, labels in self.keys]).reshape(len(self.keys), -1).T
+            found = [tuple(self.keys[i][1][code] for i, code in enumerate(codes)) for codes in grids]
         return [label[0] for label in found] if len(self.keys) == 1 else list(found)
 
     def to_dict(self, level: float = 0.95) -> dict[str, list[object]]:
@@ -119,7 +122,7 @@ class Answer:
         for i, (name, known) in enumerate(self.keys):
             several = len(self.keys) > 1
             own = [cast("tuple[object, ...]", label)[i] if several else label for label in labels]
-            table[name] = [_text(label, last=label is known[-1]) for label in own]
+            table[name] = [_text(label, last=bool(known) and label is known[-1]) for label in own]
         for j in range(len(self.columns)):
             for name, numbers in zip(self._names(j), (value, *ends), strict=False):
                 table[name] = numbers[:, j].tolist()
@@ -137,7 +140,7 @@ class Answer:
 
     def to_pandas(self, level: float | None = None) -> pandas.DataFrame:
         """A pandas frame: key columns and `value`; with a level also `low` and `high`."""
-        frame = _extra("pandas", "pandas").DataFrame(self._columns(level))
+        frame = extra("pandas", "pandas").DataFrame(self._columns(level))
         return cast("pandas.DataFrame", frame)
 
     def to_arrow(self, level: float | None = None) -> pyarrow.Table:
@@ -149,7 +152,7 @@ class Answer:
 
     def plot(self, level: float = 0.95) -> Axes:
         """Bars with error bars (needs the extra `plot`)."""
-        axes = cast("Axes", _extra("matplotlib.pyplot", "plot").figure(layout="constrained").add_subplot())
+        axes = cast("Axes", extra("matplotlib.pyplot", "plot").figure(layout="constrained").add_subplot())
         table = self.to_dict(level)
         value, low, high = (np.array(table[name], dtype=float) for name in self._names(0))
         names = [" / ".join(str(table[key][i]) for key, _ in self.keys) or self.columns[0] for i in range(len(value))]
@@ -179,8 +182,8 @@ class Answer:
             for column, (value, low, high) in zip(self.columns, names, strict=True):
                 label = " / ".join([*keys, column] if len(self.columns) > 1 else keys)
                 shown.append((label, table[value][i], table[low][i], table[high][i]))
-        width = max(len(label) for label, *_ in shown[:limit])
-        lines = [_bar(label.ljust(width), *map(_number, (v, a, b))) for label, v, a, b in shown[:limit]]
+        width = max((len(label) for label, *_ in shown[:limit]), default=0)
+        lines = [bar(label.ljust(width), *map(_number, (v, a, b))) for label, v, a, b in shown[:limit]]
         if len(shown) > limit:
             lines.append(f"... {len(shown) - limit} more")
         return lines
@@ -234,7 +237,8 @@ def _number(value: object) -> float:
     return float(cast("float", value))
 
 
-def _bar(label: str, value: float, low: float, high: float) -> str:
+def bar(label: str, value: float, low: float, high: float) -> str:
+    """A number with its error bar, in as many figures as that bears out."""
     away, under = high - value, value - low
     lead = f"{label}  " if label.strip() else ""
     whole = value.is_integer() and low.is_integer() and high.is_integer()
@@ -264,8 +268,9 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
-def _extra(module: str, extra: str) -> ModuleType:
+def extra(module: str, name: str) -> ModuleType:
+    """A library that only an extra of the package brings."""
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise SetupError("missing-extra", f"This needs the extra {extra!r}.", f"pip install 'sulq[{extra}]'") from None
+        raise SetupError("missing-extra", f"This needs the extra {name!r}.", f"pip install 'sulq[{name}]'") from None

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sulq.terms.kinds import Integers
 from sulq.terms.private import Private
+from sulq.terms.relation import Relation
 from sulq.terms.rowfn.scalar import RowFn
 
 
@@ -48,7 +49,7 @@ class Tally:
     or whose condition is not true, add nothing.
     """
 
-    table: str
+    over: Relation
     blocks: tuple[Block, ...]
     where: RowFn | None
     by: tuple[Key, ...]
@@ -60,6 +61,22 @@ class Tally:
         return sum(block.width for block in self.blocks)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Exact sums of the groups that occur, where the keys are not listed in advance (SR14).
+
+    `keys`: one tuple a group, each of Python values: text, a label, a truth value,
+    a whole number (days or microseconds from 1970 for a clock), or None: a missing
+    key is a key like any other. Sorted ascending, None last. `sums`: int64 of shape
+    (groups, width), saturated at +-2^62. `persons`: how many different people each
+    group's rows belong to; how many rows, where they are nobody's in particular.
+    """
+
+    keys: tuple[tuple[object, ...], ...]
+    sums: Integers
+    persons: Integers
+
+
 class Engine(Protocol):
     """Rows to exact integers; the only thing that reads them."""
 
@@ -69,6 +86,10 @@ class Engine(Protocol):
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums, an int64 array of shape (cells, width), saturated at +-2^62."""
+        ...
+
+    def groups(self, tally: Tally) -> Private[Groups]:
+        """Exact sums of the groups that occur; of the tally's keys only their row functions are read."""
         ...
 
     def close(self) -> None:

@@ -5,12 +5,48 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from sulq.errors import QuestionError
 from sulq.terms.domain import Category, Column, Schema
 from sulq.terms.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
 from sulq.terms.sublinear import noise_for
 
 SHOWN: Final = 5  # categories named before the rest are counted
 MUCH: Final = 20  # an epsilon past this is worth a word
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """Public facts of one table: its columns, its unique column, and whose its rows are.
+
+    `person`: the column that names the person, where it is not the unit's own.
+    `public`: rows that need no protection; `rows` is then their number.
+    """
+
+    schema: Schema
+    key: str | None = None
+    public: bool = False
+    rows: int | None = None
+    person: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a dataset and whom their answers hide: all that a relation's shape follows from."""
+
+    unit: Unit
+    tables: tuple[TableFacts, ...]
+
+    def table_of(self, name: str) -> TableFacts:
+        """A table by its name; "" is the only one, or the first."""
+        for table in self.tables:
+            if name in ("", table.schema.table):
+                return table
+        names = ", ".join(table.schema.table for table in self.tables)
+        raise QuestionError("unknown-table", f"No table {name[:80]!r} is registered here (there are: {names}).")
+
+    def person_of(self, table: TableFacts) -> str | None:
+        """The column that says whose a table's row is; None where the row itself is the person."""
+        return table.person or self.unit.column
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +62,20 @@ class Facts:
     synthetic: bool = False
     durable: bool = True  # False: the ledger is in memory and forgotten at exit
     version: int = 1  # advanced by the owner's registration (SR12)
+    tables: tuple[TableFacts, ...] = ()  # of a dataset of several tables, the first of them `schema`'s
+
+    def table_of(self, name: str) -> TableFacts:
+        """A table by its name; "" is the only one, or the first."""
+        return self.catalogue.table_of(name)
+
+    def person_of(self, table: TableFacts) -> str | None:
+        """The column that says whose a table's row is; None where the row itself is the person."""
+        return self.catalogue.person_of(table)
+
+    @property
+    def catalogue(self) -> Tables:
+        """The tables alone, without the budget."""
+        return Tables(self.unit, self.tables or (TableFacts(self.schema),))
 
     @property
     def table(self) -> str:
@@ -46,7 +96,11 @@ class Facts:
     def __str__(self) -> str:
         lines = [f"{self.table}: protects {self.unit}"]
         lines.append(f"budget {self.budget}; spent {self.spent}; left {self.remaining}")
-        lines += [f"  {name}: {_brief(column)}" for name, column in self.schema.columns]
+        for table in self.tables or (TableFacts(self.schema),):
+            if self.tables:
+                key = "" if table.key is None else f", one row for each {table.key}"
+                lines.append(f"table {table.schema.table}: {'public' if table.public else 'private'}{key}")
+            lines += [f"  {name}: {_brief(column)}" for name, column in table.schema.columns]
         if self.size is not None:
             lines.append(f"declared size {self.size}")
         if isinstance(self.budget, SubLinear):

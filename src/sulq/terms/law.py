@@ -31,6 +31,7 @@ SMALLEST_BETA: Final = 1e-300
 # arguments below 800, or a running sum of fewer than 10^5 positive terms.
 _MARGIN: Final = 1e-10
 _UNDERFLOW: Final = 1e-305
+_LOOSE: Final = 3e-6  # how far above the true one a tail below may be, relatively
 _NORMAL: Final = NormalDist()
 _TABLE_SCALE: Final = 64.0
 _REACH: Final = 40.0  # exp(-40^2/2) is below the smallest double
@@ -177,7 +178,152 @@ class BinomialLaw:
         return self.coins / 4.0
 
 
-Law = LaplaceLaw | GaussianLaw | BinomialLaw
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """How far below the best score a chosen candidate's may be, in whole units of score."""
+
+    scale: Fraction
+    candidates: int
+
+    def __post_init__(self) -> None:
+        _check_scale(self.scale)
+        if type(self.candidates) is not int or self.candidates < 1:
+            raise QuestionError("too-large", "A choice has one candidate or more.")
+
+    def tail(self, t: int) -> float:
+        """Probability that the chosen score is more than t below the best, rounded up, whatever the scores are.
+
+        Accuracy: at most x/(1 + x), x = (candidates - 1) exp(-(t+1)/scale): what the bad ones
+        weigh together beside the best, or how many of them show heads on average
+        (docs/theory/choose.md) [S3.9].
+        """
+        if t < 0:
+            return 1.0
+        weight = (self.candidates - 1) * math.exp(-(t + 1) / float(self.scale))
+        return _up(weight / (1.0 + weight)) if self.candidates > 1 else 0.0
+
+    def accuracy(self, beta: float) -> int:
+        """Smallest t such that the chosen score is within t of the best except with probability beta."""
+        _check_beta(beta)
+        if self.candidates == 1:
+            return 0
+        reach = float(self.scale) * (math.log(self.candidates - 1) + math.log1p(-beta) - math.log(beta))
+        return _smallest(self.tail, math.ceil(reach) - 1, beta)
+
+    def variance(self) -> float:
+        """Mean square of how far below the best, at most: P(more than t below) <= (candidates - 1) exp(-t/scale)."""
+        if self.candidates == 1:
+            return 0.0
+        scale = float(self.scale)
+        near = scale * math.log(self.candidates - 1)
+        return near**2 + 2.0 * near * scale + 2.0 * scale**2
+
+
+@dataclass(frozen=True, slots=True)
+class FlipLaw(_Choice):
+    """Each candidate flips a coin of bias exp(-gap/scale), gap its distance below the best; one of the heads is drawn.
+
+    Accuracy: as the exponential choice of the same scale, or better.
+    Source: permute-and-flip [MS20]; docs/theory/choose.md.
+    """
+
+    kind: ClassVar[str] = "permute_and_flip"
+
+    def pmf(self, z: int) -> float:
+        """Probability that of two candidates the one z below the other is drawn."""
+        weight = math.exp(-abs(z) / float(self.scale)) / 2.0
+        return weight if z >= 0 else 1.0 - weight
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialLaw(_Choice):
+    """A candidate is drawn with probability proportional to exp(+score/scale).
+
+    Accuracy: `tail`. Source: the exponential mechanism [S3.9], with the sign of a
+    utility (E29); docs/theory/choose.md.
+    """
+
+    kind: ClassVar[str] = "exponential"
+
+    def pmf(self, z: int) -> float:
+        """Probability that of two candidates the one z below the other is drawn."""
+        weight = math.exp(-abs(z) / float(self.scale))
+        return (weight if z >= 0 else 1.0) / (1.0 + weight)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedLaw:
+    """Discrete Gaussian noise on a group's number of people, seen only where the sum is above the threshold.
+
+    Accuracy: `tail`, `accuracy` and `variance` are those of the noise before the
+    threshold looks at it; `ends` is an interval given that the group has passed (SR14).
+    Source: docs/theory/open-keys.md.
+    """
+
+    scale: Fraction
+    threshold: int
+    kind: ClassVar[str] = "passed"
+
+    def __post_init__(self) -> None:
+        _check_scale(self.scale)
+        if type(self.threshold) is not int or not 1 <= self.threshold <= 2**61:
+            raise QuestionError("too-little-noise", "A threshold is a whole number of people, one or more.")
+
+    @property
+    def noise(self) -> GaussianLaw:
+        """The law of the noise itself."""
+        return GaussianLaw(self.scale)
+
+    def pmf(self, z: int) -> float:
+        """Probability of noise z."""
+        return self.noise.pmf(z)
+
+    def tail(self, t: int) -> float:
+        """Probability that the noise is farther than t from zero, rounded up."""
+        return self.noise.tail(t)
+
+    def accuracy(self, beta: float) -> int:
+        """Smallest t that the noise passes with probability at most beta."""
+        return self.noise.accuracy(beta)
+
+    def variance(self) -> float:
+        """Variance of the noise."""
+        return self.noise.variance()
+
+    def at_least(self, z: int) -> tuple[float, float]:
+        """Probability that the noise is z or more, rounded down and rounded up."""
+        beyond = self.tail(z - 1 if z > 0 else -z) / 2.0
+        within = max(beyond * (1.0 - _LOOSE) - _UNDERFLOW, 0.0)
+        return (within, beyond) if z > 0 else (1.0 - beyond, 1.0 - within)
+
+    def alone(self) -> float:
+        """Probability, rounded up, that a group of one person passes."""
+        return self.at_least(self.threshold)[1]
+
+    def ends(self, noisy: int, beta: float) -> tuple[int, int]:
+        """From how many people to how many, given that this number was released.
+
+        Accuracy: n is kept unless, given n people and that they passed, a number as
+        large as this one, or one as small, has probability below beta/2. Both
+        probabilities are monotone in n, so the kept n are an interval; a released group
+        has at least one person. All is rounded so that the interval is never too short.
+        """
+        radius, far = self.accuracy(beta * (1.0 - 1e-9)), self.accuracy(1e-12)
+        if noisy - radius > self.threshold + far:  # such n pass but for 1e-12: the condition is no news
+            return noisy - radius, noisy + radius
+
+        def large(n: int) -> bool:
+            return self.at_least(noisy - n)[1] >= beta / 2.0 * self.at_least(self.threshold + 1 - n)[0]
+
+        def not_small(n: int) -> bool:
+            return self.at_least(noisy + 1 - n)[0] > (1.0 - beta / 2.0) * self.at_least(self.threshold + 1 - n)[1]
+
+        low = _first(large, 1, max(noisy, 1))
+        high = _first(not_small, 1, max(noisy, 1) + self.accuracy(beta / 4.0) + 1) - 1
+        return low, max(low, high)
+
+
+Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | PassedLaw
 
 
 def _check_scale(scale: Fraction) -> None:
@@ -215,6 +361,17 @@ def _smallest(tail: Callable[[int], float], guess: int, beta: float) -> int:
         else:
             low = middle
     return high
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Smallest whole number from low to high at which a condition holds that stays true once it is; else high."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def _first_within(descending: Floats, beta: float) -> int:

@@ -19,8 +19,13 @@ class Oracle(Protocol):
         """Domain, unit, budget policy, what remains; all public."""
         ...
 
-    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
-        """Pay and answer; `key` makes a repeat of the same ask free of charge and noise."""
+    def ask(
+        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
+    ) -> Answer | Answers:
+        """Pay and answer; `key` makes a repeat of the same ask free of charge and noise.
+
+        `reuse`: give a stored answer to the same question instead, free, if one is as accurate (SR12).
+        """
         ...
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sulq.terms.engine import Tally
-from sulq.terms.law import Law
+from sulq.terms.engine import Key, Tally
+from sulq.terms.law import ExponentialLaw, FlipLaw, Law, PassedLaw
 from sulq.terms.privacy import Event, Loss, Unit, plain
 from sulq.terms.question import Question
+from sulq.terms.released import Noise
+from sulq.terms.score import Score
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,7 +19,11 @@ class Part:
     """One question of the plan: the exact sums to work out and the noise each value gets.
 
     Noise for block i is drawn by laws[i] on a grid 2^refine[i] times finer than
-    the block's own (SR8 needs that; elsewhere refine is 0).
+    the block's own (SR8 needs that; elsewhere refine is 0). With a `score` the sums
+    are not released: laws[0] draws a candidate by their scores, for each cell of the
+    keys but the last. With `people` the keys are open: that law hides each group's
+    number of people, its threshold decides which groups are released, and
+    `sensitivity` has the people first.
     """
 
     tally: Tally
@@ -24,15 +31,63 @@ class Part:
     refine: tuple[int, ...]
     sensitivity: tuple[Fraction, ...]  # of each block, in its own units of measure, in `norm`
     norm: str
+    score: Score | None = None
+    people: PassedLaw | None = None
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
         """One unit of each block's noise, in the answer's own units."""
+        if self.score is not None:
+            return (Fraction(1),)
         return tuple(b.step / 2**r for b, r in zip(self.tally.blocks, self.refine, strict=True))
 
+    @property
+    def noise(self) -> tuple[Noise, ...]:
+        """What the release will carry: the law of each of its columns, the people first where keys are open."""
+        widths = (1,) if self.score is not None else tuple(block.width for block in self.tally.blocks)
+        found = tuple(Noise(law, s, w) for law, s, w in zip(self.laws, self.steps, widths, strict=True))
+        return found if self.people is None else (Noise(self.people, Fraction(1), 1), *found)
+
+    @property
+    def by(self) -> tuple[Key, ...]:
+        """The keys whose cells are answered: for a choice all but the one it chooses by."""
+        return self.tally.by if self.score is None else self.tally.by[:-1]
+
+    @property
+    def cells(self) -> int:
+        """How many cells are answered; 0 where keys are open and nobody knows."""
+        if self.people is not None:
+            return 0
+        return self.tally.cells if self.score is None else self.tally.cells // len(self.tally.by[-1].labels)
+
     def accuracy(self, beta: float) -> tuple[Fraction, ...]:
-        """How far each block's cells may be off, except with probability beta a cell."""
-        return tuple(law.accuracy(beta) * step for law, step in zip(self.laws, self.steps, strict=True))
+        """How far each column may be off, except with probability beta a cell; of a choice, how far below the best."""
+        return tuple(noise.law.accuracy(beta) * noise.step for noise in self.noise)
+
+    def lines(self) -> Iterator[str]:
+        """What is asked and how it is hidden, a line for each value."""
+        cells = f"{self.cells} cells" if self.tally.by else "1 cell"
+        reach, laws = self.accuracy(0.05), [noise.law for noise in self.noise]
+        if self.score is not None:
+            candidates = laws[0].candidates if isinstance(laws[0], (FlipLaw, ExponentialLaw)) else 1
+            yield (
+                f"  {type(self.score).__name__} x {candidates} candidates, {self.cells} choices: {self.norm} "
+                f"sensitivity {plain(self.sensitivity[0])}, {_law(laws[0])}, "
+                f"score within {float(reach[0]):.6g} of the best at 95%"
+            )
+            return
+        names = [f"{type(block.fn).__name__} x {block.width}" for block in self.tally.blocks]
+        if self.people is not None:
+            names, cells = ["People x 1", *names], f"groups of more than {self.people.threshold} (noisy) people"
+        for name, moved, law, bars in zip(names, self.sensitivity, laws, reach, strict=True):
+            yield (
+                f"  {name}, {cells}: {self.norm} sensitivity {plain(moved)}, {_law(law)}, "
+                f"within {float(bars):.6g} at 95%"
+            )
+
+
+def _law(law: Law) -> str:
+    return type(law).__name__
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,11 +108,5 @@ class Plan:
     def __str__(self) -> str:
         lines = [f"price {self.spend}; protects {self.unit}; guarantee {self.guarantee}"]
         for part in self.parts:
-            cells = f"{part.tally.cells} cells" if part.tally.by else "1 cell"
-            for i, block in enumerate(part.tally.blocks):
-                bars = float(part.accuracy(0.05)[i])
-                lines.append(
-                    f"  {type(block.fn).__name__} x {block.width}, {cells}: {part.norm} sensitivity "
-                    f"{plain(part.sensitivity[i])}, {type(part.laws[i]).__name__}, within {bars:.6g} at 95%"
-                )
+            lines.extend(part.lines())
         return "\n".join(lines)

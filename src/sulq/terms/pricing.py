@@ -12,7 +12,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from sulq.errors import QuestionError
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, round_up
+from sulq.terms.law import GaussianLaw, LaplaceLaw, round_up
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import LARGEST, SMALLEST, Budget, Epsilon, EpsilonDelta, Loss, Rho, exactly
 from sulq.terms.readings import SLACK
@@ -75,7 +75,7 @@ def _half_width(laws: list[Sampled], steps: list[float], spread: float, beta: fl
 
 
 def _laws(part: Part) -> list[Sampled]:
-    found = [law for law in part.laws if not isinstance(law, BinomialLaw)]
+    found = [law for law in part.laws if isinstance(law, (LaplaceLaw, GaussianLaw))]
     if len(found) < len(part.laws):
         raise QuestionError("bad-question", "Under this budget the noise is fixed; within= has no price.")
     return found

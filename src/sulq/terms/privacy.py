@@ -371,7 +371,9 @@ class Draw:
     sensitivity: Fraction  # in grid units; l2: squared
     scale: Fraction  # in grid units; binomial: the number of coins
     step: Fraction  # one grid unit in the answer's own units
-    cells: int
+    cells: int  # 0 where keys are open and nobody knows
+    threshold: int | None = None  # of open keys: what a group's noisy number of people must be above
+    alone: int = 0  # likewise: how many groups one person alone may hold
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The whole language of asking.
 
-`Sums` is the primitive of the SuLQ framework [S0.5, S1.1]; `Together` asks
-several questions at one debit. Whatever else an analyst wants is made of
-released sums and is free (S0.29).
+`Sums` is the primitive of the SuLQ framework [S0.5, S1.1]; `OpenSums` is the same
+over keys nobody listed; `Choose` picks a candidate by a score of exact sums [S3.9];
+`Together` asks several questions at one debit. Whatever else an analyst wants is
+made of what they release and is free (S0.29).
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.terms.relation import Relation, Table
+from sulq.terms.relation import RELATIONS, Relation, Table, functions
 from sulq.terms.rowfn.scalar import RowFn
+from sulq.terms.score import SCORES, Score
 
 WHOLE: Final = Table()
 SMALLEST_SHARE: Final = Fraction(1, 10**9)
@@ -61,17 +63,82 @@ class Sums:
     over: Relation = WHOLE
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.values) <= MOST_VALUES or len(self.by) > 32:
-            raise QuestionError("too-large", "A question holds 1 to 4096 values and at most 32 keys.")
-        if not all(isinstance(fn, RowFn) for fn in self.parts()):
-            raise QuestionError("bad-question", "A question is built from row functions: sulq.col(...).")
-        _measure(self.parts())
+        _check(self, fewest=1)
         object.__setattr__(self, "shares", _shares(self.shares, len(self.values), "value"))
 
     def parts(self) -> list[RowFn]:
         """The row functions this is built from."""
-        condition = () if self.where is None else (self.where,)
-        return [*self.values, *condition, *self.by]
+        return _parts(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenSums:
+    """Sums by keys whose labels are not listed in advance: only groups of enough people are released (SR14).
+
+    The answer's first column is the noisy number of people in each group, which
+    decides whether the group is shown; the values follow. `by`: at least one key,
+    of any kind; a missing key is a label, None. `shares`: how the spend is divided
+    over the number of people and the values (default evenly). Needs a delta.
+    """
+
+    values: tuple[RowFn, ...]
+    where: RowFn | None = None
+    by: tuple[RowFn, ...] = ()
+    shares: tuple[Fraction, ...] = ()
+    over: Relation = WHOLE
+
+    def __post_init__(self) -> None:
+        _check(self, fewest=0)
+        if not self.by:
+            raise QuestionError("bad-question", "Open sums are grouped by at least one key.")
+        object.__setattr__(self, "shares", _shares(self.shares, len(self.values) + 1, "value, the people first"))
+
+    def parts(self) -> list[RowFn]:
+        """The row functions this is built from."""
+        return _parts(self)
+
+
+def _parts(asked: Sums | OpenSums) -> list[RowFn]:
+    condition = () if asked.where is None else (asked.where,)
+    return [*asked.values, *condition, *asked.by]
+
+
+def _check(asked: Sums | OpenSums, *, fewest: int) -> None:
+    if not fewest <= len(asked.values) <= MOST_VALUES or len(asked.by) > 32:
+        raise QuestionError("too-large", f"A question holds {fewest} to {MOST_VALUES} values and at most 32 keys.")
+    if not all(isinstance(fn, RowFn) for fn in asked.parts()):
+        raise QuestionError("bad-question", "A question is built from row functions: sulq.col(...).")
+    if not isinstance(asked.over, RELATIONS):
+        raise QuestionError("bad-question", "Sums run over a table or what is derived from tables.")
+    _measure(asked.parts() + functions(asked.over))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choose:
+    """The candidate of a high score, drawn so that one person hardly alters the odds [S3.9, SR4].
+
+    `counts`: exact sums whose last key divides the rows for the score; each cell of
+    the keys before it makes a choice of its own, all for one price. `score`: one
+    of a closed list (SR5). The answer is the number of the chosen candidate.
+    """
+
+    counts: Sums
+    score: Score
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.counts, Sums) or not self.counts.by:
+            raise QuestionError("bad-question", "A choice is made by sums with at least one key.")
+        if not isinstance(self.score, SCORES):
+            raise QuestionError("bad-question", "A score is one of Rank, Linear and NegAbs.")
+
+    @property
+    def over(self) -> Relation:
+        """What the sums run over."""
+        return self.counts.over
+
+    def parts(self) -> list[RowFn]:
+        """The row functions this is built from."""
+        return self.counts.parts()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,17 +148,18 @@ class Together:
     `shares`: how the spend is divided over the questions (default evenly).
     """
 
-    questions: tuple[Sums, ...]
+    questions: tuple[Sums | OpenSums | Choose, ...]
     shares: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.questions) <= MOST_VALUES:
             raise QuestionError("too-large", "Ask 1 to 4096 questions together.")
-        if not all(isinstance(question, Sums) for question in self.questions):
+        if not all(isinstance(question, (Sums, OpenSums, Choose)) for question in self.questions):
             raise QuestionError("bad-question", "Together takes questions.")
-        _measure([fn for question in self.questions for fn in question.parts()])
+        _measure([fn for asked in self.questions for fn in asked.parts() + functions(asked.over)])
         object.__setattr__(self, "shares", _shares(self.shares, len(self.questions), "question"))
 
 
-Question = Sums | Together
-QUESTIONS: Final = (Sums, Together)
+Single = Sums | OpenSums | Choose
+Question = Single | Together
+QUESTIONS: Final = (Sums, OpenSums, Choose, Together)

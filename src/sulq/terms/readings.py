@@ -19,7 +19,8 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.terms.kinds import Floats, Truths
-from sulq.terms.law import GaussianLaw, LaplaceLaw
+from sulq.terms.law import ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw
+from sulq.terms.quantiles import Picked, Quantile, Quantiles
 from sulq.terms.released import Noise, Released
 
 # Noise (1-t)Z1 - tZ2 of two integer draws, against the continuous draws they are compared with, in units.
@@ -36,8 +37,22 @@ class Plain:
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Exact: the noise law's own quantile on either side."""
-        value, radius = released.values(), released.radius(beta)
-        return value - radius, value + radius
+        return released.interval(beta)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The number of the candidate that was chosen; how good its score is, the law tells."""
+
+    def value(self, released: Released) -> Floats:
+        """The number itself."""
+        return released.values()
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Every candidate: which one is the best is not claimed, only that the chosen one is nearly as good."""
+        law = released.noise[0].law
+        last = law.candidates - 1 if isinstance(law, (FlipLaw, ExponentialLaw)) else 0
+        return np.zeros_like(released.values()), np.full_like(released.values(), last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,4 +326,4 @@ class Covariance:
         return self._scaled(np.where(weak, -1.0, low)), self._scaled(np.where(weak, 1.0, high))
 
 
-Reading = Plain | Average | Mean | CentredMean | Spread | Covariance
+Reading = Plain | Chosen | Average | Mean | CentredMean | Spread | Covariance | Picked | Quantile | Quantiles

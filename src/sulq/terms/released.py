@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from sulq.terms.kinds import Floats, Integers
-from sulq.terms.law import Law
+from sulq.terms.law import Law, PassedLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,15 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Released:
-    """Noisy whole units, a row for each cell; every number shown is computed from these alone (T1, T2)."""
+    """Noisy whole units, a row for each cell; every number shown is computed from these alone (T1, T2).
+
+    `labels`: where keys were open, the label of each row's group, ascending. Of a
+    choice the one column holds the number of the chosen candidate.
+    """
 
     units: Integers
     noise: tuple[Noise, ...]
+    labels: tuple[tuple[object, ...], ...] | None = None
 
     @property
     def cells(self) -> int:
@@ -39,7 +44,7 @@ class Released:
 
     def values(self) -> Floats:
         """The released sums: whole units times a public step."""
-        steps = np.array([float(noise.step) for noise in self.noise for _ in range(noise.width)])
+        steps = np.repeat([float(noise.step) for noise in self.noise], [noise.width for noise in self.noise])
         values: Floats = self.units * steps
         return values
 
@@ -47,6 +52,22 @@ class Released:
         """How far each column's cells may be off, except with probability beta a cell; exact for the law."""
         found = [float(noise.law.accuracy(beta) * noise.step) for noise in self.noise for _ in range(noise.width)]
         return np.array(found)
+
+    def interval(self, beta: float) -> tuple[Floats, Floats]:
+        """From where to where each number lies except with probability beta; exact for the law.
+
+        A group's number of people is judged given that it passed its threshold (SR14).
+        """
+        value, radius = self.values(), self.radius(beta)
+        low, high = value - radius, value + radius
+        column = 0
+        for noise in self.noise:
+            if isinstance(noise.law, PassedLaw):
+                ends = {int(n): noise.law.ends(int(n), beta) for n in np.unique(self.units[:, column])}
+                low[:, column] = [ends[int(n)][0] for n in self.units[:, column]]
+                high[:, column] = [ends[int(n)][1] for n in self.units[:, column]]
+            column += noise.width
+        return low, high
 
     def deviations(self) -> Floats:
         """Standard deviation of the noise in each column."""

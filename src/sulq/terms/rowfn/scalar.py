@@ -328,19 +328,19 @@ class Arith(RowFn):
         a, b = number(self.left, schema), number(self.right, schema)
         zero = b.lo is None or b.hi is None or b.lo <= 0 <= b.hi
         nullable = a.nullable or b.nullable or (self.op == "/" and zero)
-        step = None
+        step, clock = None, _shifted(self.op, a, b)
         if a.step and b.step and self.op != "/":
             step = a.step * b.step if self.op == "*" else min(a.step, b.step)
         if a.lo is None or a.hi is None or b.lo is None or b.hi is None or (self.op == "/" and zero):
-            return Scalar(None, None, step, nullable=True)
+            return Scalar(None, None, step, nullable=True, clock=clock)
         corners = {
             "+": (a.lo + b.lo, a.hi + b.hi),
             "-": (a.lo - b.hi, a.hi - b.lo),
         }.get(self.op) or tuple((x * y if self.op == "*" else x / y) for x in (a.lo, a.hi) for y in (b.lo, b.hi))
         if max(map(abs, corners)) > HUGE:
-            return Scalar(None, None, step, nullable=True)
+            return Scalar(None, None, step, nullable=True, clock=clock)
         lo, hi = outward(min(corners), max(corners))
-        return Scalar(lo, hi, step, nullable)
+        return Scalar(lo, hi, step, nullable, clock)
 
     def cells(self, frame: Frame) -> Cells:
         left, no_left = numbers(self.left, frame)
@@ -352,6 +352,15 @@ class Arith(RowFn):
             finite = np.isfinite(values)
             values, missing = np.where(finite, values, 0.0), union(missing, ~finite)
         return Cells(values, missing)
+
+
+def _shifted(op: str, a: Scalar, b: Scalar) -> str | None:
+    """The clock of a sum or difference: a date moved by whole days is a date, two dates differ by a number."""
+    if op in ("+", "-") and a.clock and not b.clock and b.step is not None and b.step.denominator == 1:
+        return a.clock
+    if op == "+" and b.clock and not a.clock and a.step is not None and a.step.denominator == 1:
+        return b.clock
+    return None
 
 
 _ARITHMETIC: Final[dict[str, Callable[[Floats, Floats], Floats]]] = {
@@ -395,6 +404,13 @@ def _constant(value: float | str) -> Values:
     return np.asarray(value, dtype=object if isinstance(value, str) else None)
 
 
+def alike(left: RowFn, a: Kind, right: RowFn, b: Kind) -> None:
+    """Insist that two row functions of these kinds can be compared."""
+    same = type(a) is type(b) and not (isinstance(a, Code) and isinstance(b, Code) and a.labels != b.labels)
+    if not same or (isinstance(a, Scalar) and isinstance(b, Scalar) and a.clock != b.clock):
+        raise QuestionError("wrong-kind", f"{describe(left)} and {describe(right)} cannot be compared.")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Compare(RowFn):
     """A comparison; unknown where either side is missing."""
@@ -430,9 +446,7 @@ class Compare(RowFn):
             against(right.value, a)
         else:
             b = right.kind(schema)
-            same = type(a) is type(b) and not (isinstance(a, Code) and isinstance(b, Code) and a.labels != b.labels)
-            if not same or (isinstance(a, Scalar) and isinstance(b, Scalar) and a.clock != b.clock):
-                raise QuestionError("wrong-kind", f"{describe(left)} and {describe(right)} cannot be compared.")
+            alike(left, a, right, b)
             nullable = nullable or b.nullable
         if not isinstance(a, Scalar) and self.op not in ("==", "!="):
             raise QuestionError("wrong-kind", f"{describe(left)} has no order; use == or !=.")

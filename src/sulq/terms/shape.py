@@ -1,0 +1,252 @@
+"""What a relation is, from public facts alone: its columns, whose its rows are, and how many a person can have.
+
+Privacy: a person who joins or leaves alters at most `rows` rows of the relation
+(adds or removes them; under replace_one as many go as come). By induction:
+- a table keeps at most k rows of a person (SR2), one where the person is its key;
+- filtering and computing columns look at one row at a time;
+- a join of two private relations pairs rows of one person only: k1 k2 of them,
+  k1 max(1, k2) where unmatched left rows stay. A join with a public table whose
+  key is unique keeps at most one row for each; any other with a public table of
+  m rows at most m;
+- a person's own groups are no more than the person's rows;
+- of different rows no more change than of all rows: each altered row can make one
+  value appear or vanish;
+- a union holds the rows of its parts, k1 + k2.
+Source: docs/theory/relations.md; SR15.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from sulq.errors import QuestionError, SetupError
+from sulq.terms import domain
+from sulq.terms.domain import INT_LIMIT, Bool, Category, Column, Int, Real, Schema, Text
+from sulq.terms.facts import Facts, TableFacts, Tables
+from sulq.terms.kinds import Code, Kind, Scalar, Truth, Words
+from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.terms.rowfn.scalar import Col, RowFn, condition
+from sulq.terms.rowfn.vectors import bounded, scalar_grid
+
+MOST_ROWS: Final = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A relation's public face.
+
+    `rows`: how many of its rows one person can alter; 0 for public rows. `owned`:
+    whether each row is one person's, and known to be. `fixed`: whether every row of
+    the table is there, with nothing dropped or added.
+    """
+
+    schema: Schema
+    rows: int
+    owned: bool
+    fixed: bool
+
+    @property
+    def public(self) -> bool:
+        """Whether no row is anyone's."""
+        return self.rows == 0
+
+
+def shape(relation: Relation, facts: Facts | Tables) -> Shape:
+    """Work out a relation's shape, or refuse it and say where the person is lost."""
+    match relation:
+        case Table():
+            return _table(facts.table_of(relation.name), facts)
+        case Where():
+            source = shape(relation.source, facts)
+            condition(relation.condition, source.schema)
+            return Shape(source.schema, source.rows, source.owned, fixed=False)
+        case Select():
+            source = shape(relation.source, facts)
+            columns = tuple((name, column_of(fn, source.schema)) for name, fn in relation.columns)
+            return Shape(Schema("", columns), source.rows, source.owned, source.fixed)
+        case Join():
+            return _join(relation, shape(relation.left, facts), shape(relation.right, facts), facts)
+        case PerPerson():
+            return _per_person(relation, shape(relation.source, facts))
+        case Distinct():
+            source = shape(relation.source, facts)
+            return Shape(source.schema, source.rows, owned=False, fixed=False)
+        case Union():
+            return _union([shape(item, facts) for item in relation.relations])
+
+
+def _table(table: TableFacts, facts: Facts | Tables) -> Shape:
+    if table.public:
+        return Shape(table.schema, 0, owned=False, fixed=True)
+    person = facts.person_of(table)
+    rows = 1 if person is None or table.key == person else facts.unit.rows
+    return Shape(table.schema, rows, owned=person is not None, fixed=True)
+
+
+def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape:
+    shared = set(left.schema.names) & set(right.schema.names)
+    if shared:
+        raise QuestionError("bad-question", f"Both sides of a join have a column {min(shared)[:80]!r}.")
+    for ours, theirs in join.on:
+        _comparable(ours, left.schema, theirs, right.schema)
+    schema = Schema("", (*left.schema.columns, *right.schema.columns))
+    if join.person:
+        if not (left.owned and right.owned):
+            raise QuestionError("person-lost", "A side of this join has rows that are no one person's.")
+        rows = left.rows * (max(right.rows, 1) if join.how == "left" else right.rows)
+        return Shape(schema, _few(rows), owned=True, fixed=False)
+    if not right.public and not (left.public and join.how == "inner"):
+        raise QuestionError(
+            "person-lost", "Private tables are joined on the person.", "Add the person's column to the condition."
+        )
+    if right.public:
+        private, fan, kept = left, _fan_out(join.right, [theirs for _, theirs in join.on], facts), join.how == "left"
+    else:
+        private, fan, kept = right, _fan_out(join.left, [ours for ours, _ in join.on], facts), False
+    most = max(fan, 1) if kept else fan
+    return Shape(schema, _few(private.rows * most), private.owned, fixed=private.fixed and kept and most == 1)
+
+
+def _fan_out(relation: Relation, columns: list[str], facts: Facts | Tables) -> int:
+    """How many rows of a public relation one other row can meet: one by its unique key, else all of them."""
+    if isinstance(relation, Where):
+        return _fan_out(relation.source, columns, facts)
+    if isinstance(relation, Select):
+        origins = [fn.name for name, fn in relation.columns if name in columns and isinstance(fn, Col)]
+        return _fan_out(relation.source, origins, facts)
+    if isinstance(relation, Distinct) and isinstance(relation.source, Select):
+        if {name for name, _ in relation.source.columns} <= set(columns):
+            return 1  # rows that are all different, matched in every column
+        return _fan_out(relation.source, columns, facts)
+    if isinstance(relation, Table):
+        table = facts.table_of(relation.name)
+        if table.key is not None and table.key in columns:
+            return 1
+        if table.rows is not None:
+            return table.rows
+    raise QuestionError(
+        "join-fan-out", "This join with public rows has no bound.", "Join a public table by its declared key."
+    )
+
+
+def _comparable(ours: str, left: Schema, theirs: str, right: Schema) -> None:
+    """Join columns hold the same kind of value, on the same grid."""
+    a, b = left.find(ours), right.find(theirs)
+    for name, column, schema in ((ours, a, left), (theirs, b, right)):
+        if column is None:
+            known = ", ".join(schema.names)
+            raise QuestionError("unknown-column", f"No column {name[:80]!r} to join by (there are: {known}).")
+    if isinstance(a, Category) or isinstance(b, Category):
+        alike = a == b
+    else:
+        alike = type(a) is type(b) and (isinstance(a, Text) or getattr(a, "step", None) == getattr(b, "step", None))
+    if not alike:
+        raise QuestionError(
+            "wrong-kind", f"{ours[:80]!r} and {theirs[:80]!r} are declared differently.", "Declare the columns alike."
+        )
+
+
+def _per_person(relation: PerPerson, source: Shape) -> Shape:
+    if not source.owned:
+        raise QuestionError("person-lost", "These rows are no one person's, so none can be put together by person.")
+    columns: list[tuple[str, Column]] = []
+    for name in relation.keys:
+        column = source.schema.find(name)
+        if column is None:
+            raise QuestionError("unknown-column", f"No column {name[:80]!r} to group by.")
+        columns.append((name, column))
+    columns += [(name, _aggregated(how, fn, source)) for name, how, fn in relation.values]
+    rows = source.rows if relation.keys else 1
+    return Shape(Schema("", tuple(columns)), rows, owned=True, fixed=False)
+
+
+def _aggregated(how: str, fn: RowFn | None, source: Shape) -> Column:
+    """What an aggregate over at most `rows` rows of a person can be."""
+    if fn is None or how in ("count", "distinct"):
+        if fn is not None:
+            fn.kind(source.schema)
+        return Int(0, source.rows)
+    low, high, kind = bounded(fn, source.schema)
+    if how == "sum":
+        low, high = min(low, low * source.rows), max(high, high * source.rows)
+    lattice = kind.step if how != "mean" else None
+    return numeric(Scalar(low, high, lattice, clock=kind.clock if how in ("min", "max") else None))
+
+
+def _union(shapes: list[Shape]) -> Shape:
+    first = shapes[0]
+    columns = []
+    for i, (name, _) in enumerate(first.schema.columns):
+        several = []
+        for item in shapes:
+            if len(item.schema.columns) != len(first.schema.columns):
+                raise QuestionError("bad-question", "The parts of a union have different numbers of columns.")
+            several.append(item.schema.columns[i][1])
+        if any(column != several[0] for column in several):
+            raise QuestionError(
+                "wrong-kind", f"Column {name[:80]!r} of a union is not the same in all its parts.", "Cast them alike."
+            )
+        columns.append((name, several[0]))
+    rows = _few(sum(item.rows for item in shapes))
+    owned = all(item.owned for item in shapes)
+    return Shape(Schema("", tuple(columns)), rows, owned, fixed=False)
+
+
+def _few(rows: int) -> int:
+    if rows > MOST_ROWS:
+        raise QuestionError("too-large", f"One person could have {rows} rows here; at most {MOST_ROWS} can be hidden.")
+    return rows
+
+
+def column_of(fn: RowFn, schema: Schema) -> Column:
+    """The column that holds a row function's values; a column by itself stays as it is, on its own grid."""
+    kind = fn.kind(schema)
+    if isinstance(fn, Col):
+        column = schema.find(fn.name)
+        if column is not None:
+            return column
+    if isinstance(kind, Scalar):
+        bounded(fn, schema)  # refuses what has no bounds, naming it
+        return numeric(kind)
+    return _other(kind)
+
+
+def _other(kind: Kind) -> Column:
+    if isinstance(kind, Truth):
+        return Bool()
+    if isinstance(kind, Words):
+        return Text()
+    if isinstance(kind, Code) and {type(label) for label in kind.labels} in ({str}, {int}):
+        return Category(kind.labels)  # type: ignore[arg-type]
+    raise QuestionError("wrong-kind", "A column of a derived table is a number, a truth value, a category or text.")
+
+
+def numeric(kind: Scalar) -> Column:
+    """The column of a bounded number: whole where it is known to be, a moment where it is one, else on a grid."""
+    if kind.lo is None or kind.hi is None:
+        raise QuestionError("unbounded", "A column of a derived table has no bounds.")
+    if kind.clock is not None and kind.step is not None and kind.step.denominator == 1:
+        return {"date": _date, "timestamp": _timestamp}[kind.clock](math.ceil(kind.lo), math.floor(kind.hi))
+    whole = kind.step is not None and kind.step.denominator == 1
+    if whole and max(abs(kind.lo), abs(kind.hi)) <= INT_LIMIT:
+        return Int(math.ceil(kind.lo), math.floor(kind.hi))
+    step, low, high = scalar_grid(kind.lo, kind.hi, kind.step)
+    try:
+        return Real(float(low * step), float(high * step), float(step))
+    except SetupError:
+        raise QuestionError("too-large", "A column of a derived table is out of range.") from None
+
+
+def _date(low: int, high: int) -> Column:
+    start = domain.EPOCH.toordinal()
+    first, last = (domain.EPOCH.fromordinal(min(max(start + n, 1), 3652059)).isoformat() for n in (low, high))
+    return domain.Date(first, last)
+
+
+def _timestamp(low: int, high: int) -> Column:
+    start = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
+    first, last = ((start + datetime.timedelta(microseconds=n)).isoformat() for n in (low, high))
+    return domain.Timestamp(first, last)

@@ -1,0 +1,41 @@
+"""Scores are a closed list of whole numbers, checked when they are written down."""
+
+from __future__ import annotations
+
+import pytest
+
+from sulq.errors import QuestionError
+from sulq.terms.score import SCORES, Linear, NegAbs, Rank
+
+
+def code(make: object, *args: object) -> str:
+    with pytest.raises(QuestionError) as refused:
+        make(*args)
+    return refused.value.code
+
+
+def test_SR5_the_list_of_scores_is_closed() -> None:
+    """No callable, no stated sensitivity: numbers and nothing else (SR5)."""
+    assert set(SCORES) == {Rank, Linear, NegAbs}
+    assert set(Rank.__slots__) == {"numerator", "denominator", "shift"}
+    assert Linear.__slots__ == NegAbs.__slots__ == ("matrix",)
+
+
+@pytest.mark.parametrize("bad", [(2, 1), (-1, 2), (0, 0), (1, -2), (0.5, 1), (True, 1), (1, 2**31 + 1), ("1", 2)])
+def test_a_rank_is_a_fraction_from_0_to_1(bad: tuple[object, object]) -> None:
+    """Other ranks are refused, as are shifts past any table."""
+    assert code(Rank, *bad) == "bad-literal"
+    assert Rank(1, 2) == Rank(1, 2, 0)
+    assert code(Rank, 1, 2, 2**40 + 1) == "too-large"
+    assert code(Rank, 1, 2, 1.5) == "bad-literal"
+
+
+@pytest.mark.parametrize("score", [Linear, NegAbs])
+def test_a_matrix_is_a_rectangle_of_whole_numbers(score: type) -> None:
+    """Not empty, not ragged, not too large, no floats."""
+    assert score(((1, -2), (0, 2**31))).matrix[1][1] == 2**31
+    for bad in ((), ((),), ((1, 2), (1,))):
+        assert code(score, bad) == "bad-question"
+    for bad in (((1, 2.0),), ((True,),), ((2**31 + 1,),), (("1",),)):
+        assert code(score, bad) == "bad-literal"
+    assert code(score, ((0,) * 2**11,) * (2**9 + 1)) == "too-large"
