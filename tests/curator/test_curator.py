@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from sulq import Bool, Category, Epsilon, Int, Sums, Together, Unit, col, vector
+from sulq import Bool, Category, Epsilon, Int, Queries, Rho, Sums, Together, Unit, col, vector
 from sulq.curator.curator import Curator, keys_of, names_of
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Rows
@@ -117,11 +118,83 @@ def test_T44_a_stored_answer_is_given_without_rows_or_noise() -> None:
     assert noted.ledger.spent == Epsilon(0.5)
 
 
+def test_SR12_a_stored_answer_is_given_again_for_nothing() -> None:
+    """Asked with `reuse` the same question reads no row, draws no noise, costs nothing, and says so (SR12, T10)."""
+    noted = Noted()
+    first = noted.curator.ask(THREE, spend=Epsilon(0.25), reuse=True)
+    assert (first.reused, first.spent) == (False, Epsilon(0.25))
+    noted.steps.clear()
+    for spend in (Epsilon(0.25), Epsilon(0.1)):
+        again = noted.curator.ask(THREE, spend=spend, reuse=True)
+        assert again.reused
+        assert again.released.units.tobytes() == first.released.units.tobytes()
+        assert (again.spent.amount, again.remaining, again.total) == (0, Epsilon(0.75), Epsilon(0.25))
+        assert (again.event, again.receipt.seq) == (first.event, first.receipt.seq)
+        assert any("reused" in note for note in again.notes)
+    assert noted.steps == ["ready", "ready"]
+    assert not noted.ledger.redeem(replace(again.receipt, stored=None), again.receipt.plan)
+    noted.curator.ask(THREE, spend=Epsilon(0.3), reuse=True)  # more accurate than what is stored
+    noted.curator.ask(THREE, spend=Epsilon(0.1))  # the Oracle itself never reuses unless told to
+    assert noted.ledger.spent == Epsilon(0.65)
+    assert noted.curator.ask(THREE, spend=Epsilon(0.1), reuse=True).receipt.seq > first.receipt.seq  # the strongest
+
+
+def test_SR12_a_bad_question_is_refused_whatever_is_stored() -> None:
+    """A question is planned before anything is looked up: a refusal does not depend on what others asked (T39)."""
+    noted = Noted()
+    noted.curator.ask(Sums((Lit(1),), col("flag") == True), spend=Epsilon(0.1))  # noqa: E712 - a row function
+    for spend in (None, Queries(1), Rho(0.1)):
+        with pytest.raises(QuestionError):
+            noted.curator.ask(COUNT, spend=spend, reuse=True)
+
+
+def test_T39_SR12_scope_and_declarations_keep_answers_apart() -> None:
+    """What was asked of another table, size or scope of the same person space is not given again (SR12, T39)."""
+    noted = Noted()
+    noted.curator.ask(COUNT, spend=Epsilon(0.1))
+    other = Schema.of("other", {"x": Int(0, 9)})
+
+    def reused(schema: Schema = SCHEMA, size: int = 7, scope: str = "") -> bool:
+        rows = Rows(noted, noted.ledger.redeem, noted.release)
+        curator = Curator(rows, noted.ledger, schema, size=size, versions=(), scope=scope)
+        return curator.ask(COUNT, spend=Epsilon(0.01), reuse=True).reused
+
+    assert reused()
+    assert not reused(schema=other)
+    assert not reused(size=8)
+    assert not reused(scope="ann")
+    assert reused(scope="ann")
+
+
+def test_T44_a_key_has_its_own_answer_before_any_other() -> None:
+    """A retry under a key gets what the key was charged for, though a stronger answer is stored (T44)."""
+    noted = Noted()
+    first = noted.curator.ask(COUNT, spend=Epsilon(0.1), key="k", reuse=True)
+    better = noted.curator.ask(COUNT, spend=Epsilon(0.5), reuse=True)
+    assert noted.curator.ask(COUNT, spend=Epsilon(0.1), key="k", reuse=True).receipt.seq == first.receipt.seq
+    assert noted.curator.ask(COUNT, spend=Epsilon(0.1), key="new", reuse=True).receipt.seq == better.receipt.seq
+    with pytest.raises(QuestionError) as refused:
+        noted.curator.ask(THREE, spend=Epsilon(0.1), key="k", reuse=True)
+    assert refused.value.code == "key-reused"
+    assert noted.ledger.spent == Epsilon(0.6)
+
+
+def test_SR12_questions_asked_together_are_found_in_any_order() -> None:
+    """A stored tuple of answers is put into the order it is asked for now (SR12)."""
+    noted = Noted()
+    first = noted.curator.ask(Together((COUNT, THREE), (Fraction(1), Fraction(3))), spend=Epsilon(0.8))
+    again = noted.curator.ask(Together((THREE, COUNT), (Fraction(3), Fraction(1))), spend=Epsilon(0.8), reuse=True)
+    assert [one.released.units.shape for one in again] == [(3, 2), (1, 1)]
+    assert all(one.reused and one.spent.amount == 0 for one in again)
+    assert again.receipt.seq == first.receipt.seq
+    assert noted.ledger.spent == Epsilon(0.8)
+
+
 def test_T43_no_answer_leaves_before_it_is_kept() -> None:
     """If the answer cannot be written down the analyst does not get it (T43)."""
     noted = Noted()
 
-    def failing(*_: object) -> None:
+    def failing(*_: object, **__: object) -> None:
         raise CuratorError("ledger-failed", "The disk is full.")
 
     noted.ledger.keep = failing

@@ -40,12 +40,15 @@ def test_SR22_rows_are_complete() -> None:
         assert row.name == name
         assert row.neighbors == NEIGHBORS
         assert row.norm in {"l1", "l2"}
-        assert row.key_delta == 0
+        assert row.key_delta(Draw(name, "add_remove", row.norm, Fraction(1), Fraction(4), Fraction(1), 1, 1, 0)) == 0
         assert row.pmf(Fraction(4), 0) > row.pmf(Fraction(4), 1) > 0
         assert type(row.law(Fraction(4))).kind == name
     assert MECHANISMS["laplace"].cost(Fraction(4), Fraction(2)) == Cost(Fraction(1, 2), Fraction(1, 8))
     assert MECHANISMS["gaussian"].cost(Fraction(4), Fraction(2)) == Cost(None, Fraction(1, 16))
     assert MECHANISMS["binomial"].cost(Fraction(4), Fraction(1)) == Cost(None, None)
+    assert MECHANISMS["permute_and_flip"].cost(Fraction(4), Fraction(2)) == Cost(Fraction(1, 2), Fraction(1, 8))
+    assert MECHANISMS["exponential"].cost(Fraction(4), Fraction(2)) == Cost(None, Fraction(1, 64))
+    assert MECHANISMS["passed"].cost(Fraction(4), Fraction(2)) == Cost(None, Fraction(1, 16))
 
 
 def test_SR3_a_recorded_draw_can_be_priced_again() -> None:

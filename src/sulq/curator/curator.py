@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
-from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
+from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Loss
 from sulq.terms.question import Question, Together
-from sulq.terms.readings import Plain
+from sulq.terms.readings import Chosen, Plain
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
+from sulq.terms.reuse import name_of, nothing, rearranged, serves, strength
 from sulq.terms.rowfn import RowFn
 from sulq.terms.rowfn.scalar import Col
 
@@ -25,13 +27,25 @@ class Curator:
     """The trusted party: an Oracle over rows it alone may run."""
 
     def __init__(
-        self, rows: Rows, ledger: Ledger, schema: Schema, *, size: int | None, versions: tuple[tuple[str, str], ...]
+        self,
+        rows: Rows,
+        ledger: Ledger,
+        schema: Schema,
+        *,
+        size: int | None,
+        versions: tuple[tuple[str, str], ...],
+        tables: tuple[TableFacts, ...] = (),
+        scope: str = "",
     ) -> None:
         self._rows = rows
         self._ledger = ledger
         self._schema = schema
         self._size = size
         self._versions = versions
+        self._tables = tables
+        # Data sets of one person space share its version; their names and declarations tell them apart, and `scope`
+        # says who is given whose stored answers (SR12, T39).
+        self._place = wire.digest((schema, size, tables, scope))
 
     @property
     def facts(self) -> Facts:
@@ -43,22 +57,36 @@ class Curator:
         budget, spent, remaining = ledger.standing(fresh=fresh)
         return Facts(
             self._schema, ledger.unit, budget, spent, remaining, self._size,
-            ledger.synthetic, ledger.durable, ledger.version,
+            ledger.synthetic, ledger.durable, ledger.version, self._tables,
         )  # fmt: skip
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row."""
         return draw(question, self.facts, spend, self._versions)
 
-    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
-        """Pay and answer. The debit is on disk before any row is read, and is never refunded (T43, T45)."""
+    def ask(
+        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
+    ) -> Answer | Answers:
+        """Pay and answer. The debit is on disk before any row is read, and is never refunded (T43, T45).
+
+        With `reuse` a stored answer to the same question is given instead, if it is as accurate as
+        what this ask would buy: then nothing is debited, no row is read and no noise is drawn (SR12, T10).
+        """
         plan = draw(question, self.facts, spend, self._versions)
-        self._rows.ready()
+        self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored
+        asked = name_of(question, self._place)
+        if reuse:
+            found = self._stored(plan, self._ledger.kept(asked, key=key))
+            if found is not None:
+                return found
         receipt = self._ledger.debit(
             plan.event,
             question=wire.encode(question),
             # The version is part of it: a stored answer means nothing under other declarations (SR12).
-            question_digest=wire.digest((question, plan.event.epsilon, plan.event.rho, self._ledger.version)),
+            question_digest=wire.digest(
+                (question, plan.event.epsilon, plan.event.rho, plan.event.key_delta, self._ledger.version, self._place)
+            ),
+            asked=asked,
             plan_digest=wire.digest(plan),
             key=key,
         )
@@ -69,8 +97,25 @@ class Curator:
         except BaseException:
             self._ledger.abandon(receipt)
             raise
-        self._ledger.keep(receipt, wire.encode(released))
+        self._ledger.keep(receipt, wire.encode(released), at_once=reuse)  # another process may ask the same next
         return self.answer(plan, receipt, released)
+
+    def _stored(self, plan: Plan, lines: list[Line]) -> Answer | Answers | None:
+        """The strongest stored answer that is as accurate as the plan would be, if any; the first of equals."""
+        asked = wire.encode(plan.question)
+        for line in sorted(lines, key=lambda line: (*(-part for part in strength(line.event)), line.seq)):
+            released = cast("tuple[Released, ...]", wire.decode(line.answer or ""))
+            if line.question != asked:  # the same question, in other words
+                released = rearranged(released, cast("Question", wire.decode(line.question)), plan.question)
+            if serves(released, line.event, plan):
+                note = f"reused: entry {line.seq} of the ledger, free; fresh=True draws new noise at full price"
+                found = self.answer(plan, self._ledger.again(line), released)
+                given = tuple(
+                    replace(item, spent=nothing(plan.spend), event=line.event, notes=(*item.notes, note))
+                    for item in (found if isinstance(found, Answers) else (found,))
+                )
+                return Answers(given) if isinstance(found, Answers) else given[0]
+        return None
 
     def answer(self, plan: Plan, receipt: Receipt, released: tuple[Released, ...]) -> Answer | Answers:
         """Put released integers into the shape of the question; nothing here can fail for want of a file."""
@@ -78,18 +123,22 @@ class Curator:
         notes = (*facts.cautions, *(() if facts.durable else ("the ledger is in memory and forgotten at exit",)))
         answers = tuple(
             Answer(
-                found, Plain(), keys_of(part), names_of(part), plan.spend, facts.remaining, plan.unit, plan.guarantee,
-                plan.event, receipt, receipt.stored is not None, notes, total=facts.spent,
+                found, _reading(part), keys_of(part), names_of(part), plan.spend, facts.remaining, plan.unit,
+                plan.guarantee, plan.event, receipt, receipt.stored is not None, notes, total=facts.spent,
             )
             for part, found in zip(plan.parts, released, strict=True)
         )  # fmt: skip
         return Answers(answers) if isinstance(plan.question, Together) else answers[0]
 
 
+def _reading(part: Part) -> Plain | Chosen:
+    return Plain() if part.score is None else Chosen()
+
+
 def keys_of(part: Part) -> tuple[tuple[str, tuple[object, ...]], ...]:
     """Names and labels of a part's keys, names made different."""
     found: dict[str, tuple[object, ...]] = {}
-    for key in part.tally.by:
+    for key in part.by:
         name = base = _name(key.fn)
         while name in found:
             name = f"{base}_{len(found)}"
@@ -99,7 +148,9 @@ def keys_of(part: Part) -> tuple[tuple[str, tuple[object, ...]], ...]:
 
 def names_of(part: Part) -> tuple[str, ...]:
     """Names of a part's columns."""
-    found: list[str] = []
+    if part.score is not None:
+        return ("choice",)
+    found = [] if part.people is None else ["people"]
     for block in part.tally.blocks:
         base = _name(block.fn)
         found += [base] if block.width == 1 else [f"{base}_{i}" for i in range(block.width)]

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
+from sulq.curator.statistics.scores import scores
 from sulq.errors import CuratorError
 from sulq.mechanisms import release as add_noise
+from sulq.mechanisms import reveal as reveal_groups
 from sulq.terms import wire
-from sulq.terms.engine import Engine, Tally
+from sulq.terms.engine import Engine, Groups, Tally
 from sulq.terms.kinds import Integers
 from sulq.terms.law import Law
 from sulq.terms.plan import Part, Plan
 from sulq.terms.private import Private
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Noise, Released
+from sulq.terms.score import Score
 
 LIMIT: Final = 2**62
 Release = Callable[[Law, Private[Integers]], Integers]
+Reveal = Callable[[tuple[Noise, ...], Private[Groups]], Released]
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -28,10 +33,17 @@ _log = logging.getLogger(__name__)
 class Rows:
     """Runs plans that were paid for; `redeem` says, once for each receipt, whether one was."""
 
-    def __init__(self, engine: Engine, redeem: Callable[[Receipt, str], bool], release: Release = add_noise) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        redeem: Callable[[Receipt, str], bool],
+        release: Release = add_noise,
+        reveal: Reveal = reveal_groups,
+    ) -> None:
         self._engine = engine
         self._redeem = redeem
         self._release = release
+        self._reveal = reveal
 
     def ready(self) -> None:
         """Make the kept rows available before anything is paid; releases nothing."""
@@ -44,31 +56,42 @@ class Rows:
         return tuple(self._part(part) for part in plan.parts)
 
     def _part(self, part: Part) -> Released:
+        if part.people is not None:
+            return self._open(part)
         exact = self._sums(part.tally)
+        if part.score is not None:
+            return Released(self._noisy(part.laws[0], exact, _scored(part, part.score)), part.noise)
         columns = []
         start = 0
         for block, law, bits in zip(part.tally.blocks, part.laws, part.refine, strict=True):
             columns.append(self._noisy(law, exact, _finer(start, start + block.width, bits)))
             start += block.width
-        noise = tuple(
-            Noise(law, step, block.width)
-            for law, step, block in zip(part.laws, part.steps, part.tally.blocks, strict=True)
-        )
-        return Released(np.concatenate(columns, axis=1), noise)
+        return Released(np.concatenate(columns, axis=1), part.noise)
 
     # Whatever fails below may fail because of a row. Its text can hold a cell and its kind can depend on one, so the
     # error is raised anew, outside the handler: not even the exception's context leads back to it (T30, T31).
 
     def _sums(self, tally: Tally) -> Private[Integers]:
+        return self._read(lambda: self._engine.sums(tally).map(_of_shape(tally.cells, tally.width)))
+
+    def _noisy(self, law: Law, exact: Private[Integers], columns: Callable[[Integers], Integers]) -> Integers:
+        return self._hidden(lambda: self._release(law, exact.map(columns)))
+
+    def _open(self, part: Part) -> Released:
+        """Groups found in the data: their sums, their people, noise and threshold, in one call (SR14)."""
+        exact = self._read(lambda: self._engine.groups(part.tally))
+        return self._hidden(lambda: self._reveal(part.noise, exact))
+
+    def _read(self, work: Callable[[], T]) -> T:
         try:
-            return self._engine.sums(tally).map(_of_shape(tally.cells, tally.width))
+            return work()
         except Exception as error:  # noqa: BLE001 - one outcome for every failure after the debit (R5)
             _log.error("the engine failed after the debit: %s", type(error).__name__)
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
-    def _noisy(self, law: Law, exact: Private[Integers], columns: Callable[[Integers], Integers]) -> Integers:
+    def _hidden(self, work: Callable[[], T]) -> T:
         try:
-            return self._release(law, exact.map(columns))
+            return work()
         except Exception as error:  # noqa: BLE001 - likewise
             _log.error("the noise failed after the debit: %s", type(error).__name__)
         raise CuratorError("noise-failed", "No noise could be drawn, so nothing is released.")
@@ -87,6 +110,11 @@ def _of_shape(cells: int, width: int) -> Callable[[Integers], Integers]:
         return exact
 
     return check
+
+
+def _scored(part: Part, score: Score) -> Callable[[Integers], Integers]:
+    """The candidates' scores for each cell that chooses."""
+    return lambda exact: scores(score, exact.reshape(part.cells, -1, part.tally.width))
 
 
 def _finer(start: int, stop: int, bits: int) -> Callable[[Integers], Integers]:

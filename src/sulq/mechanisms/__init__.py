@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from sulq.mechanisms.binomial import CentredBinomial
+from sulq.mechanisms.choose import Exponential, PermuteAndFlip
 from sulq.mechanisms.gaussian import DiscreteGaussian
 from sulq.mechanisms.laplace import DiscreteLaplace
+from sulq.mechanisms.open_keys import Thresholded, reveal
 from sulq.mechanisms.table import MECHANISMS, Cost, Mechanism, Row, cost_of, mechanism, priced, release, versions
 
 __all__ = [
@@ -13,11 +15,15 @@ __all__ = [
     "Cost",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Exponential",
     "Mechanism",
+    "PermuteAndFlip",
     "Row",
+    "Thresholded",
     "cost_of",
     "mechanism",
     "priced",
     "release",
+    "reveal",
     "versions",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from sulq.terms.kinds import Integers
 from sulq.terms.private import Private
 
 LIMIT: Final = 2**62
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 _LOG: Final = logging.getLogger("sulq")
 
@@ -24,23 +27,49 @@ def released(exact: Private[Integers], add: Callable[[Integers], Integers]) -> I
     hold. Whatever fails after the debit ends in one constant error: a sampler's
     own text may print the exact sum (T31), a failing source gives no answer (T68).
     """
-    noisy = _attempt(exact, add)
-    if noisy is None:  # raised here, where no exact value is in reach of a traceback
-        raise CuratorError("noise-failed", "No noise could be drawn.")
-    return noisy
 
-
-def _attempt(exact: Private[Integers], add: Callable[[Integers], Integers]) -> Integers | None:
-    try:
-        values = exact.open()
-        if not isinstance(values, np.ndarray) or values.dtype != np.int64:
-            raise TypeError
+    def noisy(values: Integers) -> Integers:
         if values.size == 0:
             return values.copy()
-        noisy = add(np.clip(values.ravel(), -LIMIT, LIMIT))
-        if noisy.dtype != np.int64 or noisy.shape != (values.size,):
+        found = add(np.clip(values.ravel(), -LIMIT, LIMIT))
+        return _of(found, (values.size,)).reshape(values.shape)
+
+    return opened(exact, lambda values: noisy(_of(values)))
+
+
+def chosen(exact: Private[Integers], pick: Callable[[Integers], Integers]) -> Integers:
+    """Draw a candidate for each row of exact scores; of m candidates, a number from 0 to m - 1."""
+
+    def drawn(scores: Integers) -> Integers:
+        choices, candidates = scores.shape
+        found = _of(pick(np.clip(scores, -LIMIT // 2, LIMIT // 2)), (choices,))
+        if choices and not 0 <= found.min() <= found.max() < candidates:
             raise ValueError
+        return found[:, None]
+
+    return opened(exact, lambda scores: drawn(_of(scores)))
+
+
+def opened(exact: Private[S], work: Callable[[S], T]) -> T:
+    """Open the box for a mechanism; whatever goes wrong is one constant error."""
+    found = _attempt(exact, work)
+    if found is None:  # raised here, where no exact value is in reach of a traceback
+        raise CuratorError("noise-failed", "No noise could be drawn.")
+    return found
+
+
+def _attempt(exact: Private[S], work: Callable[[S], T]) -> T | None:
+    try:
+        return work(exact.open())
     except Exception as failure:  # noqa: BLE001  whatever it is, its text must not travel
         _LOG.error("noise failed: %s", type(failure).__name__)  # without its text, which could print the sum
         return None
-    return noisy.reshape(values.shape)
+
+
+def _of(values: Integers, shape: tuple[int, ...] | None = None) -> Integers:
+    """Insist on 64-bit integers, of a shape where one is given."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.int64:
+        raise TypeError
+    if shape is not None and values.shape != shape:
+        raise ValueError
+    return values

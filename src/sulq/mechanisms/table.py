@@ -9,17 +9,19 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import metadata
 from typing import Final, Literal, Protocol
 
 from sulq.errors import SetupError
 from sulq.mechanisms.binomial import CentredBinomial
+from sulq.mechanisms.choose import Exponential, PermuteAndFlip
 from sulq.mechanisms.gaussian import DiscreteGaussian
 from sulq.mechanisms.laplace import DiscreteLaplace
+from sulq.mechanisms.open_keys import Thresholded
 from sulq.terms.kinds import Integers
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.privacy import NEIGHBORS, Draw
 from sulq.terms.private import Private
 
@@ -60,7 +62,8 @@ class Row:
     """One mechanism: whom it may protect, in which norm it is priced, its law, and the test that binds it.
 
     `law` reads a Draw's scale (binomial: the number of coins); `pmf`, `epsilon`
-    and `rho` follow from it. A sensitivity is in grid units, for l2 squared.
+    and `rho` follow from it. A sensitivity is in grid units, for l2 squared; of a
+    choice it is the norm of the spans by which its cells' scores move.
     """
 
     name: str
@@ -68,7 +71,7 @@ class Row:
     norm: Literal["l1", "l2"]
     law: Callable[[Fraction], Law]
     exact_test: str
-    key_delta: Fraction = Fraction(0)
+    key_delta: Callable[[Draw], Fraction] = lambda _draw: Fraction(0)
 
     def pmf(self, scale: Fraction, z: int) -> float:
         """Probability of noise z."""
@@ -77,7 +80,7 @@ class Row:
     def cost(self, scale: Fraction, sensitivity: Fraction) -> Cost:
         """The exact price, from the law alone."""
         chosen = mechanism(self.law(scale))
-        return Cost(chosen.epsilon(sensitivity), chosen.rho(sensitivity), self.key_delta)
+        return Cost(chosen.epsilon(sensitivity), chosen.rho(sensitivity))
 
 
 MECHANISMS: Final[dict[str, Row]] = {
@@ -104,6 +107,28 @@ MECHANISMS: Final[dict[str, Row]] = {
             lambda coins: BinomialLaw(_whole(coins)),
             "tests/mechanisms/test_binomial.py::test_T20_searched_coins_meet_the_exact_target",
         ),
+        Row(
+            "permute_and_flip",
+            NEIGHBORS,
+            "l1",
+            lambda scale: FlipLaw(scale, 2),
+            "tests/mechanisms/test_choose.py::test_T20_exact_epsilon_of_permute_and_flip_is_the_debit",
+        ),
+        Row(
+            "exponential",
+            NEIGHBORS,
+            "l2",
+            lambda scale: ExponentialLaw(scale, 2),
+            "tests/mechanisms/test_choose.py::test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit",
+        ),
+        Row(
+            "passed",
+            NEIGHBORS,
+            "l2",
+            lambda scale: PassedLaw(scale, 1),
+            "tests/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
+            lambda draw: Thresholded(PassedLaw(draw.scale, _whole(draw.threshold))).key_delta(draw.alone),
+        ),
     )
 }
 
@@ -117,6 +142,12 @@ def mechanism(law: Law) -> Mechanism:
             return DiscreteGaussian(law)
         case BinomialLaw():
             return CentredBinomial(law)
+        case FlipLaw():
+            return PermuteAndFlip(law)
+        case ExponentialLaw():
+            return Exponential(law)
+        case PassedLaw():
+            return Thresholded(law)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -147,7 +178,8 @@ def cost_of(draw: Draw) -> Cost:
     row = MECHANISMS[draw.mechanism]
     if draw.norm != row.norm or draw.neighbors not in row.neighbors:
         raise ValueError(f"the mechanism {row.name} is priced in {row.norm}")
-    return row.cost(draw.scale, draw.sensitivity)
+    cost = row.cost(draw.scale, draw.sensitivity)
+    return replace(cost, key_delta=row.key_delta(draw))
 
 
 def versions() -> tuple[tuple[str, str], ...]:
@@ -160,7 +192,7 @@ def release(law: Law, exact: Private[Integers]) -> Integers:
     return mechanism(law).release(exact)
 
 
-def _whole(coins: Fraction) -> int:
-    if coins.denominator != 1:
-        raise ValueError("a number of coins is whole")
-    return coins.numerator
+def _whole(number: Fraction | int | None) -> int:
+    if number is None or number.denominator != 1:
+        raise ValueError("a number of coins, or of people, is whole")
+    return number.numerator

@@ -320,9 +320,9 @@ def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
     """The public calls are these, and none takes anything back (T60)."""
     public = {name for name in vars(Ledger) if not name.startswith("_")}
     assert public == {
-        "abandon", "budget", "close", "debit", "durable", "flush", "hash_key", "keep", "kept", "open", "raise_to",
-        "redeem", "register", "registered", "remaining", "seal", "space", "spent", "standing", "synthetic", "totals",
-        "transcript", "unit", "verify", "verify_receipt", "version",
+        "abandon", "again", "budget", "close", "debit", "durable", "flush", "hash_key", "keep", "kept", "open",
+        "raise_to", "redeem", "register", "registered", "remaining", "seal", "space", "spent", "standing", "synthetic",
+        "totals", "transcript", "unit", "verify", "verify_receipt", "version",
     }  # fmt: skip
     source = Path(entries.__file__).parent
     statements = "".join(path.read_text(encoding="utf-8") for path in source.glob("*.py")).upper()
@@ -562,6 +562,20 @@ def test_SR12_kept_answers_are_found_by_question_and_version() -> None:
     assert ledger.kept("other") == []
     ledger.register("people", declarations="d", source="2")
     assert ledger.kept(digest) == []
+
+
+def test_SR12_the_strongest_answers_are_found_among_many() -> None:
+    """However often a question was asked, a few of the strongest answers are read: pure and others apart (SR12)."""
+    ledger = opened(None, EpsilonDelta(50, 1e-6))
+    for i in range(30):
+        for event in (pure(f"0.0{i + 10}"), gaussian(f"0.00{i + 10}")):
+            receipt = ask(ledger, event, "q")
+            if i != 29:  # the very strongest has no answer
+                ledger.keep(receipt, str(i))
+    found = ledger.kept(hashlib.sha256(b"q").hexdigest())
+    assert [line.answer for line in found] == ["28", "27", "26", "25"] * 2
+    assert [line.event.epsilon is None for line in found] == [False] * 4 + [True] * 4
+    assert ledger.kept(hashlib.sha256(b"q").hexdigest(), key="unused") == found
 
 
 def test_a_receipt_is_for_one_plan_and_one_use() -> None:

@@ -63,7 +63,7 @@ def test_a_row_can_fall_outside_where_a_condition_or_a_key_can_be_missing():
         (Sums((Lit(1),), Col("n")), "wrong-kind"),
         (Sums((Lit(1),), Col("nobody") > 1), "unknown-column"),
         (Sums((Lit(1),), None, (Col("r"),)), "wrong-kind"),
-        (Sums((Lit(1),), None, (Col("name"),)), "not-available"),
+        (Sums((Lit(1),), None, (Col("name"),)), "open-keys"),
         (Sums((Lit(1),), None, (Vector((Col("n"),)),)), "wrong-kind"),
         (Sums((Lit(1),), None, (Col("many"), Col("many"))), "too-large"),
         (Sums((Lit(1),), None, (Bucket(2**20), Bucket(2**20), Bucket(2**20))), "too-large"),

@@ -19,6 +19,7 @@ from sulq.terms.domain import Bool, Category, Column, Int, Schema
 from sulq.terms.engine import Tally
 from sulq.terms.privacy import NEIGHBORS, Epsilon, Unit
 from sulq.terms.question import Sums
+from sulq.terms.relation import Table
 from sulq.terms.rowfn import (
     Bernstein,
     Bins,
@@ -89,7 +90,7 @@ def people(tally: Tally, schema: Schema, rows: list[Row], kept: range) -> np.nda
 
 def brute(draft: Draft, schema: Schema, rows: list[Row]) -> Norms:
     """The largest move over all pairs of neighbours, by actually evaluating the tally on every person."""
-    tally = Tally("t", draft.blocks, draft.question.where, draft.keys, draft.cells)
+    tally = Tally(Table(), draft.blocks, draft.question.where, draft.keys, draft.cells)
     unit = draft.facts.unit
     if unit.neighbors == "replace_one":
         # Where the row is the person there is always exactly one; else any number up to k (SR1).

@@ -14,6 +14,7 @@ from sulq.curator.statistics import sums
 from sulq.curator.statistics.sums import Extent, extent
 from sulq.terms.domain import Bool, Category, Int, Schema
 from sulq.terms.engine import Tally
+from sulq.terms.relation import Table
 from sulq.terms.rowfn import Bernstein, Col, Lit, Lookup, Outer, RowFn, Vector, WithinBall
 from tests.frames import Frame, terms
 
@@ -27,7 +28,7 @@ def enumerated(fn: RowFn, schema: Schema) -> Extent:
     names = list(schema.names)
     cells = [[*range(c.low, c.high + 1), None] for _, c in schema.columns]
     rows = [dict(zip(names, row, strict=True)) for row in itertools.product(*cells)]
-    _, units = terms(Tally("t", (block,), None, (), 1), Frame(schema, rows))
+    _, units = terms(Tally(Table(), (block,), None, (), 1), Frame(schema, rows))
     units = np.unique(units, axis=0)
     gaps = units[:, None] - units[None]
     found = []

@@ -96,7 +96,15 @@ def registered(data: Registration, *, time: str) -> str:
 
 
 def debit(
-    event: Event, *, question: str, question_digest: str, plan_digest: str, version: int, key: str | None, time: str
+    event: Event,
+    *,
+    question: str,
+    question_digest: str,
+    plan_digest: str,
+    version: int,
+    key: str | None,
+    time: str,
+    asked: str = "",
 ) -> str:
     """One ask, charged."""
     return canonical(
@@ -105,6 +113,7 @@ def debit(
             "event": wire.to_json(event),
             "question": question,
             "question_digest": question_digest,
+            "asked": asked or question_digest,
             "plan_digest": plan_digest,
             "version": version,
             "key": key,

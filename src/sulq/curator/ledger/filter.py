@@ -102,6 +102,8 @@ class Filter:
             raise QuestionError("spend-kind", "This budget is pure epsilon; the noise asked for has no pure loss.")
         if event.key_delta and not isinstance(self.budget, EpsilonDelta):
             raise QuestionError("spend-kind", "Open keys need a budget with a delta.")
+        if event.key_delta and self._key_limit == 0:
+            raise QuestionError("open-keys", "Nothing of this budget's delta was set aside for open keys.")
 
     def admits(self, totals: Totals, event: Event) -> bool:
         """Whether the event may happen on top of these totals."""

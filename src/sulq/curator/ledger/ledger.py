@@ -123,7 +123,14 @@ class Ledger:
         return ledger
 
     def debit(
-        self, event: Event, *, question: str, plan_digest: str, question_digest: str = "", key: str | None = None
+        self,
+        event: Event,
+        *,
+        question: str,
+        plan_digest: str,
+        question_digest: str = "",
+        asked: str = "",
+        key: str | None = None,
     ) -> Receipt:
         """Charge an event; when this returns the debit is on disk and will never be refunded.
 
@@ -131,7 +138,8 @@ class Ledger:
             event: What the answer will cost.
             question: The canonical JSON of the question, for the transcript.
             plan_digest: What names the plan that is paid for.
-            question_digest: What names the question; by default the SHA-256 of its JSON.
+            question_digest: What names the question and its price; by default the SHA-256 of its JSON.
+            asked: What names the question alone, for free re-answers; by default the same.
             key: An idempotency key. Asked again with the same question it costs
                 nothing and the receipt carries the `stored` answer (T44).
 
@@ -150,6 +158,7 @@ class Ledger:
             event,
             question=question,
             question_digest=question_digest,
+            asked=asked,
             plan_digest=plan_digest,
             version=self._version,
             key=key,
@@ -179,11 +188,12 @@ class Ledger:
             self._keys.settle(key)
         return receipt
 
-    def keep(self, receipt: Receipt, answer: str) -> None:
+    def keep(self, receipt: Receipt, answer: str, *, at_once: bool = False) -> None:
         """Store the answer to a debit for the transcript.
 
         It is written with the next debit, at `flush` or at `close`, and lost in a
-        crash before that; at once where an idempotency key may ask for it again.
+        crash before that; `at_once` where another process or an idempotency key may
+        ask for it again.
         """
         self._writer.guard()
         charge = self._writer.state.charges.get(receipt.seq)
@@ -193,7 +203,7 @@ class Ledger:
             raise CuratorError("bad-receipt", "This debit has its answer already.")
         body = entries.answer(receipt.seq, answer, time=self._now())
         try:
-            if self._writer.later(receipt.seq, body) > PENDING or charge.key is not None:
+            if self._writer.later(receipt.seq, body) > PENDING or charge.key is not None or at_once:
                 self.flush()
         except SetupError as error:
             if error.code != "ledger-busy":
@@ -215,8 +225,10 @@ class Ledger:
         if self._writer.waiting():
             self._writer.take(flush)
 
-    def register(self, name: str, *, declarations: str, size: int | None = None, source: str = "") -> int:
-        """Note what data stands under a name, if that is new; returns the public version.
+    def register(
+        self, name: str, *, declarations: str, size: int | None = None, source: str = "", anew: bool = False
+    ) -> int:
+        """Note what data stands under a name, if that is new or said to be; returns the public version.
 
         The spend stays with the person space, whatever its data is called and
         however often it is registered (T56).
@@ -224,7 +236,7 @@ class Ledger:
         data = Registration(name, declarations, size, source)
 
         def propose(draft: Draft) -> int:
-            if draft.registered.get(name) != data:
+            if anew or draft.registered.get(name) != data:
                 draft.add(entries.registered(data, time=self._now()))
                 draft.registered[name] = data
                 draft.version += 1
@@ -263,11 +275,21 @@ class Ledger:
         with self._writer.reading() as (state, store):
             return transcript.transcript(state, store, self._writer.waiting())
 
-    def kept(self, question_digest: str) -> list[Line]:
-        """The answers given to a question under the present version, for free re-answers (SR12)."""
+    def kept(self, asked: str, *, key: str | None = None) -> list[Line]:
+        """The answers given to a question under the present version, for free re-answers (SR12).
+
+        None for an ask whose idempotency `key` was used before: it has an answer of its own (T44).
+        """
         with self._writer.reading() as (state, store):
+            if key is not None and key in state.keys:
+                return []
             waiting = self._writer.waiting()
-            return transcript.kept(state, store, waiting, question=question_digest, version=self._version)
+            return transcript.kept(state, store, waiting, question=asked, version=self._version)
+
+    def again(self, line: Line) -> Receipt:
+        """The receipt of a kept answer, which no longer opens any row."""
+        charge = self._writer.state.charges[line.seq]
+        return self._seal.stamp(line.seq, charge.entry, charge.plan, stored=line.answer)
 
     def verify(self) -> Report:
         """Read the whole file again and check it: structure, chain, totals, budget at every entry, head (T47)."""

@@ -22,7 +22,10 @@ class Seal:
         self._lock = threading.Lock()
 
     def stamp(self, seq: int, entry: bytes, plan: str, *, stored: str | None = None) -> Receipt:
-        """A receipt for an entry that is on disk."""
+        """A receipt for an entry that is on disk; one for a stored answer opens no row, whoever holds it."""
+        if stored is not None:
+            with self._lock:
+                self._used.add(seq)
         return Receipt(seq, entry.hex(), plan, self._mac(seq, entry.hex(), plan), stored)
 
     def verifies(self, receipt: Receipt, plan: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from fractions import Fraction
 
 from sulq.curator.ledger import entries
 from sulq.curator.ledger.chain import ORIGIN, Row, link
@@ -23,6 +24,8 @@ class Charge:
     version: int
     key: str | None
     answer: int | None = None
+    epsilon: Fraction | None = None  # what it cost, to find the strongest of several answers by
+    rho: Fraction = Fraction(0)
 
 
 class State:
@@ -95,6 +98,8 @@ class State:
             entry=row.hash,
             version=entries.whole(body, "version"),
             key=entries.optional(body, "key"),
+            epsilon=event.epsilon,
+            rho=event.rho,
         )
         if charge.key is not None:
             if charge.key in self.keys:
@@ -102,7 +107,8 @@ class State:
             self.keys[charge.key] = row.seq
         self.totals = totals
         self.charges[row.seq] = charge
-        self.asked.setdefault(charge.question, []).append(row.seq)
+        # The first entries of format 1 do not say what they asked apart from its price: they serve no re-answer.
+        self.asked.setdefault(entries.optional(body, "asked") or charge.question, []).append(row.seq)
 
     def catch_up(self, store: Store) -> None:
         """Follow what other processes appended since; inside a transaction."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from sulq.curator.ledger import entries
 from sulq.curator.ledger.chain import ORIGIN, Row, link
 from sulq.curator.ledger.entries import Body, Line, damaged
-from sulq.curator.ledger.state import State
+from sulq.curator.ledger.state import Charge, State
 from sulq.curator.ledger.store import Store
+
+FEW: Final = 4
 
 
 def transcript(state: State, store: Store, waiting: Mapping[int, str]) -> list[Line]:
@@ -28,13 +31,22 @@ def transcript(state: State, store: Store, waiting: Mapping[int, str]) -> list[L
 
 
 def kept(state: State, store: Store, waiting: Mapping[int, str], *, question: str, version: int) -> list[Line]:
-    """The lines of one question under one version of the data that have an answer."""
-    lines = []
-    for seq in state.asked.get(question, ()):
-        answer = stored_answer(state, store, waiting, seq)
-        if answer is not None and state.charges[seq].version == version:
-            lines.append(_line(seq, entries.parse(_checked(store, seq)), answer))
-    return lines
+    """The lines of one question under one version of the data that have an answer: a few of the strongest, pure or not.
+
+    However often a question was asked anew, finding its best answers reads no more of the file.
+    """
+    found = [seq for seq in state.asked.get(question, ()) if _is_kept(state.charges[seq], seq, waiting, version)]
+    pure = [seq for seq in found if state.charges[seq].epsilon is not None]
+    others = [seq for seq in found if state.charges[seq].epsilon is None]
+    strongest = sorted(pure, key=lambda seq: (-(state.charges[seq].epsilon or 0), seq))[:FEW]
+    strongest += sorted(others, key=lambda seq: (-state.charges[seq].rho, seq))[:FEW]
+    return [
+        _line(seq, entries.parse(_checked(store, seq)), stored_answer(state, store, waiting, seq)) for seq in strongest
+    ]
+
+
+def _is_kept(charge: Charge, seq: int, waiting: Mapping[int, str], version: int) -> bool:
+    return charge.version == version and (charge.answer is not None or seq in waiting)
 
 
 def stored_answer(state: State, store: Store, waiting: Mapping[int, str], seq: int) -> str | None:

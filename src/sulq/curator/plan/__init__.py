@@ -17,7 +17,7 @@ from sulq.terms.engine import Tally
 from sulq.terms.facts import Facts
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
-from sulq.terms.question import Question, Sums, Together
+from sulq.terms.question import Choose, OpenSums, Question, Single, Sums, Together
 from sulq.terms.sublinear import noise_for
 
 STEPS: Final[tuple[Callable[[Draft], Draft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
@@ -34,16 +34,19 @@ def draw(question: Question, facts: Facts, spend: Loss | None, versions: tuple[t
     """Work out what answering costs and how accurate it is, or refuse; free, reads no row."""
     paid = _accepted(spend, facts.budget)
     questions = question.questions if isinstance(question, Together) else (question,)
-    if not all(isinstance(item, Sums) for item in questions):
-        raise QuestionError("bad-question", "Ask Sums or Together.")
+    if not all(isinstance(item, (Sums, OpenSums, Choose)) for item in questions):
+        raise QuestionError("bad-question", "Ask Sums, OpenSums, Choose or Together.")
+    if isinstance(facts.budget, SubLinear) and not all(isinstance(item, Sums) for item in questions):
+        raise QuestionError("not-a-noisy-sum", "A choice, or a key that is not declared, is no noisy sum (SR8).")
+    rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions))
     asked = question.shares if isinstance(question, Together) else ()
     weights = asked or (Fraction(1),) * len(questions)
     drafts = []
     for item, weight in zip(questions, weights, strict=True):
-        share = paid
-        if len(questions) > 1 and not isinstance(paid, Queries):
-            share = paid.share(weight / sum(weights))
-        draft = Draft(item, facts, share)
+        share = rest
+        if len(questions) > 1 and not isinstance(rest, Queries):
+            share = rest.share(weight / sum(weights))
+        draft = _draft(item, facts, share, key_delta)
         for step in STEPS:
             draft = step(draft)
         drafts.append(draft)
@@ -52,8 +55,25 @@ def draw(question: Question, facts: Facts, spend: Loss | None, versions: tuple[t
         if isinstance(spend, Queries) and paid.queries > spend.queries:
             raise QuestionError("too-costly", f"This asks for {paid}, more than its spend.")
     guarantee = noise_for(facts.budget, facts.size).guarantee if isinstance(facts.budget, SubLinear) else "dp"
-    event = _event(paid, drafts, versions)
+    event = _event(rest if key_delta else paid, drafts, versions)
     return Plan(question, tuple(map(_part, drafts)), event, paid, facts.unit, guarantee)
+
+
+def _draft(item: Single, facts: Facts, share: Loss, key_delta: Fraction) -> Draft:
+    """A question before its first step."""
+    if isinstance(item, Choose):
+        return Draft(item.counts, facts, share, item.score)
+    return Draft(item, facts, share, key_delta=key_delta if isinstance(item, OpenSums) else Fraction(0))
+
+
+def _keyed(paid: Loss, questions: int) -> tuple[Loss, Fraction]:
+    """Set half of the spend's delta aside for open keys, a part for each question that has them (SR14)."""
+    if not questions:
+        return paid, Fraction(0)
+    if not isinstance(paid, EpsilonDelta):
+        raise QuestionError("open-keys", f"Groups found in the data are shown only for a delta; {paid} has none.")
+    half = paid.exact_delta / 2
+    return EpsilonDelta(paid.exact, half), half / questions
 
 
 def _accepted(spend: Loss | None, budget: Budget) -> Loss:
@@ -81,15 +101,21 @@ def _event(paid: Loss, drafts: list[Draft], versions: tuple[tuple[str, str], ...
     if isinstance(paid, Queries):
         return Event(None, Fraction(0), queries=paid.queries, draws=draws, versions=versions)
     rho = paid.exact if isinstance(paid, Rho) else paid.rho
-    return Event(None, rho, draws=draws, versions=versions)
+    keys = sum((draft.key_delta for draft in drafts), start=Fraction(0))
+    return Event(None, rho, keys, draws=draws, versions=versions)
 
 
 def _part(draft: Draft) -> Part:
-    tally = Tally(draft.facts.table, draft.blocks, draft.question.where, draft.keys, draft.cells)
+    tally = Tally(draft.question.over, draft.blocks, draft.question.where, draft.keys, draft.cells)
+    steps = [block.step for block in draft.blocks]
+    if draft.score is not None:
+        steps = [Fraction(1)]
+    elif draft.people is not None:
+        steps = [Fraction(1), *steps]
     moves = []
-    for block, ways in zip(draft.blocks, draft.reaches, strict=True):
+    for step, ways in zip(steps, draft.reaches, strict=True):
         if draft.norm == "l1":
-            moves.append(max(reach.l1 for reach in ways.values()) * block.step)
+            moves.append(max(reach.l1 for reach in ways.values()) * step)
         else:
-            moves.append(root_up(max(reach.l2_squared for reach in ways.values())) * block.step)
-    return Part(tally, draft.laws, draft.refine, tuple(moves), draft.norm)
+            moves.append(root_up(max(reach.l2_squared for reach in ways.values())) * step)
+    return Part(tally, draft.laws, draft.refine, tuple(moves), draft.norm, draft.score, draft.people)

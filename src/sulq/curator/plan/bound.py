@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sulq.curator.plan.draft import Draft
+from sulq.curator.statistics.scores import candidates
 from sulq.errors import QuestionError
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block
@@ -18,9 +19,13 @@ TERM = 2 ** (2 * MAX_BITS)  # the largest term of a sum: a product of two coordi
 
 def bound(draft: Draft) -> Draft:
     """Fix the grid of each value from public facts, the same on every engine (SR17)."""
-    blocks = tuple(_block(fn, draft.facts.schema) for fn in draft.question.values)
+    blocks = tuple(_block(fn, draft.schema) for fn in draft.question.values)
     if draft.cells * sum(block.width for block in blocks) > MOST_SUMS:
         raise QuestionError("too-large", f"The answer would hold more than {MOST_SUMS} numbers.")
+    if draft.score is not None:
+        options = candidates(draft.score, blocks, draft.cells // draft.answered)
+        if draft.answered * options > MOST_SUMS:
+            raise QuestionError("too-large", f"The choices would have more than {MOST_SUMS} candidates.")
     return replace(draft, blocks=blocks)
 
 

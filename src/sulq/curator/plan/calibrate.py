@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+from sulq.curator.plan.choice import choice
 from sulq.curator.plan.draft import Draft, Reach
+from sulq.curator.plan.scale import root_of, scale_of
+from sulq.curator.plan.threshold import threshold
 from sulq.errors import QuestionError
 from sulq.mechanisms import priced
 from sulq.terms.engine import Block
-from sulq.terms.law import LARGEST_SCALE, SMALLEST_SCALE, BinomialLaw, GaussianLaw, LaplaceLaw, Law, round_up
+from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
 from sulq.terms.sublinear import noise_for
 
@@ -21,12 +24,14 @@ def calibrate(draft: Draft) -> Draft:
     if isinstance(draft.facts.budget, SubLinear):
         return _sublinear(draft, draft.facts.budget)
     if isinstance(draft.spend, Epsilon):
-        return _laplace(draft, draft.spend.exact)
+        return _laplace(draft, draft.spend.exact) if draft.score is None else choice(draft, draft.spend.exact, "l1")
     if isinstance(draft.spend, (Rho, EpsilonDelta)):
         rho = draft.spend.exact if isinstance(draft.spend, Rho) else draft.spend.rho
         if rho <= 0:
             raise QuestionError("too-little-noise", "This spend holds no zero-concentrated loss at all.")
-        return _gaussian(draft, rho)
+        if draft.score is not None:
+            return choice(draft, rho, "l2")
+        return _gaussian(draft, rho) if draft.key_delta == 0 else threshold(draft, rho)
     raise QuestionError("spend-kind", "This budget does not take that spend.")
 
 
@@ -51,7 +56,7 @@ def _laplace(draft: Draft, epsilon: Fraction) -> Draft:
     moves = _moves(draft, lambda reach: reach.l1)
     wide = [max(ways.values()) / (share * epsilon) for ways, share in zip(moves, _shares(draft), strict=True)]
     used = max(sum(ways[way] / scale for ways, scale in zip(moves, wide, strict=True)) for way in draft.ways)
-    laws = tuple(LaplaceLaw(_scale(scale * used / epsilon)) for scale in wide)
+    laws = tuple(LaplaceLaw(scale_of(scale * used / epsilon)) for scale in wide)
     return _finish(draft, laws, moves, norm="l1", paid=epsilon)
 
 
@@ -60,7 +65,7 @@ def _gaussian(draft: Draft, rho: Fraction) -> Draft:
     moves = _moves(draft, lambda reach: reach.l2_squared)
     wide = [max(ways.values()) / (2 * share * rho) for ways, share in zip(moves, _shares(draft), strict=True)]
     used = max(sum(ways[way] / (2 * var) for ways, var in zip(moves, wide, strict=True)) for way in draft.ways)
-    laws = tuple(GaussianLaw(_scale(_root_up(variance * used / rho))) for variance in wide)
+    laws = tuple(GaussianLaw(scale_of(root_of(variance * used / rho))) for variance in wide)
     return _finish(draft, laws, moves, norm="l2", paid=rho)
 
 
@@ -84,20 +89,6 @@ def _draw(draft: Draft, law: Law, block: Block, *, norm: str, move: Fraction, bi
     return Draw(law.kind, draft.facts.unit.neighbors, norm, move, scale, block.step / 2**bits, cells)
 
 
-def _scale(scale: Fraction) -> Fraction:
-    """The scale as the sampler takes it, a double, never less than asked for."""
-    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        raise QuestionError("too-little-noise", "This spend calls for noise outside what the sampler holds.")
-    return round_up(scale)
-
-
-def _root_up(square: Fraction) -> Fraction:
-    """A rational just above the square root."""
-    shift = max(0, 160 - (square.numerator.bit_length() - square.denominator.bit_length())) // 2
-    root = math.isqrt(math.ceil(square * 4**shift))
-    return Fraction(root + 1, 2**shift)
-
-
 def _sublinear(draft: Draft, budget: SubLinear) -> Draft:
     """The SuLQ primitive: each scalar sum gets noise for sensitivity 1, scaled by its own (S0.5, SR8)."""
     laws: list[Law] = []
@@ -115,11 +106,11 @@ def _sublinear(draft: Draft, budget: SubLinear) -> Draft:
         if noise.kind == "binomial":
             law = BinomialLaw(int(noise.scale))
         elif noise.kind == "laplace":
-            law = LaplaceLaw(_scale(move * noise.scale))
+            law = LaplaceLaw(scale_of(move * noise.scale))
         else:
             norm = "l2"
             bits = max(0, math.ceil(math.log2(noise.units / float(move * noise.scale))))
-            law = GaussianLaw(_scale(move * 2**bits * noise.scale))
+            law = GaussianLaw(scale_of(move * 2**bits * noise.scale))
         laws.append(law)
         refine.append(bits)
         moved = Fraction(move * 2**bits) ** (2 if norm == "l2" else 1)

@@ -11,7 +11,8 @@ def contribution(draft: Draft) -> Draft:
     """Name the extreme moves of a person with up to k kept rows.
 
     `single`: k rows appear or vanish. `pair`: k rows change into k others of the
-    same cell. `apart`: k rows leave one cell and k enter another. Between these
+    same cell. `apart`: k rows leave one cell and k enter another, of those that are
+    answered: within a choice a row moves between candidates as a `pair`. Between these
     lie all mixtures of fewer rows: a norm of the move is convex in how many rows
     go out and come in, so its maximum is at these corners. Exactly one row is
     always present only under replace_one where the row itself is the person and
@@ -23,6 +24,7 @@ def contribution(draft: Draft) -> Draft:
     else:
         present = unit.column is None and not draft.droppable
         ways = ("pair",) if present else ("single", "pair")
-        if draft.cells > 1:
+        if draft.answered != 1:
             ways = (*ways, "apart")
-    return replace(draft, ways=ways, rows=unit.rows)
+    rows = unit.rows if draft.shape is None else max(draft.shape.rows, 1)  # public rows get noise like any other
+    return replace(draft, ways=ways, rows=rows)

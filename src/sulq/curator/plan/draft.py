@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from sulq.terms.domain import Schema
 from sulq.terms.engine import Block, Key
 from sulq.terms.facts import Facts
-from sulq.terms.law import Law
+from sulq.terms.law import Law, PassedLaw
 from sulq.terms.privacy import Draw, Loss
-from sulq.terms.question import Sums
+from sulq.terms.question import OpenSums, Sums
+from sulq.terms.score import Score
+from sulq.terms.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,15 @@ class Reach:
 class Draft:
     """One question on its way through the steps."""
 
-    question: Sums
+    question: Sums | OpenSums  # of a choice, its counts
     facts: Facts
     spend: Loss  # this question's part of the price
+    score: Score | None = None  # of a choice
+    key_delta: Fraction = Fraction(0)  # of open keys: the chance that a person alone in a group shows
+    shape: Shape | None = None  # bind: what the sums run over
     keys: tuple[Key, ...] = ()  # bind
     droppable: bool = True  # bind: whether a row can fall outside the sums
-    cells: int = 1  # bind
+    cells: int = 1  # bind; 0 where keys are open
     blocks: tuple[Block, ...] = ()  # bound
     ways: tuple[str, ...] = ()  # contribution: "single", "pair", "apart"
     rows: int = 1  # contribution
@@ -39,3 +45,14 @@ class Draft:
     refine: tuple[int, ...] = ()  # calibrate
     norm: str = "l1"  # calibrate
     draws: tuple[Draw, ...] = field(default=())  # calibrate
+    people: PassedLaw | None = None  # calibrate, of open keys
+
+    @property
+    def answered(self) -> int:
+        """Cells that are answered: for a choice those of all keys but the last, which it chooses by."""
+        return self.cells if self.score is None else self.cells // len(self.keys[-1].labels)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns the question's row functions speak of."""
+        return self.facts.schema if self.shape is None else self.shape.schema

@@ -6,8 +6,11 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+from sulq.curator.plan.choice import spans
 from sulq.curator.plan.draft import Draft, Reach
+from sulq.curator.plan.threshold import people
 from sulq.curator.statistics.sums import Extent, extent
+from sulq.terms.question import OpenSums
 
 
 def sensitivity(draft: Draft) -> Draft:
@@ -17,9 +20,13 @@ def sensitivity(draft: Draft) -> Draft:
     `apart` touches two cells, each as `single` does. A partition multiplies nothing
     else, because a person has at most k rows over all its cells together.
     """
-    extents = tuple(extent(block, draft.facts.schema) for block in draft.blocks)
+    if draft.score is not None:
+        return spans(draft, draft.score)
+    extents = tuple(extent(block, draft.schema) for block in draft.blocks)
     reaches = tuple({way: _reach(found, way, draft.rows) for way in draft.ways} for found in extents)
     coordinates = tuple(_coordinate(found, draft.ways) * draft.rows for found in extents)
+    if isinstance(draft.question, OpenSums):
+        reaches = (people(draft), *reaches)
     return replace(draft, reaches=reaches, coordinates=coordinates)
 
 
