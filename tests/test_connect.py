@@ -17,9 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
-from sulq import Epsilon, Int, Real, Unit, col
+from sulq import Epsilon, Int, Real, Unit, col, lit
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SetupError, SulqError
+from sulq.terms.question import Sums
+from sulq.terms.relation import Join, Table
 from sulq.testing import exact
 
 COLUMNS = {"x": Int(0, 9), "g": ["a", "b"]}
@@ -127,7 +129,7 @@ BAD_DATA = {
     "list": (lambda _: [1, 2, 3], "unreadable-data"),
     "url": (lambda _: "https://curator.example.org/survey", "engine-not-available"),
     "postgres": (lambda _: "postgresql://somewhere/people", "engine-not-available"),
-    "tables": (lambda _: {"people": TABLE}, "not-available"),
+    "tables": (lambda _: {"people": TABLE}, "bad-declaration"),
 }
 
 
@@ -265,3 +267,91 @@ def test_a_column_of_numpy_kinds_is_read() -> None:
         assert exact(db).sum("x").value == 12
         assert exact(db).sum("y").value == 1.5
         assert exact(db).count(col("g").is_missing()).value == 2
+
+
+PEOPLE = pa.table({"pid": ["a", "b", "c"], "age": [10, 20, 30], "home": [1, 2, 9]})
+VISITS = pa.table({"patient": ["a", "A", "b", "z"], "cost": [1.0, 2.5, 3.0, 4.0]})
+REGIONS = pa.table({"code": [1, 2], "name": ["n", "s"]})
+SEVERAL = {
+    "columns": {
+        "people": {"age": (0, 99), "home": (0, 5)},
+        "visits": {"cost": (0, 10.0)},
+        "regions": {"code": (0, 5), "name": ["n", "s"]},
+    },
+    "unit": Unit("pid", rows=5),
+    "keys": {"people": "pid", "regions": "code"},
+    "public": ["regions"],
+    "persons": {"visits": "patient"},
+    "budget": Epsilon(1),
+    "synthetic": True,
+}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "memory"])
+def test_several_tables_are_one_dataset(engine: str, tmp_path: Path) -> None:
+    """One ledger, the facts of each table, private ones first; frames and files side by side."""
+    pq.write_table(VISITS, tmp_path / "visits.parquet")
+    data = {"regions": REGIONS, "people": PEOPLE.to_pandas(), "visits": tmp_path / "visits.parquet"}
+    with sulq.connect(data, engine=engine, ledger=tmp_path / "all.ledger", **SEVERAL) as db:
+        facts = db.facts
+        assert [table.schema.table for table in facts.tables] == ["people", "visits", "regions"]
+        assert [(table.key, table.public, table.rows, table.person) for table in facts.tables] == [
+            ("pid", False, None, None),
+            (None, False, None, "patient"),
+            ("code", True, 2, None),
+        ]
+        joined = Sums((lit(1), col("cost")), over=Join(Table("people"), Table("visits"), (), person=True))
+        assert exact(db).ask(joined, spend=Epsilon(1)).value.tolist() == [3, 6.5]
+        assert exact(db).count(spend=Epsilon(1)).value == 3  # the first table's
+    changed = VISITS.slice(1)
+    pq.write_table(changed, tmp_path / "visits.parquet")
+    with pytest.raises(SetupError, match="source-changed"):
+        sulq.connect(data, engine=engine, ledger=tmp_path / "all.ledger", **SEVERAL)
+    with sulq.connect(data, engine=engine, ledger=tmp_path / "all.ledger", renew=True, **SEVERAL) as db:
+        assert exact(db).ask(joined, spend=Epsilon(1)).value.tolist() == [2, 5.5]
+
+
+def test_several_files_share_a_ledger_and_a_copy_beside_the_first_private_one(tmp_path: Path) -> None:
+    """Where things lie by default."""
+    data = {}
+    for name, table in (("regions", REGIONS), ("people", PEOPLE), ("visits", VISITS)):
+        data[name] = tmp_path / f"{name}.parquet"
+        pq.write_table(table, data[name])
+    with sulq.connect(data, **SEVERAL) as db:
+        db.prepare()
+    assert {path.name for path in tmp_path.iterdir()} >= {"people.ledger", "people.prepared"}
+
+
+BAD_TABLES = {
+    "no tables": ({"data": {}}, "bad-declaration"),
+    "no columns": ({"columns": {"people": {"age": (0, 9)}}}, "bad-declaration"),
+    "columns of one": ({"columns": [1]}, "bad-declaration"),
+    "unknown table": ({"keys": {"poeple": "pid"}}, "bad-declaration"),
+    "all public": ({"public": ["people", "visits", "regions"], "keys": {}, "persons": {}}, "bad-declaration"),
+    "undeclared key": ({"keys": {"regions": "zip"}}, "bad-declaration"),
+    "a public person": ({"persons": {"regions": "code"}}, "bad-declaration"),
+    "persons without a unit": ({"unit": Unit(), "keys": {}}, "bad-declaration"),
+    "a name": ({"table": "people"}, "bad-declaration"),
+    "a bad size": ({"size": {"nobody": 3}}, "bad-declaration"),
+    "public by a word": ({"public": "regions"}, "bad-declaration"),
+    "a person column that is not there": ({"persons": {"visits": "who"}}, "missing-column"),
+    "duplicate persons": ({"keys": {"visits": "patient"}}, "key-not-unique"),
+    "no file": ({"data": {"people": "nowhere.parquet", "visits": VISITS, "regions": REGIONS}}, "missing-file"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_TABLES)
+def test_bad_datasets_of_several_tables_are_refused(what: str, tmp_path: Path) -> None:
+    """An error of the owner's with a code, before anything is spent."""
+    changed, code = BAD_TABLES[what]
+    data = {"people": PEOPLE, "visits": VISITS, "regions": REGIONS}
+    arguments = {"data": data, **SEVERAL, "ledger": tmp_path / "l.ledger", **changed}
+    with pytest.raises(SetupError) as refused:
+        sulq.connect(arguments.pop("data"), **arguments)
+    assert refused.value.code == code
+
+
+def test_keys_are_for_several_tables(tmp_path: Path) -> None:
+    """A single table is declared by its unit alone."""
+    with pytest.raises(SetupError, match="several tables"):
+        sulq.connect(TABLE, columns=COLUMNS, keys={"data": "x"}, budget=Epsilon(1), ledger=tmp_path / "l")

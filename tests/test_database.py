@@ -81,7 +81,9 @@ BAD_ASKS = {
     "buckets of rows": (lambda db: db.count(by=bucket(3), spend=Epsilon(1)), "needs-position"),
     "too exact": (lambda db: db.count(within=1e-9, at_most=Epsilon(1)), "too-costly"),
     "over budget": (lambda db: db.count(spend=Epsilon(10.5)), "budget-exceeded"),
-    "sql": (lambda db: db.sql("SELECT COUNT(*) FROM data", spend=Epsilon(1)), "not-available"),
+    "sql over rows": (lambda db: db.sql("SELECT x FROM data", spend=Epsilon(1)), "raw-rows"),
+    "sql of two statements": (lambda db: db.sql("SELECT COUNT(*) FROM data; SELECT 1", spend=Epsilon(1)), "sql-syntax"),
+    "sql of another table": (lambda db: db.sql("SELECT COUNT(*) FROM other", spend=Epsilon(1)), "unknown-table"),
     "unknown handle": (lambda db: db[["x", "y"]], "unknown-column"),
     "bad key": (lambda db: db.ask(Sums((Lit(1),)), spend=Epsilon(1), key=""), "bad-question"),
     "ddof": (lambda db: db.std("x", ddof=2, spend=Epsilon(1)), "bad-question"),
@@ -142,7 +144,7 @@ def test_a_database_is_shared_by_threads(engine: str) -> None:
 
         def work(i: int) -> None:
             for _ in range(3):
-                found[i] = db.sum(col("x") * i, spend=Epsilon(30)).value
+                found[i] = db.sum(col("x") * i, spend=Epsilon(30), fresh=True).value
 
         threads = [threading.Thread(target=work, args=(i,)) for i in wanted]
         for thread in threads:
@@ -174,8 +176,8 @@ def test_two_databases_share_one_ledger_file(tmp_path: Path) -> None:
         one.count(spend=Epsilon(6))
         assert other.spent == Epsilon(6)
         with pytest.raises(BudgetExceeded):
-            other.count(spend=Epsilon(6))
-        other.count(spend=Epsilon(4))
+            other.count(spend=Epsilon(6), fresh=True)
+        other.count(spend=Epsilon(4), fresh=True)
         assert one.remaining.amount == 0
 
 
@@ -308,8 +310,10 @@ def test_a_database_reads_well() -> None:
         lambda _: sulq.vector(["age"], bits=True),
         lambda db: db.count(spend=Epsilon(0.1)).interval("x"),
         lambda db: db.count(spend=Epsilon(0.1)).accuracy("x"),
-        lambda db: db.quantile("age", [0.25, 0.5], spend=Epsilon(0.1)),
-        lambda db: db.median("age", spend=Epsilon(0.1)),
+        lambda db: db.quantile("age", [0.25, 1.5], spend=Epsilon(0.1)),
+        lambda db: db.median("nobody", spend=Epsilon(0.1)),
+        lambda db: db.sql(None, spend=Epsilon(0.1)),
+        lambda db: db.plan(None, spend=Epsilon(0.1)),
         lambda db: db.sql("SELECT 1", spend=Epsilon(0.1), within=3),
         lambda db: db.graph,
         lambda db: db.count(spend=0.1),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
+from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def connect(
     columns: Mapping[str, object] | None = None,
     unit: Unit | None = None,
     budget: Budget | None = None,
-    size: int | None = None,
+    size: int | Mapping[str, int] | None = None,
     synthetic: bool = False,
     ledger: str | os.PathLike[str] | None = None,
     prepared: str | os.PathLike[str] | bool | None = None,
@@ -34,18 +35,19 @@ def connect(
     progress: Callable[[float], None] | None = None,
     token: str | None = None,
     keys: Mapping[str, str] | None = None,
-    public: list[str] | None = None,
+    public: Sequence[str] | None = None,
+    persons: Mapping[str, str] | None = None,
     graph: tuple[str, str, str] | None = None,
 ) -> Database:
     """Open private data with its public facts, protected unit and budget.
 
     Args:
-        data: a .parquet, .csv, .csv.gz or .duckdb file, or a pandas, polars or pyarrow table.
+        data: a .parquet, .csv, .csv.gz or .duckdb file, or a pandas, polars or pyarrow table; {name: such} for several.
         table: its name in questions, and inside a .duckdb file of several; default the file's stem, or "data".
-        columns: public facts, never read off the data: {"age": sulq.Int(0, 120), ...}.
+        columns: public facts, never read off the data: {"age": sulq.Int(0, 120), ...}; {table: such} for several.
         unit: whom an answer hides; default: the row, add_remove.
         budget: the total that may ever be lost: Epsilon, Rho, EpsilonDelta or SubLinear.
-        size: the owner's declared public size, if n may be known.
+        size: the owner's declared public size, if n may be known; {table: size} for several.
         synthetic: True for made-up data; written into the ledger for ever.
         ledger: its path; default beside a data file, in memory for a frame.
         prepared: where the prepared copy lies; default beside the ledger, False for none.
@@ -53,12 +55,12 @@ def connect(
         renew: accept a source that changed since it was registered.
         progress: called with the part done (0 to 1) while the prepared copy is built.
         token: for a remote curator.
-        keys: for datasets of several tables.
-        public: for datasets of several tables.
+        keys: of several tables, the column of each that differs from row to row: {"people": "pid"}. This is checked
+            over all rows, and a duplicate is the owner's to hear of: SetupError, before anything is spent.
+        public: of several tables, those that need no protection; how many rows they have is public too.
+        persons: of several tables, those that name the person otherwise than the unit: {"orders": "customer"}.
         graph: for graphs.
     """
-    if isinstance(data, Mapping) or keys is not None or public is not None:
-        raise SetupError("not-available", "Datasets of several tables are not in this version.")
     if graph is not None:
         raise SetupError("not-available", "Graphs are not in this version.")
     if isinstance(data, str) and "://" in data:
@@ -66,43 +68,135 @@ def connect(
         raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
     if token is not None:
         raise SetupError("bad-declaration", "token is for a remote curator.")
-    path = Path(data) if isinstance(data, (str, os.PathLike)) else None
-    if path is not None and not path.name.lower().endswith(SUFFIXES):
-        raise SetupError("unreadable-data", f"{path.name!r} is none of {', '.join(SUFFIXES)}.")
-    if path is not None and not path.is_file():
-        raise SetupError("missing-file", f"There is no file {path.name!r}.")
-    _check(unit, budget, size)
-    name = table if table is not None else _stem(path) if path is not None else "data"
+    whole = Unit() if unit is None else unit
+    _check(whole, budget)
     module = importlib.import_module("sulq.database")
-    database = cast("type[Database]", module.Database)
+    if isinstance(data, Mapping):
+        if table is not None:
+            raise SetupError("bad-declaration", "Several tables have their own names; leave table= out.")
+        facts = declarations(data, columns, whole, keys=keys or {}, public=public or (), persons=persons or {})
+        sizes = _sizes(size, facts)
+        tables = [
+            module.Data(
+                _file(data[item.schema.table]) or data[item.schema.table], item,
+                _inside(data[item.schema.table], item.schema.table), sizes.get(item.schema.table),
+            )
+            for item in facts
+        ]  # fmt: skip
+    else:
+        if keys is not None or public is not None or persons is not None:
+            raise SetupError("bad-declaration", "keys, public and persons are for several tables: connect({...}).")
+        path = _file(data)
+        name = table if table is not None else "data" if path is None else _stem(path)
+        alone = TableFacts(Schema.of(name, columns))
+        tables = [module.Data(path or data, alone, table, _sizes(size, [alone]).get(name), alone=True)]
+    paths = [item.source if isinstance(item.source, Path) else None for item in tables]
+    beside = paths[0] if None not in paths else None
     where = Path(ledger) if ledger is not None else None
-    if where is None and path is not None:
-        where = path.with_name(f"{_stem(path)}.ledger")
+    if where is None and beside is not None:
+        where = beside.with_name(f"{_stem(beside)}.ledger")
     if budget is None and (where is None or not where.exists()):
         raise SetupError("bad-declaration", "A new person space needs a budget: budget=sulq.Epsilon(1), say.")
-    return database(
-        data if path is None else path.resolve(),
-        inside=table,
-        schema=Schema.of(name, columns),
-        unit=Unit() if unit is None else unit,
+    return cast("type[Database]", module.Database)(
+        tables,
+        unit=whole,
         budget=budget,
-        size=size,
         synthetic=synthetic,
         ledger=where,
-        prepared=_prepared(path, where, prepared),
+        prepared=_prepared(beside, where, prepared),
         engine=engine,
         renew=renew,
         progress=progress,
     )
 
 
-def _check(unit: object, budget: object, size: object) -> None:
-    if unit is not None and not isinstance(unit, Unit):
+def _file(data: object) -> Path | None:
+    """A data file's place; None for a frame."""
+    if not isinstance(data, (str, os.PathLike)):
+        return None
+    path = Path(data)
+    if not path.name.lower().endswith(SUFFIXES):
+        raise SetupError("unreadable-data", f"{path.name!r} is none of {', '.join(SUFFIXES)}.")
+    if not path.is_file():
+        raise SetupError("missing-file", f"There is no file {path.name!r}.")
+    return path.resolve()
+
+
+def _inside(data: object, name: str) -> str | None:
+    """A table's name inside a file of several tables."""
+    return name if str(data).lower().endswith(".duckdb") else None
+
+
+def _check(unit: object, budget: object) -> None:
+    if not isinstance(unit, Unit):
         raise SetupError("bad-declaration", "unit must be a sulq.Unit.")
     if budget is not None and not isinstance(budget, (Epsilon, Rho, EpsilonDelta, SubLinear)):
         raise SetupError("bad-declaration", "budget must be Epsilon, Rho, EpsilonDelta or SubLinear.")
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or not 0 < size <= 2**40):
-        raise SetupError("bad-declaration", "size must be a positive whole number.")
+
+
+def _sizes(size: object, facts: Sequence[TableFacts]) -> dict[str, int]:
+    """Declared public sizes by table; a bare number is the first one's."""
+    names = [item.schema.table for item in facts]
+    if size is None:
+        return {}
+    told = dict(size) if isinstance(size, Mapping) else {names[0]: size}
+    sizes: dict[str, int] = {}
+    for name, number in told.items():
+        if name not in names:
+            raise SetupError("bad-declaration", f"size names {str(name)[:80]!r}, which is no table here.")
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= 2**40:
+            raise SetupError("bad-declaration", "size must be a positive whole number.")
+        sizes[name] = number
+    return sizes
+
+
+def declarations(
+    data: Mapping[str, object],
+    columns: object,
+    unit: Unit,
+    *,
+    keys: Mapping[str, str],
+    public: Sequence[str],
+    persons: Mapping[str, str],
+) -> list[TableFacts]:
+    """The public facts of several tables, private ones first, or a refusal that names what does not fit."""
+    names = list(data)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise SetupError("bad-declaration", "Several tables are given by name: {'people': ..., 'visits': ...}.")
+    if not isinstance(columns, Mapping):
+        raise SetupError("bad-declaration", "columns declares each table: {'people': {...}, 'visits': {...}}.")
+    if isinstance(public, str) or not isinstance(keys, Mapping) or not isinstance(persons, Mapping):
+        raise SetupError(
+            "bad-declaration", "public is a list of tables; keys and persons name a column for each table."
+        )
+    for what, told in (("columns", columns), ("keys", keys), ("public", public), ("persons", persons)):
+        for name in told:
+            if name not in names:
+                known = ", ".join(names)
+                raise SetupError(
+                    "bad-declaration", f"{what} names {str(name)[:80]!r}, no table here (there are: {known})."
+                )
+    facts = []
+    for name in names:
+        if name not in columns:
+            raise SetupError("bad-declaration", f"columns says nothing of table {name!r}.")
+        schema = Schema.of(name, columns[name])
+        item = TableFacts(schema, keys.get(name), name in public, None, persons.get(name))
+        _fits(item, unit)
+        facts.append(item)
+    if all(item.public for item in facts):
+        raise SetupError("bad-declaration", "All of these tables are public; there is nobody to protect.")
+    return sorted(facts, key=lambda item: item.public)
+
+
+def _fits(table: TableFacts, unit: Unit) -> None:
+    name = table.schema.table
+    if table.person is not None and (table.public or unit.column is None):
+        why = "it is public" if table.public else "the unit names no column"
+        raise SetupError("bad-declaration", f"persons names a column of {name!r}, but {why}.")
+    person = None if table.public else table.person or unit.column
+    if table.key is not None and table.key != person and table.schema.find(table.key) is None:
+        raise SetupError("bad-declaration", f"The key of {name!r}, {str(table.key)[:80]!r}, is not a declared column.")
 
 
 def _stem(path: Path) -> str:

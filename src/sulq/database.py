@@ -3,25 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Final, NamedTuple, NoReturn, Self
 
 from sulq.curator.curator import Curator
-from sulq.curator.engines import open_engine
+from sulq.curator.engines import open_dataset
+from sulq.curator.engines.source import Origin
+from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Rows
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, SetupError, SulqError
 from sulq.mechanisms import MECHANISMS, versions
 from sulq.terms import wire
-from sulq.terms.domain import Schema, Text
+from sulq.terms.domain import Column, Int, Text
+from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Unit
+
+MANY: Final = 2**16  # so many values are not all listed where they are keys
+
+
+class Data(NamedTuple):
+    """One table as its owner hands it over: a path or a frame, its public facts, and its declared size.
+
+    `inside`: its name in a file of several tables. `alone`: whether it is the whole dataset.
+    """
+
+    source: object
+    facts: TableFacts
+    inside: str | None = None
+    size: int | None = None
+    alone: bool = False
+
+    def given(self) -> Given:
+        """The table as engines take it; of a public one it is known how many rows there are."""
+        origin = Origin.of(self.source)
+        facts = self.facts
+        if facts.public:
+            facts = replace(facts, rows=rows_at_most(origin, facts.schema, self.inside))
+        return Given(origin, facts, self.inside)
 
 
 class Database(Desk):
-    """A private table that answers questions with noise, and keeps count of what it told.
+    """Private tables that answer questions with noise, and a count of what they told.
 
     Made by `sulq.connect`. It may be shared between threads; after a fork the
     child must open its own. No attribute, repr or error shows a row (S0.1).
@@ -29,13 +56,10 @@ class Database(Desk):
 
     def __init__(
         self,
-        data: object,
+        tables: Sequence[Data],
         *,
-        inside: str | None,
-        schema: Schema,
         unit: Unit,
         budget: Budget | None,
-        size: int | None,
         synthetic: bool,
         ledger: Path | None,
         prepared: Path | bool | None,
@@ -43,31 +67,40 @@ class Database(Desk):
         renew: bool,
         progress: Callable[[float], None] | None,
     ) -> None:
-        open_keys = any(isinstance(column, Text) for _, column in schema.columns)
+        given = [table.given() for table in tables]
+        first = given[0].facts.schema
+        open_keys = any(_open_key(column) for item in given for _, column in item.facts.schema.columns)
         self._process = os.getpid()
         self._closed = False
         self._ledger = Ledger.open(
             ledger, unit=unit, budget=budget, synthetic=synthetic, open_keys=open_keys, mechanisms=tuple(MECHANISMS)
         )
         try:
-            self._engine = open_engine(
-                data, schema=schema, unit=unit, table=inside, key=self._ledger.hash_key, space=self._ledger.space,
-                prepared=prepared, renew=renew, engine=engine, progress=progress,
-            )  # fmt: skip
-            self._register(schema, size, renew=renew)
+            dataset = Dataset(tuple(given), unit, self._ledger.hash_key, self._ledger.space)
+            self._engine = open_dataset(dataset, prepared=prepared, renew=renew, engine=engine, progress=progress)
+            if any(item.facts.key is not None for item in given):
+                self._engine.ready()  # a key that is not unique is the owner's to hear of, not an analyst's
+            for item, size in zip(given, (table.size for table in tables), strict=True):
+                self._register(item.facts, size, renew=renew)
         except BaseException:
             self._ledger.close()
             raise
         rows = Rows(self._engine, self._ledger.redeem)
-        super().__init__(Curator(rows, self._ledger, schema, size=size, versions=versions()))
+        several = () if tables[0].alone else dataset.facts.tables
+        super().__init__(Curator(rows, self._ledger, first, size=tables[0].size, versions=versions(), tables=several))
 
-    def _register(self, schema: Schema, size: int | None, *, renew: bool) -> None:
+    def _register(self, facts: TableFacts, size: int | None, *, renew: bool) -> None:
         """Write down what the ledger protects now; a source that changed underneath stops the owner (SR12)."""
-        source = self._engine.fingerprint()
-        known = self._ledger.registered(schema.table)
+        name = facts.schema.table
+        source = self._engine.fingerprint(name)
+        known = self._ledger.registered(name)
         if known is not None and not renew and "frame" not in (source, known.source) and known.source != source:
-            raise SetupError("source-changed", "The data is not the file that was registered.")
-        self._ledger.register(schema.table, declarations=wire.digest(schema), size=size, source=source)
+            raise SetupError("source-changed", f"The data of {name!r} is not the file that was registered.")
+        # A frame has no name or time that could tell it from another: opened again it counts as new data.
+        anew = source == "frame" and known is not None
+        plain = facts == TableFacts(facts.schema)
+        declared = wire.digest(facts.schema if plain else (facts.schema, facts.key, facts.public, facts.person))
+        self._ledger.register(name, declarations=declared, size=size, source=source, anew=anew)
 
     def prepare(self) -> None:
         """Build the prepared copy now rather than at the first ask."""
@@ -114,3 +147,8 @@ class Database(Desk):
         except SulqError as error:
             return f"<sulq database: {error.code}>"
         return f"<sulq database {self.facts}>"
+
+
+def _open_key(column: Column) -> bool:
+    """Whether a column's values are too many to be listed: as keys they are found in the data, for a delta (SR14)."""
+    return isinstance(column, Text) or (isinstance(column, Int) and column.high - column.low >= MANY)

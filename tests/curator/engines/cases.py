@@ -10,6 +10,7 @@ import pyarrow as pa
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.source import Origin
+from sulq.curator.engines.tables import Dataset
 from sulq.terms.domain import Category, Int, Real, Schema, Text
 from sulq.terms.engine import Tally
 from sulq.terms.privacy import Unit
@@ -42,14 +43,23 @@ ASKED = (
 )
 
 
-def duck(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> DuckEngine:
+def duck(
+    data: object,
+    unit: Unit | None = None,
+    schema: Schema = SCHEMA,
+    *,
+    space: str = "",
+    inside: str | None = None,
+    **more: object,
+) -> DuckEngine:
     """A DuckDB engine over data."""
-    return DuckEngine(Origin.of(data), schema, unit or Unit(), KEY, **more)
+    dataset = Dataset.one(Origin.of(data), schema, unit or Unit(), KEY, inside=inside, space=space)
+    return DuckEngine(dataset, **more)
 
 
 def memory(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> MemoryEngine:
     """The reference engine over data."""
-    return MemoryEngine(Origin.of(data), schema, unit or Unit(), KEY, **more)
+    return MemoryEngine(Dataset.one(Origin.of(data), schema, unit or Unit(), KEY), **more)
 
 
 def sums(engine: object, *tallies: Tally) -> list[list[list[int]]]:

@@ -9,6 +9,7 @@ import pytest
 
 from sulq.terms.domain import Int, Real, Schema
 from sulq.terms.engine import Block, Tally
+from sulq.terms.relation import Table
 from sulq.terms.rowfn import Bernstein, Lit, col
 from tests import generate
 from tests.curator.engines.cases import duck, memory, sums
@@ -21,7 +22,7 @@ BIG = Schema("data", (("n", Int(-(2**53), 2**53)),))
 def test_T5_totals_beyond_64_bits_saturate(prepared: object, sign: int) -> None:
     """SUM runs in 128 bits and is clamped to 2^62: columns at the ends of 64 bits neither raise nor wrap."""
     block = Block(col("n"), Fraction(1), (-(2**53),), (2**53,), vector=False)
-    tally = Tally("data", (block,), None, (), 1)
+    tally = Tally(Table(), (block,), None, (), 1)
     for rows, want in ((3, 3 * 2**53), (511, 511 * 2**53), (513, 2**62), (5_000, 2**62)):
         data = pa.table({"n": pa.array([sign * (2**63 - 1)] * rows, pa.int64())})
         assert sums(duck(data, schema=BIG, prepared=prepared), tally) == [[[sign * want]]]
@@ -32,7 +33,7 @@ def test_T11_the_clamp_sits_under_the_sum() -> None:
     schema = Schema("data", (("x", Real(0, 1000)),))
     data = pa.table({"x": [1.0, 10.0, 500.0, None, float("nan"), float("inf")]})
     for fn in (col("x"), col("x") * 3, col("x") / (col("x") - 10)):
-        tally = Tally("data", (Block(fn, Fraction(1, 4), (-7,), (9,), vector=False),), None, (), 1)
+        tally = Tally(Table(), (Block(fn, Fraction(1, 4), (-7,), (9,), vector=False),), None, (), 1)
         found = sums(duck(data, schema=schema), tally)
         assert (
             found == sums(memory(data, schema=schema), tally) == sums(duck(data, schema=schema, prepared=False), tally)

@@ -18,7 +18,9 @@ from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines.cases import CANARY, SCHEMA, ask, duck, memory, sums, table
 
-NAME = re.compile(r"(?:[abcstk][0-9]+|[ahpu]|one|place|kept|source|data|categories[0-9]+|text[0-9]+|key)")
+NAME = re.compile(
+    r"(?:[abcstk][0-9]+|[ahopu]|one|people|person|place|kept|source|data|categories[0-9]+|text[0-9]+|key)"
+)
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def test_T18_T70_T71_only_listed_functions_and_generated_names(written: list[str
             engine = duck(data.arrow(), data.unit, data.schema, prepared=prepared)
             for _ in range(4):
                 engine.sums(generate.tally(rng, data.schema, data.unit))
-            written.append(f"SELECT * FROM {kept.select(engine._registered, stored=True).relation}")
+            written.append(f"SELECT * FROM {kept.select(engine._tables[0], stored=True).relation}")
             engine.close()
     used: set[str] = set()
     for statement in written:

@@ -12,6 +12,7 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.fold import EXACT, SATURATED, Totals, fold, reach
 from sulq.terms.domain import Category, Int, Real, Schema
 from sulq.terms.engine import Block, Key, Tally
+from sulq.terms.relation import Table
 from sulq.terms.rowfn import Vector, col, lit, lookup, outer
 from sulq.terms.rowfn.vectors import vector_cells
 from tests import generate
@@ -96,7 +97,7 @@ def test_T4_float_sums_would_not_agree() -> None:
 def test_T5_totals_beyond_64_bits_saturate_and_never_wrap() -> None:
     """Terms of 2^53 added past 2^62, and past 2^63, end at the clamp; below it they are exact."""
     block = Block(col("big"), Fraction(1), (-(2**53),), (2**53,), vector=False)
-    tally = Tally("data", (block,), None, (), 1)
+    tally = Tally(Table(), (block,), None, (), 1)
     for rows, want in ((3, 3 * 2**53), (511, 511 * 2**53), (512, 2**62), (2_000, 2**62)):
         values = np.full(rows, 2**53, dtype=np.int64)
         batch = Batch(SCHEMA, rows, {"big": (values, None)})
@@ -122,7 +123,7 @@ def test_a_term_outside_the_exact_integers_is_refused() -> None:
     block = Block(col("big"), Fraction(1), (-EXACT - 1,), (EXACT + 1,), vector=False)
     assert reach(block) == EXACT + 1
     with pytest.raises(OverflowError):
-        fold(Tally("data", (block,), None, (), 1), SCHEMA, [])
+        fold(Tally(Table(), (block,), None, (), 1), SCHEMA, [])
 
 
 def test_no_rows_are_zero() -> None:

@@ -65,7 +65,7 @@ def test_SR2_the_key_decides_and_nothing_else_does() -> None:
     tally = ask(lit(1), by=(each("age"),))
     first = sums(duck(table(rows), Unit("who", 5)), tally)
     other = duck(table(rows), Unit("who", 5))
-    object.__setattr__(other._registered, "key", b"another key")
+    object.__setattr__(other._tables[0], "key", b"another key")
     assert first == sums(memory(table(rows), Unit("who", 5)), tally)
     assert first != sums(other, tally)
 
@@ -97,7 +97,7 @@ def test_the_key_is_bound_and_never_written() -> None:
     """Neither the key nor a category stands in the SQL of kept rows."""
     schema = Schema("data", (("city", Category((CANARY, "y"))), ("age", Int(0, 1))))
     engine = duck(table(), Unit("who", 1), schema)
-    rows = kept.select(engine._registered, stored=True)
+    rows = kept.select(engine._tables[0], stored=True)
     assert KEY.hex() not in rows.relation
     assert CANARY not in rows.relation
     assert rows.parameters["key"] == KEY.hex()

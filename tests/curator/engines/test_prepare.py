@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -51,8 +52,8 @@ def test_it_is_private_and_records_its_origin(data: Path) -> None:
         "space",
         "key",
     }
-    assert found["source"] == str(data)
-    assert found["size"] == str(data.stat().st_size)
+    assert json.loads(found["source"]) == {"data": str(data)}
+    assert json.loads(found["size"]) == {"data": data.stat().st_size}
     assert found["space"] == "people"
     assert KEY.hex() not in str(found)
     assert sums(engine) == sums(duck(data))
@@ -67,7 +68,7 @@ def test_it_holds_kept_rows_and_declared_columns_alone(tmp_path: Path) -> None:
     engine = duck(data, Unit("who", 2), Schema("data", (("age", Int(0, 120)),)), prepared=copy)
     engine.ready()
     columns = engine._connection.root.execute("DESCRIBE SELECT * FROM data.kept").fetchall()
-    assert [(name, kind) for name, kind, *_ in columns] == [("c0", "TINYINT"), ("h", "BIGINT")]
+    assert [(name, kind) for name, kind, *_ in columns] == [("c0", "TINYINT"), ("h", "BIGINT"), ("o", "BIGINT")]
     assert engine._connection.root.execute("SELECT count(*) FROM data.kept").fetchone() == (2,)
     engine.close()
     assert CANARY.encode() not in copy.read_bytes()
@@ -84,7 +85,7 @@ def test_categories_are_spelled_beside_their_codes(tmp_path: Path) -> None:
     assert found == [(0, "000"), (1, "001"), (None, None)]
     tallies = [ask(lit(1), by=(col("city"),)), ask(lit(1), by=(col("city"), each("age")))]
     for tally, key in zip(tallies, ("d2", "c2"), strict=True):
-        question = Question(cursor, SCHEMA, engine._rows, tally)
+        question = Question(cursor, SCHEMA, engine._rows["data"], tally)
         assert question.sums().tolist() == memory(data).sums(tally).open().tolist()
         assert f"{key} AS k0" in question.statements[0]
     many = Schema("data", (("city", Category(tuple(range(kept.SPELLED + 1)))),))
@@ -123,7 +124,7 @@ def test_it_is_used_again_and_rebuilt_for_other_declarations(data: Path) -> None
         sums(duck(data, prepared=copy))
     before = made(copy)
     engine = duck(data, prepared=copy)
-    object.__setattr__(engine._registered, "key", b"other")
+    object.__setattr__(engine._tables[0], "key", b"other")
     sums(engine)
     assert made(copy) != before
 
@@ -222,7 +223,7 @@ def test_two_builders_at_once_both_end_with_a_whole_copy(data: Path) -> None:
     first, second = duck(data, prepared=copy), duck(data, prepared=copy)
     first.ready()
     want = first.sums(ask()).open().tolist()
-    prepare.build(copy, second._registered, recorded=prepare.facts(second._registered), progress=None)
+    prepare.build(copy, second._tables, recorded=prepare.facts(second._tables), progress=None)
     assert first.sums(ask()).open().tolist() == want
     first.close()
     assert sums(second, ask()) == [want]

@@ -38,7 +38,7 @@ def test_T6_T26_every_cell_is_read_alike(column: object) -> None:
         engines = [memory(table, schema=schema), duck(table, schema=schema)]
         for engine in engines:
             engine.ready()
-        values, missing = engines[0]._rows._columns["c"]
+        values, missing = engines[0]._rows["data"]._columns["c"]
         got = [None if missing is not None and missing[i] else values[i] for i in range(size)]
         assert got == want, made.kind
         assert [code for (code,) in engines[1]._connection.root.execute("SELECT c0 FROM kept").fetchall()] == want
@@ -61,7 +61,7 @@ def test_T16_a_person_is_read_alike() -> None:
         if hasattr(engine, "_connection"):
             got = [h for (h,) in engine._connection.root.execute("SELECT h FROM kept").fetchall()]
         else:
-            got = engine._rows.person().tolist()
+            got = engine._rows["data"].person().tolist()
         assert sorted(got) == want
         engine.close()
 

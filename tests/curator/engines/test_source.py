@@ -140,7 +140,7 @@ def test_a_table_of_a_duckdb_file_is_named_or_the_only_one(tmp_path: Path) -> No
     with pytest.raises(SetupError, match="one") as refused:
         duck(path, schema=TWO)
     assert refused.value.code == "unreadable-data"
-    assert sums(duck(path, schema=TWO, table='t"wo'), *ASKED) == [[[3, 6]], [[3]]]
+    assert sums(duck(path, schema=TWO, inside='t"wo'), *ASKED) == [[[3, 6]], [[3]]]
 
 
 def test_fingerprints_tell_of_the_file_and_nothing_else(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+from sulq.curator.engines.source import Origin
+from sulq.curator.engines.tables import Dataset
 from sulq.errors import SetupError
 from sulq.terms.domain import Category, Schema
 from sulq.terms.engine import Engine
@@ -22,8 +24,8 @@ ENGINES: Final[dict[str, str]] = {
 class OpenEngine(Engine, Protocol):
     """An engine that can say what its rows were read from."""
 
-    def fingerprint(self) -> str:
-        """Name, size and time of a data file, or "frame"; nothing of the rows."""
+    def fingerprint(self, table: str = "") -> str:
+        """Name, size and time of a table's data file, or "frame"; nothing of the rows."""
         ...
 
 
@@ -54,26 +56,39 @@ def open_engine(
         engine: A name of ENGINES.
         progress: Told how far preparing has come, from 0 to 1.
     """
-    if engine not in ENGINES:
-        raise SetupError("engine-not-available", f"There is no engine {engine[:40]!r}.")
-    for name, column in schema.columns:
-        if isinstance(column, Category) and any(
-            "\x00" in str(value) or not _utf8(str(value)) for value in column.values
-        ):
-            raise SetupError("bad-declaration", f"A category of column {name!r} is no text that data can hold.")
+    _check(engine, [schema])
+    dataset = Dataset.one(Origin.of(data), schema, unit, key, inside=table, space=space)
+    return open_dataset(dataset, prepared=prepared, renew=renew, engine=engine, progress=progress)
+
+
+def open_dataset(
+    dataset: Dataset,
+    *,
+    prepared: str | Path | bool | None = None,
+    renew: bool = False,
+    engine: str = "duckdb",
+    progress: Callable[[float], None] | None = None,
+) -> OpenEngine:
+    """Open all tables of a dataset for summing, as `open_engine` opens one."""
+    _check(engine, [given.facts.schema for given in dataset.tables])
     module, _, name = ENGINES[engine].partition(":")
     opened = getattr(importlib.import_module(module), name).of(
-        data,
-        schema=schema,
-        unit=unit,
-        key=key,
-        table=table,
-        space=space,
+        dataset,
         prepared=Path(prepared) if isinstance(prepared, (str, Path)) else prepared,
         renew=renew,
         progress=progress,
     )
     return cast("OpenEngine", opened)
+
+
+def _check(engine: str, schemas: Iterable[Schema]) -> None:
+    if engine not in ENGINES:
+        raise SetupError("engine-not-available", f"There is no engine {engine[:40]!r}.")
+    for name, column in (item for schema in schemas for item in schema.columns):
+        if isinstance(column, Category) and any(
+            "\x00" in str(value) or not _utf8(str(value)) for value in column.values
+        ):
+            raise SetupError("bad-declaration", f"A category of column {name!r} is no text that data can hold.")
 
 
 def _utf8(text: str) -> bool:

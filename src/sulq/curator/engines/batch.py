@@ -15,7 +15,7 @@ Stored = tuple[np.ndarray, Truths | None]
 class Batch:
     """Columns of one batch by name: whole numbers of any width (or objects for Text), and where they are missing."""
 
-    __slots__ = ("_columns", "_person", "_position", "schema", "seen", "size")
+    __slots__ = ("_columns", "_person", "_position", "owner", "schema", "seen", "size")
 
     def __init__(
         self,
@@ -25,10 +25,12 @@ class Batch:
         *,
         person: Integers | None = None,
         position: Integers | None = None,
+        owner: np.ndarray | None = None,
     ) -> None:
         self.schema = schema
         self.size = size
         self.seen: dict[int, Cells] = {}
+        self.owner = owner  # whose each row is: numbers or texts to be compared for equality, never shown
         self._columns = columns
         self._person = person
         self._position = position
@@ -56,10 +58,18 @@ class Batch:
 
     def part(self, start: int, stop: int) -> Batch:
         """Some consecutive rows."""
+        return self._chosen(slice(start, stop), min(stop, self.size) - start)
+
+    def take(self, rows: Integers) -> Batch:
+        """Rows by their places."""
+        return self._chosen(rows, len(rows))
+
+    def _chosen(self, rows: slice | Integers, size: int) -> Batch:
         columns = {
-            name: (values[start:stop], None if missing is None else missing[start:stop])
+            name: (values[rows], None if missing is None else missing[rows])
             for name, (values, missing) in self._columns.items()
         }
-        person = None if self._person is None else self._person[start:stop]
-        position = None if self._position is None else self._position[start:stop]
-        return Batch(self.schema, min(stop, self.size) - start, columns, person=person, position=position)
+        person = None if self._person is None else self._person[rows]
+        position = None if self._position is None else self._position[rows]
+        owner = None if self.owner is None else self.owner[rows]
+        return Batch(self.schema, size, columns, person=person, position=position, owner=owner)

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar, cast
 
 import duckdb
 
-from sulq.curator.engines import kept, prepare
+from sulq.curator.engines import derive_numpy, derive_sql, kept, prepare
+from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
+from sulq.curator.engines.emit import NotInSql
+from sulq.curator.engines.fold import fold
+from sulq.curator.engines.group import group
 from sulq.curator.engines.kept import PERSON, Rows
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.question import BATCH, Question, needed
-from sulq.curator.engines.source import WILD, Origin, Registered, describe
+from sulq.curator.engines.question import BATCH, Question, fetched, needed
+from sulq.curator.engines.source import WILD, Registered
+from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.terms.domain import Schema
-from sulq.terms.engine import Tally
+from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
-from sulq.terms.privacy import Unit
 from sulq.terms.private import Private
+from sulq.terms.relation import Table
+from sulq.terms.shape import shape
+
+T = TypeVar("T")
 
 _log = logging.getLogger("sulq")
 
@@ -29,117 +39,109 @@ class DuckEngine:
 
     def __init__(
         self,
-        origin: Origin,
-        schema: Schema,
-        unit: Unit,
-        key: bytes,
+        dataset: Dataset,
         *,
-        table: str | None = None,
-        space: str = "",
         prepared: Path | bool | None = None,
         renew: bool = False,
         progress: Progress | None = None,
         threads: int | None = None,
         batch: int = BATCH,
     ) -> None:
-        if isinstance(prepared, Path) and origin.path is None:
+        paths = [given.origin.path for given in dataset.tables]
+        if isinstance(prepared, Path) and None in paths:
             raise SetupError("bad-declaration", "A frame is prepared in memory; leave prepared= out.")
-        if prepared is False and origin.path is not None and WILD.search(str(origin.path)):
+        if prepared is False and any(path is not None and WILD.search(str(path)) for path in paths):
             # Locked, DuckDB reads files named in advance, and to it such a name is a pattern.
             raise SetupError(
                 "unreadable-data", "A path with * ? or [ needs a prepared copy.", "Rename it, or prepare it."
             )
-        self._registered = Registered(origin, describe(origin, schema, unit, table), schema, unit, key, space)
+        self._facts = dataset.facts
+        self._tables = dataset.registered()
         self._prepared = prepared
         self._renew = renew
         self._progress = progress
         self._threads = threads
         self._batch = batch
         self._connection: Connection | None = None
-        self._rows: Rows | None = None
+        self._rows: dict[str, Rows] = {}
         self._opening = threading.Lock()
         self._closed = False
 
     @classmethod
     def of(
-        cls,
-        data: object,
-        *,
-        schema: Schema,
-        unit: Unit,
-        key: bytes,
-        table: str | None,
-        space: str,
-        prepared: Path | bool | None,
-        renew: bool,
-        progress: Progress | None,
+        cls, dataset: Dataset, *, prepared: Path | bool | None, renew: bool, progress: Progress | None
     ) -> DuckEngine:
-        """Open a file or a frame."""
-        return cls(
-            Origin.of(data),
-            schema,
-            unit,
-            key,
-            table=table,
-            space=space,
-            prepared=prepared,
-            renew=renew,
-            progress=progress,
-        )
+        """Open files or frames."""
+        return cls(dataset, prepared=prepared, renew=renew, progress=progress)
 
-    def fingerprint(self) -> str:
-        """What the rows were read from: name, size and time of a file, or "frame"."""
-        return self._registered.origin.fingerprint
+    def fingerprint(self, table: str = "") -> str:
+        """What a table was read from: name, size and time of a file, or "frame"."""
+        return self._registered(table).origin.fingerprint
+
+    def _registered(self, name: str) -> Registered:
+        return next(item for item in self._tables if name in ("", item.schema.table))
 
     def ready(self) -> None:
         """Prepare the copy if there is none, open it and lock the engine; all before any debit."""
         if self._closed:
             raise AccessDenied("closed", "The rows were let go of.")
-        self._registered.origin.unchanged()
+        for registered in self._tables:
+            registered.origin.unchanged()
         with self._opening:  # of threads that ask first at once, one prepares
             if self._connection is None:
                 self._connection, self._rows = self._open()
                 self._renew = False
 
-    def _open(self) -> tuple[Connection, Rows]:
+    def _open(self) -> tuple[Connection, dict[str, Rows]]:
         if isinstance(self._prepared, Path):
-            recorded = prepare.facts(self._registered)
+            recorded = prepare.facts(self._tables)
             if not prepare.usable(self._prepared, recorded, renew=self._renew):
-                prepare.build(self._prepared, self._registered, recorded=recorded, progress=self._progress)
+                prepare.build(self._prepared, self._tables, recorded=recorded, progress=self._progress)
         connection = Connection(threads=self._threads)
         failed = ""
         try:
-            return connection, self._relation(connection)
+            return connection, self._relations(connection)
         except duckdb.Error as error:
             failed = type(error).__name__
+        except SetupError:
+            connection.close()
+            raise
         connection.close()
         _log.error("opening the rows failed: %s", failed)
         raise SetupError("unreadable-data", "The data could not be read to its end.")
 
-    def _relation(self, connection: Connection) -> Rows:
-        """The kept rows as a relation of a connection that is then locked."""
+    def _relations(self, connection: Connection) -> dict[str, Rows]:
+        """The kept rows of each table as a relation of a connection that is then locked."""
         if self._prepared is False:
-            prepare.open_source(connection, self._registered)
-            rows = kept.select(self._registered, stored=False)
-            connection.lock(self._registered.source.files)
-            self._try_all(connection, rows)
-            return rows
-        spelled = {}
+            return self._unprepared(connection)
+        filed = isinstance(self._prepared, Path)
         if isinstance(self._prepared, Path):
             connection.attach(self._prepared, "data")
-            relation, spelled = "data.kept", kept.spelled(self._registered.schema)
         else:
-            prepare.fill(connection, self._registered, into="kept", progress=self._progress)
-            relation = "kept"
-            self._registered = self._registered.without_data()
+            prepare.fill(connection, self._tables, into="", progress=self._progress)
+            self._tables = tuple(registered.without_data() for registered in self._tables)
         connection.lock()
-        (count,) = connection.root.execute(f"SELECT count(*) FROM {relation}").fetchone() or (0,)
-        names = kept.names(self._registered.schema)
-        return Rows(relation, {}, names, frozenset(), {}, int(count), spelled=spelled)
+        found = {}
+        for registered in self._tables:
+            relation = f"data.{registered.kept}" if filed else registered.kept
+            (count,) = connection.root.execute(f"SELECT count(*) FROM {relation}").fetchone() or (0,)
+            spelled = kept.spelled(registered.schema) if filed else {}
+            names = kept.names(registered.schema)
+            found[registered.schema.table] = Rows(relation, {}, names, frozenset(), {}, int(count), spelled=spelled)
+        return found
 
-    def _try_all(self, connection: Connection, rows: Rows) -> None:
+    def _unprepared(self, connection: Connection) -> dict[str, Rows]:
+        prepare.open_sources(connection, self._tables)
+        found = {item.schema.table: kept.select(item, stored=False) for item in self._tables}
+        connection.lock(path for item in self._tables for path in item.source.files)
+        prepare.check(connection, self._tables)
+        for registered in self._tables:
+            self._try_all(connection, registered, found[registered.schema.table])
+        return found
+
+    def _try_all(self, connection: Connection, registered: Registered, rows: Rows) -> None:
         """Read every needed cell once, so that a broken file stops its owner and not a question (T30)."""
-        extra = [PERSON] if self._registered.unit.column is not None else []
+        extra = [PERSON] if registered.unit.column is not None else []
         columns = ", ".join(f"max({name})" for name in [*rows.names.values(), *extra])
         cursor = self._cursor(connection, rows)
         cursor.execute(f"SELECT {columns} FROM {rows.relation}", rows.parameters).fetchall()
@@ -148,26 +150,68 @@ class DuckEngine:
     @staticmethod
     def _cursor(connection: Connection, rows: Rows) -> duckdb.DuckDBPyConnection:
         cursor = connection.cursor()
-        if rows.frame is not None:
-            cursor.register("source", rows.frame)
+        for name, frame in rows.frames.items():
+            cursor.register(name, frame)
         return cursor
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""
+        return Private(self._asked(tally, Question.sums, self._folded))
+
+    def groups(self, tally: Tally) -> Private[Groups]:
+        """Exact sums of the groups that occur."""
+        return Private(self._asked(tally, Question.groups, group))
+
+    def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
+        """Ask in SQL; what of the relation SQL does not say is derived by hand from the kept rows (`by_hand`)."""
         self.ready()
         try:
-            if self._connection is not None and self._rows is not None:
-                cursor = self._cursor(self._connection, self._rows)
-                rows = self._rows
-                if self._prepared is False:
-                    rows = kept.select(self._registered, stored=False, needed=needed(tally).columns)
+            if self._connection is not None:
                 try:
-                    return Private(Question(cursor, self._registered.schema, rows, tally, batch=self._batch).sums())
+                    schema, rows = self._over(tally, owned=ask is Question.groups)
+                except NotInSql:
+                    return by_hand(tally, derive_numpy.derive(tally.over, self._facts, self._fetched))
+                cursor = self._cursor(self._connection, rows)
+                try:
+                    owned = shape(tally.over, self._facts).owned
+                    return ask(Question(cursor, schema, rows, tally, batch=self._batch, owned=owned))
                 finally:
                     cursor.close()
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be summed.")
+
+    def _over(self, tally: Tally, *, owned: bool) -> tuple[Schema, Rows]:
+        """The rows a tally runs over, and their columns."""
+        if not isinstance(tally.over, Table):
+            return derive_sql.derive(tally.over, self._facts, self._kept)
+        schema = self._facts.table_of(tally.over.name).schema
+        rows = self._rows[schema.table]
+        if self._prepared is False:
+            asked = needed(tally).columns
+            rows = kept.select(self._registered(schema.table), stored=False, needed=asked, owned=owned)
+        return schema, rows
+
+    def _kept(self, name: str) -> Rows:
+        """A table's kept rows with their owners beside them."""
+        table = self._facts.table_of(name).schema.table
+        if self._prepared is False:
+            return kept.select(self._registered(table), stored=False, owned=True)
+        return self._rows[table]
+
+    def _fetched(self, name: str) -> Batch:
+        """A table's kept rows in memory."""
+        schema, rows = derive_sql.derive(Table(name), self._facts, self._kept)
+        cursor = self._cursor(cast("Connection", self._connection), rows)
+        try:
+            owned = shape(Table(name), self._facts).owned
+            return fetched(cursor, schema, rows, schema.names, owned=owned)
+        finally:
+            cursor.close()
+
+    def _folded(self, tally: Tally, rows: Batch) -> Integers:
+        starts = range(0, rows.size, self._batch)
+        return fold(tally, rows.schema, (rows.part(i, min(i + self._batch, rows.size)) for i in starts))
 
     def close(self) -> None:
         """Let go of files and memory."""
@@ -175,4 +219,4 @@ class DuckEngine:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-            self._rows = None
+            self._rows = {}

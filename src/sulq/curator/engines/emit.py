@@ -13,17 +13,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.curator.engines import emit_dates, emit_labels, emit_maths, emit_texts
 from sulq.curator.engines.edges import divided, search
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.piece import NotInSql, Piece, clamped, joined
 from sulq.curator.engines.read_sql import double, whole
 from sulq.terms.domain import Bool, Category, Schema, Text
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Code, Scalar, Truth, Words
+from sulq.terms.rowfn.dates import Moment
 from sulq.terms.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
+from sulq.terms.rowfn.missing import First, NullIf
 from sulq.terms.rowfn.scalar import (
     Arith,
     Case,
@@ -41,16 +44,20 @@ from sulq.terms.rowfn.scalar import (
     against,
 )
 
+__all__ = ["FUNCTIONS", "Emitter", "NotInSql", "Piece"]
+
 FUNCTIONS: Final = frozenset(
     {
         # questions
         "!=", "%", "*", "+", "-", "/", "//", "<", "<=", "<>", "=", ">", ">=",
-        "coalesce", "count", "count_star", "floor", "isfinite", "sum",
+        "||", "~~", "abs", "ceil", "coalesce", "contains", "count", "count_star", "date_part", "date_trunc",
+        "epoch_us", "exp", "floor", "greatest", "instr", "isfinite", "least", "length", "list_extract", "list_value",
+        "ln", "lower", "ltrim", "make_timestamp", "max", "min", "pow", "regexp_matches", "round", "rtrim", "sign",
+        "sqrt", "starts_with", "strlen", "substr", "suffix", "sum", "translate", "trim", "trunc", "upper",
         # reading a source
-        "abs", "chr", "concat", "concat_ws", "enum_code", "epoch_ns", "epoch_us", "isnan", "list_position",
-        "list_value", "lpad", "make_timestamp", "nfc_normalize", "read_csv", "read_parquet", "regexp_extract",
-        "regexp_full_match", "regexp_replace", "replace", "row_number", "rpad", "sha256", "strlen", "struct_pack",
-        "substr", "translate", "trim",
+        "chr", "concat", "concat_ws", "enum_code", "epoch_ns", "isnan", "list_position", "lpad", "nfc_normalize",
+        "read_csv", "read_parquet", "regexp_extract", "regexp_full_match", "regexp_replace", "replace", "row_number",
+        "rpad", "sha256", "struct_pack",
     }
 )  # fmt: skip
 """Every function that may stand in generated SQL; whatever is not listed is refused (T18)."""
@@ -58,20 +65,7 @@ FUNCTIONS: Final = frozenset(
 MOST_BINS: Final = 1024  # more are searched by the batch path
 
 
-_PARAMETER: Final = re.compile(r"\$([a-z]+[0-9]*)\b")
-
-
-class NotInSql(Exception):
-    """This row function is left to the batch path."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """SQL of one value: the layer of projections it can stand on, and whether repeating it costs nothing."""
-
-    sql: str
-    layer: int = 0
-    atom: bool = False
+PARAMETER: Final = re.compile(r"\$([a-z]+[0-9]*)\b")
 
 
 class Emitter:
@@ -121,6 +115,10 @@ class Emitter:
         """A row function used as a key: a whole number from 0."""
         return self._once("code", fn, self._code)
 
+    def words(self, fn: RowFn) -> Piece:
+        """A row function used as text."""
+        return self._once("words", fn, self._words)
+
     def key(self, fn: RowFn, *, alone: bool = False) -> tuple[Piece, int]:
         """A row function used as a key of the partition, and from what its codes are counted.
 
@@ -152,7 +150,7 @@ class Emitter:
 
     def bound(self, statement: str) -> dict[str, object]:
         """The parameters a statement names; what was written for a part left to the batch path is not among them."""
-        return {name: self.parameters[name] for name in set(_PARAMETER.findall(statement))}
+        return {name: self.parameters[name] for name in set(PARAMETER.findall(statement))}
 
     def _number(self, fn: RowFn) -> Piece:
         match fn:
@@ -169,13 +167,28 @@ class Emitter:
                 return self._case(branches, otherwise)
             case Clip(item, lo, hi):
                 x = self.named(self.number(item))
-                return _clamped(x, float(lo), float(hi))
+                return clamped(x, float(lo), float(hi))
             case Fill(item, value) if isinstance(fn.kind(self.schema), Scalar):
                 constant = float(against(value, item.kind(self.schema)))
-                return _joined(f"coalesce({{0}}, {double(constant)})", self.number(item))
+                return joined(f"coalesce({{0}}, {double(constant)})", self.number(item))
+            case First(items) if isinstance(fn.kind(self.schema), Scalar):
+                return _first([self.number(item) for item in items])
+            case NullIf() if isinstance(fn.kind(self.schema), Scalar):
+                return self._null_if(fn, "number")
+        for write in (emit_maths.number, emit_dates.number, emit_labels.number, emit_texts.number):
+            found = write(self, fn)
+            if found is not None:
+                return found
         if isinstance(fn.kind(self.schema), Truth):
-            return _joined("CAST({0} AS DOUBLE)", self.truth(fn))
+            return joined("CAST({0} AS DOUBLE)", self.truth(fn))
         raise NotInSql(type(fn).__name__)
+
+    def _null_if(self, fn: NullIf, mode: str) -> Piece:
+        """The item is looked at twice: it is named, and every later mention of it is that name."""
+        write = {"number": self.number, "truth": self.truth, "code": self.code, "words": self.words}[mode]
+        item = self.named(write(fn.item))
+        self._known[mode, id(fn.item)] = (item, fn.item)
+        return joined("CASE WHEN {0} THEN NULL ELSE {1} END", self.truth(fn.equal), item)
 
     def _scaled(self, name: str) -> Piece:
         column = self.schema.find(name)
@@ -186,11 +199,11 @@ class Emitter:
         return Piece(units if column.step == 1 else f"({units} * {double(float(column.step))})")
 
     def _arithmetic(self, fn: Arith, op: str, left: Piece, right: Piece) -> Piece:
-        result = _joined(f"({{0}} {op} {{1}})", left, right)
+        result = joined(f"({{0}} {op} {{1}})", left, right)
         if fn.kind(self.schema).bounded:
             return result
         named = self.named(result)  # what is not finite is missing
-        return _joined("CASE WHEN isfinite({0}) THEN {0} END", named)
+        return joined("CASE WHEN isfinite({0}) THEN {0} END", named)
 
     def _case(self, branches: tuple[tuple[RowFn, RowFn], ...], otherwise: RowFn | None) -> Piece:
         pieces: list[Piece] = []
@@ -201,7 +214,7 @@ class Emitter:
         if otherwise is not None:
             form += f" ELSE {{{len(pieces)}}}"
             pieces.append(self.number(otherwise))
-        return _joined(f"{form} END", *pieces)
+        return joined(f"{form} END", *pieces)
 
     def _truth(self, fn: RowFn) -> Piece:
         match fn:
@@ -215,14 +228,21 @@ class Emitter:
                 return self._is_in(fn)
             case Logic(op, items):
                 form = f" {op.upper()} ".join(f"{{{i}}}" for i in range(len(items)))
-                return _joined(f"({form})", *(self.truth(item) for item in items))
+                return joined(f"({form})", *(self.truth(item) for item in items))
             case Not(item):
-                return _joined("(NOT {0})", self.truth(item))
+                return joined("(NOT {0})", self.truth(item))
             case IsMissing(item):
-                return _joined("({0} IS NULL)", self._any(item))
+                return joined("({0} IS NULL)", self._any(item))
             case Fill(item, value):
-                return _joined(f"coalesce({{0}}, {'TRUE' if value else 'FALSE'})", self.truth(item))
-        raise NotInSql(type(fn).__name__)
+                return joined(f"coalesce({{0}}, {'TRUE' if value else 'FALSE'})", self.truth(item))
+            case First(items):
+                return _first([self.truth(item) for item in items])
+            case NullIf():
+                return self._null_if(fn, "truth")
+        found = emit_texts.truth(self, fn)
+        if found is None:
+            raise NotInSql(type(fn).__name__)
+        return found
 
     def _any(self, fn: RowFn) -> Piece:
         """A row function of any kind, for a look at whether it is there."""
@@ -236,7 +256,7 @@ class Emitter:
             case Code():
                 return self.code(fn)
             case Words():
-                return self._words(fn)
+                return self.words(fn)
         raise NotInSql(type(fn).__name__)
 
     def _words(self, fn: RowFn) -> Piece:
@@ -244,24 +264,33 @@ class Emitter:
             return self.column(fn.name)
         if isinstance(fn, Lit) and isinstance(fn.value, str):
             return self.parameter(fn.value)
-        raise NotInSql(type(fn).__name__)
+        if isinstance(fn, First):
+            return _first([self.words(item) for item in fn.items])
+        if isinstance(fn, NullIf):
+            return self._null_if(fn, "words")
+        found = emit_texts.words(self, fn)
+        if found is None:
+            raise NotInSql(type(fn).__name__)
+        return found
 
     def _compare(self, fn: Compare) -> Piece:
         left, right, op = fn.sides(self.schema)
         kind = left.kind(self.schema)
         sign = {"==": "=", "!=": "<>"}.get(op, op)
+        if isinstance(right, Moment) and isinstance(left, Col):
+            return self._threshold(left.name, op, Fraction(right.value))
         if isinstance(right, RowFn):
-            write = {Scalar: self.number, Truth: self.truth, Code: self.code, Words: self._words}[type(kind)]
-            return _joined(f"({{0}} {sign} {{1}})", write(left), write(right))
+            write = {Scalar: self.number, Truth: self.truth, Code: self.code, Words: self.words}[type(kind)]
+            return joined(f"({{0}} {sign} {{1}})", write(left), write(right))
         if isinstance(kind, Words):
-            return _joined(f"({{0}} {sign} {{1}})", self._words(left), self.parameter(str(right)))
+            return joined(f"({{0}} {sign} {{1}})", self.words(left), self.parameter(str(right)))
         if isinstance(kind, Code):
-            return _joined(f"({{0}} {sign} {int(right)})", self.code(left))
+            return joined(f"({{0}} {sign} {int(right)})", self.code(left))
         if isinstance(kind, Truth):
-            return _joined(f"({{0}} {sign} {'TRUE' if right else 'FALSE'})", self.truth(left))
+            return joined(f"({{0}} {sign} {'TRUE' if right else 'FALSE'})", self.truth(left))
         if isinstance(left, Col):
             return self._threshold(left.name, op, Fraction(right))
-        return _joined(f"({{0}} {sign} {double(float(right))})", self.number(left))
+        return joined(f"({{0}} {sign} {double(float(right))})", self.number(left))
 
     def _threshold(self, name: str, op: str, constant: Fraction) -> Piece:
         """A column against a constant, as a comparison of its integers, exactly (no float decides: SR16)."""
@@ -272,13 +301,13 @@ class Emitter:
         units = constant / column.step
         if op in ("==", "!="):
             if units.denominator != 1 or not column.low <= units <= column.high:
-                return _joined(f"CASE WHEN {{0}} IS NOT NULL THEN {'FALSE' if op == '==' else 'TRUE'} END", stored)
-            return _joined(f"({{0}} {'=' if op == '==' else '<>'} {whole(int(units))})", stored)
+                return joined(f"CASE WHEN {{0}} IS NOT NULL THEN {'FALSE' if op == '==' else 'TRUE'} END", stored)
+            return joined(f"({{0}} {'=' if op == '==' else '<>'} {whole(int(units))})", stored)
         least = {">": math.floor(units) + 1, ">=": math.ceil(units)}.get(op)
         if least is not None:
-            return _joined(f"({{0}} >= {whole(min(max(least, column.low), column.high + 1))})", stored)
+            return joined(f"({{0}} >= {whole(min(max(least, column.low), column.high + 1))})", stored)
         most = math.ceil(units) - 1 if op == "<" else math.floor(units)
-        return _joined(f"({{0}} <= {whole(min(max(most, column.low - 1), column.high))})", stored)
+        return joined(f"({{0}} <= {whole(min(max(most, column.low - 1), column.high))})", stored)
 
     def _is_in(self, fn: IsIn) -> Piece:
         kind = fn.item.kind(self.schema)
@@ -286,7 +315,7 @@ class Emitter:
         column = self.schema.find(fn.item.name) if isinstance(fn.item, Col) else None
         pieces: list[Piece]
         if isinstance(kind, Words):
-            item, pieces = self._words(fn.item), [self.parameter(str(value)) for value in values]
+            item, pieces = self.words(fn.item), [self.parameter(str(value)) for value in values]
         elif isinstance(kind, Code):
             item, pieces = self.code(fn.item), [Piece(str(value)) for value in values]
         elif (
@@ -303,8 +332,8 @@ class Emitter:
         else:
             item, pieces = self.truth(fn.item), [Piece("TRUE" if value else "FALSE") for value in values]
         if not pieces:
-            return _joined("CASE WHEN {0} IS NOT NULL THEN FALSE END", item)
-        return _joined(f"({{0}} IN ({', '.join(piece.sql for piece in pieces)}))", item)
+            return joined("CASE WHEN {0} IS NOT NULL THEN FALSE END", item)
+        return joined(f"({{0}} IN ({', '.join(piece.sql for piece in pieces)}))", item)
 
     def _code(self, fn: RowFn) -> Piece:
         match fn:
@@ -319,7 +348,14 @@ class Emitter:
                 a, b, c = mixing(salt)
                 mixed = f"({a} * ({PERSON} // {HALF}) + {b} * ({PERSON} % {HALF}) + {c})"
                 return Piece(f"({mixed} % {PRIME} % {count})")
-        raise NotInSql(type(fn).__name__)
+            case First(items):
+                return _first([self.code(item) for item in items])
+            case NullIf():
+                return self._null_if(fn, "code")
+        found = emit_labels.key(self, fn)
+        if found is None:
+            raise NotInSql(type(fn).__name__)
+        return found
 
     def _each(self, item: RowFn) -> Piece:
         kind = item.kind(self.schema)
@@ -328,11 +364,11 @@ class Emitter:
         if isinstance(kind, Truth):
             if isinstance(item, Col):
                 return self.column(item.name)
-            return _joined("CAST({0} AS TINYINT)", self.truth(item))
+            return joined("CAST({0} AS TINYINT)", self.truth(item))
         if not isinstance(kind, Scalar) or kind.lo is None:
             raise NotInSql(type(item).__name__)
         low = math.ceil(kind.lo)
-        return _joined(f"TRY_CAST(({{0}} - {double(float(low))}) AS BIGINT)", self.number(item))
+        return joined(f"TRY_CAST(({{0}} - {double(float(low))}) AS BIGINT)", self.number(item))
 
     def _bins(self, fn: Bins) -> Piece:
         edges = fn.fitted(self.schema)
@@ -344,11 +380,9 @@ class Emitter:
             exact = [Fraction(edge) / column.step for edge in edges]
             limits = [min(max(math.ceil(edge), column.low - 1), column.high + 1) for edge in exact]
             top = min(max(math.floor(exact[-1]), column.low - 1), column.high)
-            return _joined(
-                divided(exact, limits[:-1], top) or search(list(map(whole, limits[:-1])), whole(top)), stored
-            )
+            return joined(divided(exact, limits[:-1], top) or search(list(map(whole, limits[:-1])), whole(top)), stored)
         item = self.named(self.number(fn.item))
-        return _joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
+        return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
 
     def units(self, block: Block) -> tuple[Piece, bool]:
         """A number on its block's grid, clamped; and whether it is an SQL integer (else a whole double)."""
@@ -364,14 +398,10 @@ class Emitter:
     def on_grid(self, item: Piece, step: Fraction, low: int, high: int) -> Piece:
         """floor(x/step + 1/2), clamped directly under the sum (T11): a whole double."""
         scale = f" * {double(float(1 / step))}" if step != 1 else ""
-        units = self.named(_joined(f"floor({{0}}{scale} + 0.5e0)", item))
-        return _clamped(units, float(low), float(high))
+        units = self.named(joined(f"floor({{0}}{scale} + 0.5e0)", item))
+        return clamped(units, float(low), float(high))
 
 
-def _joined(form: str, *pieces: Piece) -> Piece:
-    return Piece(form.format(*(piece.sql for piece in pieces)), max((piece.layer for piece in pieces), default=0))
-
-
-def _clamped(item: Piece, low: float, high: float) -> Piece:
-    a, b = double(low), double(high)
-    return _joined(f"CASE WHEN {{0}} < {a} THEN {a} WHEN {{0}} > {b} THEN {b} ELSE {{0}} END", item)
+def _first(pieces: list[Piece]) -> Piece:
+    places = ", ".join(f"{{{i}}}" for i in range(len(pieces)))
+    return joined(f"coalesce({places})", *pieces)

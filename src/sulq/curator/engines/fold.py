@@ -204,6 +204,11 @@ def _into(sums: Integers, chosen: Chosen, part: Integers, column: int | slice) -
         sums[chosen.ids, column] += part
 
 
+def units_of(block: Block, schema: Schema, batch: Batch) -> tuple[Floats, Truths | None]:
+    """A block's terms on a batch, one row of the matrix a coordinate, and where they are missing."""
+    return _Kernel(block, schema).units(batch)
+
+
 class _Coordinates:
     """A vector's coordinates on its grid, made once a batch for all blocks that read them."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from sulq.curator.engines import grammar, read_sql
@@ -12,6 +12,8 @@ from sulq.terms.privacy import Unit
 
 PERSON = "h"
 PLACE = "p"
+OWNER = "o"
+PEOPLE = "people"
 SPELLED = 512  # so many categories are stored as short texts beside their codes
 
 
@@ -25,7 +27,7 @@ class Rows:
     doubles: frozenset[str]  # those of them that hold their whole numbers as doubles
     shifts: dict[str, int]  # those whose codes do not count from 0
     rows: int | None  # an upper bound on their number
-    frame: object = field(default=None, repr=False)
+    frames: dict[str, object] = field(default_factory=dict, repr=False)  # what it reads, by name
     spelled: dict[str, str] = field(default_factory=dict)  # those whose codes are there as texts too
 
 
@@ -47,20 +49,105 @@ def spelled(schema: Schema) -> dict[str, str]:
     }
 
 
-def types(schema: Schema) -> list[tuple[str, list[str]]]:
+def types(registered: Registered) -> list[tuple[str, list[str]]]:
     """Names and values of the types that long lists of categories need."""
     found = []
-    for i, (_, column) in enumerate(schema.columns):
+    for i, (_, column) in enumerate(registered.schema.columns, registered.first):
         if isinstance(column, Category) and len(column.values) > read_sql.FEW:
             found.append((f"categories{i}", [str(value) for value in column.values]))
     return found
 
 
-def select(registered: Registered, *, stored: bool, spell: bool = False, needed: Container[str] | None = None) -> Rows:
+def people(tables: Sequence[Registered]) -> Rows | None:
+    """Every person of a dataset with a number of its own, which says whose a row is from then on; None without persons.
+
+    The numbers say nothing of the persons: they are only compared. Persons are told
+    apart by their canonical text, or by their own whole numbers where all are such.
+    """
+    private = [item for item in tables if item.unit.column is not None]
+    if not private:
+        return None
+    parts = []
+    for item in private:
+        told = "a" if _whole_persons(tables) else _person(item)
+        parts.append(f"SELECT {told} AS person FROM (SELECT {_cell(item)[1]} AS a FROM {item.source.relation})")
+    there = "person IS NOT NULL" if _whole_persons(tables) else "person <> ''"
+    different = f"SELECT DISTINCT person FROM ({' UNION ALL '.join(parts)}) WHERE {there}"
+    frames = {f"source{item.number}": item.source.frame for item in private if item.source.frame is not None}
+    numbered = f"(SELECT person, row_number() OVER () AS {OWNER} FROM ({different}))"
+    return Rows(numbered, {}, {}, frozenset(), {}, None, frames)
+
+
+def _whole_persons(tables: Sequence[Registered]) -> bool:
+    return all(_cell(item)[0] == "whole" for item in tables if item.unit.column is not None)
+
+
+def _cell(registered: Registered) -> tuple[grammar.Cell, str]:
+    """The source's cell that names the person."""
+    return registered.source.columns[registered.unit.column or ""]
+
+
+def _person(registered: Registered) -> str:
+    """The person's canonical text, of a cell `a`."""
+    return read_sql.person(_cell(registered)[0], "a")
+
+
+def twice(registered: Registered) -> Rows | None:
+    """One value of the table's unique column that stands in more than one row, over all rows of the source.
+
+    None where no column was declared unique. The person is compared by canonical
+    text, another column by what it is clamped and rounded to: by this it is joined.
+    """
+    name, schema = registered.unique, registered.schema
+    if name is None:
+        return None
+    source = registered.source
+    parameters: dict[str, object] = {}
+    if name == registered.unit.column:
+        item = f"SELECT {_person(registered)} AS k FROM (SELECT {_cell(registered)[1]} AS a FROM {source.relation})"
+        there = "k <> ''"
+    else:
+        place = list(schema.names).index(name)
+        plain, value, code = _layers(registered, place, parameters, exact=True)
+        item = f"SELECT {code} AS k FROM (SELECT {value} FROM (SELECT {plain} FROM {source.relation}))"
+        there = "k IS NOT NULL"
+    found = f"(SELECT k FROM ({item}) WHERE {there} GROUP BY k HAVING count(*) > 1 LIMIT 1)"
+    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
+    return Rows(found, parameters, {}, frozenset(), {}, None, frames)
+
+
+def _layers(registered: Registered, place: int, parameters: dict[str, object], *, exact: bool) -> tuple[str, str, str]:
+    """A column's three layers of projections, without the last one's name; its list of categories is bound."""
+    name, column = registered.schema.columns[place]
+    cell, item = registered.source.columns[name]
+    plain = f"{read_sql.trimmed(item) if read_sql.needs_trim(column, cell) else item} AS a{place}"
+    cell, item = read_sql.value(column, cell, f"a{place}")
+    value = f"{item} AS b{place}"
+    listed = registered.first + place
+    code = read_sql.code(column, cell, f"b{place}", listed, exact=exact)
+    if isinstance(column, Category) and f"$categories{listed}" in code:  # DuckDB refuses what it does not need
+        parameters[f"categories{listed}"] = [str(value) for value in column.values]
+    return plain, value, code
+
+
+def select(
+    registered: Registered,
+    *,
+    stored: bool,
+    spell: bool = False,
+    needed: Container[str] | None = None,
+    tables: Sequence[Registered] = (),
+    owned: bool = False,
+) -> Rows:
     """The kept rows of a source, to be stored in the narrowest integers, or else read for one question.
 
-    `spell` adds the codes of categories as texts. `needed` names the columns the question looks at; where rows are
-    chosen by all columns, all are read.
+    Args:
+        registered: The table.
+        stored: Whether they are to be stored, each with its owner's number.
+        spell: Whether to add the codes of categories as texts.
+        needed: The columns the question looks at; where rows are chosen by all columns, all are read.
+        tables: All tables of the dataset, which share the owners' numbers; the table itself where it is alone.
+        owned: Whether rows that are not stored are to have their owner beside them: the person's canonical text.
     """
     source, schema, unit = registered.source, registered.schema, registered.unit
     integers = stored or unit.column is not None
@@ -73,40 +160,50 @@ def select(registered: Registered, *, stored: bool, spell: bool = False, needed:
     for i, (name, column) in enumerate(schema.columns):
         if name not in read:
             continue
-        cell, item = source.columns[name]
-        plain.append(f"{read_sql.trimmed(item) if read_sql.needs_trim(column, cell) else item} AS a{i}")
-        cell, item = read_sql.value(column, cell, f"a{i}")
-        value.append(f"{item} AS b{i}")
-        code.append(f"{read_sql.code(column, cell, f'b{i}', i, exact=integers)} AS {columns[name]}")
+        cell, _ = read_sql.value(column, *source.columns[name])
+        layers = _layers(registered, i, parameters, exact=integers)
+        plain.append(layers[0])
+        value.append(layers[1])
+        code.append(f"{layers[2]} AS {columns[name]}")
         if not integers and isinstance(column, (Int, Real)) and (cell == "number" or isinstance(column, Real)):
             doubles.add(columns[name])
         if not integers and read_sql.shift(column, cell):
             shifts[columns[name]] = read_sql.shift(column, cell)
-        if isinstance(column, Category) and f"$categories{i}" in code[-1]:  # DuckDB refuses what it does not need
-            parameters[f"categories{i}"] = [str(value) for value in column.values]
-    extra: list[str] = []
-    if unit.column is not None:
-        cell, item = source.columns[unit.column]
-        plain.append(f"{item} AS a")
-        value.append(f"{read_sql.person('text' if cell == 'text' else cell, 'a')} AS u")
-        extra.append("u")
-    if unit.positions_are_public:
-        plain.append(POSITION)
-        value.append(POSITION)
-        extra.append(POSITION)
-    layers = f"(SELECT {', '.join(value)} FROM (SELECT {', '.join(plain)} FROM {source.relation}))"
-    inner = f"SELECT {', '.join([*code, *extra])} FROM {layers}"
+    whole = stored and _whole_persons(tables or (registered,))
+    for beside in _extra(registered, whole=whole):
+        plain += [beside[0]] if beside[0] else []
+        value.append(beside[1])
+        code.append(beside[2])
+    layered = f"(SELECT {', '.join(value)} FROM (SELECT {', '.join(plain)} FROM {source.relation}))"
+    inner = f"SELECT {', '.join(code)} FROM {layered}"
     where = _present(columns, unit)
     outer = _outer(schema, unit, stored=stored, read=read)
     if spell:
         outer += [f"lpad(CAST({code} AS VARCHAR), 3, '0') AS {text}" for code, text in spelled(schema).items()]
-    query = f"SELECT {', '.join(outer)} FROM ({inner}){where}"
+    people = ""
+    if unit.column is not None and (stored or owned):
+        outer.append(OWNER if stored else f"u AS {OWNER}")
+        people = f" JOIN {PEOPLE} ON {'w' if whole else 'u'} = {PEOPLE}.person" if stored else ""
+    query = f"SELECT {', '.join(outer)} FROM ({inner}){people}{where}"
     if unit.column is not None:
         parameters["key"] = registered.key.hex()
         # Equal rows are interchangeable, but where a place can be asked for it must be the same one every time.
         order = f"{_order(schema)}, {POSITION}" if unit.positions_are_public else _order(schema)
-        query += f" QUALIFY row_number() OVER (PARTITION BY u ORDER BY {order}) <= {unit.rows}"
-    return Rows(f"({query}) AS kept", parameters, columns, frozenset(doubles), shifts, source.rows, source.frame)
+        whose = OWNER if stored else "u"  # by number, so that a person's rows lie together and compress well
+        query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {unit.rows}"
+    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
+    return Rows(f"({query}) AS kept", parameters, columns, frozenset(doubles), shifts, source.rows, frames)
+
+
+def _extra(registered: Registered, *, whole: bool) -> list[tuple[str, str, str]]:
+    """What stands beside the columns, as its three layers: the person's text, its whole number, the row's place."""
+    found = []
+    if registered.unit.column is not None:
+        found.append((f"{_cell(registered)[1]} AS a", f"{_person(registered)} AS u", "u"))
+        found += [("", "a AS w", "w")] if whole else []
+    if registered.unit.positions_are_public:
+        found.append((POSITION, POSITION, POSITION))
+    return found
 
 
 def _present(columns: dict[str, str], unit: Unit) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +13,18 @@ import pyarrow.parquet
 
 from sulq.curator.engines import arrow, grammar, read_numpy
 from sulq.curator.engines.batch import Batch, Stored
+from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold
+from sulq.curator.engines.group import group
 from sulq.curator.engines.source import Origin, suffix
+from sulq.curator.engines.tables import Dataset, Given, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Tally
-from sulq.terms.kinds import Integers, Truths
-from sulq.terms.privacy import Unit
+from sulq.terms.engine import Groups, Tally
+from sulq.terms.kinds import Integers, Objects, Truths
 from sulq.terms.private import Private
 
 BATCH: Final = 65_536
+T = TypeVar("T")
 
 _log = logging.getLogger("sulq")
 
@@ -30,40 +32,81 @@ _log = logging.getLogger("sulq")
 class MemoryEngine:
     """Kept rows as NumPy columns, folded batch by batch."""
 
-    def __init__(self, origin: Origin, schema: Schema, unit: Unit, key: bytes, *, batch: int = BATCH) -> None:
-        self._origin = origin
-        self._schema = schema
-        self._unit = unit
-        self._key = key
+    def __init__(self, dataset: Dataset, *, batch: int = BATCH) -> None:
+        self._facts = dataset.facts
+        self._tables = [_Table(given, dataset) for given in dataset.tables]
         self._batch = batch
-        self._places = grammar.places(_names(origin), schema, unit)
-        self._rows: Batch | None = None
+        self._rows: dict[str, Batch] | None = None
         self._opening = threading.Lock()
         self._closed = False
 
     @classmethod
-    def of(cls, data: object, *, schema: Schema, unit: Unit, key: bytes, **_: object) -> MemoryEngine:
-        """Open a frame, Parquet or CSV file; there is nothing to prepare."""
-        return cls(Origin.of(data), schema, unit, key)
+    def of(cls, dataset: Dataset, **_: object) -> MemoryEngine:
+        """Open frames, Parquet or CSV files; there is nothing to prepare."""
+        return cls(dataset)
 
-    def fingerprint(self) -> str:
-        """What the rows were read from: name, size and time of a file, or "frame"."""
-        return self._origin.fingerprint
+    def fingerprint(self, table: str = "") -> str:
+        """What a table was read from: name, size and time of a file, or "frame"."""
+        return next(item.origin.fingerprint for item in self._tables if table in ("", item.schema.table))
 
     def ready(self) -> None:
         """Read the rows, once."""
         if self._closed:
             raise AccessDenied("closed", "The rows were let go of.")
-        self._origin.unchanged()
+        for table in self._tables:
+            table.origin.unchanged()
         with self._opening:  # of threads that ask first at once, one reads
             if self._rows is None:
-                self._rows = self._read()
+                people: dict[str, int] = {}
+                self._rows = {table.schema.table: table.read(people) for table in self._tables}
 
-    def _read(self) -> Batch:
+    def sums(self, tally: Tally) -> Private[Integers]:
+        """Exact sums of a tally over the kept rows."""
+        return Private(self._asked(tally, lambda rows: fold(tally, rows.schema, self._batches(rows))))
+
+    def groups(self, tally: Tally) -> Private[Groups]:
+        """Exact sums of the groups that occur."""
+        return Private(self._asked(tally, lambda rows: group(tally, rows)))
+
+    def _asked(self, tally: Tally, answer: Callable[[Batch], T]) -> T:
+        self.ready()
+        if self._rows is not None:
+            try:
+                return answer(derive(tally.over, self._facts, self._kept))
+            except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
+                _log.error("the memory engine failed: %s", type(error).__name__)  # no text, no trace (T31)
+        raise CuratorError("engine-failed", "The rows could not be summed.")
+
+    def _kept(self, name: str) -> Batch:
+        return (self._rows or {})[self._facts.table_of(name).schema.table]
+
+    def _batches(self, rows: Batch) -> Iterator[Batch]:
+        for start in range(0, rows.size, self._batch):
+            yield rows.part(start, min(start + self._batch, rows.size))
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._closed = True
+        self._rows = None
+
+
+class _Table:
+    """One table of the dataset, and how its kept rows are read."""
+
+    def __init__(self, given: Given, dataset: Dataset) -> None:
+        self.origin = given.origin
+        self.schema = given.facts.schema
+        self._unique = given.facts.key
+        self._unit = given.unit(dataset.unit)
+        self._key = dataset.key
+        self._places = grammar.places(_names(given.origin), self.schema, self._unit)
+
+    def read(self, numbers: dict[str, int]) -> Batch:
+        """The kept rows, each with its person's number; `numbers` holds those of all tables."""
         table, cells = self._table()
         read = {}
         stored = dict(zip(self._places, (arrow.numpy_column(column) for column in table.columns), strict=True))
-        for name, column in self._schema.columns:
+        for name, column in self.schema.columns:
             grammar.agree(name, column, cells[name])
             read[name] = read_numpy.codes(column, cells[name], *stored[name])
         size = table.num_rows
@@ -74,23 +117,41 @@ class MemoryEngine:
                 blank &= missing
             rows = rows[~blank]
         person: Integers | None = None
+        owner: Integers | None = None
+        people: Objects | None = None
         if self._unit.column is not None:
             people = read_numpy.persons(cells[self._unit.column], *stored[self._unit.column])
+        self._check(read, people)
+        if people is not None:
             mine = [(codes[rows], missing[rows]) for codes, missing in read.values()]
             rows = rows[read_numpy.kept(self._key, self._unit.rows, people[rows], mine)]
-            person = np.array([read_numpy.person_hash(str(people[i])) for i in rows], dtype=np.int64)
+            texts = [str(people[i]) for i in rows]
+            person = np.array([read_numpy.person_hash(text) for text in texts], dtype=np.int64)
+            owner = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
         elif self._unit.positions_are_public:
             person = np.array([read_numpy.person_hash(str(i)) for i in rows], dtype=np.int64)
         columns: dict[str, Stored] = {
             name: (codes[rows], _some(missing[rows])) for name, (codes, missing) in read.items()
         }
         position = rows if self._unit.positions_are_public else None
-        return Batch(self._schema, len(rows), columns, person=person, position=position)
+        return Batch(self.schema, len(rows), columns, person=person, position=position, owner=owner)
+
+    def _check(self, read: dict[str, read_numpy.Read], people: Objects | None) -> None:
+        """Refuse a unique column that is not, over all rows."""
+        if self._unique is None:
+            return
+        if people is not None and self._unique == self._unit.column:
+            values = [person for person in people if person is not None]
+        else:
+            codes, missing = read[self._unique]
+            values = codes[~missing].tolist()
+        if len(set(values)) < len(values):
+            not_unique(self.schema.table, self._unique)
 
     def _table(self) -> tuple[pa.Table, dict[str, grammar.Cell]]:
-        path = self._origin.path
+        path = self.origin.path
         if path is None:
-            return arrow.plain_table(self._origin.data, self._places)
+            return arrow.plain_table(self.origin.data, self._places)
         if suffix(path) == ".csv":
             return arrow.csv_table(path, self._places)
         try:
@@ -100,25 +161,6 @@ class MemoryEngine:
         if table is None:
             raise SetupError("unreadable-data", "The Parquet file cannot be read.")
         return arrow.plain_table(table.select(list(self._places)), {name: i for i, name in enumerate(self._places)})
-
-    def sums(self, tally: Tally) -> Private[Integers]:
-        """Exact sums of a tally over the kept rows."""
-        self.ready()
-        if self._rows is not None:
-            try:
-                return Private(fold(tally, self._schema, self._batches(self._rows)))
-            except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
-                _log.error("the memory engine failed: %s", type(error).__name__)  # no text, no trace (T31)
-        raise CuratorError("engine-failed", "The rows could not be summed.")
-
-    def _batches(self, rows: Batch) -> Iterator[Batch]:
-        for start in range(0, rows.size, self._batch):
-            yield rows.part(start, min(start + self._batch, rows.size))
-
-    def close(self) -> None:
-        """Forget the rows."""
-        self._closed = True
-        self._rows = None
 
 
 def _names(origin: Origin) -> list[str]:

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,11 +20,13 @@ import pyarrow as pa
 
 from sulq.curator.engines import kept
 from sulq.curator.engines.connection import Connection
+from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.source import Registered
+from sulq.curator.engines.tables import not_unique
 from sulq.errors import SetupError
 from sulq.version import __version__
 
-FORMAT: Final = "2"
+FORMAT: Final = "3"
 ABANDONED: Final = 3600.0  # seconds after which a folder without a lock belongs to nobody
 UNWRITABLE: Final = ("FileNotFoundError", "IOException", "NotADirectoryError", "OSError", "PermissionError")
 Progress = Callable[[float], None]
@@ -32,22 +34,32 @@ Progress = Callable[[float], None]
 _log = logging.getLogger("sulq")
 
 
-def facts(registered: Registered) -> dict[str, str]:
-    """What a prepared copy records of where it came from."""
-    origin, unit = registered.origin, registered.unit
-    declared = [[name, repr(column)] for name, column in registered.schema.columns]
-    read = {name: [cell, sql] for name, (cell, sql) in registered.source.columns.items()}
+def facts(tables: Sequence[Registered]) -> dict[str, str]:
+    """What a prepared copy records of where it came from, each table under its name."""
+    first = tables[0]
+    declared = [
+        [
+            item.schema.table,
+            [[name, repr(column)] for name, column in item.schema.columns],
+            repr(item.unit),
+            item.unique,
+        ]
+        for item in tables
+    ]
+    read = {
+        item.schema.table: {name: [cell, sql] for name, (cell, sql) in item.source.columns.items()} for item in tables
+    }
     return {
         "format": FORMAT,
         "sulq": __version__,
         "duckdb": duckdb.__version__,
-        "source": str(origin.path),
-        "size": str(origin.size),
-        "modified": str(origin.modified),
+        "source": json.dumps({item.schema.table: str(item.origin.path) for item in tables}),
+        "size": json.dumps({item.schema.table: item.origin.size for item in tables}),
+        "modified": json.dumps({item.schema.table: item.origin.modified for item in tables}),
         "schema": json.dumps(read, sort_keys=True),
-        "declarations": hashlib.sha256(json.dumps([declared, repr(unit)]).encode()).hexdigest(),
-        "space": registered.space,
-        "key": hashlib.sha256(b"sulq kept rows" + registered.key).hexdigest(),
+        "declarations": hashlib.sha256(json.dumps(declared).encode()).hexdigest(),
+        "space": first.space,
+        "key": hashlib.sha256(b"sulq kept rows" + first.key).hexdigest(),
     }
 
 
@@ -72,38 +84,83 @@ def usable(path: Path, wanted: dict[str, str], *, renew: bool) -> bool:
         if renew:
             return False
         raise SetupError("prepared-unusable", f"{path.name!r} is not a prepared copy.")
-    if any(found.get(name) != wanted[name] for name in ("size", "modified")):
-        if renew:
-            return False
+    if found.get("format") != FORMAT:
+        return False
+    changed = any(_changed(found.get(name, ""), wanted[name]) for name in ("size", "modified"))
+    if changed and not renew:
         raise SetupError("source-changed", f"The data changed since {path.name!r} was prepared from it.")
-    return all(found.get(name) == value for name, value in wanted.items() if name != "source")
+    return not changed and all(found.get(name) == value for name, value in wanted.items() if name != "source")
+
+
+def _changed(found: str, wanted: str) -> bool:
+    """Whether a table that was prepared before is another file now; tables may be added and left out."""
+    try:
+        before, now = json.loads(found), json.loads(wanted)
+        return any(before[name] != now[name] for name in before.keys() & now.keys())
+    except (ValueError, AttributeError, KeyError):
+        return True
 
 
 def fill(
-    connection: Connection, registered: Registered, *, into: str, progress: Progress | None, spell: bool = False
+    connection: Connection, tables: Sequence[Registered], *, into: str, progress: Progress | None, spell: bool = False
 ) -> None:
-    """Read the source into a table of kept rows; `spell` where it is compressed, which makes dictionaries of texts."""
-    rows = kept.select(registered, stored=True, spell=spell)
-    open_source(connection, registered)
+    """Read the sources into tables of kept rows; `spell` where they are compressed, which makes dictionaries of texts.
+
+    Whether a column declared unique is unique is looked at first, over all rows.
+    """
+    open_sources(connection, tables)
+    check(connection, tables)
+    numbered = kept.people(tables)
+    if numbered is not None:
+        _create(connection, kept.PEOPLE, numbered, progress=None)
+    for i, registered in enumerate(tables):
+        rows = kept.select(registered, stored=True, spell=spell, tables=tables)
+        told = None if progress is None else _part(progress, i, len(tables))
+        _create(connection, f"{into}{registered.kept}", rows, progress=told)
+    if numbered is not None:
+        connection.root.execute(f"DROP TABLE {kept.PEOPLE}")
+
+
+def _create(connection: Connection, name: str, rows: Rows, *, progress: Progress | None) -> None:
     cursor = connection.cursor()
-    if rows.frame is not None:
-        cursor.register("source", rows.frame)
+    for frame, data in rows.frames.items():
+        cursor.register(frame, data)
     with _told(cursor, progress):
-        cursor.execute(f"CREATE TABLE {into} AS SELECT * FROM {rows.relation}", rows.parameters)
+        cursor.execute(f"CREATE TABLE {name} AS SELECT * FROM {rows.relation}", rows.parameters)
     cursor.close()
 
 
-def open_source(connection: Connection, registered: Registered) -> None:
-    """Make ready what the SELECT of kept rows refers to: categories as types, a DuckDB file attached."""
-    for name, values in kept.types(registered.schema):
-        connection.root.register("listed", pa.table({"place": range(len(values)), "item": values}))
-        connection.root.execute(f"CREATE TYPE {name} AS ENUM (SELECT item FROM listed ORDER BY place)")
-        connection.root.unregister("listed")
-    if registered.source.attach is not None:
-        connection.attach(registered.source.attach, "origin")
+def _part(progress: Progress, done: int, of: int) -> Progress:
+    return lambda part: progress((done + part) / of)
 
 
-def build(path: Path, registered: Registered, *, recorded: dict[str, str], progress: Progress | None) -> None:
+def check(connection: Connection, tables: Sequence[Registered]) -> None:
+    """Refuse a table whose unique column is not (SR15); this is between the owner and all of the owner's rows."""
+    for registered in tables:
+        asked = kept.twice(registered)
+        if asked is None:
+            continue
+        cursor = connection.cursor()
+        for frame, data in asked.frames.items():
+            cursor.register(frame, data)
+        found = cursor.execute(f"SELECT count(*) FROM {asked.relation}", asked.parameters).fetchone()
+        cursor.close()
+        if found is None or found[0]:
+            not_unique(registered.schema.table, registered.unique or "")
+
+
+def open_sources(connection: Connection, tables: Sequence[Registered]) -> None:
+    """Make ready what the SELECTs of kept rows refer to: categories as types, DuckDB files attached."""
+    for registered in tables:
+        for name, values in kept.types(registered):
+            connection.root.register("listed", pa.table({"place": range(len(values)), "item": values}))
+            connection.root.execute(f"CREATE TYPE {name} AS ENUM (SELECT item FROM listed ORDER BY place)")
+            connection.root.unregister("listed")
+    for name, path in dict.fromkeys(item.source.attach for item in tables if item.source.attach is not None):
+        connection.attach(path, name)
+
+
+def build(path: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> None:
     """Build the prepared copy beside its place and move it there whole (mode 0600)."""
     failed = ""
     try:
@@ -112,7 +169,7 @@ def build(path: Path, registered: Registered, *, recorded: dict[str, str], progr
             connection = Connection(folder=folder)
             try:
                 connection.attach(made, "data", writable=True)
-                fill(connection, registered, into="data.kept", progress=progress, spell=True)
+                fill(connection, tables, into="data.", progress=progress, spell=True)
                 connection.root.register(
                     "recorded", pa.table({"name": list(recorded), "value": list(recorded.values())})
                 )
@@ -120,7 +177,8 @@ def build(path: Path, registered: Registered, *, recorded: dict[str, str], progr
                 connection.root.execute("DETACH data")
             finally:
                 connection.close()
-            registered.origin.unchanged()
+            for registered in tables:
+                registered.origin.unchanged()
             made.chmod(0o600)
             made.replace(path)
     except (duckdb.Error, OSError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -13,13 +13,14 @@ import numpy as np
 from sulq.curator.engines import aggregate, arrow
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.batch import Batch, Stored
-from sulq.curator.engines.emit import Emitter, NotInSql, Piece
+from sulq.curator.engines.emit import PARAMETER, Emitter, NotInSql, Piece
 from sulq.curator.engines.fold import DENSE, SATURATED, fold, saturate, weighed
-from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.group import assembled, group
+from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.read_sql import whole
 from sulq.terms.domain import Schema
-from sulq.terms.engine import Block, Tally
-from sulq.terms.kinds import Integers, Objects
+from sulq.terms.engine import Block, Groups, Tally
+from sulq.terms.kinds import Code, Integers, Objects, Scalar, Truth, Words
 from sulq.terms.rowfn.keys import Bucket
 from sulq.terms.rowfn.scalar import Col, Position, RowFn
 from sulq.terms.rowfn.vectors import Lookup
@@ -33,13 +34,21 @@ class Question:
     """One tally on one cursor."""
 
     def __init__(
-        self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, tally: Tally, *, batch: int = BATCH
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        schema: Schema,
+        rows: Rows,
+        tally: Tally,
+        *,
+        batch: int = BATCH,
+        owned: bool = False,
     ) -> None:
         self.cursor = cursor
         self.schema = schema
         self.rows = rows
         self.tally = tally
         self.batch = batch
+        self.owned = owned  # whether each row has its owner beside it
         self.statements: list[str] = []
 
     def sums(self) -> Integers:
@@ -68,6 +77,36 @@ class Question:
                 blocks[place] = folded[:, start : start + width]
                 start += width
         return np.concatenate([blocks[place] for place in range(len(self.tally.blocks))], axis=1)
+
+    def groups(self) -> Groups:
+        """The groups that occur, in the order of their keys; where SQL does not say a part, grouped by hand."""
+        emitter = Emitter(self.schema, self.rows)
+        keys = [key.fn for key in self.tally.by]
+        query = Query(emitter, [])
+        try:
+            where = None if self.tally.where is None else emitter.truth(self.tally.where)
+            query.keys = [(_key(emitter, fn), 0) for fn in keys]
+            for place, block in enumerate(self.tally.blocks):
+                aggregate.add(query, place, block)
+        except NotInSql:
+            wanted = needed(self.tally).columns
+            names = [name for name in self.schema.names if name in wanted]
+            return group(self.tally, fetched(self.cursor, self.schema, self.rows, names, owned=self.owned))
+        persons = query.aggregate(f"count(DISTINCT {OWNER})" if self.owned else "count(*)", 0)
+        statement = query.sql(where)
+        self.statements.append(statement)
+        table = self.cursor.execute(statement, emitter.bound(statement)).fetchall()
+        if not keys and table[0][persons] == 0:  # without keys SQL gives one row even of nothing
+            table = []
+        totals = _columns([row[len(keys) :] for row in table], len(query.aggregates), object)
+        sums = [np.zeros((len(table), block.width), dtype=np.int64) for block in self.tally.blocks]
+        for place, weights in query.blocks:
+            for i, weighted in enumerate(weights):
+                sums[place][:, i] = saturate(_combined([values for values, _ in totals], query.bounds, weighted))
+        columns = [_cells([row[i] for row in table]) for i in range(len(keys))]
+        counts = totals[persons][0].astype(np.int64)
+        empty = np.zeros((len(table), 0), dtype=np.int64)
+        return assembled(keys, self.schema, columns, np.concatenate([empty, *sums], axis=1), counts)
 
     def _query(self, *hidden: RowFn) -> tuple[Query, Piece | None] | None:
         """A SELECT of the tally's partition, with hidden keys beside its own; None where a part is not in SQL."""
@@ -153,18 +192,13 @@ class Question:
                 emitter = Emitter(self.schema, self.rows)
         wanted = needed(tally)
         names = [name for name in self.schema.names if name in wanted.columns]
-        columns = [self._unshifted(name) for name in names]
+        columns = [unshifted(self.rows, name) for name in names]
         columns += [PERSON] if wanted.person else []
         columns += [PLACE] if wanted.place else []
         statement = f"SELECT {', '.join(columns) or '1'} FROM {emitter.relation()}{condition}"
         self.statements.append(statement)
         batches = self._stream(statement, emitter.bound(statement), names, person=wanted.person, place=wanted.place)
         return fold(tally, self.schema, batches, workers=WORKERS)
-
-    def _unshifted(self, name: str) -> str:
-        column = self.rows.names[name]
-        shift = self.rows.shifts.get(column, 0)
-        return f"{column} - {whole(shift)} AS {column}" if shift else column
 
     def _stream(
         self, statement: str, parameters: dict[str, object], names: list[str], *, person: bool, place: bool
@@ -196,6 +230,53 @@ def _columns(rows: list[tuple[object, ...]], width: int, kind: type) -> list[Sto
         values: np.ndarray = np.array([0 if row[i] is None else int(cast("int", row[i])) for row in rows], dtype=kind)
         columns.append((values, missing))
     return columns
+
+
+def fetched(
+    cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, names: Sequence[str], *, owned: bool
+) -> Batch:
+    """All rows of a relation in memory: some columns, and whose each row is."""
+    columns = [unshifted(rows, name) for name in names] + ([OWNER] if owned else [])
+    statement = f"SELECT {', '.join(columns) or '1'} FROM {rows.relation}"
+    parameters = {name: rows.parameters[name] for name in set(PARAMETER.findall(statement))}
+    table = arrow.table(cursor, statement, parameters)
+    found = [arrow.numpy_column(column) for column in table.columns]
+    stored: dict[str, Stored] = {name: _whole(column) for name, column in zip(names, found, strict=False)}
+    return Batch(schema, table.num_rows, stored, owner=found[-1][0] if owned else None)
+
+
+def _whole(column: Stored) -> Stored:
+    values, missing = column
+    return (values if values.dtype == object else values.astype(np.int64)), missing
+
+
+def unshifted(rows: Rows, name: str) -> str:
+    """A column with its codes counted from 0."""
+    column = rows.names[name]
+    shift = rows.shifts.get(column, 0)
+    return f"{column} - {whole(shift)} AS {column}" if shift else column
+
+
+def _key(emitter: Emitter, fn: RowFn) -> Piece:
+    """A key that is not listed in advance: a code, a truth value, a number or a text."""
+    kind = fn.kind(emitter.schema)
+    if isinstance(kind, Code):
+        code = emitter.named(emitter.code(fn))
+        return Piece(f"CASE WHEN {code.sql} >= 0 AND {code.sql} < {kind.size} THEN {code.sql} END", code.layer)
+    if isinstance(kind, Truth):
+        return emitter.truth(fn)
+    if isinstance(kind, Words):
+        return emitter.words(fn)
+    if isinstance(kind, Scalar):
+        return emitter.number(fn)
+    raise NotInSql(type(fn).__name__)
+
+
+def _cells(values: list[object]) -> Stored:
+    missing = np.array([value is None for value in values], dtype=np.bool_)
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values
+    return cells, missing
 
 
 class _Needed:

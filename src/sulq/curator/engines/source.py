@@ -115,14 +115,19 @@ class Source:
     relation: str
     columns: dict[str, tuple[Cell, str]]
     rows: int | None
-    frame: object = field(default=None, repr=False)  # to be registered as `source`
-    attach: Path | None = None
+    frame: object = field(default=None, repr=False)  # to be registered as `source` and the table's number
+    attach: tuple[str, Path] | None = None  # a file to be attached, and under which name
     files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Registered:
-    """What an owner registered: the data and how it is read, the declarations, and the person space with its key."""
+    """What an owner registered: the data and how it is read, the declarations, and the person space with its key.
+
+    `number` tells the tables of a dataset apart in generated SQL ("" where there is
+    only one) and `first` their columns: it is the place of this table's first.
+    `unique`: the column that must differ from row to row.
+    """
 
     origin: Origin
     source: Source
@@ -130,6 +135,14 @@ class Registered:
     unit: Unit
     key: bytes
     space: str = ""
+    number: str = ""
+    first: int = 0
+    unique: str | None = None
+
+    @property
+    def kept(self) -> str:
+        """The name of its table of kept rows."""
+        return f"kept{self.number}"
 
     def without_data(self) -> Registered:
         """The same without the frame: once its rows are prepared in memory they need not be held twice."""
@@ -146,17 +159,24 @@ def exact_path(path: Path) -> str:
     return literal(WILD.sub(r"[\g<0>]", str(path)))
 
 
-def describe(origin: Origin, schema: Schema, unit: Unit, table: str | None) -> Source:
-    """Find out how to read the origin; refuse missing columns and kinds that no declaration here can mean."""
+def describe(
+    origin: Origin, schema: Schema, unit: Unit, table: str | None, *, number: str = "", attached: str = "origin"
+) -> Source:
+    """Find out how to read the origin; refuse missing columns and kinds that no declaration here can mean.
+
+    `number` is the table's among those of a dataset, `attached` what a DuckDB file is to be known as.
+    """
     if origin.path is None:
-        return _frame(origin, schema, unit)
+        return _frame(origin, schema, unit, number)
     kind = suffix(origin.path)
     if kind == ".csv":
         # Where places are public every record must keep its own; DuckDB's reader skips broken ones.
-        return _frame(origin, schema, unit) if unit.positions_are_public else _csv(origin, origin.path, schema, unit)
-    return (
-        _parquet(origin, origin.path, schema, unit) if kind == ".parquet" else _duckdb(origin.path, schema, unit, table)
-    )
+        if unit.positions_are_public:
+            return _frame(origin, schema, unit, number)
+        return _csv(origin, origin.path, schema, unit)
+    if kind == ".parquet":
+        return _parquet(origin, origin.path, schema, unit)
+    return _duckdb(origin.path, schema, unit, table, attached)
 
 
 def _checked(cells: dict[str, tuple[Cell, str]], schema: Schema) -> dict[str, tuple[Cell, str]]:
@@ -165,7 +185,7 @@ def _checked(cells: dict[str, tuple[Cell, str]], schema: Schema) -> dict[str, tu
     return cells
 
 
-def _frame(origin: Origin, schema: Schema, unit: Unit) -> Source:
+def _frame(origin: Origin, schema: Schema, unit: Unit, number: str) -> Source:
     if origin.path is None:
         places = grammar.places(arrow.column_names(origin.data) or [], schema, unit)
         table, cells = arrow.plain_table(origin.data, places)
@@ -175,7 +195,7 @@ def _frame(origin: Origin, schema: Schema, unit: Unit) -> Source:
     columns = {name: (cells[name], f"s{i}") for i, name in enumerate(places)}
     if unit.positions_are_public:
         table = table.append_column(POSITION, pa.array(range(table.num_rows), pa.int64()))
-    return Source("source", _checked(columns, schema), table.num_rows, frame=table)
+    return Source(f"source{number}", _checked(columns, schema), table.num_rows, frame=table)
 
 
 def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
@@ -212,7 +232,7 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
     return Source(relation, _typed(kinds, places, schema), rows, files=(path,))
 
 
-def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None) -> Source:
+def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, attached: str) -> Source:
     attach = f"ATTACH {literal(str(path))} AS origin (READ_ONLY)"
     offered = [
         name for (name,) in _ask(attach, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'origin'")
@@ -226,6 +246,8 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None) -> Source
         )
     quoted = 'origin."' + str(chosen).replace('"', '""') + '"'
     described = _ask(attach, f"DESCRIBE SELECT * FROM {quoted}")
+    (count,) = _ask(attach, f"SELECT count(*) FROM {quoted}")[0]
+    quoted = f"{attached}{quoted.removeprefix('origin')}"
     names = [str(row[0]) for row in described]
     places = grammar.places(names, schema, unit)
     aliases = ", ".join(f"s{i}" for i in range(len(names)))
@@ -233,9 +255,8 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None) -> Source
         f"SELECT *, row_number() OVER () - 1 FROM {quoted}" if unit.positions_are_public else f"SELECT * FROM {quoted}"
     )
     place = f", {POSITION}" if unit.positions_are_public else ""
-    (count,) = _ask(attach, f"SELECT count(*) FROM {quoted}")[0]
     columns = _typed([str(row[1]) for row in described], places, schema)
-    return Source(f"({inner}) AS source({aliases}{place})", columns, cast("int", count), attach=path)
+    return Source(f"({inner}) AS source({aliases}{place})", columns, cast("int", count), attach=(attached, path))
 
 
 def _kinds(query: str) -> list[str]:

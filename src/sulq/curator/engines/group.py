@@ -1,0 +1,102 @@
+"""Groups that are not listed in advance: which combinations of keys occur, their exact sums and their people (SR14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from sulq.curator.engines.batch import Batch, Stored
+from sulq.curator.engines.derive_numpy import numbered
+from sulq.curator.engines.fold import EXACT, SATURATED, reach, saturate, units_of
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Groups, Tally
+from sulq.terms.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths
+from sulq.terms.rowfn.scalar import RowFn, evaluate, truths
+
+
+def group(tally: Tally, rows: Batch) -> Groups:
+    """The groups of a tally's keys among some rows."""
+    with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
+        if tally.where is not None:
+            holds, unknown = truths(tally.where, rows)
+            rows = rows.take(np.flatnonzero(holds if unknown is None else holds & ~unknown))
+        keys = [_stored(key.fn, rows) for key in tally.by]
+        groups = numbered(rows.size, keys)
+        some = np.unique(groups, return_index=True)[1]
+        size = len(some)
+        sums = [np.zeros((size, 0), dtype=np.int64)]
+        for block in tally.blocks:
+            units, missing = units_of(block, rows.schema, rows)
+            sums.append(_sums(units, missing, groups, size, reach(block) * rows.size))
+        persons = groups
+        if rows.owner is not None:
+            pairs = numbered(rows.size, [(groups, None), (rows.owner, None)])
+            persons = groups[np.unique(pairs, return_index=True)[1]]
+    columns = [(values[some], None if missing is None else missing[some]) for values, missing in keys]
+    counts = np.bincount(persons, minlength=size).astype(np.int64)
+    return assembled([key.fn for key in tally.by], rows.schema, columns, np.concatenate(sums, axis=1), counts)
+
+
+def assembled(
+    keys: Sequence[RowFn], schema: Schema, columns: Sequence[Stored], sums: Integers, persons: Integers
+) -> Groups:
+    """Groups in order, their keys as Python values."""
+    values = [_values(fn.kind(schema), *column) for fn, column in zip(keys, columns, strict=True)]
+    labels = list(zip(*values, strict=True)) if values else [()] * len(persons)
+    order = sorted(range(len(labels)), key=lambda i: [_place(value) for value in labels[i]])
+    places = np.array(order, dtype=np.int64)
+    return Groups(tuple(labels[i] for i in order), sums[places], persons[places])
+
+
+def _place(value: object) -> tuple[bool, str, object]:
+    """Where a key stands among others: the missing last, ranges by their ends; kinds apart, so none fails (T30)."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value is None, "" if value is None or number else type(value).__name__, 0 if value is None else value
+
+
+def _stored(fn: RowFn, rows: Batch) -> Stored:
+    """A key's cells: codes, truth values, numbers or texts."""
+    cells = evaluate(fn, rows)
+    kind = fn.kind(rows.schema)
+    if isinstance(kind, Code):
+        codes = cast("Integers", cells.values)
+        outside = (codes < 0) | (codes >= kind.size)
+        return codes, outside if cells.missing is None else outside | cells.missing
+    values = cells.values.astype(np.float64) + 0.0 if isinstance(kind, (Scalar, Truth)) else cells.values
+    return values, cells.missing
+
+
+def _values(kind: Kind, values: np.ndarray, missing: Truths | None) -> list[object]:
+    """A key's cells as Python values."""
+    gone = np.zeros(len(values), dtype=np.bool_) if missing is None else missing
+    found: list[object] = []
+    for value, none in zip(values.tolist(), gone.tolist(), strict=True):
+        if none:
+            found.append(None)
+        elif isinstance(kind, Code):
+            found.append(kind.labels[int(value)])
+        elif isinstance(kind, Truth):
+            found.append(bool(value))
+        elif isinstance(kind, Scalar) and kind.step is not None and kind.step.denominator == 1:
+            found.append(int(value))
+        else:
+            found.append(value)
+    return found
+
+
+def _sums(units: Floats, missing: Truths | None, groups: Integers, size: int, most: int) -> Integers:
+    """Exact sums of whole doubles by group: in doubles, in 64 bits or in Python's integers, whichever holds them."""
+    here = np.arange(len(groups)) if missing is None else np.flatnonzero(~missing)
+    found: list[Integers] = []
+    for terms in units:
+        if most < EXACT:
+            total: Integers | Objects = np.bincount(groups[here], weights=terms[here], minlength=size).astype(np.int64)
+        else:
+            wide = most >= SATURATED
+            total = np.zeros(size, dtype=object if wide else np.int64)
+            whole = terms[here].astype(np.int64)
+            np.add.at(total, groups[here], whole.astype(object) if wide else whole)
+        found.append(saturate(total))
+    return np.stack(found, axis=1) if found else np.zeros((size, 0), dtype=np.int64)

@@ -1,0 +1,86 @@
+"""The tables of one dataset as its owner gave them: where each is read from, whose its rows are, what is public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from sulq.curator.engines import arrow
+from sulq.curator.engines.source import Origin, Registered, describe, suffix
+from sulq.errors import SetupError
+from sulq.terms.domain import Schema
+from sulq.terms.facts import TableFacts, Tables
+from sulq.terms.privacy import Unit
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Given:
+    """One table: its data, its public facts, and its name inside a file of several tables."""
+
+    origin: Origin
+    facts: TableFacts
+    inside: str | None = None
+
+    def unit(self, whole: Unit) -> Unit:
+        """Whom this table's rows belong to: nobody where it is public, one row a person where the person is its key."""
+        if self.facts.public:  # every row is kept; places are there where a question may speak of them
+            return Unit(neighbors="replace_one" if whole.positions_are_public else "add_remove")
+        person = self.facts.person or whole.column
+        if person is None:
+            return whole
+        return replace(whole, column=person, rows=1 if self.facts.key == person else whole.rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Dataset:
+    """All tables of a dataset, the person space they belong to and its key for choosing kept rows (SR2)."""
+
+    tables: tuple[Given, ...]
+    unit: Unit
+    key: bytes
+    space: str = ""
+
+    @classmethod
+    def one(
+        cls, origin: Origin, schema: Schema, unit: Unit, key: bytes, *, inside: str | None = None, space: str = ""
+    ) -> Dataset:
+        """A dataset of one table."""
+        return cls((Given(origin, TableFacts(schema), inside),), unit, key, space)
+
+    @property
+    def facts(self) -> Tables:
+        """What is public of the tables."""
+        return Tables(self.unit, tuple(given.facts for given in self.tables))
+
+    def registered(self) -> tuple[Registered, ...]:
+        """How each table is read; what is missing or of no declared kind is refused."""
+        alone = len(self.tables) == 1
+        files: dict[object, str] = {}  # a file that holds several of the tables is attached once
+        found = []
+        first = 0
+        for i, given in enumerate(self.tables):
+            number = "" if alone else str(i)
+            attached = files.setdefault(given.origin.path, f"origin{number}")
+            unit, schema = given.unit(self.unit), given.facts.schema
+            source = describe(given.origin, schema, unit, given.inside, number=number, attached=attached)
+            found.append(
+                Registered(given.origin, source, schema, unit, self.key, self.space, number, first, given.facts.key)
+            )
+            first += len(schema.columns)
+        return tuple(found)
+
+
+def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:
+    """How many rows a public table has, at most: of a CSV file the records, broken ones too."""
+    if origin.path is not None and suffix(origin.path) == ".csv":
+        return max(sum(1 for _ in arrow.csv_records(origin.path)) - 1, 0)
+    return describe(origin, schema, Unit(), inside).rows or 0
+
+
+def not_unique(table: str, column: str) -> NoReturn:
+    """Stop the owner."""
+    raise SetupError(
+        "key-not-unique",
+        f"Column {column!r} of table {table!r} is declared its key, but a value stands there more than once.",
+        "Leave the table out of keys=, or remove the duplicates.",
+    )

@@ -1,0 +1,123 @@
+"""Relations as SQL: listed functions, generated names, and what has no SQL derived by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sulq.curator.engines import derive_sql
+from sulq.curator.engines.emit import FUNCTIONS, NotInSql
+from sulq.curator.engines.kept import Rows, names
+from sulq.terms.domain import Int, Schema, Text
+from sulq.terms.engine import Tally
+from sulq.terms.facts import TableFacts, Tables
+from sulq.terms.privacy import Unit
+from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.terms.rowfn import Col, Dot, Lit, Vector, col
+from sulq.terms.shape import shape
+from tests import counts, generate, relations
+from tests.counts import count
+from tests.curator.engines.cases import CANARY, SCHEMA, duck, memory, table
+from tests.curator.engines.test_emit import functions, nodes, parsed
+
+UNIT = Unit("who", 2)
+
+
+def stored(facts: Tables):
+    """Kept rows as a prepared copy has them."""
+    return lambda name: Rows("kept", {}, names(facts.table_of(name).schema), frozenset(), {}, 100)
+
+
+def over(relation: Relation, *values, schema: Schema = SCHEMA) -> Tally:
+    """A tally over a relation."""
+    derived = shape(relation, Tables(UNIT, (TableFacts(schema),))).schema
+    made = generate.question(values or (Lit(1),), derived)
+    return Tally(relation, made.blocks, None, (), 1)
+
+
+def test_T18_T70_T71_only_listed_functions_and_generated_names() -> None:
+    """Over random relations each statement is one SELECT of listed functions and names of our own making."""
+    used: set[str] = set()
+    for seed in range(count("relations whose SQL is read again", short=100, long=3_000)):
+        rng = counts.generator(f"derive {seed}")
+        world = relations.world(rng)
+        draw = relations.Relations(rng, world.facts)
+        try:
+            _, rows = derive_sql.derive(draw.relation(rng.randint(1, 4)), world.facts, stored(world.facts))
+        except NotInSql:
+            continue
+        statement = f"SELECT * FROM {rows.relation}"
+        used |= functions(statement)
+        for node in nodes(parsed(statement)):
+            for name in node.get("column_names") or ():
+                assert re.fullmatch("[cktsnv][0-9]+|[lro]", name), name
+        assert all(name.startswith("text") for name in rows.parameters)
+    assert used <= FUNCTIONS, used - FUNCTIONS
+    assert {"count", "sum", "min", "max", "floor"} <= used
+
+
+def test_T71_no_text_of_a_relation_becomes_sql() -> None:
+    """Names of derived columns and literals on both sides of a join stay out of the SQL, and keep apart."""
+    hostile = f"'; COPY kept TO '/tmp/{CANARY}'; --"
+    sides = []
+    for i, text in enumerate((hostile, CANARY)):
+        rows = Where(Table(), (col("note") == text) | (col("age") > 40))
+        sides.append(Select(rows, ((f'"{hostile}{i}', Col("note")), (f"age{i}", Col("age")))))
+    join = Join(sides[0], sides[1], (), person=True)
+    facts = Tables(UNIT, (TableFacts(SCHEMA),))
+    _, rows = derive_sql.derive(join, facts, stored(facts))
+    assert CANARY not in rows.relation
+    assert sorted(map(str, rows.parameters.values())) == sorted((hostile, CANARY))
+    data = table([("ann", 40, 1.0, "x", hostile), ("ann", 1, 1.0, "x", CANARY), ("bob", 41, 1.0, "x", "b")])
+    for engine in (duck(data, UNIT), memory(data, UNIT)):
+        assert engine.sums(over(join)).open().tolist() == [[2]]
+        engine.close()
+
+
+@pytest.mark.parametrize("prepared", [None, False])
+def test_what_has_no_sql_is_derived_by_hand(prepared) -> None:
+    """A condition on a dot product, inside and around relations that SQL could say."""
+    dot = Dot(Vector((col("age"), col("pay"))), (1, 1))
+    relation = PerPerson(Where(Table(), dot > 45), (), (("n", "count", None), ("d", "max", dot)))
+    tally = over(relation, col("n"), col("d"))
+    data = table()
+    both = [duck(data, UNIT, prepared=prepared), memory(data, UNIT)]
+    found = [engine.sums(tally).open().tolist() for engine in both]
+    assert found[0] == found[1]
+    assert found[0][0][0] == 2
+    for engine in both:
+        engine.close()
+
+
+def test_a_plain_table_is_read_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No relation, no layer around the kept rows, no owner."""
+    monkeypatch.setattr(derive_sql, "derive", None)
+    engine = duck(table(), UNIT)
+    engine.ready()
+    schema, rows = engine._over(over(Table()), owned=False)
+    assert (schema, rows.relation) == (SCHEMA, "kept")
+    assert engine.sums(over(Table())).open().tolist() == [[3]]
+    engine.close()
+
+
+def test_how_many_rows_there_can_be() -> None:
+    """The bound by which sums are known to be exact: a join has as many pairs as its shape allows, not all pairs."""
+    facts = Tables(
+        UNIT,
+        (
+            TableFacts(Schema("t", (("a", Int(0, 9)), ("b", Text())))),
+            TableFacts(Schema("p", (("k", Int(0, 9)),)), key="k", public=True, rows=7),
+        ),
+    )
+    renamed = Select(Table("t"), (("c", Col("a")),))
+    cases = {
+        Distinct(Table("t")): 100,
+        Union((renamed, renamed)): 200,
+        Join(Table("t"), renamed, (), person=True): 200,
+        Join(Table("t"), Table("p"), (("a", "k"),)): 100,
+        Join(Table("p"), Table("t"), ()): 700,
+        Join(Table("p"), Select(Table("p"), (("j", Col("k")),)), ()): 10_000,
+    }
+    for relation, most in cases.items():
+        assert derive_sql.derive(relation, facts, stored(facts))[1].rows == most

@@ -1,0 +1,160 @@
+"""Datasets of several tables: whose rows, how many, which keys; one prepared copy for all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sulq.curator.engines import ENGINES, open_dataset, prepare
+from sulq.curator.engines.source import Origin
+from sulq.curator.engines.tables import Dataset, Given, rows_at_most
+from sulq.errors import SetupError
+from sulq.terms.domain import Category, Int, Schema
+from sulq.terms.engine import Tally
+from sulq.terms.facts import TableFacts
+from sulq.terms.privacy import Unit
+from sulq.terms.relation import Join, Relation, Table
+from sulq.terms.rowfn import col, lit
+from sulq.terms.shape import shape
+from tests import generate
+from tests.curator.engines.cases import CANARY, KEY
+
+UNIT = Unit("pid", 2)
+PEOPLE = TableFacts(Schema("people", (("age", Int(0, 99)), ("region", Int(0, 9)))), key="pid")
+VISITS = TableFacts(Schema("visits", (("cost", Int(0, 9)),)), person="patient")
+REGIONS = TableFacts(
+    Schema("regions", (("code", Int(0, 9)), ("name", Category(("n", "s"))))), key="code", public=True, rows=2
+)
+DATA = {
+    "people": pa.table({"pid": ["a", "b", "c", None, None], "age": [1, 2, 3, 4, 4], "region": [1, 2, 7, 1, 1]}),
+    "visits": pa.table({"patient": ["A ", "a", "a", "b", "z", None], "cost": [1, 1, 1, 5, 7, 9]}),
+    "regions": pa.table({"code": [1, 2], "name": ["n", "s"]}),
+}
+
+
+def dataset(*tables: TableFacts, unit: Unit = UNIT, **data: object) -> Dataset:
+    """A dataset of frames, or of what is given in their place."""
+    chosen = tables or (PEOPLE, VISITS, REGIONS)
+    given = [Given(Origin.of(data.get(t.schema.table, DATA[t.schema.table])), t) for t in chosen]
+    return Dataset(tuple(given), unit, KEY)
+
+
+def total(engine, relation: Relation, *values) -> list[int]:
+    """Sums over a relation of the three tables."""
+    made = generate.question(values or (lit(1),), shape(relation, dataset().facts).schema)
+    return engine.sums(Tally(relation, made.blocks, None, (), 1)).open().tolist()[0]
+
+
+VISITED = Join(Table("people"), Table("visits"), (), person=True)
+LIVING = Join(Table("people"), Table("regions"), (("region", "code"),))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("prepared", [None, False])
+def test_persons_are_the_same_in_all_tables(name: str, prepared: object) -> None:
+    """Spelled differently, in columns of different names: two kept visits of a, one of b, and nobody's row nowhere."""
+    engine = open_dataset(dataset(), prepared=prepared, engine=name)
+    assert total(engine, Table("people"), lit(1), col("age")) == [3, 6]
+    assert total(engine, Table("visits")) == [4]
+    assert total(engine, Table("regions")) == [2]
+    assert total(engine, VISITED, lit(1), col("cost")) == [3, 7]
+    assert total(engine, LIVING, lit(1), col("age")) == [2, 3]
+    engine.close()
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("prepared", [None, False])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"people": pa.table({"pid": ["a", " A"], "age": [1, 2], "region": [1, 1]})},
+        {"regions": pa.table({"code": [9, 12, 3], "name": ["n", "s", CANARY]})},  # both are clamped to 9
+    ],
+)
+def test_T15_a_key_that_is_not_unique_stops_the_owner(name: str, prepared: object, bad: dict) -> None:
+    """All rows are looked at, by what they are joined by; the message shows no value."""
+    engine = open_dataset(dataset(**bad), prepared=prepared, engine=name)
+    with pytest.raises(SetupError, match="key-not-unique") as refused:
+        engine.ready()
+    assert CANARY not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_missing_keys_are_no_duplicates(name: str) -> None:
+    """A missing key joins nothing, so any number of rows may have one."""
+    engine = open_dataset(dataset(regions=pa.table({"code": [1, None, None], "name": ["n", "s", "s"]})), engine=name)
+    assert total(engine, LIVING) == [1]
+    engine.close()
+
+
+def test_whose_rows_a_table_holds() -> None:
+    """One row a person where the person is the key; all rows of a public table, with places where these are public."""
+    people, visits, regions = (Given(Origin(None), facts) for facts in (PEOPLE, VISITS, REGIONS))
+    assert people.unit(UNIT) == Unit("pid", 1)
+    assert visits.unit(UNIT) == Unit("patient", 2)
+    assert regions.unit(UNIT) == Unit()
+    assert regions.unit(Unit(neighbors="zero_out")).positions_are_public
+    assert visits.unit(Unit("pid", 5, "replace_one")) == Unit("patient", 5, "replace_one")
+
+
+def written(folder: Path) -> dict[str, object]:
+    """The tables as files of three kinds; two of them in one DuckDB file."""
+    pq.write_table(DATA["people"], folder / "people.parquet")
+    with duckdb.connect(str(folder / "rest.duckdb")) as connection:
+        for name in ("visits", "regions"):
+            connection.register("frame", DATA[name])
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM frame")
+    return {"people": folder / "people.parquet", "visits": folder / "rest.duckdb", "regions": folder / "rest.duckdb"}
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_one_prepared_copy_holds_all_tables(tmp_path: Path, prepared: object) -> None:
+    """Built once, used again, rebuilt for other declarations; a source that changed stops the owner (SR12)."""
+    files = written(tmp_path)
+    copy = tmp_path / "all.prepared" if prepared else False
+    told: list[float] = []
+
+    def opened(*facts: TableFacts, **more: object):
+        given = [
+            Given(Origin.of(files[t.schema.table]), t, t.schema.table if t is not PEOPLE else None)
+            for t in facts or (PEOPLE, VISITS, REGIONS)
+        ]
+        return open_dataset(Dataset(tuple(given), UNIT, KEY), prepared=copy, progress=told.append, **more)
+
+    engine = opened()
+    assert total(engine, VISITED, lit(1), col("cost")) == [3, 7]
+    assert total(engine, LIVING) == [2]
+    engine.close()
+    if not prepared:
+        return
+    assert (told[0], told[-1], told == sorted(told)) == (0.0, 1.0, True)
+    made = copy.stat().st_ino
+    opened().ready()
+    assert copy.stat().st_ino == made
+    found = prepare.read(copy)
+    assert found is not None
+    assert KEY.hex() not in str(found)
+    opened(PEOPLE, REGIONS).ready()  # fewer tables are other declarations, not a changed source
+    assert copy.stat().st_ino != made
+    opened().ready()
+    pq.write_table(DATA["people"].slice(1), files["people"])
+    with pytest.raises(SetupError, match="source-changed"):
+        opened().ready()
+    engine = opened(renew=True)
+    assert total(engine, Table("people")) == [2]
+    engine.close()
+
+
+def test_how_many_rows_a_public_table_has(tmp_path: Path) -> None:
+    """Of a frame, Parquet and DuckDB exactly; of CSV the records."""
+    schema, frame = REGIONS.schema, DATA["regions"]
+    files = written(tmp_path)
+    pq.write_table(frame, tmp_path / "r.parquet")
+    (tmp_path / "r.csv").write_text("code,name\n1,n\n2,s\n", encoding="utf-8")
+    for data in (frame, tmp_path / "r.parquet", tmp_path / "r.csv"):
+        assert rows_at_most(Origin.of(data), schema, None) == 2
+    assert rows_at_most(Origin.of(files["regions"]), schema, "regions") == 2
