@@ -1,0 +1,232 @@
+"""SqlAnswer: the rows of a SELECT, each cell with its error bar, and what they cost."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from sulq.errors import QuestionError
+from sulq.sql.figures import Figure, interval
+from sulq.sql.functions import number
+from sulq.sql.shown import Table
+from sulq.terms.answer import Answers, bar, extra
+from sulq.terms.privacy import Loss, Unit
+from sulq.terms.receipt import Receipt
+from sulq.terms.released import Released
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from matplotlib.axes import Axes
+
+Cell = object
+Cells = tuple[tuple[Cell, ...], ...]
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SqlAnswer:
+    """The noisy answer to a query, with the error bars of its cells.
+
+    `accuracy(beta)`: each number is within that of the same expression of the
+    table's bounded statistics except with probability beta; None for keys, texts and
+    truth values, which have no error bar, and for what no bar can be given. Which
+    rows are shown (HAVING, LIMIT) and in which order follows from the noisy values.
+    """
+
+    table: Table
+    answers: Answers | None  # None: nothing was asked of the rows
+    spent: Loss
+    remaining: Loss
+    unit: Unit
+    guarantee: str
+    receipt: Receipt | None = None
+    reused: bool = False
+    notes: tuple[str, ...] = ()
+    _bars: dict[float, tuple[tuple[tuple[object, object] | None, ...], ...]] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The SELECT's columns."""
+        return self.table.names
+
+    @property
+    def value(self) -> Cell | Cells:
+        """The only cell, or all rows."""
+        return self._whole(tuple(tuple(figure.value for figure in row) for row in self._rows()))
+
+    def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Cell | Cells:
+        """How far off: within this except with probability beta, for each cell or for all at once."""
+        bars = self._intervals(beta, simultaneous=simultaneous)
+        return self._whole(
+            tuple(
+                tuple(_radius(figure, bar_) for figure, bar_ in zip(row, ends, strict=True))
+                for row, ends in zip(self._rows(), bars, strict=True)
+            )
+        )
+
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Cell | Cells, Cell | Cells]:
+        """From where to where, at a level of confidence; a cell without error bar stands for itself."""
+        bars = self._intervals(_rest(level), simultaneous=simultaneous)
+        low, high = (
+            tuple(
+                tuple(figure.value if ends is None else ends[side] for figure, ends in zip(row, line, strict=True))
+                for row, line in zip(self._rows(), bars, strict=True)
+            )
+            for side in (0, 1)
+        )
+        return self._whole(low), self._whole(high)
+
+    def _whole(self, cells: Cells) -> Cell | Cells:
+        return cells[0][0] if len(self.columns) == 1 and len(cells) == 1 else cells
+
+    def _rows(self) -> list[tuple[Figure, ...]]:
+        return self.table.shown()
+
+    def _released(self) -> list[Released]:
+        return [] if self.answers is None else [answer.released for answer in self.answers]
+
+    def _intervals(
+        self, beta: float, *, simultaneous: bool = False
+    ) -> tuple[tuple[tuple[object, object] | None, ...], ...]:
+        if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < 1:
+            raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
+        rows = self._rows()
+        if simultaneous:
+            beta /= max(sum(figure.origin is not None for row in rows for figure in row), 1)
+        if beta not in self._bars:
+            released = self._released()
+            self._bars[beta] = tuple(tuple(interval(figure, released, beta) for figure in row) for row in rows)
+        return self._bars[beta]
+
+    def to_dict(self, level: float | None = 0.95) -> dict[str, list[object]]:
+        """Columns by name, with `low_` and `high_` of each that has error bars at the level."""
+        found: dict[str, list[object]] = {}
+        for name, cells in self._columns(level):
+            fresh = name
+            while fresh in found:
+                fresh = f"{fresh}_"
+            found[fresh] = cells
+        return found
+
+    def _columns(self, level: float | None) -> list[tuple[str, list[object]]]:
+        rows = self._rows()
+        bars = None if level is None else self._intervals(_rest(level))
+        made: list[tuple[str, list[object]]] = []
+        for j, name in enumerate(self.columns):
+            made.append((name, [row[j].value for row in rows]))
+            if bars is not None and any(line[j] is not None for line in bars):
+                ends = [line[j] or (None, None) for line in bars]
+                made += [(f"low_{name}", [low for low, _ in ends]), (f"high_{name}", [high for _, high in ends])]
+        return made
+
+    def to_pandas(self, level: float | None = None) -> pandas.DataFrame:
+        """A pandas frame of the SELECT's columns; with a level also `low_` and `high_` columns."""
+        made = self._columns(level)
+        pandas_ = extra("pandas", "pandas")
+        frame = pandas_.DataFrame({i: cells for i, (_, cells) in enumerate(made)})
+        frame.columns = [name for name, _ in made]
+        return cast("pandas.DataFrame", frame)
+
+    def to_arrow(self, level: float | None = None) -> pyarrow.Table:
+        """An Arrow table of the SELECT's columns; with a level also `low_` and `high_` columns."""
+        arrow = importlib.import_module("pyarrow")
+        made = self._columns(level)
+        arrays = [arrow.array(_alike(cells)) for _, cells in made]
+        return cast("pyarrow.Table", arrow.Table.from_arrays(arrays, names=[name for name, _ in made]))
+
+    def plot(self, level: float = 0.95) -> Axes:
+        """Bars of the first column that has error bars (needs the extra `plot`)."""
+        bars = self._intervals(_rest(level))
+        noisy = [j for j in range(len(self.columns)) if any(line[j] is not None for line in bars)]
+        if not noisy:
+            raise QuestionError("bad-question", "No column of this answer has error bars to plot.")
+        j, rows = noisy[0], self._rows()
+        axes = cast("Axes", extra("matplotlib.pyplot", "plot").figure(layout="constrained").add_subplot())
+        names = [_label(row, i) for i, row in enumerate(rows)]
+        drawn = [i for i, row in enumerate(rows) if row[j].value is not None and bars[i][j] is not None]
+        value = np.array([number(rows[i][j].value) for i in drawn])
+        low, high = (
+            np.array([number(cast("tuple[object, object]", bars[i][j])[side]) for i in drawn]) for side in (0, 1)
+        )
+        away = np.nan_to_num(np.maximum([value - low, high - value], 0), posinf=0.0)
+        axes.bar([names[i] for i in drawn], value, yerr=away, capsize=3, color="#4a7fb5")
+        axes.set_ylabel(self.columns[j])
+        axes.set_title(f"{level:.0%} intervals; spent {self.spent}", fontsize="medium")
+        if len(names) > 6:
+            axes.tick_params(axis="x", labelrotation=60)
+        return axes
+
+    def _lines(self) -> list[list[str]]:
+        bars = self._intervals(0.05)
+        lines = [list(self.columns)]
+        for row, ends in list(zip(self._rows(), bars, strict=True))[:SHOWN]:
+            lines.append([_shown(figure, bar_) for figure, bar_ in zip(row, ends, strict=True)])
+        return lines
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        widths = [max(len(line[j]) for line in lines) for j in range(len(self.columns))]
+        text = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        more = len(self._rows()) - SHOWN
+        if more > 0:
+            text.append(f"... {more} more")
+        return "\n".join([*text, self._tail(), *self.notes])
+
+    def _tail(self) -> str:
+        tail = f"spent {self.spent}, left {self.remaining}; protects {self.unit}"
+        if self.reused:
+            tail = f"reused: {tail}"
+        return tail if self.guarantee == "dp" else f"{tail}; guarantee {self.guarantee}"
+
+    def _repr_html_(self) -> str:
+        head, *body = self._lines()
+        top = "".join(f"<th>{_escape(name)}</th>" for name in head)
+        rows = "".join("<tr>" + "".join(f"<td>{_escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
+        tail = _escape(" ".join([self._tail(), *self.notes]))
+        return f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table><p>{tail}</p>"
+
+
+def _rest(level: object) -> float:
+    return 1.0 - level if isinstance(level, float) else -1.0  # refused like any other that is none
+
+
+def _radius(figure: Figure, ends: tuple[object, object] | None) -> object:
+    if ends is None or figure.value is None:
+        return None
+    value, low, high = number(figure.value), number(ends[0]), number(ends[1])
+    return max(high - value, value - low, 0.0)
+
+
+def _shown(figure: Figure, ends: tuple[object, object] | None) -> str:
+    if figure.value is None:
+        return "NULL"
+    if ends is None or isinstance(figure.value, datetime.date):
+        text = f"{figure.value:,.6g}" if isinstance(figure.value, float) else str(figure.value)
+        return text if ends is None else f"{text} in [{ends[0]}, {ends[1]}]"
+    value, low, high = number(figure.value), number(ends[0]), number(ends[1])
+    if math.isinf(low) or math.isinf(high):
+        return f"{value:,.6g} in [{low:,.6g}, {high:,.6g}]"
+    return bar("", value, low, high)
+
+
+def _label(row: tuple[Figure, ...], i: int) -> str:
+    known = [str(figure.value) for figure in row if figure.origin is None]
+    return " / ".join(known) or str(i + 1)
+
+
+def _alike(cells: list[object]) -> list[object]:
+    """Cells of one type, as an Arrow column needs them: numbers together become doubles."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    return [None if cell is None else float(number(cell)) for cell in cells] if kinds == {int, float} else cells
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

@@ -1,0 +1,210 @@
+"""From a query's text to the program that answers it: the whole way of the free half before anything is asked.
+
+text -> syntax (parse) -> rows (scope, semijoin) -> statistics and a program (aggregate)
+or, over what is already released, a program over a program (over).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sulq.errors import QuestionError
+from sulq.sql.aggregate import Listed, PerPersonValues, aggregates, grouped, listed, released
+from sulq.sql.names import Item, resolve
+from sulq.sql.over import over_released, stacked
+from sulq.sql.parse import parse
+from sulq.sql.program import Program
+from sulq.sql.prune import pruned
+from sulq.sql.refused import Refused, unsupported
+from sulq.sql.released import Released
+from sulq.sql.rows import Rows
+from sulq.sql.scope import Env, Scope
+from sulq.sql.semijoin import SemiJoins, subqueries
+from sulq.sql.syntax import Aggregate, Literal, Node, Place, Query, Select, Union, conjuncts, holds
+from sulq.sql.unions import united
+from sulq.sql.values import Cell, Fixed, Person, Term, cell
+from sulq.terms.facts import Facts
+from sulq.terms.rowfn import Col
+
+RAW = "This query returns single rows"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """A query, ready to be planned: its program, and whether it is only to be explained."""
+
+    text: str
+    program: Program
+    explain: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What was asked for: "select" or "explain"."""
+        return "explain" if self.explain else "select"
+
+
+def compile(text: str, facts: Facts) -> Compiled:  # noqa: A001 - the word for it
+    """Compile one SELECT from public facts alone, or refuse it with a code and the place in the text."""
+    parsed = parse(text)
+    try:
+        found = Compiler(facts).top(parsed.query)
+    except Refused as refused:
+        raise refused.located(text) from None
+    except RecursionError:
+        raise QuestionError("too-large", "The query is nested too deeply.") from None
+    return Compiled(text, pruned(found), parsed.explain)
+
+
+class Compiler:
+    """Compiles the queries of one text."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.scope = Scope(facts, self.query)
+        self.semijoins = SemiJoins(self.scope, self.query)
+
+    def top(self, query: Query) -> Program:
+        """The outermost query: what it gives must be released."""
+        found = self.query(query, Env(), top=True)
+        if isinstance(found, Rows):
+            raise Refused("raw-rows", RAW, query.at)
+        return found.program
+
+    def single(self, query: Query, env: Env) -> Program:
+        """A subquery used as a value: released, one column."""
+        found = self.query(query, env)
+        if isinstance(found, Rows):
+            raise Refused("raw-rows", f"{RAW} where one value is needed", query.at)
+        if len(found.items) != 1:
+            raise Refused("sql-syntax", "A subquery used as a value has one column", query.at)
+        return found.program
+
+    def query(self, query: Query, env: Env, *, top: bool = False) -> Rows | Released:
+        """Any query: rows where nothing is aggregated over several persons, else a released table."""
+        env = env.extended(query.tables)
+        if isinstance(query, Union):
+            return self._union(query, env)
+        if query.source is None:
+            unsupported("SELECT without FROM", query.at)
+        pool = conjuncts(query.where)
+        source = self.scope.source(query.source, env, pool)
+        if isinstance(source, Released):
+            return over_released(query, source, pool, lambda inner: self.single(inner, env))
+        if query.where is not None and holds(query.where, Aggregate):
+            raise Refused("sql-syntax", "An aggregate cannot stand in WHERE", query.where.at, "Use HAVING.")
+        return self._select(query, self._where(source, pool, env), env, top=top)
+
+    def _where(self, rows: Rows, pool: list[Node], env: Env) -> Rows:
+        plain = [node for node in pool if not subqueries(node)]
+        express = rows.express()
+        found = tuple(express.condition(resolve(node, rows.items)) for node in plain)
+        rows = replace(rows, filters=(*rows.filters, *found))
+        for node in pool:
+            if subqueries(node):
+                rows = self.semijoins.where(rows, node, env)
+        return rows
+
+    def _select(self, query: Select, rows: Rows, env: Env, *, top: bool) -> Rows | Released:
+        columns = listed(query, rows.items)
+        if top and query.distinct and not aggregates(query):
+            query = _distinct_as_groups(query, len(columns.nodes))
+        if not aggregates(query):
+            return self._projected(query, rows, columns)
+        groups = grouped(query, columns, rows.items)
+        express = rows.express()
+        terms = [express.term(node) for node in groups.keys]
+        if not top and any(isinstance(term, Person) and term.present is None for term in terms):
+            if groups.sets:
+                unsupported("GROUPING SETS by the person", query.at)
+            return self._per_person(query, rows, columns, groups.keys, terms)
+        return released(query, rows, columns, groups, lambda inner: self.single(inner, env))
+
+    def _projected(self, query: Select, rows: Rows, columns: Listed) -> Rows:
+        """Rows with other columns: a subquery that aggregates nothing."""
+        if query.limit is not None or query.offset:
+            raise Refused("raw-rows", "LIMIT over single rows picks rows by their place", query.at, "Aggregate them.")
+        express = rows.express()
+        items = []
+        for node, name in zip(columns.nodes, columns.names, strict=True):
+            same = rows.items[node.index] if isinstance(node, Place) else Item(name, None, express.term(node))
+            items.append(Item(name, None, same.term, same.origin, same.key_of))
+        found = replace(rows, items=tuple(items))
+        return self._different(found, query.at) if query.distinct else found
+
+    def _different(self, rows: Rows, at: int) -> Rows:
+        """SELECT DISTINCT of rows: with the person among the columns, each person's own different rows."""
+        persons = [item for item in rows.items if isinstance(item.term, Person) and item.term.present is None]
+        if not persons:
+            return self.scope.maker.distinct(rows, at)
+        laid = self.scope.maker.columns(rows).rows
+        names = tuple(name for name, _ in laid.schema.columns)
+        found = self.scope.maker.per_person(laid, names, (), at)
+        return replace(found, items=laid.items, personal=laid.personal)
+
+    def _per_person(
+        self, query: Select, rows: Rows, columns: Listed, keys: tuple[Node, ...], terms: list[Term]
+    ) -> Rows:
+        """GROUP BY the person: one row for each person and combination of the other keys."""
+        if query.limit is not None or query.offset:
+            raise Refused("raw-rows", "LIMIT over single persons picks them by their place", query.at)
+        express = rows.express()
+        values = PerPersonValues(express)
+        having = None if query.having is None else resolve(query.having, rows.items)
+        for node in (*columns.nodes, *(() if having is None else (having,))):
+            values.collect(node)
+        others = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Cell)]
+        persons = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Person)]
+        fixed = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Fixed)]
+        declared = [term.cell for _, term in persons if term.cell is not None]
+        maker = self.scope.maker
+        extra: list[tuple[Term, int]] = [(term, node.at) for node, term in others]
+        extra += [(item, query.at) for item in declared]
+        aggregated = [(how, fn, kind, name) for how, fn, kind, name in values.values]
+        extra += [(cell(fn, kind, rows.schema, query.at), query.at) for _, fn, kind, _ in aggregated if fn is not None]
+        laid = maker.columns(replace(rows, items=()), extra)
+        names = list(laid.beside)
+        count = len(others) + len(declared)
+        key_names, sources = names[:count], iter(names[count:])
+        number = next(maker.numbers)
+        made = tuple(
+            (f"p{number}.{i}.{name[:40]}", how, None if fn is None else Col(next(sources)))
+            for i, (how, fn, _, name) in enumerate(aggregated)
+        )
+        found = maker.per_person(laid.rows, tuple(dict.fromkeys(key_names)), made, query.at)
+        bound: dict[Node, Term] = dict(fixed)
+        for (node, term), name in zip(others, key_names, strict=False):
+            bound[node] = cell(Col(name), term.type, found.schema, node.at)
+        columns_of = iter(key_names[len(others) :])
+        for node, person in persons:
+            inner = person.cell
+            bound[node] = Person(
+                None if inner is None else cell(Col(next(columns_of)), inner.type, found.schema, node.at)
+            )
+        for node, place in values.places.items():
+            bound[node] = cell(Col(made[place][0]), aggregated[place][2], found.schema, node.at)
+        express = type(express)(found.schema, bound)
+        items = tuple(
+            Item(name, None, express.term(node)) for node, name in zip(columns.nodes, columns.names, strict=True)
+        )
+        personal = frozenset(name for name in laid.rows.personal if name in key_names)
+        filters = () if having is None else (express.condition(having),)
+        found = replace(found, items=items, filters=filters, personal=personal)
+        return self._different(found, query.at) if query.distinct else found
+
+    def _union(self, query: Union, env: Env) -> Rows | Released:
+        left, right = self.query(query.left, env), self.query(query.right, env)
+        if isinstance(left, Released) and isinstance(right, Released):
+            return stacked(query, left, right)
+        if isinstance(left, Released) or isinstance(right, Released):
+            return unsupported("A UNION of rows with released values", query.at)
+        if query.limit is not None or query.offset:
+            raise Refused("raw-rows", "LIMIT over single rows picks rows by their place", query.at)
+        found = united(self.scope.maker, left, right, query.at)
+        return found if query.every else self._different(found, query.at)
+
+
+def _distinct_as_groups(query: Select, count: int) -> Select:
+    """SELECT DISTINCT of the outermost query is GROUP BY of all its columns."""
+    return replace(query, distinct=False, groups=tuple(Literal(i + 1, "int", query.at) for i in range(count)))
+
+
+__all__ = ["Compiled", "Compiler", "compile"]

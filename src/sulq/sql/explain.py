@@ -1,0 +1,244 @@
+"""What a query would ask and cost and how accurate it would be, in words; from public facts alone.
+
+EXPLAIN reads no row and spends nothing: the questions come from the text and the
+declarations, sensitivity and noise from the plan (`foresee`), the accuracy of what
+is more than a sum from made-up rows (`supposed`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from sulq.terms.facts import Facts
+from sulq.terms.kinds import Scalar
+from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.terms.plan import Part, Plan
+from sulq.terms.privacy import Loss, plain
+from sulq.terms.question import Choose, OpenSums, Single, Together
+from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.terms.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, RowFn, Vector
+from sulq.terms.shape import shape
+
+SUPPOSED: Final = (100, 1_000, 10_000)  # rows a group might have
+LEVEL: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """How far one column of the answer may be off: for each number of rows a group is supposed to have."""
+
+    name: str
+    widths: tuple[float, ...]
+
+    @property
+    def sure(self) -> bool:
+        """Whether the accuracy is known beforehand, whatever the rows are; what is shown as whole may be half off."""
+        return max(self.widths) - min(self.widths) <= max(0.05 * min(self.widths), 0.51 * (min(self.widths) > 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """A query, explained: `plan` is what would be asked, `columns` how accurate the answer would be."""
+
+    text: str
+    plan: Plan | None  # None: nothing private is asked
+    facts: Facts
+    columns: tuple[Foretold, ...]
+    rows: tuple[int, ...] = SUPPOSED
+    beta: float = 0.05
+    notes: tuple[str, ...] = ()
+
+    @property
+    def price(self) -> Loss | None:
+        """What asking would cost."""
+        return None if self.plan is None else self.plan.spend
+
+    def to_dict(self) -> dict[str, list[object]]:
+        """The foretold accuracies: a row for each column of the answer."""
+        found: dict[str, list[object]] = {"column": [column.name for column in self.columns]}
+        for i, rows in enumerate(self.rows):
+            found[f"at {rows} rows"] = [column.widths[i] for column in self.columns]
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    __repr__ = __str__
+
+    def _lines(self) -> Iterator[str]:
+        if self.plan is None:
+            yield "nothing private is asked: the answer costs nothing"
+            return
+        yield f"price {self.plan.spend}; protects {self.plan.unit}; guarantee {self.plan.guarantee}"
+        questions = _singles(self.plan)
+        shares = _shares(self.plan, len(questions))
+        for i, (question, part) in enumerate(zip(questions, self.plan.parts, strict=True)):
+            which = f"question {i + 1} of {len(questions)}, {float(shares[i]):.0%} of the spend"
+            yield f"{which if len(questions) > 1 else 'question'}: {_asked(question, part, self.facts)}"
+            yield from (f"  {line}" for line in _why(question, part, self.facts))
+        yield from self._accuracies()
+        yield from self.notes
+
+    def _accuracies(self) -> Iterator[str]:
+        if not self.columns:
+            return
+        yield f"expected accuracy, at {1 - self.beta:.0%}:"
+        wide = max(len(column.name) for column in self.columns)
+        for column in self.columns:
+            if column.sure:
+                yield f"  {column.name.ljust(wide)}  +- {figure(max(column.widths))}"
+            else:
+                cases = ", ".join(
+                    f"+- {figure(width)} if {rows:,}" for rows, width in zip(self.rows, column.widths, strict=True)
+                )
+                yield f"  {column.name.ljust(wide)}  {cases} rows a group"
+
+    def _repr_html_(self) -> str:
+        text = str(self).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return f"<pre>{text}</pre>"
+
+
+def _singles(plan: Plan) -> tuple[Single, ...]:
+    return plan.question.questions if isinstance(plan.question, Together) else (plan.question,)
+
+
+def _shares(plan: Plan, parts: int) -> list[Fraction]:
+    given = plan.question.shares if isinstance(plan.question, Together) else ()
+    whole = sum(given)
+    return [share / whole for share in given] or [Fraction(1, parts)] * parts
+
+
+def _asked(question: Single, part: Part, facts: Facts) -> str:
+    """What is asked, in a line."""
+    counts = question.counts if isinstance(question, Choose) else question
+    over = f"over {words(counts.over, facts)}"
+    if counts.where is not None:
+        over += " where a condition holds"
+    keys = [_name(key) for key in (counts.by[:-1] if isinstance(question, Choose) else counts.by)]
+    if isinstance(question, OpenSums):
+        return f"{over}, by {', '.join(keys)}: groups are found in the data, those of enough people are shown"
+    by = f", by {', '.join(keys)} ({part.cells:,} cells)" if keys else ""
+    return (
+        f"a choice of one of {len(part.tally.by[-1].labels):,} candidates, {over}{by}" if part.score else f"{over}{by}"
+    )
+
+
+def _why(question: Single, part: Part, facts: Facts) -> Iterator[str]:
+    """Each value with its bounds, how far one person moves its sums and why, and the noise that hides it."""
+    counts = question.counts if isinstance(question, Choose) else question
+    found = shape(counts.over, facts)
+    kept = f"{found.rows:,} {'row' if found.rows == 1 else 'rows'}"
+    yield (
+        f"a person has at most {kept} here" if found.rows else "no row here is anyone's own; it gets noise all the same"
+    )
+    if part.people is not None:
+        yield f"people: {_hidden(part, 0, part.people)}"
+        yield f"a group is shown if its noisy number of people is above {part.people.threshold:,}"
+    if part.score is not None:
+        yield f"score {type(part.score).__name__}: {_hidden(part, 0, part.laws[0])}"
+        return
+    first = int(part.people is not None)
+    for i, (block, law) in enumerate(zip(part.tally.blocks, part.laws, strict=True)):
+        kind = block.fn.kind(found.schema)
+        bounds = (
+            ""
+            if isinstance(block.fn, Lit) or not isinstance(kind, Scalar)
+            else _bounds(block.step, block.low[0], block.high[0])
+        )
+        yield f"{_value(block.fn)}{bounds}: {_hidden(part, i + first, law)}"
+
+
+def _hidden(part: Part, i: int, law: Law) -> str:
+    noise = part.noise[i]
+    off = float(law.accuracy(1 - LEVEL) * noise.step)
+    what = "score within" if part.score is not None else "each sum within"
+    best = " of the best" if part.score is not None else ""
+    return (
+        f"{part.norm} sensitivity {plain(part.sensitivity[i])}, {_law(law)}, {what} {figure(off)}{best} at {LEVEL:.0%}"
+    )
+
+
+def _law(law: Law) -> str:
+    names: dict[type, str] = {
+        LaplaceLaw: "discrete Laplace noise",
+        GaussianLaw: "discrete Gaussian noise",
+        BinomialLaw: "coin noise",
+        PassedLaw: "discrete Gaussian noise and a threshold",
+        FlipLaw: "permute-and-flip choice",
+        ExponentialLaw: "exponential choice",
+    }
+    return names.get(type(law), type(law).__name__)
+
+
+def _bounds(step: Fraction, low: int, high: int) -> str:
+    return f" in [{figure(float(low * step))}, {figure(float(high * step))}]"
+
+
+def _name(fn: RowFn) -> str:
+    """A short name: the columns a row function reads."""
+    if isinstance(fn, Each) and isinstance(fn.item, IsMissing):
+        return f"whether {_name(fn.item)} is missing"
+    names: dict[str, None] = {}
+    front = [fn]
+    while front:
+        names |= dict.fromkeys(_short(part.name) for part in front if isinstance(part, Col))
+        front = [part for outer in front for part in outer.parts()]
+    return " and ".join(names) or "a constant"
+
+
+def _short(name: str) -> str:
+    """A column's own name: one that was made up for a derived table ends in it."""
+    return name.rpartition(".")[2] or name
+
+
+def _value(fn: RowFn) -> str:
+    """What is summed, in a few words."""
+    match fn:
+        case Lit():
+            return "rows"
+        case Not(item=IsMissing(item=inner)):
+            return f"rows with {_name(inner)}"
+        case Bernstein(item=inner):
+            return f"{_name(inner)}, as {fn.degree + 1} one-sided sums"
+        case Outer(vector=inner):
+            return f"products of {_value(inner)}"
+        case Vector():
+            return " and ".join(_name(item) for item in fn.items)
+        case Case(branches=((_, inner),)):
+            return f"{_name(inner)} where a filter holds"
+    return _name(fn)
+
+
+def words(relation: Relation, facts: Facts) -> str:
+    """A relation in words."""
+    match relation:
+        case Table():
+            return relation.name or facts.table
+        case Where():
+            return f"some rows of {words(relation.source, facts)}"
+        case Select():
+            return words(relation.source, facts)
+        case Join():
+            how = "left joined" if relation.how == "left" else "joined"
+            on = [f"{_short(left)} = {_short(right)}" for left, right in relation.on]
+            on += ["the same person"] * relation.person
+            both = f"{words(relation.left, facts)} {how} with {words(relation.right, facts)}"
+            return f"{both} on {' and '.join(on)}" if on else both
+        case PerPerson():
+            each = " and ".join(["person", *map(_short, relation.keys)])
+            return f"one row for each {each} of {words(relation.source, facts)}"
+        case Distinct():
+            return f"different rows of {words(relation.source, facts)}"
+        case Union():
+            return " and ".join(words(part, facts) for part in relation.relations)
+
+
+def figure(number: float) -> str:
+    """A number as it is read beside others."""
+    if not math.isfinite(number):
+        return "anything"
+    return f"{number:,.0f}" if abs(number) >= 1000 or number == int(number) else f"{number:.3g}"

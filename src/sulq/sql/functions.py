@@ -1,0 +1,493 @@
+"""Operators and functions of released values, by their PostgreSQL names: total, and missing where they have no value.
+
+A missing argument gives a missing result, but for the few in LAX. Whole numbers
+stay whole where PostgreSQL keeps them so (7/2 is 3); what PostgreSQL would raise an
+error for, a quotient by zero or the root of a negative number, is missing.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final, cast
+
+from sulq.errors import QuestionError
+
+EPOCH: Final = datetime.date(1970, 1, 1)
+START: Final = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
+LONGEST: Final = 10_000
+
+
+def is_number(value: object) -> bool:
+    """Whether this is a number, or a truth value that counts as one."""
+    return isinstance(value, (int, float, Fraction))
+
+
+def number(value: object) -> float:
+    """A number, or the place of a moment: days from 1970 for a date, microseconds for a time."""
+    if isinstance(value, datetime.datetime):
+        return float((value - START) // datetime.timedelta(microseconds=1))
+    if isinstance(value, datetime.date):
+        return float((value - EPOCH).days)
+    if isinstance(value, (int, float, Fraction)):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    raise QuestionError("wrong-kind", f"{str(value)[:40]!r} is not a number.")
+
+
+def moment(place: float, clock: str) -> datetime.date:
+    """The date or time at a place; the nearest one there is."""
+    if clock == "date":
+        first, last = datetime.date.min.toordinal(), datetime.date.max.toordinal()
+        return datetime.date.fromordinal(int(min(max(EPOCH.toordinal() + round(place), first), last)))
+    lowest, highest = number(datetime.datetime.min), number(datetime.datetime.max)  # noqa: DTZ901
+    return START + datetime.timedelta(microseconds=round(min(max(place, lowest), highest)))
+
+
+def _finite(value: complex) -> object:
+    if isinstance(value, complex) or not math.isfinite(value):
+        return None
+    return value
+
+
+def half_up(value: float, digits: int) -> float:
+    """Round half away from zero, as numeric does."""
+    if not math.isfinite(value):
+        return value
+    scale = Fraction(10) ** digits
+    exact = Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+    units = math.floor(abs(exact) * scale + Fraction(1, 2))
+    return float(math.copysign(1, exact) * (units / scale))
+
+
+def _whole(*values: object) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+
+
+def plus(a: object, b: object) -> object:
+    """A sum; a date and a number of days."""
+    if isinstance(a, datetime.date) or isinstance(b, datetime.date):
+        when, days = (a, b) if isinstance(a, datetime.date) else (b, a)
+        return _shifted(when, number(days))
+    return a + b if _whole(a, b) else _finite(number(a) + number(b))  # type: ignore[operator]
+
+
+def _shifted(when: object, days: float) -> object:
+    try:
+        return when + datetime.timedelta(days=days)  # type: ignore[operator]
+    except OverflowError:
+        return None
+
+
+def minus(a: object, b: object) -> object:
+    """A difference; of two dates the number of days."""
+    if isinstance(a, datetime.date) and isinstance(b, datetime.date):
+        days = (number(a) - number(b)) / (86_400_000_000 if isinstance(a, datetime.datetime) else 1)
+        return int(days) if days.is_integer() else days
+    if isinstance(a, datetime.date):
+        return _shifted(a, -number(b))
+    return a - b if _whole(a, b) else _finite(number(a) - number(b))  # type: ignore[operator]
+
+
+def times(a: object, b: object) -> object:
+    """A product."""
+    return a * b if _whole(a, b) else _finite(number(a) * number(b))  # type: ignore[operator]
+
+
+def over(a: object, b: object) -> object:
+    """A quotient, cut off towards zero for whole numbers; missing for a zero below."""
+    if number(b) == 0:
+        return None
+    if _whole(a, b):
+        top, bottom = cast("int", a), cast("int", b)
+        whole = abs(top) // abs(bottom)
+        return whole if (top < 0) == (bottom < 0) else -whole
+    return _finite(number(a) / number(b))
+
+
+def modulo(a: object, b: object) -> object:
+    """The rest of a quotient cut off towards zero: it has the sign of what is divided."""
+    if number(b) == 0:
+        return None
+    rest = math.fmod(number(a), number(b))
+    return int(rest) if _whole(a, b) else rest
+
+
+def power(a: object, b: object) -> object:
+    """A power; missing where it is no real number."""
+    try:
+        return _finite(number(a) ** number(b))
+    except (OverflowError, ZeroDivisionError):
+        return None
+
+
+def _real(fn: Callable[[float], float]) -> Callable[[object], object]:
+    def act(value: object) -> object:
+        try:
+            return _finite(fn(number(value)))
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return None
+
+    return act
+
+
+def _rounder(fn: Callable[[float], int]) -> Callable[[object], object]:
+    """Rounding to whole numbers keeps the type: of a whole number the number itself."""
+    return lambda value: value if _whole(value) else float(fn(number(value)))
+
+
+def rounded(value: object, digits: object = 0) -> object:
+    """Rounded to so many digits."""
+    places = int(number(digits))
+    if _whole(value) and places >= 0:
+        return value
+    return half_up(number(value), max(min(places, 300), -300))
+
+
+def truncated(value: object, digits: object = 0) -> object:
+    """Cut off after so many digits."""
+    places = max(min(int(number(digits)), 300), -300)
+    if _whole(value) and places >= 0:
+        return value
+    scale = Fraction(10) ** places
+    return float(math.trunc(Fraction(number(value)) * scale) / scale)
+
+
+def logarithm(*values: object) -> object:
+    """LOG(x) to base ten; LOG(b, x) to base b."""
+    try:
+        if len(values) == 1:
+            return math.log10(number(values[0]))
+        return _finite(math.log(number(values[1])) / math.log(number(values[0])))
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _ordered(a: object, b: object) -> tuple[object, object]:
+    """Two values as they compare: texts and truths as they are, all else as numbers."""
+    if isinstance(a, str) and isinstance(b, str):
+        return a, b
+    if isinstance(a, str) or isinstance(b, str):
+        text, other = (a, b) if isinstance(a, str) else (b, a)
+        fitted = _as(text, other)
+        return (fitted, number(other)) if isinstance(a, str) else (number(other), fitted)
+    return number(a), number(b)
+
+
+def _as(text: object, other: object) -> float:
+    """A text constant read as the kind of value it is compared with."""
+    try:
+        if isinstance(other, datetime.datetime):
+            return number(datetime.datetime.fromisoformat(str(text)))
+        if isinstance(other, datetime.date):
+            return number(datetime.date.fromisoformat(str(text)))
+        return float(str(text))
+    except ValueError:
+        raise QuestionError("wrong-kind", f"{str(text)[:40]!r} cannot be compared with this value.") from None
+
+
+def compare(op: str, a: object, b: object) -> bool:
+    """A comparison of two values that are there."""
+    left, right = cast("tuple[float, float]", _ordered(a, b))
+    if op in ("=", "<>"):
+        return (left == right) == (op == "=")
+    if op in ("<", ">="):
+        return (left < right) == (op == "<")
+    return (left > right) == (op == ">")
+
+
+COMPARISONS: Final = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def like(text: object, pattern: object, escape: object = "\\", *, lower: bool = False) -> bool:
+    """SQL's LIKE."""
+    out, signs = [], iter(str(pattern))
+    for sign in signs:
+        if sign == escape and escape != "":
+            out.append(re.escape(next(signs, "")))
+        else:
+            out.append({"%": ".*", "_": "."}.get(sign, re.escape(sign)))
+    return re.fullmatch("".join(out), str(text), re.DOTALL | (re.IGNORECASE if lower else 0)) is not None
+
+
+def substring(text: object, start: object, length: object = None) -> object:
+    """Part of a text, counted from 1; a start before the text takes from the length."""
+    first = int(number(start))
+    if length is None:
+        return str(text)[max(first - 1, 0) :]
+    if number(length) < 0:
+        return None
+    return str(text)[max(first - 1, 0) : max(first - 1 + int(number(length)), 0)]
+
+
+def words(value: object) -> str:
+    """A value as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    return str(value)
+
+
+def to_whole(value: object) -> object:
+    """A cast to a whole number; missing where there is none."""
+    try:
+        if isinstance(value, str):
+            return int(value.strip())
+        return value if _whole(value) else int(half_up(number(value), 0))
+    except (ValueError, OverflowError):
+        return None
+
+
+def to_real(value: object) -> object:
+    """A cast to a number; missing where there is none."""
+    try:
+        return _finite(float(value.strip()) if isinstance(value, str) else number(value))
+    except ValueError:
+        return None
+
+
+def to_truth(value: object) -> object:
+    """A cast to a truth value; missing where there is none."""
+    if isinstance(value, str):
+        text = value.strip().lower()
+        return (
+            True
+            if text in ("t", "true", "yes", "on", "1")
+            else False
+            if text in ("f", "false", "no", "off", "0")
+            else None
+        )
+    return number(value) != 0
+
+
+def to_date(value: object) -> object:
+    """A cast to a date; missing where there is none."""
+    try:
+        found = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    return found.date() if isinstance(found, datetime.datetime) else found if isinstance(found, datetime.date) else None
+
+
+def to_time(value: object) -> object:
+    """A cast to a moment; missing where there is none."""
+    try:
+        found = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    if isinstance(found, datetime.datetime):
+        return found
+    return datetime.datetime(found.year, found.month, found.day) if isinstance(found, datetime.date) else None  # noqa: DTZ001
+
+
+def date_part(part: object, value: object) -> object:
+    """A part of a date or a moment."""
+    when = value if isinstance(value, datetime.datetime) else to_time(value)
+    if not isinstance(when, datetime.datetime):
+        return None
+    return {
+        "year": when.year,
+        "quarter": (when.month + 2) // 3,
+        "month": when.month,
+        "day": when.day,
+        "dow": when.isoweekday() % 7,
+        "isodow": when.isoweekday(),
+        "doy": when.timetuple().tm_yday,
+        "week": when.isocalendar().week,
+        "hour": when.hour,
+        "minute": when.minute,
+        "second": when.second,
+        "epoch": int(number(when)) // 10**6,
+    }.get(str(part).lower())
+
+
+def date_trunc(part: object, value: object) -> object:
+    """The beginning of the part of time a moment lies in."""
+    when = to_time(value)
+    if not isinstance(when, datetime.datetime):
+        return None
+    day = when.replace(hour=0, minute=0, second=0, microsecond=0)
+    return {
+        "year": day.replace(month=1, day=1),
+        "quarter": day.replace(month=3 * ((when.month - 1) // 3) + 1, day=1),
+        "month": day.replace(day=1),
+        "week": day - datetime.timedelta(days=when.weekday()),
+        "day": day,
+        "hour": when.replace(minute=0, second=0, microsecond=0),
+        "minute": when.replace(second=0, microsecond=0),
+        "second": when.replace(microsecond=0),
+    }.get(str(part).lower())
+
+
+def _replace(text: object, old: object, new: object) -> str:
+    return str(text).replace(str(old), str(new)) if str(old) else str(text)
+
+
+def _left(text: object, length: object) -> str:
+    n = int(number(length))
+    return str(text)[:n]
+
+
+def _right(text: object, length: object) -> str:
+    n = int(number(length))
+    return str(text)[-n:] if n > 0 else str(text)[-n:] if n < 0 else ""
+
+
+STRICT: Final[dict[str, Callable[..., object]]] = {
+    "+": plus,
+    "-": minus,
+    "*": times,
+    "/": over,
+    "%": modulo,
+    "mod": modulo,
+    "^": power,
+    "power": power,
+    "pow": power,
+    "neg": lambda a: minus(0, a),
+    "abs": lambda a: abs(a) if _whole(a) else abs(number(a)),
+    "sign": lambda a: float((number(a) > 0) - (number(a) < 0)),
+    "floor": _rounder(math.floor),
+    "ceil": _rounder(math.ceil),
+    "ceiling": _rounder(math.ceil),
+    "round": rounded,
+    "trunc": truncated,
+    "sqrt": _real(math.sqrt),
+    "cbrt": _real(lambda x: math.copysign(abs(x) ** (1 / 3), x)),
+    "exp": _real(math.exp),
+    "ln": _real(math.log),
+    "log": logarithm,
+    "log10": _real(math.log10),
+    "log2": _real(math.log2),
+    "sin": _real(math.sin),
+    "cos": _real(math.cos),
+    "tan": _real(math.tan),
+    "cot": _real(lambda x: 1 / math.tan(x)),
+    "asin": _real(math.asin),
+    "acos": _real(math.acos),
+    "atan": _real(math.atan),
+    "atan2": lambda a, b: math.atan2(number(a), number(b)),
+    "sinh": _real(math.sinh),
+    "cosh": _real(math.cosh),
+    "tanh": _real(math.tanh),
+    "degrees": _real(math.degrees),
+    "radians": _real(math.radians),
+    "pi": lambda: math.pi,
+    "width_bucket": lambda x, lo, hi, n: _bucket(number(x), number(lo), number(hi), int(number(n))),
+    "like": like,
+    "ilike": lambda text, pattern, escape="\\": like(text, pattern, escape, lower=True),
+    "||": lambda a, b: (words(a) + words(b))[:LONGEST],
+    "lower": lambda a: str(a).lower(),
+    "upper": lambda a: str(a).upper(),
+    "length": lambda a: len(str(a)),
+    "char_length": lambda a: len(str(a)),
+    "trim": lambda a: str(a).strip(" "),
+    "ltrim": lambda a: str(a).lstrip(" "),
+    "rtrim": lambda a: str(a).rstrip(" "),
+    "substring": substring,
+    "substr": substring,
+    "left": _left,
+    "right": _right,
+    "replace": _replace,
+    "reverse": lambda a: str(a)[::-1],
+    "initcap": lambda a: str(a).title(),
+    "starts_with": lambda a, b: str(a).startswith(str(b)),
+    "strpos": lambda a, b: str(a).find(str(b)) + 1,
+    "position": lambda a, b: str(b).find(str(a)) + 1,
+    "date_part": date_part,
+    "date_trunc": date_trunc,
+    "cast integer": to_whole,
+    "cast real": to_real,
+    "cast text": words,
+    "cast boolean": to_truth,
+    "cast date": to_date,
+    "cast timestamp": to_time,
+}
+
+
+def _bucket(x: float, lo: float, hi: float, n: int) -> object:
+    if lo == hi or n < 1:
+        return None
+    place = math.floor((x - lo) / (hi - lo) * n) + 1
+    return max(0, min(place, n + 1))
+
+
+def _and(*values: object) -> object:
+    return False if any(v is False for v in values) else None if any(v is None for v in values) else True
+
+
+def _or(*values: object) -> object:
+    return True if any(v is True for v in values) else None if any(v is None for v in values) else False
+
+
+def _first(*values: object) -> object:
+    return next((value for value in values if value is not None), None)
+
+
+def _extreme(pick: Callable[..., object]) -> Callable[..., object]:
+    def act(*values: object) -> object:
+        there = [value for value in values if value is not None]
+        return pick(there, key=lambda v: v if isinstance(v, str) else number(v)) if there else None
+
+    return act
+
+
+def _isin(value: object, *options: object) -> object:
+    if value is None:
+        return None
+    if any(option is not None and compare("=", value, option) for option in options):
+        return True
+    return None if None in options else False
+
+
+def _nullif(a: object, b: object) -> object:
+    return None if a is not None and b is not None and compare("=", a, b) else a
+
+
+def _distinct(a: object, b: object) -> bool:
+    return (a is None) != (b is None) if a is None or b is None else compare("<>", a, b)
+
+
+LAX: Final[dict[str, Callable[..., object]]] = {
+    "and": _and,
+    "or": _or,
+    "not": lambda a: None if a is None else not a,
+    "is null": lambda a: a is None,
+    "is not null": lambda a: a is not None,
+    "is true": lambda a: a is True,
+    "is false": lambda a: a is False,
+    "is not true": lambda a: a is not True,
+    "is not false": lambda a: a is not False,
+    "is distinct from": _distinct,
+    "is not distinct from": lambda a, b: not _distinct(a, b),
+    "in": _isin,
+    "coalesce": _first,
+    "nullif": _nullif,
+    "greatest": _extreme(max),
+    "least": _extreme(min),
+    "concat": lambda *a: "".join(words(v) for v in a if v is not None)[:LONGEST],
+}
+
+
+def act(op: str, args: list[object]) -> object:
+    """The value of an operator or function."""
+    if op not in LAX and op not in COMPARISONS and op not in STRICT:
+        raise QuestionError("sql-unsupported", f"{op[:40]!r} is not a function of released values here.")
+    try:
+        if op in LAX:
+            return LAX[op](*args)
+        if any(arg is None for arg in args):
+            return None
+        return compare(op, *args) if op in COMPARISONS else STRICT[op](*args)
+    except TypeError:
+        raise QuestionError("sql-unsupported", f"{op[:40]!r} does not take these arguments.") from None
+
+
+KNOWN: Final = (*COMPARISONS, *STRICT, *LAX)

@@ -1,0 +1,155 @@
+"""From text to a checked syntax tree: limits first, then one SELECT and nothing else.
+
+sqlglot parses; what it found is read through a whitelist of exact node classes
+and of the parts each may have, into sql/syntax.py. Whatever is not on the list is
+refused by name and place, so nothing an analyst wrote is ever quietly ignored
+(T69 to T74).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sulq.errors import QuestionError
+from sulq.sql.read_query import QueryReader
+from sulq.sql.refused import Refused, unsupported
+from sulq.sql.syntax import Query, Select
+
+LONGEST: Final = 100_000  # bytes
+MOST_TOKENS: Final = 12_000
+WORD: Final = re.compile(r"\w+|[^\w\s]")
+DEEPEST: Final = 100
+MOST_UNIONS: Final = 32
+LONGEST_PREFIX: Final = 16
+DIALECT: Final = "postgres"
+PREFIXES: Final = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
+OPENING: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
+FIRST: Final = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN}
+CLOSING: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """One statement: a SELECT to be answered, or to be explained."""
+
+    query: Query
+    explain: bool
+
+
+def parse(text: str) -> Parsed:
+    """Read a query's text, or refuse it with the place where it goes wrong."""
+    if not isinstance(text, str) or not text.strip():
+        raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
+    if len(text) > LONGEST or len(text.encode("utf-8", "replace")) > LONGEST:
+        raise QuestionError("too-large", f"A query has at most {LONGEST:,} bytes.")
+    if "\x00" in text:
+        raise QuestionError("sql-syntax", "A query holds no NUL.")
+    if sum(1 for _ in WORD.finditer(text)) > 2 * MOST_TOKENS:  # counted roughly first: the parser's own words are dear
+        raise QuestionError("too-large", f"A query has at most {MOST_TOKENS:,} words.")
+    try:
+        return _parse(text)
+    except Refused as refused:
+        raise refused.located(text) from None
+    except RecursionError:
+        raise QuestionError("too-large", "The query is nested too deeply.") from None
+
+
+def _parse(text: str) -> Parsed:
+    text, found, explain = _explain(text)
+    _limits(found)
+    found, top = _top(found)
+    tree = _tree(found, text)
+    _depth(tree)
+    query = QueryReader(text).query(tree)
+    if top is not None:
+        if not isinstance(query, Select) or query.limit is not None:
+            unsupported("TOP beside LIMIT or UNION", found[0].start)
+        query = replace(query, limit=top)
+    return Parsed(query, explain)
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        return list(sqlglot.tokenize(text, dialect=DIALECT))
+    except SqlglotError:
+        raise QuestionError("sql-syntax", "The text breaks off inside a quotation or holds a stray sign.") from None
+
+
+def _explain(text: str) -> tuple[str, list[Token], bool]:
+    """Take EXPLAIN off the front, leaving every other place in the text as it was."""
+    found = _tokens(text)
+    if not found or found[0].text.upper() != "EXPLAIN":
+        return text, found, False
+    first = found[0]
+    text = text[: first.start] + " " * (first.end + 1 - first.start) + text[first.end + 1 :]
+    return text, _tokens(text), True
+
+
+def _limits(found: list[Token]) -> None:
+    """Refuse a bomb before it is parsed: too many words, too deep, too long a chain (T74)."""
+    if not found:
+        raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
+    first = found[0]
+    if first.token_type not in FIRST:
+        unsupported(
+            f"{first.text[:40].upper()}", first.start, "Write one SELECT statement; the data can only be asked."
+        )
+    if len(found) > MOST_TOKENS:
+        raise Refused("too-large", f"A query has at most {MOST_TOKENS:,} words", found[MOST_TOKENS].start)
+    depth = run = unions = 0
+    for token in found:
+        kind = token.token_type
+        depth += (kind in OPENING) - (kind in CLOSING)
+        run = run + 1 if kind in PREFIXES else 0
+        unions += kind == TokenType.UNION
+        if depth > DEEPEST or run > LONGEST_PREFIX or unions > MOST_UNIONS:
+            raise Refused("too-large", "The query is nested too deeply", token.start)
+
+
+def _top(found: list[Token]) -> tuple[list[Token], int | None]:
+    """Take T-SQL's TOP n out of the first SELECT: the parser does not know it in this dialect."""
+    for i in range(len(found) - 2):
+        at = i + 1 + (found[i + 1].token_type == TokenType.DISTINCT)
+        if found[i].token_type != TokenType.SELECT or at + 1 >= len(found):
+            continue
+        word, number = found[at], found[at + 1]
+        if word.text.upper() == "TOP" and number.token_type == TokenType.NUMBER:
+            if i or not number.text.isdigit():
+                unsupported("TOP here", word.start, "Write LIMIT at the end of the query.")
+            return found[:at] + found[at + 2 :], int(number.text)
+    return found, None
+
+
+def _tree(found: list[Token], text: str) -> exp.Expr:
+    """The parser's tree of the one statement."""
+    try:
+        trees = sqlglot.Dialect.get_or_raise(DIALECT).parser().parse(found, text)
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        line, column = first.get("line"), first.get("col")
+        where = f" near line {line}, column {column}" if line and column else ""
+        raise QuestionError("sql-syntax", f"This is not SQL as PostgreSQL writes it{where}.") from None
+    trees = [tree for tree in trees if tree is not None]
+    if len(trees) != 1 or trees[0] is None:
+        semicolon = next((t.start for t in found if t.token_type == TokenType.SEMICOLON), 0)
+        raise Refused("sql-syntax", "One query at a time", semicolon)
+    return trees[0]
+
+
+def _depth(tree: exp.Expr) -> None:
+    """Refuse a tree deeper than is read by recursion; a chain of AND or OR is one step."""
+    front = [(tree, 0)]
+    while front:
+        node, depth = front.pop()
+        if depth > DEEPEST:
+            raise Refused("too-large", "The query is nested too deeply", 0)
+        for child in node.iter_expressions():
+            chained = type(child) is type(node) and type(node) in (exp.And, exp.Or)
+            front.append((child, depth + (not chained)))

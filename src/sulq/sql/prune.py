@@ -1,0 +1,95 @@
+"""Columns nobody reads are not worked out: a relation keeps what its question needs and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sulq.sql.program import Apply, Cond, Expr, Program, Regroup, Single, Stack
+from sulq.sql.stats import Groups
+from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.terms.rowfn import Col, RowFn
+
+
+def read(fns: Iterable[RowFn | None]) -> set[str]:
+    """The columns that row functions read."""
+    found: set[str] = set()
+    front = [fn for fn in fns if fn is not None]
+    while front:
+        found |= {fn.name for fn in front if isinstance(fn, Col)}
+        front = [part for fn in front for part in fn.parts()]
+    return found
+
+
+def needed(relation: Relation, names: set[str]) -> Relation:
+    """The relation with the columns of these names, and what else its own parts need."""
+    match relation:
+        case Table():
+            return relation
+        case Where():
+            return Where(needed(relation.source, names | read([relation.condition])), relation.condition)
+        case Select():
+            kept = tuple(pair for pair in relation.columns if pair[0] in names) or relation.columns[:1]
+            return Select(needed(relation.source, read(fn for _, fn in kept)), kept)
+        case Join():
+            both = names | {name for pair in relation.on for name in pair}
+            return replace(relation, left=needed(relation.left, both), right=needed(relation.right, both))
+        case PerPerson():
+            values = tuple(value for value in relation.values if value[0] in names)
+            below = read(fn for _, _, fn in values) | set(relation.keys)
+            return PerPerson(needed(relation.source, below), relation.keys, values)
+        case Distinct():
+            return Distinct(_inside(relation.source))
+        case Union():
+            return Union(tuple(needed(part, names) for part in relation.relations))
+
+
+def _inside(relation: Relation) -> Relation:
+    """Below DISTINCT every column decides which rows are different; only what is further below is pruned."""
+    if isinstance(relation, Select):
+        return Select(needed(relation.source, read(fn for _, fn in relation.columns)), relation.columns)
+    if isinstance(relation, Union):
+        return Union(tuple(_inside(part) for part in relation.relations))
+    return relation
+
+
+def pruned(program: Program) -> Program:
+    """A program whose questions run over pruned relations."""
+    source = program.source
+    found: Groups | Regroup | Program | Stack
+    match source:
+        case Groups():
+            fns = [source.where, *source.keys, *(fn for stat in source.stats for fn in (*stat.args, stat.where))]
+            found = replace(source, over=needed(source.over, read(fns)))
+        case Regroup():
+            stats = tuple(replace(stat, arg=_opt(stat.arg), where=_opt(stat.where)) for stat in source.stats)
+            found = replace(source, source=pruned(source.source), stats=stats)
+        case Stack():
+            found = Stack(tuple(pruned(inner) for inner in source.programs))
+        case Program():
+            found = pruned(source)
+    return replace(
+        program,
+        source=found,
+        columns=tuple((name, _expr(expr)) for name, expr in program.columns),
+        having=_opt(program.having),
+        order=tuple((_expr(expr), *rest) for expr, *rest in program.order),  # type: ignore[misc]
+    )
+
+
+def _opt(expr: Expr | None) -> Expr | None:
+    return None if expr is None else _expr(expr)
+
+
+def _expr(expr: Expr) -> Expr:
+    """Subqueries used as values have questions of their own."""
+    match expr:
+        case Single():
+            return Single(pruned(expr.program))
+        case Apply():
+            return replace(expr, args=tuple(_expr(arg) for arg in expr.args))
+        case Cond():
+            pairs = tuple((_expr(when), _expr(then)) for when, then in expr.branches)
+            return Cond(pairs, _opt(expr.otherwise))
+        case _:
+            return expr

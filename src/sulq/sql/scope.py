@@ -1,0 +1,226 @@
+"""FROM: tables, WITH queries, subqueries and joins, as rows with named columns or as a released table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sulq.sql.joins import Joins, linked
+from sulq.sql.names import Visible, find, known, resolve
+from sulq.sql.refused import Refused, unsupported
+from sulq.sql.released import Released
+from sulq.sql.rows import Maker, Rows
+from sulq.sql.syntax import (
+    Call,
+    Column,
+    Derived,
+    Joined,
+    Name,
+    Named,
+    Node,
+    Place,
+    Query,
+    Source,
+    conjuncts,
+    parts,
+    rebuilt,
+)
+from sulq.terms.facts import Facts
+
+MOST_TABLES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """The WITH queries that may be named here, the nearest last."""
+
+    tables: tuple[tuple[Name, Query, Env], ...] = ()
+
+    def find(self, name: Name) -> tuple[Query, Env] | None:
+        """The WITH query of a name, and what that one may name."""
+        for known_name, query, env in reversed(self.tables):
+            if name.fits(known_name.text):
+                return query, env
+        return None
+
+    def extended(self, tables: tuple[tuple[Name, Query], ...]) -> Env:
+        """With the queries of one WITH: each may name those before it."""
+        env = self
+        for name, query in tables:
+            env = Env((*env.tables, (name, query, env)))
+        return env
+
+
+class Scope:
+    """Makes rows of FROM; `query` compiles a subquery."""
+
+    def __init__(self, facts: Facts, query: Callable[[Query, Env], Rows | Released]) -> None:
+        self.facts = facts
+        self.maker = Maker(facts)
+        self.joins = Joins(self.maker)
+        self.query = query
+        self.used = 0
+
+    def source(self, node: Source, env: Env, pool: list[Node]) -> Rows | Released:
+        """What FROM gives. Conditions of WHERE (`pool`) that match the tables of a join are taken out of it."""
+        if isinstance(node, Joined):
+            chain = self._chain(node)
+            if len(chain) > 1:
+                return self._cross(chain, env, pool)
+            return self._joined(node, env, pool)
+        return self._one(node, env)
+
+    def _one(self, node: Named | Derived, env: Env) -> Rows | Released:
+        self.used += 1
+        if self.used > MOST_TABLES:
+            raise Refused("too-large", f"A query uses at most {MOST_TABLES} tables", node.at)
+        if isinstance(node, Named):
+            return self._named(node, env)
+        if isinstance(node.query, (Joined, Named)):
+            found = self.source(node.query, env, [])
+        else:
+            found = self.query(node.query, env)
+        return _aliased(found, node.alias, node.columns, node.at) if node.alias is not None else _unaliased(found, node)
+
+    def _named(self, node: Named, env: Env) -> Rows | Released:
+        inner = env.find(node.name)
+        alias = (node.alias or node.name).text
+        if inner is not None:
+            return _aliased(self.query(*inner), Name(alias), node.columns, node.at)
+        tables = self.facts.catalogue.tables
+        fitting = [table for table in tables if node.name.fits(table.schema.table)]
+        exact = [table for table in fitting if table.schema.table == node.name.text]
+        if not fitting:
+            names = ", ".join(table.schema.table for table in tables)
+            why = f"No table {node.name.text[:80]!r} is registered here (there are: {names})"
+            raise Refused("unknown-table", why, node.at)
+        rows = self.maker.table((exact or fitting)[0], alias, node.at)
+        return _aliased(rows, Name(alias), node.columns, node.at)
+
+    def _chain(self, node: Source) -> list[Named | Derived | Joined]:
+        """The tables of a list with commas (or CROSS JOIN), from left to right."""
+        if isinstance(node, Joined) and node.how == "cross":
+            return [*self._chain(node.left), node.right]
+        return [node]
+
+    def _cross(self, chain: list[Named | Derived | Joined], env: Env, pool: list[Node]) -> Rows:
+        """Tables with commas: each next one is joined by a condition of WHERE where there is one."""
+        several = [self._ranked(self._rows(node, env, pool), i) for i, node in enumerate(chain)]
+        found, waiting = several[0], list(zip(chain[1:], several[1:], strict=True))
+        while waiting:
+            place = next((i for i, (_, rows) in enumerate(waiting) if self._links(found, rows, pool)), 0)
+            node, rows = waiting.pop(place)
+            found = self._pair(found, rows, "inner", self._links(found, rows, pool), node.at)
+            self._take(found, pool)
+        return self._reranked(found)
+
+    def _rows(self, node: Source, env: Env, pool: list[Node]) -> Rows:
+        found = self.source(node, env, pool if isinstance(node, Joined) else [])
+        if isinstance(found, Released):
+            return unsupported("A released table in a join", node.at, "Ask for it first, or aggregate once.")
+        return found
+
+    def _joined(self, node: Joined, env: Env, pool: list[Node]) -> Rows:
+        inner = node.how == "inner"
+        left = self._ranked(self._rows(node.left, env, pool if inner or node.how == "left" else []), 0)
+        right = self._ranked(self._rows(node.right, env, []), 1)
+        items = (*left.items, *right.items)
+        conditions: list[Node] = [resolve(part, items) for part in conjuncts(node.on)]
+        hidden: set[int] = set()
+        for name in self._shared(node, left, right):
+            one, other = find(Column(name, None, name.at), left.items), find(Column(name, None, name.at), right.items)
+            if one is None or other is None:
+                raise Refused(
+                    "unknown-column", f"No column {name.text[:80]!r} on both sides of USING", name.at or node.at
+                )
+            kept, gone = (one, len(left.items) + other)
+            where = name.at or node.at
+            conditions.append(Call("=", (Place(kept, where), Place(gone, where)), at=where))
+            hidden.add(kept if node.how == "right" else gone)
+        linked_here = self._links(left, right, pool) if inner else []
+        conditions += [node for node in linked_here if node not in conditions]
+        if node.how == "right":
+            count = len(left.items)
+            swapped = [_swapped(condition, count, len(right.items)) for condition in conditions]
+            found = self._pair(right, left, "left", swapped, node.at)
+            hidden = {place + len(right.items) if place < count else place - count for place in hidden}
+        else:
+            found = self._pair(left, right, "inner" if inner else "left", conditions, node.at)
+        found = replace(
+            found, items=tuple(replace(item, hidden=item.hidden or i in hidden) for i, item in enumerate(found.items))
+        )
+        if inner:
+            self._take(found, pool)
+        return self._reranked(found)
+
+    def _shared(self, node: Joined, left: Rows, right: Rows) -> list[Name]:
+        """The columns of USING, or of NATURAL JOIN those of the same name."""
+        if not node.natural:
+            return list(node.using)
+        theirs = {item.name.lower() for item in right.items if not item.hidden}
+        return [Name(item.name, at=node.at) for item in left.items if not item.hidden and item.name.lower() in theirs]
+
+    def _pair(self, left: Rows, right: Rows, how: str, conditions: list[Node], at: int) -> Rows:
+        return self.joins.join(left, right, how, conditions, at)
+
+    def _links(self, left: Rows, right: Rows, pool: list[Node]) -> list[Node]:
+        """The conditions of WHERE that equate something of one side with something of the other."""
+        items: tuple[Visible, ...] = (*left.items, *right.items)
+        found = []
+        for node in pool:
+            if isinstance(node, Call) and node.op == "=" and known(node, items):
+                looked_up = resolve(node, items)
+                if linked(looked_up, len(left.items)):
+                    found.append(looked_up)
+        return found
+
+    def _take(self, found: Rows, pool: list[Node]) -> None:
+        """Drop the conditions a join has already met: equalities over its columns that linked two sides."""
+        for node in list(pool):
+            if isinstance(node, Call) and node.op == "=" and known(node, found.items) and self._met(node, found):
+                pool.remove(node)
+
+    def _met(self, node: Call, found: Rows) -> bool:
+        ranks = []
+        for arg in node.args:
+            place = find(arg, found.items) if isinstance(arg, Column) else None
+            if place is None:
+                return False
+            ranks.append(found.items[place].rank)
+        return ranks[0] != ranks[1]
+
+    def _ranked(self, rows: Rows, rank: int) -> Rows:
+        return replace(rows, items=tuple(replace(item, rank=rank) for item in rows.items))
+
+    def _reranked(self, rows: Rows) -> Rows:
+        """The columns in the order of the tables in the text, whatever order they were joined in."""
+        return replace(rows, items=tuple(sorted(rows.items, key=lambda item: item.rank)))
+
+
+def _swapped(node: Node, left: int, right: int) -> Node:
+    """A condition whose places count the right side first."""
+    if isinstance(node, Place):
+        return Place(node.index + right if node.index < left else node.index - left, node.at)
+    inner = parts(node)
+    return rebuilt(node, tuple(_swapped(part, left, right) for part in inner)) if inner else node
+
+
+def _aliased(found: Rows | Released, alias: Name, columns: tuple[Name, ...], at: int) -> Rows | Released:
+    """A table under another name, and its columns under others where they are listed."""
+    if len(columns) > len(found.items):
+        raise Refused("sql-syntax", "An alias lists more columns than there are", at)
+    given: Sequence[Visible] = found.items
+    names = [columns[i].text if i < len(columns) else item.name for i, item in enumerate(given)]
+    if isinstance(found, Released):
+        shown = tuple(replace(item, name=name, table=alias.text) for item, name in zip(found.items, names, strict=True))
+        return replace(found, items=shown)
+    items = (replace(item, name=name, table=alias.text) for item, name in zip(found.items, names, strict=True))
+    return replace(found, items=tuple(items))
+
+
+def _unaliased(found: Rows | Released, node: Derived) -> Rows | Released:
+    """A subquery without a name of its own; a join in parentheses keeps its tables' names."""
+    if isinstance(node.query, (Joined, Named)):
+        return found
+    return _aliased(found, Name(""), (), node.at)

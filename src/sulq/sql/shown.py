@@ -1,0 +1,291 @@
+"""From a program to its questions, and from their released answers to the rows of the SELECT."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sulq.errors import QuestionError
+from sulq.sql.asked import Asking
+from sulq.sql.figures import At, Figure, Unclear, applied, either
+from sulq.sql.functions import moment
+from sulq.sql.gathered import gather
+from sulq.sql.grouped import Set, ascending, ask
+from sulq.sql.leaves import Leaf
+from sulq.sql.program import (
+    Aggregate,
+    Apply,
+    Cond,
+    Const,
+    Expr,
+    Field,
+    Grouping,
+    Key,
+    Program,
+    Regroup,
+    Single,
+    Stack,
+    StatAt,
+)
+from sulq.sql.stats import Groups, Stat
+from sulq.terms.answer import Answers
+from sulq.terms.facts import Facts
+from sulq.terms.privacy import Loss
+from sulq.terms.question import Together
+from sulq.terms.released import Released
+
+__all__ = [
+    "Aggregate",
+    "Apply",
+    "Asked",
+    "Cond",
+    "Const",
+    "Expr",
+    "Field",
+    "Grouping",
+    "Groups",
+    "Key",
+    "Program",
+    "Regroup",
+    "Single",
+    "Stack",
+    "Stat",
+    "StatAt",
+    "Table",
+    "plan_of",
+    "prepare",
+    "read",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """What the expressions of one row speak of; `member` says whether the row is in the table at all."""
+
+    keys: tuple[Figure, ...] = ()
+    stats: tuple[Figure, ...] = ()
+    fields: tuple[Figure, ...] = ()
+    left_out: frozenset[int] = frozenset()  # keys that the row's grouping set leaves out
+    member: Figure = field(default_factory=lambda: Figure(value=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Rows of figures under names; `clear`: whether every row that could be there is there, marked by its member."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Figure, ...], ...]
+    members: tuple[Figure, ...]
+    clear: bool = True
+
+    def shown(self) -> list[tuple[Figure, ...]]:
+        """The rows the point values select."""
+        return [row for row, member in zip(self.rows, self.members, strict=True) if member.value is True]
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A program with its questions: ask `question` (None: nothing is asked of the rows), then `read` the answers."""
+
+    program: Program
+    question: Together | None
+    sets: dict[int, list[Set]]
+
+    def read(self, answers: Sequence[Released]) -> Table:
+        """The rows of the SELECT: the point values, with what they rest on."""
+        return Reader(self, answers).table(self.program)
+
+    def leaves(self) -> list[tuple[Groups, Stat, Leaf]]:
+        """Every statistic that is asked for, with where it is read (for explanations)."""
+        found = []
+        for groups in sources_of(self.program):
+            for one in self.sets[id(groups)]:
+                found += [(groups, stat, leaf) for stat, leaf in zip(groups.stats, one.leaves, strict=True)]
+        return found
+
+
+def prepare(program: Program, facts: Facts, spend: Loss | None) -> Asked:
+    """All that a program asks, as one question at one debit."""
+    asking = Asking(facts, spend)
+    sets = {id(groups): ask(asking, groups) for groups in sources_of(program)}
+    return Asked(program, asking.question(), sets)
+
+
+def plan_of(program: Program, facts: Facts, spend: Loss | None) -> Together | None:
+    """The question a program asks."""
+    return prepare(program, facts, spend).question
+
+
+def read(program: Program, answers: Answers | Sequence[Released], facts: Facts, spend: Loss | None) -> Table:
+    """The rows of a program from the answers to its question."""
+    several = [answer.released for answer in answers] if isinstance(answers, Answers) else list(answers)
+    return prepare(program, facts, spend).read(several)
+
+
+def sources_of(program: Program) -> list[Groups]:
+    """Every Groups of a program, of the programs under it and of those its expressions use; each once."""
+    found: dict[int, Groups] = {}
+    front: list[object] = [program]
+    while front:
+        node = front.pop(0)
+        if isinstance(node, Groups):
+            found.setdefault(id(node), node)
+        elif isinstance(node, Program):
+            order = [expr for expr, _, _ in node.order]
+            front += [node.source, *(expr for _, expr in node.columns), node.having, *order]
+        elif isinstance(node, Regroup):
+            front += [node.source, node.where, *node.keys]
+            front += [expr for stat in node.stats for expr in (stat.arg, stat.where)]
+        elif isinstance(node, Stack):
+            front += node.programs
+        elif isinstance(node, Single):
+            front.append(node.program)
+        elif isinstance(node, Apply):
+            front += node.args
+        elif isinstance(node, Cond):
+            front += [expr for pair in node.branches for expr in pair]
+            front.append(node.otherwise)
+    return list(found.values())
+
+
+class Reader:
+    """Works a program's rows out from released numbers alone."""
+
+    def __init__(self, asked: Asked, answers: Sequence[Released]) -> None:
+        self._asked = asked
+        self._answers = answers
+        self._singles: dict[int, Figure] = {}
+
+    def table(self, program: Program) -> Table:
+        """The rows of a program, in order."""
+        source, clear = self._source(program.source)
+        names = tuple(name for name, _ in program.columns)
+        made: list[tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]] = []
+        for row in source:
+            member = row.member
+            if program.having is not None:
+                member = applied("and", [member, self.figure(program.having, row)])
+            if member.value is not True and member.origin is None:
+                continue
+            cells = tuple(self.figure(expr, row) for _, expr in program.columns)
+            made.append((cells, member, tuple(self.figure(expr, row) for expr, _, _ in program.order)))
+        if program.distinct:
+            made, clear = _different(made), clear and not _noisy(made)
+        for i in reversed(range(len(program.order))):
+            _, down, nulls_first = program.order[i]
+            made.sort(key=functools.partial(_place, i=i, down=down, nulls_first=nulls_first))
+        if program.limit is not None or program.offset:
+            made = [one for one in made if one[1].value is True]
+            end = None if program.limit is None else program.offset + program.limit
+            clear = clear and not made[:0] and program.offset == 0 and (end is None or len(made) <= end)
+            made = made[program.offset : end]
+        return Table(names, tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made), clear)
+
+    def _source(self, source: Groups | Regroup | Program | Stack) -> tuple[Iterable[Row], bool]:
+        if isinstance(source, Groups):
+            return self._groups(source), True
+        if isinstance(source, Regroup):
+            inner = self.table(source.source)
+            rows = [Row(fields=cells, member=m) for cells, m in zip(inner.rows, inner.members, strict=True)]
+            found = gather(source, rows, self.figure, clear=inner.clear)
+            return [Row(keys, stats, left_out=out, member=m) for keys, stats, out, m in found], inner.clear
+        tables = [self.table(p) for p in source.programs] if isinstance(source, Stack) else [self.table(source)]
+        if len({len(table.names) for table in tables}) > 1:
+            raise QuestionError("bad-question", "The parts of a union have different numbers of columns.")
+        found_rows = [
+            Row(fields=cells, member=member)
+            for table in tables
+            for cells, member in zip(table.rows, table.members, strict=True)
+        ]
+        return found_rows, all(table.clear for table in tables)
+
+    def _groups(self, groups: Groups) -> Iterable[Row]:
+        for one in self._asked.sets[id(groups)]:
+            left = frozenset(range(len(groups.keys))) - frozenset(one.keys)
+            values = [leaf.values(self._answers) for leaf in one.leaves]
+            for place, labels in one.rows(self._answers, len(groups.keys)):
+                stats = tuple(
+                    _figure(leaf, column[place], place) for leaf, column in zip(one.leaves, values, strict=True)
+                )
+                yield Row(tuple(Figure(label) for label in labels), stats, left_out=left)
+
+    def figure(self, expr: Expr, row: Row) -> Figure:
+        """An expression's figure in one row."""
+        match expr:
+            case Key():
+                return row.keys[expr.index]
+            case StatAt():
+                return row.stats[expr.index]
+            case Field():
+                return row.fields[expr.index]
+            case Const():
+                return Figure(expr.value)
+            case Grouping():
+                return Figure(int(expr.index in row.left_out))
+            case Apply():
+                return applied(expr.op, [self.figure(arg, row) for arg in expr.args])
+            case Cond():
+                branches = [(self.figure(when, row), self.figure(then, row)) for when, then in expr.branches]
+                last = Figure(None) if expr.otherwise is None else self.figure(expr.otherwise, row)
+                return either(branches, last)
+            case Single():
+                return self._single(expr.program)
+
+    def _single(self, program: Program) -> Figure:
+        """The one cell of a subquery; missing where it has no row."""
+        if id(program) not in self._singles:
+            table = self.table(program)
+            rows = table.shown()
+            if len(table.names) != 1 or len(rows) > 1:
+                raise QuestionError("bad-question", "A subquery used as a value has one column and one row.")
+            noisy = not table.clear or any(member.origin is not None for member in table.members)
+            found = rows[0][0] if rows else Figure(None)
+            self._singles[id(program)] = Figure(found.value, Unclear()) if noisy else found
+        return self._singles[id(program)]
+
+
+def _figure(leaf: Leaf, value: float, place: int) -> Figure:
+    """A statistic of one group as SQL shows it."""
+    number: object = moment(value, leaf.clock) if leaf.clock else round(value) if leaf.whole else float(value)
+    return Figure(number, At(leaf, place), leaf.clock)
+
+
+Made = tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]
+
+
+def _place(one: Made, *, i: int, down: bool, nulls_first: bool) -> tuple[bool, object]:
+    """Where a row comes in an order: missing values together, at the end that was asked for."""
+    value = one[2][i].value
+    if value is None:
+        return (not nulls_first, 0)
+    found = ascending(value)[1]
+    return (nulls_first, _Down(found) if down else found)
+
+
+@dataclass(frozen=True, slots=True)
+@functools.total_ordering
+class _Down:
+    """A value that comes before smaller ones."""
+
+    value: object
+
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, _Down) and bool(other.value < self.value)  # type: ignore[operator]
+
+
+def _different(made: list[Made]) -> list[Made]:
+    seen: set[object] = set()
+    kept = []
+    for one in made:
+        values = tuple(figure.value for figure in one[0])
+        if one[1].value is True and values in seen:
+            continue
+        if one[1].value is True:
+            seen.add(values)
+        kept.append(one)
+    return kept
+
+
+def _noisy(made: list[Made]) -> bool:
+    return any(figure.origin is not None for one in made for figure in (*one[0], one[1]))

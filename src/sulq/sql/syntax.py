@@ -1,0 +1,304 @@
+"""The syntax of a query in our own words: what the parser's tree is checked into, and all that is ever read of it.
+
+Every node knows the place in the text where it stands (`at`), which plays no part
+in equality: two expressions are the same if they say the same.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+NUMERIC = ("int", "float")
+TYPES = (*NUMERIC, "bool", "text", "date", "timestamp", "interval", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A span of months and days and microseconds, as PostgreSQL keeps it."""
+
+    months: int = 0
+    days: int = 0
+    microseconds: int = 0
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.months, -self.days, -self.microseconds)
+
+
+Constant = int | float | Fraction | str | bool | datetime.date | datetime.datetime | Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier: exact where it was quoted, of any case where it was not."""
+
+    text: str
+    quoted: bool = False
+    at: int = field(default=0, compare=False)
+
+    def fits(self, name: str) -> bool:
+        """Whether this identifier may mean that name."""
+        return name == self.text if self.quoted else name.lower() == self.text.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant and its type."""
+
+    value: Constant
+    type: str
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column by its name, and its table's where that was written."""
+
+    name: Name
+    table: Name | None = None
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """All columns, or all of one table's."""
+
+    table: Name | None = None
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The column at this place of the scope: what a name became once it was looked up."""
+
+    index: int
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or function by its PostgreSQL name; `called` is how it was written, where that names a column."""
+
+    op: str
+    args: tuple[Node, ...]
+    called: str = field(default="?column?", compare=False)
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The value of the first condition that holds."""
+
+    branches: tuple[tuple[Node, Node], ...]
+    otherwise: Node | None = None
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A value of another type; `wide` is a text's longest length, or a number's decimal places."""
+
+    item: Node
+    to: str
+    wide: int | None = None
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate of rows: one of the statistics' names, its own filter, and how it was written."""
+
+    name: str
+    args: tuple[Node, ...] = ()
+    distinct: bool = False
+    where: Node | None = None
+    q: Fraction | None = None
+    called: str = field(default="?column?", compare=False)
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Which of these keys the row's grouping set leaves out."""
+
+    keys: tuple[Node, ...]
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Whether a value is among those a subquery gives."""
+
+    item: Node
+    query: Query
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Whether a subquery gives any row."""
+
+    query: Query
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """The only cell of a subquery."""
+
+    query: Query
+    at: int = field(default=0, compare=False)
+
+
+Node = Literal | Column | Star | Place | Call | Case | Cast | Aggregate | Grouping | Within | Exists | Single
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A table or a WITH query by its name."""
+
+    name: Name
+    alias: Name | None = None
+    columns: tuple[Name, ...] = ()
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A subquery in FROM, or a join in parentheses."""
+
+    query: Query | Joined | Named
+    alias: Name | None = None
+    columns: tuple[Name, ...] = ()
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Two tables side by side: "inner", "left", "right" or "cross" (a comma too)."""
+
+    left: Source
+    right: Source
+    how: str
+    on: Node | None = None
+    using: tuple[Name, ...] = ()
+    natural: bool = False
+    at: int = field(default=0, compare=False)
+
+
+Source = Named | Derived | Joined
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One column of ORDER BY."""
+
+    item: Node
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """ROLLUP, CUBE or GROUPING SETS: lists of keys by name, each list one grouping set."""
+
+    sets: tuple[tuple[Node, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """One SELECT; `groups` is None where there is no GROUP BY."""
+
+    items: tuple[tuple[Node, str | None], ...]
+    source: Source | None = None
+    where: Node | None = None
+    groups: tuple[Node | Sets, ...] | None = None
+    having: Node | None = None
+    distinct: bool = False
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    tables: tuple[tuple[Name, Query], ...] = ()  # WITH
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of two queries; without `every`, each different row once."""
+
+    left: Query
+    right: Query
+    every: bool
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    tables: tuple[tuple[Name, Query], ...] = ()
+    at: int = field(default=0, compare=False)
+
+
+Query = Select | Union
+
+
+def parts(node: Node) -> tuple[Node, ...]:
+    """The expressions an expression is made of; a subquery's own are not among them."""
+    match node:
+        case Call():
+            return node.args
+        case Case():
+            last = () if node.otherwise is None else (node.otherwise,)
+            return tuple(part for branch in node.branches for part in branch) + last
+        case Cast() | Within():
+            return (node.item,)
+        case Aggregate():
+            return node.args if node.where is None else (*node.args, node.where)
+        case Grouping():
+            return node.keys
+        case _:
+            return ()
+
+
+def rebuilt(node: Node, items: tuple[Node, ...]) -> Node:
+    """The same expression of other parts, in the order of `parts`."""
+    match node:
+        case Call():
+            return Call(node.op, items, node.called, node.at)
+        case Case():
+            pairs = tuple((items[2 * i], items[2 * i + 1]) for i in range(len(node.branches)))
+            return Case(pairs, None if node.otherwise is None else items[-1], node.at)
+        case Cast():
+            return Cast(items[0], node.to, node.wide, node.at)
+        case Within():
+            return Within(items[0], node.query, node.at)
+        case Aggregate():
+            count = len(node.args)
+            where = None if node.where is None else items[count]
+            return Aggregate(node.name, items[:count], node.distinct, where, node.q, node.called, node.at)
+        case Grouping():
+            return Grouping(items, node.at)
+        case _:
+            return node
+
+
+def conjuncts(node: Node | None) -> list[Node]:
+    """The conditions joined by AND, without recursion."""
+    found: list[Node] = []
+    front = [] if node is None else [node]
+    while front:
+        item = front.pop()
+        if isinstance(item, Call) and item.op == "and":
+            front += reversed(item.args)
+        else:
+            found.append(item)
+    return found
+
+
+def holds(node: Node, kind: type | tuple[type, ...]) -> bool:
+    """Whether an expression has a node of this kind, outside subqueries."""
+    front = [node]
+    while front:
+        item = front.pop()
+        if isinstance(item, kind):
+            return True
+        front += parts(item)
+    return False

@@ -1,0 +1,119 @@
+"""SqlAnswer: the SELECT's columns under their names, an error bar for each number, and what it cost."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from sulq.errors import QuestionError
+from sulq.sql.answer import SqlAnswer
+from sulq.sql.program import Const, Key, Program, StatAt
+from sulq.sql.shown import prepare
+from sulq.sql.stats import Groups, Stat
+from sulq.terms.privacy import Epsilon
+from sulq.terms.relation import Table
+from sulq.terms.rowfn import Col
+from sulq.testing import exact
+from tests.sql.programs import apply, database, table
+
+STATS = [Stat("rows"), Stat("mean", (Col("age"),)), Stat("max", (Col("visit"),))]
+
+
+def answer(program: Program) -> SqlAnswer:
+    db = exact(database())
+    asked = prepare(program, db.facts, Epsilon(1))
+    answers = db.ask(asked.question, spend=Epsilon(1))
+    table_ = asked.read([one.released for one in answers])
+    one = answers[0]
+    return SqlAnswer(table_, answers, one.spent, one.remaining, one.unit, one.guarantee, one.receipt, notes=("a note",))
+
+
+def test_values_bars_and_frames():
+    """Rows of values; bars only for numbers that have noise; low and high columns on request."""
+    found = answer(table(STATS, [Col("city")]))
+    assert found.columns == ("k0", "s0", "s1", "s2")
+    assert [row[0] for row in found.value] == ["Haifa", "Lod", "Yafo"]
+    bars = found.accuracy(0.05)
+    assert bars[0][0] is None
+    assert bars[0][1] > 0
+    wider = found.accuracy(0.05, simultaneous=True)
+    assert wider[0][1] > bars[0][1]
+    low, high = found.interval(0.95)
+    assert low[0][0] == high[0][0] == "Haifa"
+    assert low[0][1] < found.value[0][1] < high[0][1]
+    frame = found.to_pandas()
+    assert list(frame.columns) == ["k0", "s0", "s1", "s2"]
+    wide = found.to_pandas(0.9)
+    assert list(wide.columns)[:4] == ["k0", "s0", "low_s0", "high_s0"]
+    assert (wide["low_s0"] <= wide["s0"]).all()
+    arrow = found.to_arrow(0.9)
+    assert arrow.column_names == list(wide.columns)
+    assert set(found.to_dict(None)) == {"k0", "s0", "s1", "s2"}
+    assert "low_s1" in found.to_dict()
+
+
+def test_one_cell_is_a_number():
+    """A query of one cell has a number for its value, accuracy and interval."""
+    found = answer(table([Stat("rows")]))
+    assert found.value == 700
+    low, high = found.interval(0.9)
+    assert low < 700 < high
+    assert found.accuracy(0.1) == pytest.approx(high - 700)
+
+
+def test_names_may_repeat():
+    """Columns keep the names they were given, twice if need be; only a dictionary must tell them apart."""
+    program = Program(Groups(Table(), None, (), (), (Stat("rows"),)), (("n", StatAt(0)), ("n", Const(2))))
+    found = answer(program)
+    assert list(found.to_pandas().columns) == ["n", "n"]
+    assert set(found.to_dict(None)) == {"n", "n_"}
+    assert found.to_arrow().column_names == ["n", "n"]
+
+
+def test_it_reads_well():
+    """The text shows values with bars, NULL, what was spent and left, and escapes its HTML."""
+    columns = (
+        ("<city>", Key(0)),
+        ("n", StatAt(0)),
+        ("log", apply("ln", apply("-", StatAt(0), Const(70)))),
+        ("none", Const(None)),
+        ("last", StatAt(2)),
+    )
+    found = answer(Program(Groups(Table(), None, (Col("city"),), (), tuple(STATS)), columns))
+    text = repr(found)
+    assert "+-" in text
+    assert "NULL" in text
+    assert "spent" in text
+    assert "a note" in text
+    assert "2020-12" in text
+    assert "&lt;city&gt;" in found._repr_html_()
+    many = answer(table([Stat("rows")], [Col("visit")]))
+    assert "346 more" in repr(many)
+    reused = SqlAnswer(found.table, None, found.spent, found.remaining, found.unit, "posterior", reused=True)
+    assert "reused" in reused._tail()
+    assert "posterior" in reused._tail()
+
+
+def test_odd_levels_are_refused():
+    """A level of confidence is a number between 0 and 1."""
+    found = answer(table([Stat("rows")]))
+    for level in (0.0, 1.0, 2, True, "x"):
+        with pytest.raises(QuestionError):
+            found.interval(level)
+    with pytest.raises(QuestionError):
+        found.accuracy(0)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_it_plots_error_bars():
+    """The first column with bars, a bar for each row; nothing to plot is refused."""
+    axes = answer(table(STATS, [Col("city")])).plot()
+    assert len(axes.patches) == 3
+    assert np.isfinite([patch.get_height() for patch in axes.patches]).all()
+    many = answer(table([Stat("rows")], [Col("visit")])).plot()
+    assert len(many.patches) == 366
+    constant = Program(Groups(Table(), None, (), (), (Stat("rows"),)), (("one", Const(1)),))
+    with pytest.raises(QuestionError):
+        answer(constant).plot()

@@ -1,0 +1,82 @@
+"""Tests of sulq.sql.names."""
+
+from __future__ import annotations
+
+import pytest
+
+from sulq.sql.names import Item, expand, find, refers
+from sulq.sql.refused import Refused
+from sulq.sql.syntax import Column, Name, Star
+from sulq.sql.values import Fixed
+from tests.sql.asking import program, refused
+
+
+def item(name: str, table: str | None = None, **more: object) -> Item:
+    return Item(name, table, Fixed(1, "int"), **more)  # type: ignore[arg-type]
+
+
+def names(sql: str) -> list[str]:
+    return [name for name, _ in program(sql).columns]
+
+
+def test_names_are_found_as_postgresql_finds_them() -> None:
+    """Any case unquoted, exactly quoted; the exact spelling first; several are refused."""
+    items = (item("Age", "p"), item("age", "v"), item("sex", "p"))
+    assert find(Column(Name("SEX")), items) == 2
+    assert find(Column(Name("age")), items) == 1
+    assert find(Column(Name("AGE"), Name("P")), items) == 0
+    assert find(Column(Name("AGE", quoted=True)), items) is None
+    assert find(Column(Name("sex"), Name("v")), items) is None
+    with pytest.raises(Refused, match="several"):
+        find(Column(Name("AGE")), items)
+
+
+def test_hidden_columns_are_reached_by_their_table_alone() -> None:
+    """Of two columns that USING made one, the second has no name of its own."""
+    items = (item("pid", "a"), item("pid", "b", hidden=True))
+    assert find(Column(Name("pid")), items) == 0
+    assert find(Column(Name("pid"), Name("b")), items) == 1
+    assert [name for _, name in expand(Star(), items)] == ["pid"]
+    assert len(expand(Star(Name("b")), items)) == 1
+    with pytest.raises(Refused):
+        expand(Star(Name("c")), items)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("sex", "sex"), ("SEX", "sex"), ("p.sex", "sex"), ("sex AS s", "s"), ('sex AS "My S"', "My S"), ("sex s", "s"),
+        ("COUNT(*)", "count"), ("AVG(age)", "avg"), ("VARIANCE(age)", "variance"), ("MEDIAN(age)", "median"),
+        ("SUM(age) + 1", "?column?"), ("-COUNT(*)", "?column?"), ("1", "?column?"), ("COUNT(*) > 3", "?column?"),
+        ("COALESCE(SUM(age), 0)", "coalesce"), ("ROUND(AVG(age), 1)", "round"), ("UPPER(sex)", "upper"),
+        ("CASE WHEN COUNT(*) > 1 THEN 'a' ELSE 'b' END", "case"),
+        ("CASE WHEN COUNT(*) > 1 THEN 'a' ELSE sex END", "sex"),
+        ("CAST(SUM(age) AS text)", "sum"), ("CAST(1 AS int)", "int4"), ("DATE '2020-01-01'", "date"),
+        ("sex || 'x'", "?column?"), ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age)", "percentile_cont"),
+        ("(SELECT COUNT(*) AS n FROM visits)", "n"), ("GROUPING(sex)", "grouping"), ("NULLIF(COUNT(*), 0)", "nullif"),
+    ],
+)  # fmt: skip
+def test_results_are_named_as_postgresql_names_them(text: str, name: str) -> None:
+    """An alias, a column's name, a function's, or ?column?."""
+    assert names(f"SELECT {text} FROM people AS p GROUP BY sex") == [name]
+
+
+def test_schemas_are_left_out_and_unknown_names_listed() -> None:
+    """A schema before a known table means nothing; what is not known is answered by what is."""
+    assert names("SELECT COUNT(*) FROM public.people") == ["count"]
+    error = refused("SELECT SUM(height) FROM people")
+    assert error.code == "unknown-column"
+    assert "age" in error.message
+    assert refused("SELECT COUNT(*) FROM persons").code == "unknown-table"
+    assert refused("SELECT COUNT(*) FROM people WHERE people.x = 1").code == "unknown-column"
+
+
+def test_a_declared_key_is_followed_by_its_name_alone() -> None:
+    """Equating a key says that two rows are one person's only where the other column goes by its name."""
+    key = item("o_orderkey", origin="o_orderkey", key_of="orders")
+    assert refers(key, item("l_orderkey", origin="l_orderkey"))
+    assert refers(key, key)
+    assert not refers(key, item("l_partkey", origin="l_partkey"))
+    assert not refers(key, item("n"))
+    assert not refers(item("a", origin="a"), item("a", origin="a"))
+    assert refers(item("id", origin="id", key_of="visits"), item("visit_id", origin="visit_id"))

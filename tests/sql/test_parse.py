@@ -1,0 +1,117 @@
+"""Tests of sulq.sql.parse."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from sulq.errors import QuestionError
+from sulq.sql.parse import DEEPEST, LONGEST, MOST_TOKENS, parse
+from sulq.sql.syntax import Select
+
+
+def code(text: object) -> str:
+    with pytest.raises(QuestionError) as caught:
+        parse(text)  # type: ignore[arg-type]
+    return caught.value.code
+
+
+def test_one_select_is_read() -> None:
+    """A SELECT becomes our own syntax, with its clauses."""
+    found = parse("SELECT sex, COUNT(*) AS n FROM people WHERE age > 3 GROUP BY sex ORDER BY n DESC LIMIT 3 OFFSET 1")
+    query = found.query
+    assert isinstance(query, Select)
+    assert not found.explain
+    assert [alias for _, alias in query.items] == [None, "n"]
+    assert (query.limit, query.offset, query.distinct) == (3, 1, False)
+    assert query.order[0].descending
+    assert query.groups is not None
+
+
+def test_explain_is_taken_off_and_places_stay() -> None:
+    """EXPLAIN SELECT is the same query, and a refusal still names the place in the whole text."""
+    assert parse("explain SELECT COUNT(*) FROM t").explain
+    with pytest.raises(QuestionError, match="line 1, column 16"):
+        parse("EXPLAIN SELECT foo(x) FROM t")
+
+
+def test_several_statements_and_no_statement_are_refused() -> None:
+    """One query at a time."""
+    assert code("SELECT 1; SELECT 2") == "sql-syntax"
+    assert code("") == code("   ") == code(None) == code("-- nothing") == "sql-syntax"
+    assert code(";") == "sql-unsupported"
+    assert parse("SELECT COUNT(*) FROM t;").query
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO t VALUES (1)", "UPDATE t SET x = 1", "DELETE FROM t", "DROP TABLE t", "CREATE TABLE t (x int)",
+        "COPY t TO 'x'", "TRUNCATE t", "ALTER TABLE t ADD x int",
+        "MERGE INTO t USING s ON a = b WHEN MATCHED THEN DELETE",
+        "VALUES (1)", "SET x = 1", "ATTACH 'x'", "SELECT a INTO b FROM t", "SELECT a FROM t FOR UPDATE",
+        "SELECT * FROM read_csv('x')", "SELECT * FROM pg_catalog.pg_class", "SELECT * FROM information_schema.tables",
+        "SELECT * FROM sqlite_master", "SELECT count(*) FROM t TABLESAMPLE BERNOULLI (1)", "SELECT 1 EXCEPT SELECT 2",
+        "WITH RECURSIVE q AS (SELECT 1) SELECT * FROM q", "SELECT DISTINCT ON (a) a FROM t", "SELECT a[1] FROM t",
+        "SELECT $1 FROM t", "SELECT :p FROM t", "SELECT a FROM t GROUP BY ALL", "SELECT a.* EXCEPT (b) FROM t AS a",
+        "SELECT SUM(x ORDER BY y) FROM t", "SELECT a SIMILAR TO 'x' FROM t", "SELECT a ~ 'x' FROM t",
+    ],
+)  # fmt: skip
+def test_what_is_not_on_the_list_is_refused(text: str) -> None:
+    """Writes, system tables, files, parameters and every unknown part of a known construct (T69 to T73)."""
+    assert code(text) in ("sql-unsupported", "sql-syntax")
+
+
+def test_a_refusal_names_construct_and_place() -> None:
+    """The construct as it was written, with line and column."""
+    with pytest.raises(QuestionError, match=r"md5\(\).*line 2, column 3"):
+        parse("SELECT COUNT(*),\n  MD5(sex) FROM t")
+    with pytest.raises(QuestionError, match=r"OVER.*line 1, column 8"):
+        parse("SELECT sum(x) OVER (PARTITION BY y) FROM t")
+    with pytest.raises(QuestionError, match=r"near line 1"):
+        parse("SELECT FROM WHERE")
+
+
+def test_top_is_a_limit() -> None:
+    """T-SQL's TOP at the front is LIMIT; anywhere else it is refused."""
+    query = parse("SELECT TOP 5 a FROM t").query
+    assert isinstance(query, Select)
+    assert query.limit == 5
+    assert code("SELECT TOP 5 a FROM t LIMIT 3") == "sql-unsupported"
+    assert code("SELECT a FROM (SELECT TOP 5 a FROM t) AS q") == "sql-unsupported"
+    assert code("SELECT TOP 2.5 a FROM t") == "sql-unsupported"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT " + "(" * 500 + "1" + ")" * 500,
+        "SELECT " + "NOT " * 500 + "a",
+        "SELECT " + "- " * 500 + "1",
+        "SELECT " + "+".join(["a"] * 5000),
+        "SELECT " + "CASE WHEN a THEN " * 300 + "1" + " END" * 300,
+        "SELECT " + ", ".join(["a"] * MOST_TOKENS),
+        "SELECT '" + "a" * LONGEST + "'",
+        "SELECT a FROM t WHERE x IN (" + ",".join(["1"] * MOST_TOKENS) + ")",
+        " UNION ALL ".join(["SELECT 1"] * 500),
+        "SELECT " + "a" * 300,
+    ],
+)
+def test_T74_bombs_are_refused_quickly(text: str) -> None:
+    """Bytes, words, depth and chains are bounded before anything is planned."""
+    start = time.perf_counter()
+    assert code(text) in ("too-large", "sql-syntax")
+    assert time.perf_counter() - start < 5
+
+
+def test_a_long_condition_is_no_bomb() -> None:
+    """A chain of AND is one list, however long; the control is the chain of sums above."""
+    text = "SELECT COUNT(*) FROM t WHERE " + " AND ".join(f"x <> {i}" for i in range(DEEPEST * 5))
+    assert parse(text).query
+
+
+def test_T71_odd_texts_are_refused_not_followed() -> None:
+    """NUL, a stray quote, control characters, right-to-left marks: a code, never a crash."""
+    for text in ("SELECT '\x00'", "SELECT 'a", 'SELECT "a', "SELECT \u202e1 FROM", "SELECT 1e999999999 FROM t", "\\"):
+        assert code(text) in ("sql-syntax", "bad-literal", "sql-unsupported")

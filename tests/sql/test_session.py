@@ -1,0 +1,281 @@
+"""SQL before an Oracle: asked once, reused where it was asked before, priced by the accuracy wished for."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sulq
+from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.errors import QuestionError, SulqError
+from sulq.sql.answer import SqlAnswer
+from sulq.sql.explain import Explanation
+from sulq.testing import exact
+
+RNG = np.random.default_rng(3)
+N = 6_000
+PEOPLE = pd.DataFrame(
+    {
+        "pid": np.arange(N) // 2,
+        "age": RNG.integers(18, 95, N),
+        "income": RNG.gamma(4, 12_000, N),
+        "city": RNG.choice(["Haifa", "Lod", "Yafo"], N),
+        "smoker": RNG.random(N) < 0.22,
+        "name": RNG.choice(["ann", "bob"], N),
+    }
+)
+COLUMNS = {
+    "age": (0, 120),
+    "income": (0.0, 200_000.0),
+    "city": ["Haifa", "Lod", "Yafo"],
+    "smoker": sulq.Bool(),
+    "name": sulq.Text(),
+}
+GROUPED = "SELECT city, COUNT(*) AS n, AVG(income) AS mean FROM people GROUP BY city"
+
+
+def opened(**options: object) -> sulq.database.Database:
+    given: dict[str, object] = {
+        "table": "people", "columns": COLUMNS, "unit": Unit("pid", rows=2), "budget": EpsilonDelta(50, 1e-6),
+        "engine": "memory", "synthetic": True,
+    }  # fmt: skip
+    return sulq.connect(PEOPLE, **(given | options))
+
+
+WORDS = [
+    "select P.city, count(*) n, avg(P.income) as mean -- a remark\nfrom people P group by 1",
+    "SELECT city, AVG(income), COUNT(*) FROM people GROUP BY city",
+    "/* why */ SELECT AVG(income) AS a, city FROM (SELECT city, income FROM people) AS t GROUP BY city ORDER BY 2 DESC",
+    "WITH t AS (SELECT * FROM people) SELECT city, COUNT(*), AVG(income) FROM t GROUP BY city HAVING COUNT(*) > 100",
+    'SELECT "city", 2 * COUNT(*), AVG(income) / 12 FROM people GROUP BY "city" LIMIT 2;',
+]
+
+
+def test_T10_SR12_the_same_query_in_other_words_is_free() -> None:
+    """Aliases, remarks, order, letters' case, subqueries, HAVING and LIMIT: one question, paid once (T10, SR12)."""
+    with opened() as db:
+        first = db.sql(GROUPED, spend=Epsilon(1))
+        spent = db.spent
+        for text in WORDS:
+            again = db.sql(text, spend=Epsilon(1))
+            if "COUNT" in text.upper():
+                assert again.reused, text
+                assert again.receipt.seq == first.receipt.seq
+                assert again.spent.amount == 0
+        assert len(db.transcript()) == 2  # the mean alone is a question of its own
+        assert db.sql(GROUPED, spend=Epsilon(1)).value == first.value
+        fresh = db.sql(GROUPED, spend=Epsilon(1), fresh=True)
+        assert not fresh.reused
+        assert fresh.value != first.value
+        assert not db.sql(GROUPED, spend=Epsilon(1.5)).reused
+        assert db.spent != spent
+
+
+WHERE = [
+    "age > 40 AND smoker AND city = 'Lod'",
+    "'Lod' = city AND 40 < age AND smoker",
+    "smoker AND (city = 'Lod' AND NOT (NOT age > 40))",
+]
+
+
+def test_T10_conditions_in_another_order_are_the_same_question() -> None:
+    """AND commutes, comparisons turn round, NOT NOT falls away; another bound is another question (T10).
+
+    Control: a condition that differs by one row's worth is charged.
+    """
+    with opened() as db:
+        answers = [db.sql(f"SELECT COUNT(*) FROM people WHERE {where}", spend=Epsilon(0.1)) for where in WHERE]
+        assert [answer.reused for answer in answers] == [False, True, True]
+        assert len({answer.value for answer in answers}) == 1
+        other = db.sql("SELECT COUNT(*) FROM people WHERE age >= 40 AND smoker AND city = 'Lod'", spend=Epsilon(0.1))
+        assert not other.reused
+        assert db.spent == EpsilonDelta.total(other.spent.exact * 2, 0)
+
+
+def test_a_named_ask_and_a_query_share_their_answer() -> None:
+    """COUNT(*) in SQL and db.count are one question, whoever asked first (SR12)."""
+    with opened() as db:
+        count = db.count(spend=Epsilon(0.5))
+        again = db.sql("SELECT COUNT(*) AS n FROM people", spend=Epsilon(0.5))
+        assert again.reused
+        assert again.value == count.value
+        total = db.sql("SELECT SUM(age) FROM people WHERE smoker", spend=Epsilon(0.5))
+        assert db.sum("age", where=sulq.col("smoker"), spend=Epsilon(0.5)).value == total.value
+        assert len(db.transcript()) == 2
+
+
+@pytest.mark.parametrize("kind", [Epsilon, Rho])
+def test_SR7_sums_and_counts_are_priced_exactly(kind: type) -> None:
+    """within= is kept, and a little less would not do (SR7)."""
+    with opened() as db:
+        for text, width in (
+            ("SELECT COUNT(*) FROM people WHERE smoker", 31),
+            ("SELECT city, SUM(age) FROM people GROUP BY city", 2_500),
+            ("SELECT city, COUNT(*) AS n, SUM(age) AS s FROM people GROUP BY city", {"s": 3_000}),
+        ):
+            answer = db.sql(text, within=width, at_most=kind(20), fresh=True)
+            wish = width if isinstance(width, int) else width["s"]
+            away = answer.accuracy(0.05)
+            worst = max(row[-1] for row in away) if isinstance(away, tuple) else away
+            assert worst <= wish
+            assert isinstance(answer.spent, kind)
+            less = db.sql(text, spend=answer.spent.share(0.97), fresh=True).accuracy(0.05)
+            assert (max(row[-1] for row in less) if isinstance(less, tuple) else less) > wish
+
+
+def test_SR7_a_quotient_buys_a_count_first_and_keeps_its_width() -> None:
+    """A tenth of at_most buys counts; the price follows from their lower bounds; all within at_most (SR7)."""
+    held = []
+    for _ in range(10):
+        with opened() as db:
+            answer = db.sql(GROUPED, within={"mean": 3_000}, at_most=Epsilon(4))
+            assert len(db.transcript()) == 2
+            assert db.spent.amount <= 4
+            assert db.transcript()[0]["event"].epsilon == pytest.approx(0.4)
+            held.append(max(row[2] for row in answer.accuracy(0.05)[:3]) <= 3_000)
+            assert answer.value[3][0] is None  # the group of missing cities has nobody, and an honest bar
+    assert all(held)
+
+
+def test_SR7_a_declared_size_prices_a_mean_at_once() -> None:
+    """Where every row is kept and has its value the declared size is the count; nothing is bought first (SR7)."""
+    with opened(unit=Unit(), size=N) as db:
+        answer = db.sql("SELECT AVG(COALESCE(age, 0)) FROM people", within=1.5, at_most=Epsilon(5))
+        assert answer.accuracy(0.05) <= 1.5
+        assert len(db.transcript()) == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "code"),
+    [
+        (lambda db: db.sql("SELECT COUNT(*) FROM people"), "spend-missing"),
+        (lambda db: db.sql("SELECT COUNT(*) FROM people", spend=Epsilon(1), within=5), "bad-question"),
+        (lambda db: db.explain("SELECT COUNT(*) FROM people", spend=Epsilon(1), within=5), "bad-question"),
+        (lambda db: db.sql("SELECT COUNT(*) FROM people", within={"n": 5}), "bad-question"),
+        (lambda db: db.sql("SELECT COUNT(*) FROM people", within={}), "bad-question"),
+        (lambda db: db.sql("SELECT COUNT(*) FROM people", within=-1), "bad-loss"),
+        (lambda db: db.sql("SELECT COUNT(*) FROM people", within="5"), "bad-loss"),
+        (lambda db: db.sql("SELECT COUNT(*) FROM people", within=1, at_most=Epsilon(0.1)), "too-costly"),
+        (lambda db: db.sql("SELECT COUNT(*) FROM people", within=5, fresh="yes"), "bad-question"),
+        (lambda db: db.sql("SELECT AVG(age) FROM people", within=1), "spend-missing"),
+        (lambda db: db.sql("SELECT AVG(DISTINCT age) FROM people", within=1, at_most=Epsilon(1)), "bad-question"),
+        (lambda db: db.sql("SELECT age FROM people", spend=Epsilon(1)), "raw-rows"),
+        (lambda db: db.sql("DELETE FROM people", spend=Epsilon(1)), "sql-unsupported"),
+        (lambda db: db.sql(7, spend=Epsilon(1)), "sql-syntax"),
+        (lambda db: db.sql("SELECT COUNT(*) FROM people", spend=0.5), "bad-loss"),
+        (lambda db: db.sql("SELECT name, COUNT(*) FROM people GROUP BY name", spend=Epsilon(1)), "open-keys"),
+        (lambda db: db.plan("SELECT COUNT(*) FROM people", spend=Epsilon(1)), "bad-question"),
+        (lambda db: db.plan([], spend=Epsilon(1)), "bad-question"),
+        (lambda db: db.plan(["SELECT COUNT(*) FROM people"], spend=None), "spend-kind"),
+        (lambda db: db.plan(["SELECT COUNT(*) FROM people"], spend=Epsilon(1), known=[None, None]), "bad-question"),
+        (lambda db: db.plan(["SELECT age FROM people"], spend=Epsilon(1)), "raw-rows"),
+    ],
+)
+def test_a_refusal_costs_nothing(ask: object, code: str) -> None:
+    """Each has its code, and nothing is charged or asked (T12, T51)."""
+    with opened() as db:
+        with pytest.raises(SulqError) as refused:
+            ask(db)
+        assert refused.value.code == code
+        assert db.transcript() == []
+
+
+def test_EXPLAIN_reads_no_row_and_spends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The explanation names questions, rows a person has, bounds, noise, shares and accuracies, rows unseen (T58)."""
+    with opened() as db:
+
+        def unread(*_: object) -> None:
+            raise AssertionError("a row was read")
+
+        monkeypatch.setattr(db._engine, "sums", unread)
+        monkeypatch.setattr(db._engine, "ready", unread)
+        for found in (
+            db.explain(GROUPED, spend=Epsilon(0.5)),
+            db.sql(f"EXPLAIN {GROUPED}", spend=Epsilon(0.5)),
+            db.explain(GROUPED, within={"n": 30}),
+            db.explain(GROUPED),
+            db.explain("SELECT name, COUNT(*) FROM people GROUP BY name"),
+            db.explain("SELECT MEDIAN(age), VAR_POP(income) FROM people WHERE smoker", spend=Rho(0.1)),
+            db.explain("SELECT AVG(c) FROM (SELECT pid, COUNT(*) AS c FROM people GROUP BY pid) t", spend=Epsilon(1)),
+        ):
+            assert isinstance(found, Explanation)
+            text = str(found)
+            for word in ("price", "at most", "sensitivity", "noise", "expected accuracy", "over"):
+                assert word in text, text
+            assert found.price is not None
+        assert db.spent.amount == 0
+        assert db.transcript() == []
+
+
+def test_the_foretold_accuracy_is_the_accuracy_of_the_answer() -> None:
+    """A count's bar is what was foretold; a mean's is between those foretold for fewer and for more rows (SR7)."""
+    with opened() as db:
+        told = db.explain(GROUPED, spend=Epsilon(1))
+        answer = db.sql(GROUPED, spend=Epsilon(1))
+        count, mean = told.columns
+        assert (count.name, mean.name) == ("n", "mean")
+        assert count.sure
+        assert not mean.sure
+        for row in answer.accuracy(0.05)[:3]:
+            assert row[1] == pytest.approx(count.widths[0], abs=0.6)
+            assert mean.widths[2] < row[2] < mean.widths[0]  # about 2,000 rows a city
+        assert told.price == answer.spent
+        assert told.to_dict()["column"] == ["n", "mean"]
+
+
+def test_a_plan_divides_a_total_and_its_asks_keep_it() -> None:
+    """The worst error is smallest when all agree; nothing is spent before ask(), then no more than the total."""
+    queries = [GROUPED, "SELECT COUNT(*) FROM people WHERE smoker", "SELECT STDDEV_POP(age) FROM people"]
+    for total in (Epsilon(2), Rho(0.2), EpsilonDelta(1, 1e-6)):
+        with opened() as db:
+            plan = db.plan(queries, spend=total)
+            assert db.transcript() == []
+            errors = [query.error for query in plan.queries]
+            assert max(errors) <= 1.05 * min(errors)
+            text = repr(plan)
+            assert all(re.search(rf"{name}  \+- ", text) for name in ("n", "mean", "count", "stddev_pop"))
+            most = total.rho if isinstance(total, EpsilonDelta) else total.exact
+            assert sum(spend.exact for spend in plan.spends) <= most
+            assert [text for text, _ in plan] == queries
+            answers = plan.ask()
+            assert [answer.spent for answer in answers] == list(plan.spends)
+            assert all(isinstance(answer, SqlAnswer) for answer in answers)
+            again = db.plan(queries, spend=total, known=answers)
+            assert [one.reused for one in db.plan(queries, spend=total).ask()] == [True] * 3
+            assert len(again) == 3
+
+
+def test_a_plan_gives_more_where_noise_hurts_more() -> None:
+    """A mean in many small groups gets more than a count of all; evenly divided its error would be larger."""
+    with opened() as db:
+        plan = db.plan(
+            ["SELECT age, AVG(income) FROM people GROUP BY age", "SELECT COUNT(*) FROM people"], spend=Rho(1)
+        )
+        large, small = plan.spends
+        assert large.exact > 5 * small.exact
+
+
+def test_under_SubLinear_queries_cost_queries() -> None:
+    """No spend is named, none can be divided, and the explanation says how many queries it would be (S0.8)."""
+    with opened(budget=SubLinear(1, 1e-6, queries=50), size=N, unit=Unit(None, 1, "replace_one")) as db:
+        answer = db.sql("SELECT city, COUNT(*) FROM people GROUP BY city")
+        assert answer.spent == Queries(4)
+        assert db.sql("SELECT city, COUNT(*) FROM people GROUP BY city").reused
+        assert db.explain("SELECT COUNT(*) FROM people").price == Queries(1)
+        for refused in (lambda: db.plan(["SELECT COUNT(*) FROM people"], spend=Queries(3)),
+                        lambda: db.sql("SELECT COUNT(*) FROM people", within=5)):  # fmt: skip
+            with pytest.raises(QuestionError) as error:
+                refused()
+            assert error.value.code == "spend-kind"
+
+
+def test_without_noise_a_query_is_plain_SQL() -> None:
+    """The exact oracle answers the same text with the table's own numbers."""
+    with opened(unit=Unit()) as db:
+        found = exact(db).sql(GROUPED).to_pandas()
+        plain = PEOPLE.groupby("city").income.agg(["size", "mean"])
+        assert found["n"][:3].tolist() == plain["size"].tolist()
+        assert np.allclose(found["mean"][:3].astype(float), plain["mean"], atol=0.01)
