@@ -37,6 +37,15 @@ def visits(path: Path, people: int, rows: int) -> Path:
     return path
 
 
+def people(path: Path, number: int) -> Path:
+    """One row a person, beside their visits."""
+    duckdb.sql(f"""
+        COPY (SELECT CAST(i AS BIGINT) AS person, CASE WHEN random() < 0.5 THEN 'f' ELSE 'm' END AS sex,
+                     CAST(1920 + floor(random() * 100) AS INTEGER) AS born
+              FROM range({number}) t(i)) TO '{path}' (FORMAT parquet)""")
+    return path
+
+
 def matrix(path: Path, rows: int, width: int) -> Path:
     """Numbers from -1 to 1 in many columns."""
     columns = ", ".join(f"2 * random() - 1 AS x{j}" for j in range(width))

@@ -81,7 +81,9 @@ class Stub:
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         return draw(question, self.facts, spend)
 
-    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
+    def ask(
+        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
+    ) -> Answer | Answers:
         plan = self.foresee(question, spend=spend)
         self.asked.append((question, spend))
         receipt = Receipt(len(self.asked), "", "", "")

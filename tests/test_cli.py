@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,8 +16,9 @@ from typer.testing import CliRunner
 
 import sulq
 from sulq.cli import app, exit_code
+from sulq.cli.query import _plain_text
 from sulq.cli.survey import COLUMNS, survey
-from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError
+from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 
 CONFIG = """
 [dataset]
@@ -101,6 +103,72 @@ def test_T47_verify_finds_a_flipped_byte(folder: Path) -> None:
     assert found.returncode == 2
     assert "ledger-damaged" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+COUNTS = "SELECT city, COUNT(*) AS n, AVG(cost) AS mean FROM people GROUP BY city"
+
+
+def test_query_asks_and_says_what_it_cost(folder: Path) -> None:
+    """`sulq query` prints cells with error bars; the same again, in another process, is free (SR12, T10)."""
+    first = run("query", "people.parquet", COUNTS, "--epsilon", "0.5", folder=folder)
+    assert first.returncode == 0, first.stderr
+    for word in ("city", "Haifa", "Lod", "NULL", "mean", "spent epsilon 0.5", "left epsilon 1.5", "respondent"):
+        assert word in first.stdout
+    again = run("query", "people.parquet", COUNTS, "--epsilon", "0.5", "--format", "json", folder=folder)
+    found = json.loads(again.stdout)
+    assert found["columns"] == ["city", "n", "low_n", "high_n", "mean", "low_mean", "high_mean"]
+    assert (found["reused"], found["spent"], found["left"]) == (True, "epsilon 0", "epsilon 1.5")
+    low, high = found["rows"][0][2:4]
+    assert low < found["rows"][0][1] < high
+    table = run("query", "people.parquet", COUNTS, "--epsilon", "0.4", "--format", "csv", folder=folder).stdout
+    assert [line.split(",")[0] for line in table.splitlines()] == ["city", "Haifa", "Lod", ""]
+    fresh = run("query", "people.parquet", COUNTS, "--epsilon", "0.5", "--fresh", folder=folder)
+    assert "left epsilon 1;" in fresh.stdout
+    priced = run("query", "people.parquet", "SELECT COUNT(*) AS n FROM people", "--within", "n=80", folder=folder)
+    assert "+- 80" in priced.stdout, priced.stdout + priced.stderr
+
+
+def test_explain_spends_nothing(folder: Path) -> None:
+    """`sulq explain`, and EXPLAIN inside a query, tell price, sensitivity and accuracy; the budget stays whole."""
+    words = ("price", "sensitivity", "a person has at most 4 rows", "expected accuracy")
+    for command, text, *more in (
+        ("explain", COUNTS), ("query", f"EXPLAIN {COUNTS}", "--epsilon", "1"), ("explain", COUNTS, "--within", "n=50"),
+    ):  # fmt: skip
+        found = run(command, "people.parquet", text, *more, folder=folder)
+        assert found.returncode == 0, found.stderr
+        assert all(word in found.stdout for word in words), found.stdout
+    assert "left epsilon 2" in " ".join(run("budget", "people.parquet", folder=folder).stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "exit_with"),
+    [
+        (("SELECT cost FROM people", "--epsilon", "1"), "raw-rows", 2),
+        (("SELECT COUNT(*) FROM people", "--epsilon", "3"), "budget-exceeded", 3),
+        (("SELECT COUNT(*) FROM people",), "spend-missing", 2),
+        (("SELECT COUNT(*) FROM people", "--epsilon", "much"), "bad-loss", 2),
+        (("SELECT COUNT(*) FROM people", "--rho", "1", "--epsilon", "1"), "bad-question", 2),
+        (("SELECT COUNT(*) FROM people", "--delta", "1e-6"), "bad-question", 2),
+        (("SELECT COUNT(*) FROM people", "--within", "5", "--within", "7"), "bad-question", 2),
+        (("SELECT COUNT(*) FROM people", "--within", "1", "--at-most", "0.1"), "too-costly", 2),
+    ],
+)
+def test_a_refused_query_has_its_exit_code(
+    folder: Path, words: tuple[str, ...], code: str, exit_with: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2 for a question that cannot be answered, 3 for one past the budget."""
+    monkeypatch.chdir(folder)
+    with pytest.raises(SulqError) as refused:
+        app(["query", "people.parquet", *words], standalone_mode=False)
+    assert refused.value.code == code
+    assert exit_code(refused.value) == exit_with
+
+
+def test_T82_csv_cells_are_no_formulas() -> None:
+    """A label that a spreadsheet would run is written as text; numbers stay numbers (T82)."""
+    assert [_plain_text(cell) for cell in ("=1+1", "@x", "-a", "Lod", -3.5, None)] == [
+        "'=1+1", "'@x", "'-a", "Lod", -3.5, None,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

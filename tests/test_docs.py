@@ -44,8 +44,9 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def shape(text: str) -> list[str]:
-    """What a printed text says when its numbers and spacing are left aside."""
-    return [" ".join(NUMBER.sub("#", line).split()) for line in text.splitlines() if line.strip()]
+    """What a printed text says when its numbers and spacing are left aside; an interval may be written either way."""
+    lines = [" ".join(NUMBER.sub("#", line).split()) for line in text.splitlines() if line.strip()]
+    return [line.replace("in [#, #]", "+- #") for line in lines]
 
 
 def run(text: str, name: str) -> None:

@@ -23,6 +23,15 @@ import sulq
 from sulq import errors
 from sulq.cli import app
 from sulq.cli.config import SETTINGS
+from sulq.curator.plan import draw
+from sulq.sql.arithmetic import CALLS
+from sulq.sql.compile import compile as compile_sql
+from sulq.sql.functions import KNOWN
+from sulq.sql.shown import prepare
+from sulq.sql.wording import NAMES as TEXTS
+from sulq.terms.facts import Facts
+from sulq.terms.privacy import EpsilonDelta
+from tests.sql import constructs
 from tools import threats
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -31,8 +40,18 @@ NOTE: Final = "<!-- Written by `make docs` from the code; edit the code. -->\n"
 LABELS: Final = ("Privacy", "Accuracy", "Source")
 KEY: Final = re.compile(r"\b(?!SR\d)([A-Z][A-Za-z]+\d{2}[a-z]?)\b")
 
+AGGREGATES: Final = (
+    "COUNT(*)", "COUNT(x)", "COUNT(DISTINCT x)", "SUM", "AVG", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP",
+    "COVAR_POP", "COVAR_SAMP", "CORR", "MIN", "MAX", "MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC",
+)  # fmt: skip
+
+OPERATORS: Final = {"and", "ilike", "in", "like", "neg", "not", "or"}
+
 # What `sulq.connect` gives and what asking gives: not names of the package, but what its user holds.
-HELD: Final = ("sulq.database.Database", "sulq.terms.answer.Answer", "sulq.testing.exact")
+HELD: Final = (
+    "sulq.database.Database", "sulq.terms.answer.Answer", "sulq.sql.answer.SqlAnswer", "sulq.sql.explain.Explanation",
+    "sulq.sql.workload.Workload", "sulq.testing.exact",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +126,7 @@ def settings_page() -> str:
     titles = {
         "": "The file",
         "dataset": "`[dataset.NAME]`, or `[dataset]` in NAME.sulq.toml",
+        "table": "`[dataset.NAME.tables.TABLE]`: of a data set of several tables",
         "unit": "`unit`",
         "budget": "`budget`",
         "column": "`[dataset.NAME.columns]`: one of these a column",
@@ -124,6 +144,62 @@ def settings_page() -> str:
         parts += [f"## {titles[place]}", "", "| key | meaning |", "|---|---|"]
         parts += [*(f"| `{key}` | {text} |" for key, text in table.items()), ""]
     return "\n".join(parts)
+
+
+def sql_page() -> str:
+    """The SQL that is answered: statistics, functions, and each construct of tests/sql/constructs.py."""
+    public = constructs.facts()
+    found = [(construct, outcome(construct.sql, public)) for construct in constructs.CONSTRUCTS]
+    answered = sum(code == constructs.ANSWERED for _, code in found)
+    rows = [
+        f"| {_cell(construct.name)} | {'answered' if code == constructs.ANSWERED else 'refused'} "
+        f"| {'' if code == constructs.ANSWERED else f'`{code}`'} | `{_cell(construct.sql)}` |"
+        for construct, code in found
+    ]
+    row_functions = sorted({name for name in (*CALLS, *TEXTS) if name.isidentifier()} - OPERATORS)
+    shown_functions = sorted({name for name in KNOWN if name.isidentifier()} - OPERATORS)
+    return "\n".join(
+        [
+            "# SQL",
+            NOTE,
+            "One SELECT, written as PostgreSQL writes it: see the [guide](../guide/sql.md) for how to ask. A query is",
+            "one question and one debit. What is not answered is refused by its name and place in the text, with a",
+            "code ([errors](errors.md)), and costs nothing. Nothing an analyst writes reaches an engine.",
+            "",
+            "## Statistics",
+            f"{', '.join(f'`{name}`' for name in AGGREGATES)}; each with `DISTINCT` and `FILTER (WHERE ...)` where",
+            "that has a meaning, of any bounded expression, and combined by any arithmetic.",
+            "",
+            "## Functions of rows",
+            "Operators, `CASE`, `CAST`, `IN`, `BETWEEN`, `LIKE`, `IS NULL`, and:",
+            f"{', '.join(f'`{name}`' for name in row_functions)}.",
+            "All of them are total: what has no value (a quotient by zero, the root of a negative number) is NULL.",
+            "",
+            "## Functions of released values",
+            "After the noise, in the SELECT list, HAVING and ORDER BY, for nothing:",
+            f"{', '.join(f'`{name}`' for name in shown_functions)}.",
+            "",
+            f"## Constructs: {answered} of {len(found)} answered",
+            "Over `people(pid, age, income, sex, educ)` and `visits(vid, pid, cost, kind)`, the person being `pid`.",
+            "",
+            "| construct | | code | query |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def outcome(sql: str, public: Facts) -> str:
+    """What becomes of a query: answered, or the code it is refused with; from public facts alone."""
+    spend = EpsilonDelta(1, 1e-7)
+    try:
+        question = prepare(compile_sql(sql, public).program, public, spend).question
+        if question is not None:  # the keys of a declared domain are public: nothing is asked for them
+            draw(question, public, spend)
+    except errors.QuestionError as refused:
+        return refused.code
+    return constructs.ANSWERED
 
 
 def theorems_page() -> str:
@@ -205,6 +281,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/python.md": python_page,
     "docs/reference/commands.md": commands_page,
     "docs/reference/configuration.md": settings_page,
+    "docs/reference/sql.md": sql_page,
     "docs/operate/threats.md": threats_page,
     "docs/theory/theorems.md": theorems_page,
 }

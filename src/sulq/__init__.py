@@ -13,7 +13,7 @@ from sulq import errors
 from sulq.connect import connect
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Sums, Together
+from sulq.terms.question import Choose, OpenSums, Sums, Together
 from sulq.terms.rowfn import (
     bins,
     bucket,
@@ -29,16 +29,22 @@ from sulq.terms.rowfn import (
     vector,
     within_ball,
 )
+from sulq.terms.score import Linear, NegAbs, Rank
 from sulq.version import __version__
 
 __all__ = [
     "Bool",
     "Category",
+    "Choose",
     "Date",
     "Epsilon",
     "EpsilonDelta",
     "Int",
+    "Linear",
+    "NegAbs",
+    "OpenSums",
     "Queries",
+    "Rank",
     "Real",
     "Rho",
     "SubLinear",

@@ -12,6 +12,12 @@ from fractions import Fraction
 from typing import Final, cast
 
 from sulq.errors import QuestionError
+from sulq.sql.answer import SqlAnswer
+from sulq.sql.explain import Explanation
+from sulq.sql.named import count_distinct, parts, quantiles
+from sulq.sql.session import Sql, Within
+from sulq.sql.stats import Stat
+from sulq.sql.workload import Workload
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.columns import Columns
 from sulq.terms.domain import INT_LIMIT
@@ -36,7 +42,11 @@ COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought befor
 
 
 class Desk:
-    """The named asks, for any Oracle."""
+    """The named asks, for any Oracle.
+
+    A question asked before at this price or a higher one gets its stored answer
+    again, free and marked `reused`; `fresh=True` buys new noise instead (SR12).
+    """
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
@@ -88,10 +98,11 @@ class Desk:
         within: float | None = None,
         beta: float = 0.05,
         at_most: Loss | None = None,
+        fresh: bool = False,
     ) -> Answer:
         """How many rows satisfy a condition."""
         question = Sums((Lit(1),), where, keys(by))
-        return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most)
+        return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
 
     def sum(
         self,
@@ -103,10 +114,11 @@ class Desk:
         within: float | None = None,
         beta: float = 0.05,
         at_most: Loss | None = None,
+        fresh: bool = False,
     ) -> Answer:
         """The sum of a bounded number; missing values add nothing."""
         question = Sums((named(value),), where, keys(by))
-        return self._sums(question, ("sum",), spend=spend, within=within, beta=beta, at_most=at_most)
+        return self._sums(question, ("sum",), spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
 
     def histogram(
         self,
@@ -118,10 +130,11 @@ class Desk:
         within: float | None = None,
         beta: float = 0.05,
         at_most: Loss | None = None,
+        fresh: bool = False,
     ) -> Answer:
         """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
         question = Sums((Lit(1),), where, (self._bins(named(value), bins),))
-        return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most)
+        return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
 
     def mean(
         self,
@@ -133,6 +146,7 @@ class Desk:
         within: float | None = None,
         beta: float = 0.05,
         at_most: Loss | None = None,
+        fresh: bool = False,
     ) -> Answer:
         """The mean of a bounded number over the rows where it is present (SR18)."""
         fn = named(value)
@@ -140,24 +154,44 @@ class Desk:
             _one_price(spend)
             spend = self._price_of_mean(fn, where, keys(by), within=within, beta=beta, at_most=at_most)
         question, reading = self._mean(fn, where, keys(by), spend)
-        return self._answer(question, spend).read(reading, ("mean",))
+        return self._answer(question, spend, fresh=fresh).read(reading, ("mean",))
 
     def variance(
-        self, value: object, *, where: RowFn | None = None, by: By = None, ddof: int = 0, spend: Loss | None = None
+        self,
+        value: object,
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        ddof: int = 0,
+        spend: Loss | None = None,
+        fresh: bool = False,
     ) -> Answer:
         """The variance of a bounded number over the rows where it is present."""
         question, reading = self._spread(named(value), where, keys(by), root=False, ddof=ddof)
-        return self._answer(question, spend).read(reading, ("variance",))
+        return self._answer(question, spend, fresh=fresh).read(reading, ("variance",))
 
     def std(
-        self, value: object, *, where: RowFn | None = None, by: By = None, ddof: int = 0, spend: Loss | None = None
+        self,
+        value: object,
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        ddof: int = 0,
+        spend: Loss | None = None,
+        fresh: bool = False,
     ) -> Answer:
         """The standard deviation of a bounded number over the rows where it is present."""
         question, reading = self._spread(named(value), where, keys(by), root=True, ddof=ddof)
-        return self._answer(question, spend).read(reading, ("std",))
+        return self._answer(question, spend, fresh=fresh).read(reading, ("std",))
 
     def covariance(
-        self, columns: Sequence[object], *, where: RowFn | None = None, by: By = None, spend: Loss | None = None
+        self,
+        columns: Sequence[object],
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
     ) -> Answer:
         """The covariance matrix of bounded numbers over the rows where all are present."""
         items = [named(column) for column in columns]
@@ -173,21 +207,128 @@ class Desk:
         question = Sums((*count, vector, Outer(vector)), where, keys(by), shares)
         names = [_title(item) for item in items]
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
-        return self._answer(question, spend).read(Covariance(tuple(halves), size, away), pairs, square=True)
+        return self._answer(question, spend, fresh=fresh).read(
+            Covariance(tuple(halves), size, away), pairs, square=True
+        )
+
+    def quantile(
+        self,
+        value: object,
+        q: float | Sequence[float],
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """Quantiles of a bounded number, interpolated as PERCENTILE_CONT does; several share one spend."""
+        fn, wanted = named(value), parts(q)
+        stats = [Stat("quantile_cont", (fn,), q=part) for part in wanted]
+        names = tuple(f"{float(part):g}" for part in wanted)
+        return quantiles(self._oracle, fn, stats, names, where=where, by=keys(by), spend=spend, fresh=fresh)
+
+    def median(
+        self,
+        value: object,
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """The median of a bounded number."""
+        return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh)
+
+    def min(
+        self,
+        value: object,
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """The smallest value of a bounded number."""
+        return self._extreme("min", value, where=where, by=by, spend=spend, fresh=fresh)
+
+    def max(
+        self,
+        value: object,
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """The largest value of a bounded number."""
+        return self._extreme("max", value, where=where, by=by, spend=spend, fresh=fresh)
+
+    def _extreme(
+        self, name: str, value: object, *, where: RowFn | None, by: By, spend: Loss | None, fresh: bool
+    ) -> Answer:
+        fn = named(value)
+        stat = Stat(name, (fn,))
+        return quantiles(self._oracle, fn, [stat], (name,), where=where, by=keys(by), spend=spend, fresh=fresh)
+
+    def count_distinct(
+        self,
+        value: object,
+        *,
+        where: RowFn | None = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """How many different values there are; of the person's column, how many people."""
+        return count_distinct(self._oracle, named(value), where=where, by=keys(by), spend=spend, fresh=fresh)
+
+    # -- SQL
+
+    def sql(
+        self,
+        text: str,
+        *,
+        spend: Loss | None = None,
+        within: Within = None,
+        beta: float = 0.05,
+        at_most: Loss | None = None,
+        fresh: bool = False,
+    ) -> SqlAnswer | Explanation:
+        """Answer one SELECT, an error bar on every cell; EXPLAIN SELECT is explained instead, free.
+
+        Args:
+            text: the query, in PostgreSQL's way.
+            spend: what to pay; its kind chooses the noise.
+            within: instead, how accurate the columns must be: a width, or {column: width}.
+            beta: the probability with which a width may fail.
+            at_most: with `within`, what the price may be at most.
+            fresh: new noise at full price, although the same was answered before.
+        """
+        return Sql(self._oracle).ask(text, spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
+
+    def explain(
+        self,
+        text: str,
+        *,
+        spend: Loss | None = None,
+        within: Within = None,
+        beta: float = 0.05,
+        at_most: Loss | None = None,
+    ) -> Explanation:
+        """What a query would ask, why it costs that, and how accurate it would be; spends nothing, reads no row."""
+        return Sql(self._oracle).explain(text, spend=spend, within=within, beta=beta, at_most=at_most)
+
+    def plan(
+        self, queries: Sequence[str], *, spend: Loss, beta: float = 0.05, known: Sequence[SqlAnswer | None] = ()
+    ) -> Workload:
+        """Divide a total over queries so that the worst error is smallest; spends nothing.
+
+        An error is measured by the range its value can have by the declared bounds, or
+        by an answer that is `known` already (one, or None, for each query).
+        """
+        return Sql(self._oracle).plan(queries, spend=spend, beta=beta, known=known)
 
     # -- for later versions
-
-    def sql(self, *_: object, **__: object) -> Answer:
-        """Ask in SQL (not in this version)."""
-        raise _later("Questions in SQL, and plans of them,")
-
-    explain = plan = sql
-
-    def quantile(self, *_: object, **__: object) -> Answer:
-        """Quantiles (not in this version)."""
-        raise _later("Quantiles, extremes and counts of distinct values")
-
-    median = min = max = count_distinct = quantile
 
     @property
     def graph(self) -> Columns:
@@ -196,8 +337,11 @@ class Desk:
 
     # -- how the asks become questions
 
-    def _answer(self, question: Question, spend: Loss | None) -> Answer:
-        return cast("Answer", self._oracle.ask(question, spend=spend))
+    def _answer(self, question: Question, spend: Loss | None, *, fresh: bool = False) -> Answer:
+        """One ask: a stored answer that is as accurate is given again, unless new noise is wished for (SR12)."""
+        if not isinstance(fresh, bool):
+            raise QuestionError("bad-question", "fresh is True or False.")
+        return cast("Answer", self._oracle.ask(question, spend=spend, reuse=not fresh))
 
     def _sums(
         self,
@@ -208,12 +352,13 @@ class Desk:
         within: float | None,
         beta: float,
         at_most: Loss | None,
+        fresh: bool,
     ) -> Answer:
         if within is not None:
             _one_price(spend)
             probed = self._oracle.foresee(question, spend=self._probe(at_most))
             spend = affordable(price_of_sums(probed, within, beta), at_most)
-        return self._answer(question, spend).read(Plain(), columns)
+        return self._answer(question, spend, fresh=fresh).read(Plain(), columns)
 
     def _probe(self, at_most: Loss | None) -> Epsilon | Rho:
         budget = self.facts.budget

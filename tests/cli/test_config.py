@@ -239,3 +239,70 @@ def test_a_dataset_that_is_nowhere_is_missing(tmp_path: Path, monkeypatch: pytes
 def test_every_setting_is_described() -> None:
     """The table the reference page is made from says something about each setting."""
     assert all(text.endswith(".") for table in SETTINGS.values() for text in table.values())
+
+
+SEVERAL = """
+[dataset.clinic]
+unit = { column = "pid", rows = 5 }
+budget = { epsilon = 1 }
+[dataset.clinic.tables.regions]
+data = "regions.csv"
+key = "code"
+public = true
+columns = { code = [0, 9] }
+[dataset.clinic.tables.people]
+data = "people.parquet"
+key = "pid"
+columns = { age = [0, 120] }
+[dataset.clinic.tables.visits]
+data = "visits.parquet"
+person = "patient"
+size = 40
+columns = { cost = { real = [0, 10] } }
+"""
+
+
+def test_a_dataset_of_several_tables_is_read(tmp_path: Path) -> None:
+    """Each table's declarations; the first private one stands for the data set."""
+    found = read(write(tmp_path, SEVERAL)).datasets["clinic"]
+    assert list(found.tables) == ["regions", "people", "visits"]
+    assert found.tables["regions"].public
+    assert (found.tables["people"].key, found.tables["visits"].person, found.tables["visits"].size) == (
+        "pid",
+        "patient",
+        40,
+    )
+    assert found.data == tmp_path / "people.parquet"
+    beside = write(tmp_path, SEVERAL.replace("dataset.clinic", "dataset"), "clinic.sulq.toml")
+    assert find(str(beside)).files == tuple(
+        tmp_path / name for name in ("regions.csv", "people.parquet", "visits.parquet")
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('person = "patient"', 'persn = "patient"', "'person'"),
+        ('key = "pid"', "key = 3", "a column's name"),
+        ("public = true", 'public = "yes"', "true or false"),
+        ('data = "visits.parquet"', "", "needs 'data'"),
+        ('data = "visits.parquet"', 'data = "https://x.org/v"', "must be a file"),
+        ("budget = { epsilon = 1 }", 'budget = { epsilon = 1 }\ndata = "a.csv"', "belongs to each"),
+        ("budget = { epsilon = 1 }", "", "needs 'budget'"),
+        ("columns = { age = [0, 120] }", "columns = {}", "at least one column"),
+    ],
+)
+def test_a_bad_table_is_refused_with_its_place(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """The message names the table and what it should say."""
+    assert old in SEVERAL
+    error = refusal(tmp_path, SEVERAL.replace(old, new, 1))
+    assert said in str(error)
+    assert "dataset.clinic" in str(error)
+
+
+def test_tables_that_protect_nobody_are_refused(tmp_path: Path) -> None:
+    """All public, or none at all."""
+    alone = "[dataset.a]\nbudget = { epsilon = 1 }\n"
+    public = "[dataset.a.tables.b]\ndata = 'b.csv'\npublic = true\ncolumns = { x = [0, 1] }"
+    assert "nobody" in str(refusal(tmp_path, alone + public))
+    assert "at least one table" in str(refusal(tmp_path, f"{alone}tables = {{}}"))

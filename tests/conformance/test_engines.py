@@ -17,6 +17,7 @@ from sulq.curator.engines import ENGINES
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.source import Origin
+from sulq.curator.engines.tables import Dataset
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import ROW_FUNCTIONS
 from tests import counts, generate
@@ -32,27 +33,27 @@ BATCHES = (1, 2, 7, 65_536)
 def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, object]:
     """The same table in several of the ways an engine can hold it; what is slow to plan is drawn less often."""
     facts = (data.schema, data.unit, KEY)
-    frame = Origin.of(data.arrow())
-    file = Origin.of(data.parquet(folder / f"{rng.random()}.parquet", group=rng.choice((1, 3, 100))))
+    frame = Dataset.one(Origin.of(data.arrow()), *facts)
+    path = data.parquet(folder / f"{rng.random()}.parquet", group=rng.choice((1, 3, 100)))
+    file = Dataset.one(Origin.of(path), *facts)
     ways: dict[str, Callable[[], object]] = {
-        "memory": lambda: MemoryEngine(frame, *facts, batch=rng.choice(BATCHES)),
-        "memory, Parquet": lambda: MemoryEngine(file, *facts, batch=rng.choice(BATCHES)),
-        "duckdb": lambda: DuckEngine(frame, *facts, batch=rng.choice(BATCHES), threads=rng.choice((1, 2))),
+        "memory": lambda: MemoryEngine(frame, batch=rng.choice(BATCHES)),
+        "memory, Parquet": lambda: MemoryEngine(file, batch=rng.choice(BATCHES)),
+        "duckdb": lambda: DuckEngine(frame, batch=rng.choice(BATCHES), threads=rng.choice((1, 2))),
         "duckdb, prepared file": lambda: DuckEngine(
             file,
-            *facts,
-            prepared=file.path.with_suffix(".prepared"),
+            prepared=path.with_suffix(".prepared"),
             batch=rng.choice(BATCHES),
             threads=rng.choice((1, 2)),
         ),
-        "duckdb, unprepared": lambda: DuckEngine(frame, *facts, prepared=False, batch=rng.choice(BATCHES)),
-        "duckdb, straight from Parquet": lambda: DuckEngine(file, *facts, prepared=False, threads=rng.choice((1, 2))),
+        "duckdb, unprepared": lambda: DuckEngine(frame, prepared=False, batch=rng.choice(BATCHES)),
+        "duckdb, straight from Parquet": lambda: DuckEngine(file, prepared=False, threads=rng.choice((1, 2))),
     }
     if data.text:
-        written = Origin.of(data.csv(folder / f"{rng.random()}.csv"))
-        ways["memory, CSV"] = lambda: MemoryEngine(written, *facts)
-        ways["duckdb, CSV"] = lambda: DuckEngine(written, *facts)
-        ways["duckdb, straight from CSV"] = lambda: DuckEngine(written, *facts, prepared=False)
+        written = Dataset.one(Origin.of(data.csv(folder / f"{rng.random()}.csv")), *facts)
+        ways["memory, CSV"] = lambda: MemoryEngine(written)
+        ways["duckdb, CSV"] = lambda: DuckEngine(written)
+        ways["duckdb, straight from CSV"] = lambda: DuckEngine(written, prepared=False)
     rare = {name for name in ways if "straight" in name or "unprepared" in name}
     taken = [name for name in ways if name not in rare] + [name for name in sorted(rare) if rng.random() < 0.2]
     return {name: ways[name]() for name in taken}
@@ -87,7 +88,7 @@ def test_the_oracle_notices_a_wrong_sum() -> None:
     """Control: one unit more in one cell is a mismatch."""
     rng = counts.generator(3)
     data = generate.table(rng)
-    engine = MemoryEngine(Origin.of(data.arrow()), data.schema, data.unit, KEY)
+    engine = MemoryEngine(Dataset.one(Origin.of(data.arrow()), data.schema, data.unit, KEY))
     tally = generate.tally(rng, data.schema, data.unit)
     got = engine.sums(tally).open().tolist()
     assert got == oracle.sums(tally, data.schema, oracle.kept(data, KEY))
@@ -102,9 +103,8 @@ def test_every_engine_of_the_table_is_under_test() -> None:
 
 def measured(kind: str, data: generate.Data, rows: list[int] | None, tallies: list[object]) -> list[list[list[int]]]:
     """Exact sums of some rows, in the order given."""
-    source = Origin.of(data.arrow(rows))
-    facts = (data.schema, data.unit, KEY)
-    engine = MemoryEngine(source, *facts) if kind == "memory" else DuckEngine(source, *facts)
+    dataset = Dataset.one(Origin.of(data.arrow(rows)), data.schema, data.unit, KEY)
+    engine = MemoryEngine(dataset) if kind == "memory" else DuckEngine(dataset)
     found = [engine.sums(tally).open().tolist() for tally in tallies]
     engine.close()
     return found

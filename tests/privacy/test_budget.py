@@ -54,7 +54,7 @@ def test_T52_spends_too_small_for_floats_add_up_exactly() -> None:
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(1000)) as db:
         db.count(spend=Epsilon(999))
         for _ in range(20):
-            db.count(spend=Epsilon(1e-14))
+            db.count(spend=Epsilon(1e-14), fresh=True)
             floats += 1e-14
         assert db.spent.amount == 999 + Fraction(20, 10**14)
     assert floats == 999.0
@@ -77,7 +77,7 @@ def test_T56_the_spend_stays_with_the_people_whatever_the_data_is_called(tmp_pat
             assert db.spent.amount == spent
             assert db.facts.version >= version
             version = db.facts.version
-            db.count(spend=Epsilon(0.1))
+            db.count(spend=Epsilon(0.1), fresh=True)
             spent += Fraction(1, 10)
     pq.write_table(pa.table({"x": [5], "pid": ["z"]}), tmp_path / "people.parquet")
     with pytest.raises(SetupError) as stopped:
@@ -138,7 +138,7 @@ def test_T60_there_is_no_way_to_edit_delete_or_give_back() -> None:
         assert [name for name in names if any(word in name for word in words)] == []
         first = db.count(spend=Epsilon(1))
         lines = db.transcript()
-        db.count(spend=Epsilon(1))
+        db.count(spend=Epsilon(1), fresh=True)
         assert db.transcript()[: len(lines)] == lines
         assert db._ledger.verify_receipt(first.receipt, first.receipt.plan)
         with pytest.raises(SetupError):
@@ -162,7 +162,7 @@ def test_T53_an_epsilon_delta_budget_is_never_passed_by_mixed_spends(spend: obje
     with opened(TABLE, columns=COLUMNS, budget=EpsilonDelta(1, 1e-6)) as db:
         answered = 0
         with contextlib.suppress(BudgetExceeded):
-            while db.count(spend=spend if rng.random() < 0.7 else Epsilon(0.05)):
+            while db.count(spend=spend if rng.random() < 0.7 else Epsilon(0.05), fresh=True):
                 answered += 1
         assert answered < 1000
         totals, split = db._ledger.totals, db._ledger._writer.state.filter.split

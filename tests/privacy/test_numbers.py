@@ -229,7 +229,7 @@ def test_T9_cells_without_rows_have_noise_of_their_own() -> None:
     """
     keys = [f"key {i}" for i in range(500)]
     with opened(pa.table({"k": pa.array([], pa.string())}), columns={"k": keys}) as db:
-        answers = [db.count(by="k", spend=Epsilon(0.25)) for _ in range(20)]
+        answers = [db.count(by="k", spend=Epsilon(0.25), fresh=True) for _ in range(20)]
     law = answers[0].released.noise[0].law
     noise = np.array([list(answer.value.values()) for answer in answers], dtype=float)
     assert noise.shape == (20, 500)

@@ -90,7 +90,7 @@ def test_T67_a_forked_child_must_open_its_own_database(kind: str) -> None:
     with opened(TABLE, columns=COLUMNS, engine=kind, budget=Epsilon(9)) as db:
         db.count(spend=Epsilon(1))
         calls = {
-            "ask": lambda: db.count(spend=Epsilon(1)), "spent": lambda: db.spent, "facts": lambda: db.facts,
+            "ask": lambda: db.count(spend=Epsilon(1), fresh=True), "spent": lambda: db.spent, "facts": lambda: db.facts,
             "foresee": lambda: db.foresee(Sums((Lit(1),)), spend=Epsilon(1)), "transcript": db.transcript,
             "verify": db.verify, "prepare": db.prepare,
         }  # fmt: skip
@@ -116,7 +116,7 @@ def test_T67_a_forked_child_must_open_its_own_database(kind: str) -> None:
         os.waitpid(child, 0)
         assert found.pop("repr") == "<sulq database: forked>"
         assert found == dict.fromkeys(calls, "forked")
-        assert db.count(spend=Epsilon(1)).receipt.seq > 1
+        assert db.count(spend=Epsilon(1), fresh=True).receipt.seq > 1
         assert db.spent == Epsilon(2)
 
 
@@ -130,7 +130,7 @@ def draws():
     coins = SubLinear(1, 1e-3, 50, "binomial")
     for budget, spend in ((Epsilon(9), Epsilon(0.001)), (Rho(9), Rho(1e-8)), (coins, None)):
         with sulq.connect(table, columns={"x": Int(0, 9)}, budget=budget, size=3) as db:
-            found += [db.count(spend=spend).value for _ in range(10)]
+            found += [db.count(spend=spend, fresh=True).value for _ in range(10)]
     return found
 draws()  # whatever is cached or buffered is so before the fork
 pipes = []
@@ -202,6 +202,6 @@ def test_T68_the_survey_coins_fail_closed(monkeypatch: pytest.MonkeyPatch) -> No
         db.count()
         monkeypatch.setattr(os, "urandom", fails)
         with pytest.raises(CuratorError) as failed:
-            db.count()
+            db.count(fresh=True)
         assert failed.value.code == "noise-failed"
         assert db.spent.queries == 2

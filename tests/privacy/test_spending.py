@@ -57,18 +57,18 @@ def test_T42_S08_threads_never_pass_the_budget_together(kind: str) -> None:
     rounds = counts.count(f"races through a database on {kind}", short=2, long=100)
     for _ in range(rounds):
         with opened(TABLE, columns=COLUMNS, budget=Epsilon(Fraction(17, 10)), engine=kind) as db:
-            answers, refusals = raced(100, lambda db=db: db.count(spend=Epsilon(0.1)))
+            answers, refusals = raced(100, lambda db=db: db.count(spend=Epsilon(0.1), fresh=True))
             assert len(answers) == 17
             assert {error.code for error in refusals} == {"budget-exceeded"}
             assert len(refusals) == 83
             assert db.spent == Epsilon(1.7)
             assert len({answer.receipt.seq for answer in answers}) == 17
         with opened(TABLE, columns=COLUMNS, budget=SubLinear(1, 1e-6, queries=17), engine=kind) as db:
-            answers, refusals = raced(100, db.count)
+            answers, refusals = raced(100, lambda db=db: db.count(fresh=True))
             assert (len(answers), len(refusals)) == (17, 83)
             assert db.remaining == Queries(0)
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(100), engine=kind) as db:
-        answers, refusals = raced(100, lambda: db.count(spend=Epsilon(0.1)))
+        answers, refusals = raced(100, lambda: db.count(spend=Epsilon(0.1), fresh=True))
         assert (len(answers), len(refusals)) == (100, 0)
 
 
@@ -81,20 +81,20 @@ def test_S08_query_T_plus_one_is_refused_and_a_vector_costs_its_length() -> None
             db.histogram("x", bins=5)
         assert db.spent == Queries(6)
         for _ in range(4):
-            db.count()
+            db.count(fresh=True)
         with pytest.raises(BudgetExceeded) as refused:
-            db.count()
+            db.count(fresh=True)
         assert refused.value.code == "budget-exceeded"
         assert db.remaining == Queries(0)
 
 
 def test_S37_a_hundred_identical_asks_cost_a_hundred() -> None:
-    """Repeating a question is charged each time; averaging the answers finds the truth, which is why (S3.7, T10)."""
+    """New noise for an old question is charged each time; averaging the answers finds the truth (S3.7, T10)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(100)) as db:
-        answers = [db.count(spend=Epsilon(1)).value for _ in range(100)]
+        answers = [db.count(spend=Epsilon(1), fresh=True).value for _ in range(100)]
         assert db.spent == Epsilon(100)
         with pytest.raises(BudgetExceeded):
-            db.count(spend=Epsilon(1e-15))
+            db.count(spend=Epsilon(1e-15), fresh=True)
     assert abs(sum(answers) / 100 - 3) < 6 * (2**0.5) / 10
 
 
@@ -102,15 +102,15 @@ def test_S48_equality_is_answered_and_after_a_refusal_a_smaller_ask_still_is() -
     """A spend that uses up the budget exactly is answered; a refusal costs nothing and closes nothing (S4.8)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(1)) as db:
         for _ in range(7):
-            db.count(spend=Epsilon(0.1))
+            db.count(spend=Epsilon(0.1), fresh=True)
         with pytest.raises(BudgetExceeded):
-            db.count(spend=Epsilon(0.300001))
+            db.count(spend=Epsilon(0.300001), fresh=True)
         assert db.remaining == Epsilon(0.3)
-        db.count(spend=Epsilon(0.2))
-        db.count(spend=Epsilon(0.1))
+        db.count(spend=Epsilon(0.2), fresh=True)
+        db.count(spend=Epsilon(0.1), fresh=True)
         assert db.remaining.amount == 0
         with pytest.raises(BudgetExceeded):
-            db.count(spend=Epsilon(1e-15))
+            db.count(spend=Epsilon(1e-15), fresh=True)
 
 
 def test_S41_the_transcript_holds_every_ask_in_order_with_its_answer() -> None:

@@ -21,7 +21,7 @@ def test_every_row_function_is_drawn_and_answerable() -> None:
     unit = Unit(None, 1, "zero_out")  # rows have places and buckets here
     facts = Facts(neighbours.SCHEMA, unit, Epsilon(1), Epsilon(1), Epsilon(1))
     seen, shapes, planned = set(), set(), 0
-    for _ in range(600):
+    for _ in range(3000):
         question = drawer.question()
         try:
             draw(question, facts, Epsilon(1))
@@ -32,7 +32,7 @@ def test_every_row_function_is_drawn_and_answerable() -> None:
             seen |= {type(fn) for fn in walk(sums)}
             shapes.add((sums.where is None, len(sums.by), len(sums.values) > 1, bool(sums.shares)))
         shapes.add(type(question).__name__)
-    assert planned > 300
+    assert planned > 1500
     assert seen == set(ROW_FUNCTIONS)
     assert {"Sums", "Together"} <= shapes
     assert {by for shape in shapes if isinstance(shape, tuple) for by in shape[1:2]} == {0, 1, 2}

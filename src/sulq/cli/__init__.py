@@ -16,8 +16,10 @@ from rich.markup import escape
 
 from sulq.cli.budget import budget
 from sulq.cli.demo import demo
+from sulq.cli.explain import explain
 from sulq.cli.ledger import ledger
 from sulq.cli.prepare import prepare
+from sulq.cli.query import query
 from sulq.cli.show import show_versions
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, SetupError, SulqError
 
@@ -30,6 +32,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(budget)
 app.command()(prepare)
+app.command()(query)
+app.command()(explain)
 app.add_typer(ledger, name="ledger")
 
 
@@ -40,7 +44,7 @@ def _later(name: str) -> Callable[[], None]:
     return command
 
 
-for word in ("serve", "query", "explain", "analyst", "learn", "release", "audit"):
+for word in ("serve", "analyst", "learn", "release", "audit"):
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
     app.command(word, hidden=True, context_settings=anything)(_later(word))
 

@@ -8,6 +8,18 @@
     [dataset.survey.columns]
     age = { int = [0, 120] }
 
+A data set of several tables says so in place of `data` and `columns`:
+
+    [dataset.clinic.tables.people]
+    data = "people.parquet"
+    key = "pid"
+    columns = { age = { int = [0, 120] } }
+    [dataset.clinic.tables.regions]
+    data = "regions.csv"
+    key = "code"
+    public = true
+    columns = { code = { int = [0, 99] } }
+
 Everything in it is a public fact; nothing is read off the data, and the data
 file is not opened here. A key that is not known is refused with the nearest
 one that is, since a mistyped `ledger` would start a budget anew.
@@ -19,7 +31,7 @@ import datetime
 import difflib
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeVar
@@ -46,8 +58,17 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "unit": "Whom an answer hides: { column, rows, neighbors }. Default: one row.",
         "budget": "{ epsilon }, { epsilon, delta }, { rho } or { epsilon, delta, queries, calibration }.",
         "columns": "One declaration a column; a column that is not declared cannot be asked about.",
+        "tables": "Of a data set of several tables, one table each, in place of data and columns.",
         "size": "The declared public number of rows, if it may be known.",
         "synthetic": "true: made-up data that needs no protection; fixed for ever in the ledger.",
+    },
+    "table": {
+        "data": "The table's data file, relative to this file.",
+        "columns": "One declaration a column.",
+        "key": "The column that differs from row to row; checked over all rows.",
+        "public": "true: rows that need no protection.",
+        "person": "The column that says whose row it is, where it is not the unit's.",
+        "size": "The declared public number of rows, if it may be known.",
     },
     "unit": {
         "column": "The column that says whose row it is.",
@@ -89,8 +110,23 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One of the tables of a data set of several."""
+
+    data: Path
+    columns: Mapping[str, Column]
+    key: str | None
+    public: bool
+    person: str | None
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
-    """One data set as its owner declared it; what is None is left to `sulq.connect`."""
+    """One data set as its owner declared it; what is None is left to `sulq.connect`.
+
+    `tables`: its parts, where there are several; `data` is then the first private one's.
+    """
 
     name: str
     data: Path | str  # a file, or a URL as it was written
@@ -102,6 +138,12 @@ class Dataset:
     size: int | None
     synthetic: bool
     table: str
+    tables: Mapping[str, Part] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[Path | str, ...]:
+        """All its data files."""
+        return tuple(part.data for part in self.tables.values()) or (self.data,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +173,7 @@ def find(dataset: str, config: Path | None = None) -> Dataset:
         if not beside.is_file():
             raise SetupError("missing-file", f"{dataset} has no declarations: there is no {beside.name} beside it.")
         found = _only(read(beside))
-        if isinstance(found.data, str) or found.data.resolve() != path.resolve():
+        if path.resolve() not in [file.resolve() for file in found.files if isinstance(file, Path)]:
             raise SetupError("bad-config", f"{beside.name} declares {found.data}, not {dataset}.")
         return found
     known: Mapping[str, Dataset] = {}
@@ -189,22 +231,63 @@ def _dataset(name: str, value: object, path: Path) -> Dataset:
     where = f"{path}: [dataset.{name}]"
     table = _table(value, where)
     _known(table, "dataset", where)
-    for needed in ("data", "budget", "columns"):
-        if needed not in table:
-            raise _bad(where, f"needs {needed!r}: {SETTINGS['dataset'][needed]}")
+    several = "tables" in table
+    _needed(table, ("budget",) if several else ("data", "budget", "columns"), "dataset", where)
     folder = path.parent
+    tables = _tables(table["tables"], folder, where) if several else {}
+    for alone in ("data", "columns", "table", "size"):
+        if several and alone in table:
+            raise _bad(where, f"has several tables; {alone!r} belongs to each of them")
+    first = next((part for part in tables.values() if not part.public), None)
+    if several and first is None:
+        raise _bad(where, "has no table that is not public: there is nobody to protect")
     return Dataset(
         name=name,
-        data=_place(table["data"], folder, f"{where} data"),
+        data=_place(table["data"], folder, f"{where} data") if first is None else first.data,
         ledger=_file(table.get("ledger"), folder, f"{where} ledger"),
         prepared=False if table.get("prepared") is False else _file(table.get("prepared"), folder, f"{where} prepared"),
         unit=_unit(table.get("unit", {}), f"{where} unit"),
         budget=_budget(table["budget"], f"{where} budget"),
-        columns=_columns(table["columns"], where),
+        columns=_columns(table["columns"], where) if first is None else first.columns,
         size=_size(table.get("size"), f"{where} size"),
         synthetic=_of(bool, table.get("synthetic", False), f"{where} synthetic", "true or false"),
         table=_of(str, table.get("table", name), f"{where} table", "a name in quotes"),
+        tables=MappingProxyType(tables),
     )
+
+
+def _tables(value: object, folder: Path, where: str) -> dict[str, Part]:
+    tables = _table(value, f"{where} tables")
+    if not tables:
+        raise _bad(f"{where} tables", "must declare at least one table")
+    return {name: _part(tables[name], folder, f"{where.removesuffix(']')}.tables.{name}]") for name in tables}
+
+
+def _part(value: object, folder: Path, where: str) -> Part:
+    table = _table(value, where)
+    _known(table, "table", where)
+    _needed(table, ("data", "columns"), "table", where)
+    data = _place(table["data"], folder, f"{where} data")
+    if isinstance(data, str):
+        raise _bad(f"{where} data", "must be a file")
+    return Part(
+        data=data,
+        columns=_columns(table["columns"], where),
+        key=_name(table.get("key"), f"{where} key"),
+        public=_of(bool, table.get("public", False), f"{where} public", "true or false"),
+        person=_name(table.get("person"), f"{where} person"),
+        size=_size(table.get("size"), f"{where} size"),
+    )
+
+
+def _name(value: object, where: str) -> str | None:
+    return None if value is None else _of(str, value, where, "a column's name in quotes")
+
+
+def _needed(table: Mapping[str, object], settings: tuple[str, ...], place: str, where: str) -> None:
+    for needed in settings:
+        if needed not in table:
+            raise _bad(where, f"needs {needed!r}: {SETTINGS[place][needed]}")
 
 
 def _place(value: object, folder: Path, where: str) -> Path | str:

@@ -29,6 +29,23 @@ def ledger_of(found: Dataset) -> Path:
 
 def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], None] | None = None) -> Database:
     """A dataset, opened as its file declares it."""
+    parts = found.tables
+    if parts:
+        return connect(
+            {name: part.data for name, part in parts.items()},
+            columns={name: part.columns for name, part in parts.items()},
+            keys={name: part.key for name, part in parts.items() if part.key is not None},
+            public=[name for name, part in parts.items() if part.public],
+            persons={name: part.person for name, part in parts.items() if part.person is not None},
+            unit=found.unit,
+            budget=found.budget,
+            size={name: part.size for name, part in parts.items() if part.size is not None} or None,
+            synthetic=found.synthetic,
+            ledger=found.ledger,
+            prepared=found.prepared,
+            renew=renew,
+            progress=progress,
+        )
     return connect(
         found.data,
         table=found.table,

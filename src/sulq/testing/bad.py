@@ -205,7 +205,9 @@ class Nosy(Rows):
 class Late(Curator):
     """Computes first and debits afterwards, so that a failure is free."""
 
-    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
+    def ask(
+        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
+    ) -> Answer | Answers:
         """Answer, then pay."""
         plan = self.foresee(question, spend=spend)
         released = self._rows.run(plan, Receipt(0, "", "", ""))

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
+
+import numpy as np
 
 from sulq.curator.curator import Curator
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied
 from sulq.terms.answer import Answer, Answers
+from sulq.terms.engine import Groups
 from sulq.terms.facts import Facts
 from sulq.terms.kinds import Integers
-from sulq.terms.law import Law
+from sulq.terms.law import ExponentialLaw, FlipLaw, Law
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
-from sulq.terms.privacy import Epsilon, Loss, SubLinear
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, SubLinear
 from sulq.terms.private import Private
-from sulq.terms.question import Question
+from sulq.terms.question import OpenSums, Question, Together
 from sulq.terms.receipt import Receipt
+from sulq.terms.released import Noise, Released
+
+DELTA: Final = EpsilonDelta(1, 1e-9)
 
 
-def without_noise(_law: Law, exact: Private[Integers]) -> Integers:
-    """What a mechanism would be given, as it is."""
-    return exact.open()
+def without_noise(law: Law, exact: Private[Integers]) -> Integers:
+    """What a mechanism would be given, as it is; of scores the first best."""
+    given = exact.open()
+    return given.argmax(axis=1)[:, None] if isinstance(law, (FlipLaw, ExponentialLaw)) else given
+
+
+def all_groups(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
+    """Every group there is, with its exact numbers: no noise, no threshold."""
+    groups = exact.open()
+    return Released(np.column_stack([groups.persons, groups.sums]), noise, groups.keys)
 
 
 class Exact:
@@ -34,7 +47,7 @@ class Exact:
             raise AccessDenied("not-synthetic", "This data was not declared synthetic when its ledger was created.")
         self._curator = curator
         engine = curator._rows._engine  # noqa: SLF001 - no door leads here; that is the point
-        self._rows = Rows(engine, lambda _receipt, _plan: True, without_noise)
+        self._rows = Rows(engine, lambda _receipt, _plan: True, without_noise, all_groups)
 
     @property
     def facts(self) -> Facts:
@@ -43,10 +56,17 @@ class Exact:
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """What the noisy database would plan; without a spend, for epsilon 1."""
-        missing = spend is None and not isinstance(self.facts.budget, SubLinear)
-        return draw(question, self.facts, Epsilon(1) if missing else spend)
+        facts = self.facts
+        if spend is not None or isinstance(facts.budget, SubLinear):
+            return draw(question, facts, spend)
+        asked = question.questions if isinstance(question, Together) else (question,)
+        if any(isinstance(item, OpenSums) for item in asked):  # a delta, whether or not the budget has one to spend
+            return draw(question, replace(facts, budget=DELTA), DELTA)
+        return draw(question, facts, Epsilon(1))
 
-    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
+    def ask(
+        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
+    ) -> Answer | Answers:
         """The exact answer, in the shape the noisy one would have, and marked as what it is."""
         plan = self.foresee(question, spend=spend)
         self._rows.ready()

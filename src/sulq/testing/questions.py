@@ -9,32 +9,59 @@ from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from sulq.terms.question import Question, Sums, Together
+from sulq.terms.question import Choose, OpenSums, Question, Sums, Together
 from sulq.terms.rowfn import (
     Arith,
     Bernstein,
     Bins,
     Bucket,
     Case,
+    Choice,
     Clip,
     Col,
     Compare,
+    Concat,
+    DatePart,
+    DateTrunc,
     Dot,
     Each,
     Fill,
+    First,
+    Greatest,
+    IndexOf,
     IsIn,
     IsMissing,
+    Least,
+    Length,
+    Like,
     Lit,
     Logic,
     Lookup,
+    Lowered,
+    Maths,
+    Modulo,
+    Moment,
     Nearest,
     Not,
+    NullIf,
+    OrMissing,
     Outer,
     Position,
+    Power,
+    Relabel,
+    Round,
     RowFn,
+    StartsWith,
+    Substring,
+    ToDate,
+    ToTimestamp,
+    Trimmed,
+    Uppered,
+    Value,
     Vector,
     WithinBall,
 )
+from sulq.terms.score import Linear, NegAbs, Rank, Score
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +90,31 @@ class Drawer:
         by = tuple(self.key() for _ in range(int(self.rng.choice(3, p=[0.4, 0.45, 0.15]))))
         return Sums(values, where, by, self._shares(len(values)))
 
+    def open_sums(self) -> OpenSums:
+        """Sums by keys nobody listed: texts, numbers, conditions, categories."""
+        values = tuple(self._pick(self.number, self.vector)(1) for _ in range(int(self.rng.integers(3))))
+        keys = tuple(self._open_key() for _ in range(int(self.rng.integers(1, 3))))
+        where = self.condition(1) if self.rng.random() < 0.5 else None
+        return OpenSums(values, where, keys, self._shares(len(values) + 1))
+
+    def choose(self) -> Choose:
+        """A choice by ranks of counts, or by a small matrix; sometimes one for each cell of another key."""
+        keys = (self._pick(lambda: Col("city"), lambda: Bins(Col(self._one(NUMBERS)), (-60, 0, 20, 250)))(),)
+        outer = (Each(Col("flag")),) if self.rng.random() < 0.5 else ()
+        where = self.condition(1) if self.rng.random() < 0.5 else None
+        value: RowFn = Lit(1) if self.rng.random() < 0.7 else Clip(self.number(0), *self._ends())
+        counts = Sums((value,), where, (*outer, *keys))
+        matrix = tuple(tuple(row) for row in self.rng.integers(-3, 4, (int(self.rng.integers(1, 5)), 3)).tolist())
+        whole = int(self.rng.integers(1, 20))
+        ranked = Rank(int(self.rng.integers(whole + 1)), whole, int(self.rng.integers(-3, 4)))
+        scores: tuple[Score, ...] = (ranked, Linear(matrix), NegAbs(matrix))
+        return Choose(counts, self._one(scores))
+
+    def _open_key(self) -> RowFn:
+        return self._pick(
+            lambda: Col("note"), lambda: Col("age"), lambda: self.condition(1), lambda: Col("city"), lambda: Col("day")
+        )()
+
     def number(self, depth: int) -> RowFn:
         """A row function that gives a number."""
         if depth <= 0:
@@ -85,6 +137,40 @@ class Drawer:
             lambda: Lookup((Col("city"),), tuple((self._literal(),) for _ in CITIES)),
             lambda: Lookup((Col("city"), Each(Col("flag"))), ((1,), (2,), (-3,), (4,), (0,), (9,))),
             lambda: Clip(Arith("/", Lit(1), Position()), 0, 1),
+            lambda: self._computed(deeper),
+            lambda: self._computed(deeper),
+        )()
+
+    def _computed(self, depth: int) -> RowFn:
+        """A function of numbers, dates, labels or texts that gives a number."""
+        clock = Col(self._one(("day", "moment")))
+        return self._pick(
+            lambda: Maths(self._one(("abs", "floor", "ceil", "trunc", "sign", "sqrt", "ln")), self.number(depth)),
+            lambda: Clip(Maths("exp", Clip(self.number(depth), -5, 5)), 0, 50),
+            lambda: Round(self.number(depth), int(self.rng.integers(-1, 3))),
+            lambda: Clip(Power(self.number(depth), self._one((2, 3, 0.5, -1))), *self._ends()),
+            lambda: Modulo(self.number(depth), self._one((2, 7, 2.5))),
+            lambda: Least((self.number(depth), self.number(depth))),
+            lambda: Greatest((self.number(depth), Lit(self._literal()))),
+            lambda: First((self.number(depth), self.number(depth))),
+            lambda: NullIf(Col(self._one(NUMBERS)), Lit(self._literal())),
+            lambda: Value(Relabel(OrMissing(Col("city")), (1, 2.5, None, 7))),
+            lambda: Value(Choice(((self.condition(depth), 0),), (3, -4), 1)),
+            lambda: DatePart(self._one(("year", "month", "dow", "doy", "week")), clock),
+            lambda: DatePart("day", ToDate(DateTrunc(self._one(("week", "month", "quarter")), clock))),
+            lambda: DatePart("hour", ToTimestamp(clock)),
+            lambda: Length(self.text()),
+            lambda: IndexOf(self.text(), self._one(("a", "n", ""))),
+        )()
+
+    def text(self) -> RowFn:
+        """A row function that gives a text."""
+        return self._pick(
+            lambda: Col("note"),
+            lambda: Lowered(Col("note")),
+            lambda: Uppered(Trimmed(Col("note"), self._one(("both", "left", "right")))),
+            lambda: Substring(Col("note"), int(self.rng.integers(-1, 4)), int(self.rng.integers(0, 4))),
+            lambda: Concat((Col("note"), Lit("-"), Lowered(Col("note")))),
         )()
 
     def condition(self, depth: int) -> RowFn:
@@ -100,6 +186,9 @@ class Drawer:
             lambda: Compare("==", Col("note"), Lit("ann")),
             lambda: IsMissing(Col(self._one((*NUMBERS, "city", "day", "note")))),
             lambda: Compare("==", Bucket(3, int(self.rng.integers(5))), Lit(1)),
+            lambda: Compare(">", Col("day"), Moment("2020-02-29")),
+            lambda: Like(self.text(), self._one(("a%", "%n", "_nn", "%"))),
+            lambda: StartsWith(self.text(), self._one(("a", "A", ""))),
         ]
         if depth <= 0:
             return self._pick(*simple)()
@@ -136,6 +225,9 @@ class Drawer:
             lambda: Bins(Col("day"), ("2020-01-01", "2020-04-01", "2020-12-31")),
             lambda: Nearest(self._coordinates(), self._centres()),
             lambda: Bucket(int(self.rng.integers(1, 5)), int(self.rng.integers(5))),
+            lambda: OrMissing(Col("city")),
+            lambda: Relabel(Col("city"), ("coast", None, "coast")),
+            lambda: Choice(((self.condition(1), 0), (self.condition(0), None)), ("yes", "no"), 1),
         )()
 
     def _coordinates(self) -> Vector:

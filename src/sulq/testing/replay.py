@@ -16,25 +16,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import numpy as np
 
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.entries import Line
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.run import Release, Rows
+from sulq.curator.run import Release, Reveal, Rows
 from sulq.errors import SulqError
+from sulq.mechanisms import reveal as reveal_groups
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Engine, Tally
+from sulq.terms.domain import Schema, Text
+from sulq.terms.engine import Engine, Groups, Tally
 from sulq.terms.kinds import Integers
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.oracle import Oracle
-from sulq.terms.privacy import Budget, Event, Unit
+from sulq.terms.privacy import Budget, Draw, Event, Unit
 from sulq.terms.private import Private
+from sulq.terms.released import Noise, Released
 
+CHOICES: Final = (FlipLaw, ExponentialLaw)
 D = TypeVar("D")
 
 
@@ -46,6 +49,16 @@ class Call:
     law: Law
     given: Integers
     noisy: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsCall:
+    """One release of groups found in the data: for which debit, its laws, what went in, what came out."""
+
+    debit: int
+    noise: tuple[Noise, ...]
+    given: Groups
+    shown: Released
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +74,7 @@ class Entry:
 class Run:
     """Everything a program caused on one data set."""
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[Call | GroupsCall] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)  # bytes of each answer, or the error's
     entries: list[Entry] = field(default_factory=list)  # what the ledger was charged, and keeps
     log: list[str] = field(default_factory=list)  # log lines and warnings
@@ -89,6 +102,10 @@ class _Watched:
         self._reads.append(self._paid())
         return self._engine.sums(tally)
 
+    def groups(self, tally: Tally) -> Private[Groups]:
+        self._reads.append(self._paid())
+        return self._engine.groups(tally)
+
     def close(self) -> None:
         """Leave the engine open: it is the caller's."""
 
@@ -103,6 +120,7 @@ def record(
     budget: Budget,
     release: Release,
     mechanisms: Sequence[str],
+    reveal: Reveal = reveal_groups,
     size: int | None = None,
     earlier: Run | None = None,
     rows: Callable[[Engine, Ledger, Release], Rows] = lambda engine, ledger, release: Rows(
@@ -121,6 +139,7 @@ def record(
         budget: What may be lost; each run has a ledger of its own.
         release: The mechanisms.
         mechanisms: Their names.
+        reveal: The mechanism for groups found in the data.
         size: The declared size.
         earlier: The run whose noisy outputs are given again.
         rows: Makes the part that sees rows; a control brings a bad one.
@@ -128,18 +147,35 @@ def record(
     """
     run = Run()
 
+    def before_this() -> Call | GroupsCall | None:
+        place = len(run.calls)
+        return earlier.calls[place] if earlier is not None and place < len(earlier.calls) else None
+
+    # A call the first run did not make has no recorded output; nothing at all keeps the program going to be compared.
+
     def listen(law: Law, exact: Private[Integers]) -> Integers:
-        given = exact.open().copy()
+        given, old = exact.open().copy(), before_this()
         if earlier is None:
             noisy = release(law, exact)
+        elif isinstance(old, Call) and old.given.shape == given.shape:
+            noisy = old.noisy
         else:
-            place = len(run.calls)
-            fits = place < len(earlier.calls) and earlier.calls[place].noisy.shape == given.shape
-            # A call the first run did not make has no recorded output; zeros keep the program going to be compared.
-            noisy = earlier.calls[place].noisy if fits else np.zeros_like(given)
+            noisy = np.zeros_like(given[:, :1] if isinstance(law, CHOICES) else given)
         run.calls.append(Call(ledger.totals.events - 1, law, given, noisy))
         return noisy
 
+    def listen_groups(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
+        given, old = exact.open(), before_this()
+        if earlier is None:
+            shown = reveal(noise, exact)
+        elif isinstance(old, GroupsCall) and old.noise == noise:
+            shown = old.shown
+        else:
+            shown = Released(np.zeros((0, sum(item.width for item in noise)), dtype=np.int64), noise, ())
+        run.calls.append(GroupsCall(ledger.totals.events - 1, noise, given, shown))
+        return shown
+
+    open_keys = any(isinstance(column, Text) for _, column in schema.columns)
     before = 0
 
     def paid() -> bool:
@@ -147,10 +183,14 @@ def record(
 
     with (
         _listening(run.log),
-        Ledger.open(None, mechanisms=mechanisms, unit=unit, budget=budget, synthetic=False) as ledger,
+        Ledger.open(
+            None, mechanisms=mechanisms, unit=unit, budget=budget, synthetic=False, open_keys=open_keys
+        ) as ledger,
     ):
         watched = _Watched(engine, paid, run.reads)
-        asked = desk(curator(rows(watched, ledger, listen), ledger, schema, size=size, versions=()))
+        seeing = rows(watched, ledger, listen)
+        seeing._reveal = listen_groups  # noqa: SLF001 - whoever made it
+        asked = desk(curator(seeing, ledger, schema, size=size, versions=()))
         for program in programs:
             before = ledger.totals.events
             run.outcomes.append(_outcome(program, asked, run.strays))
@@ -207,7 +247,7 @@ def differences(first: Run, second: Run) -> list[str]:
     if len(first.calls) != len(second.calls):
         found.append(f"{len(first.calls)} calls of mechanisms against {len(second.calls)}")
     for i, (a, b) in enumerate(zip(first.calls, second.calls, strict=False)):
-        if (a.debit, a.law, a.given.shape) != (b.debit, b.law, b.given.shape):
+        if _face(a) != _face(b):
             found.append(f"call {i}: another debit, law or shape")
     outcomes = enumerate(zip(first.outcomes, second.outcomes, strict=False))
     found += [f"outcome {i}: {x} against {y}" for i, (x, y) in outcomes if x != y]
@@ -231,20 +271,68 @@ def overruns(first: Run, second: Run) -> list[str]:
     for i, event in enumerate(first.events):
         loss = Fraction(0)
         # Where a mechanism or the engine failed, on both alike, there are fewer calls than draws were paid for.
-        for draw, (a, b) in zip(event.draws, [pair for pair in pairs if pair[0].debit == i], strict=False):
-            moved = _moved(a.given, b.given, draw.norm, apart=event.queries > 0)
+        inputs = [item for pair in pairs if pair[0].debit == i for item in _inputs(*pair)]
+        for draw, (law, a, b) in zip(event.draws, inputs, strict=False):
+            moved = _moved(law, a, b, draw.norm, apart=event.queries > 0)
             if moved > draw.sensitivity:
                 found.append(f"ask {i}: moved {moved}, declared {draw.sensitivity} ({draw.norm})")
-            loss += cost(a.law, moved)
+            loss += cost(law, moved)
+            found += [f"ask {i}: {fault}" for fault in _alone(draw, law, a, b)]
         paid = event.rho if event.epsilon is None else event.epsilon
         if not event.queries and loss > paid:
             found.append(f"ask {i}: a loss of {float(loss):.6g}, paid {float(paid):.6g}")
     return found
 
 
-def _moved(a: Integers, b: Integers, norm: str, *, apart: bool) -> Fraction:
-    """How far the input of one draw moved: L1, or L2 squared; with `apart` the farthest single sum (SubLinear)."""
-    gap = np.abs(a.astype(object) - b.astype(object)).ravel()
+def _face(call: Call | GroupsCall) -> tuple[object, ...]:
+    """What must be the same of a call on neighbouring data; which groups there are need not be."""
+    if isinstance(call, GroupsCall):
+        return call.debit, call.noise
+    return call.debit, call.law, call.given.shape
+
+
+def _inputs(first: Call | GroupsCall, second: Call | GroupsCall) -> Iterator[tuple[Law, Integers, Integers]]:
+    """What went into each draw of a call; of groups, over the union of both sides' keys, absent ones as zeros."""
+    if isinstance(first, Call) and isinstance(second, Call):
+        yield first.law, first.given, second.given
+    elif isinstance(first, GroupsCall) and isinstance(second, GroupsCall):
+        keys = list(dict.fromkeys((*first.given.keys, *second.given.keys)))
+        tables = []
+        for groups in (first.given, second.given):
+            table = np.zeros((len(keys), 1 + groups.sums.shape[1]), dtype=np.int64)
+            places = [keys.index(key) for key in groups.keys]
+            table[places] = np.column_stack([groups.persons, groups.sums])
+            tables.append(table)
+        start = 0
+        for item in first.noise:
+            columns = slice(start, start + item.width)
+            yield item.law, tables[0][:, columns], tables[1][:, columns]
+            start += item.width
+
+
+def _alone(draw: Draw, law: Law, a: Integers, b: Integers) -> Iterator[str]:
+    """Groups that only one side has: no more than declared, each of one person, and covered by their delta."""
+    if not isinstance(law, PassedLaw):
+        return
+    one_sided = np.concatenate([a[b == 0], b[a == 0]])
+    one_sided = one_sided[one_sided > 0]
+    if len(one_sided) > draw.alone:
+        yield f"{len(one_sided)} groups on one side only, declared {draw.alone}"
+    if one_sided.max(initial=0) > 1:
+        yield f"a group of {one_sided.max()} people on one side only"
+    if law.threshold != draw.threshold:
+        yield "another threshold than was paid for"
+
+
+def _moved(law: Law, a: Integers, b: Integers, norm: str, *, apart: bool) -> Fraction:
+    """How far the input of one draw moved: L1, or L2 squared; with `apart` the farthest single sum (SubLinear).
+
+    Of scores, each choice moves by its span: the largest rise plus the largest fall.
+    """
+    gap = a.astype(object) - b.astype(object)
+    if isinstance(law, CHOICES) and gap.size:
+        gap = np.maximum(gap.max(axis=1), 0) - np.minimum(gap.min(axis=1), 0)
+    gap = np.abs(gap).ravel()
     if not gap.size:
         return Fraction(0)
     if apart:
@@ -254,9 +342,11 @@ def _moved(a: Integers, b: Integers, norm: str, *, apart: bool) -> Fraction:
 
 def cost(law: Law, moved: Fraction) -> Fraction:
     """The loss of one draw whose input moved that far: epsilon of an L1 move, rho of a squared L2 move."""
-    if isinstance(law, LaplaceLaw):
+    if isinstance(law, (LaplaceLaw, FlipLaw)):
         return moved / law.scale
-    if isinstance(law, GaussianLaw):
+    if isinstance(law, ExponentialLaw):
+        return moved / (8 * law.scale**2)
+    if isinstance(law, (GaussianLaw, PassedLaw)):
         return moved / (2 * law.scale**2)
     if isinstance(law, BinomialLaw):
         return Fraction(0)  # its cost is not a function of one move; the coin count was searched for the budget

@@ -1,0 +1,164 @@
+"""`sulq query`: ask a dataset in SQL and print the answer with its error bars."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from sulq.cli.open import declared, opened
+from sulq.cli.show import console
+from sulq.errors import QuestionError
+from sulq.sql.answer import SqlAnswer
+from sulq.sql.explain import Explanation
+from sulq.terms.answer import bar
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho
+
+Dataset = Annotated[str, typer.Argument(help="A data file with its NAME.sulq.toml, or a name in sulq.toml.")]
+Text = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, or EXPLAIN SELECT.")]
+EpsilonOf = Annotated[str | None, typer.Option("--epsilon", help="Pay so much epsilon; with --delta, of both.")]
+DeltaOf = Annotated[
+    str | None, typer.Option("--delta", help="With --epsilon or --at-most: the delta that goes with it.")
+]
+RhoOf = Annotated[str | None, typer.Option("--rho", help="Pay so much rho.")]
+WithinOf = Annotated[
+    list[str] | None, typer.Option("--within", help="Be within X, or COLUMN=X (may be repeated); the price follows.")
+]
+BetaOf = Annotated[float, typer.Option("--beta", help="With --within: except with this probability.")]
+AtMost = Annotated[str | None, typer.Option("--at-most", help="With --within: pay no more epsilon than this.")]
+ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml to read.")]
+
+
+def query(
+    dataset: Dataset,
+    sql: Text,
+    *,
+    epsilon: EpsilonOf = None,
+    rho: RhoOf = None,
+    delta: DeltaOf = None,
+    within: WithinOf = None,
+    beta: BetaOf = 0.05,
+    at_most: AtMost = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="New noise at full price instead of a stored answer.")] = False,
+    format: Annotated[  # noqa: A002 - the option is called so
+        Literal["table", "csv", "json"], typer.Option("--format", help="How the answer is printed.")
+    ] = "table",
+    config: ConfigOf = None,
+) -> None:
+    """Ask in SQL. Every cell has an error bar; what it cost is in the ledger before a row is read."""
+    with opened(declared(dataset, config)) as db:
+        answer = db.sql(
+            sql,
+            spend=spend_of(epsilon, rho, None if at_most else delta),
+            within=within_of(within),
+            beta=beta,
+            at_most=spend_of(at_most, None, delta) if at_most else None,
+            fresh=fresh,
+        )
+        if isinstance(answer, Explanation):
+            console.print(str(answer), markup=False)
+        elif format == "table":
+            _table(answer)
+        elif format == "csv":
+            _csv(answer)
+        else:
+            _json(answer)
+
+
+def spend_of(epsilon: str | None, rho: str | None, delta: str | None) -> Loss | None:
+    """The spend that options name: epsilon, epsilon and delta, or rho."""
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            raise QuestionError("bad-question", "Name --rho alone, or --epsilon with or without --delta.")
+        return Rho(_number(rho, "--rho"))
+    if epsilon is None:
+        if delta is not None:
+            raise QuestionError("bad-question", "--delta goes with --epsilon.")
+        return None
+    paid = _number(epsilon, "--epsilon")
+    return Epsilon(paid) if delta is None else EpsilonDelta(paid, _number(delta, "--delta"))
+
+
+def within_of(words: list[str] | None) -> float | dict[str, float] | None:
+    """A width, or one for each column named."""
+    if not words:
+        return None
+    if len(words) == 1 and "=" not in words[0]:
+        return _number(words[0], "--within")
+    pairs = [word.rpartition("=") for word in words]
+    if not all(name for name, _, _ in pairs):
+        raise QuestionError("bad-question", "Give --within one number, or COLUMN=X for each column.")
+    return {name: _number(width, "--within") for name, _, width in pairs}
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise QuestionError("bad-loss", f"{option} needs a number, not {text[:40]!r}.") from None
+
+
+def _table(answer: SqlAnswer) -> None:
+    table = Table(*(escape(name) for name in answer.columns))
+    low, high = answer.interval(0.95)
+    shown = [_rows(answer, cells) for cells in (answer.value, low, high, answer.accuracy(0.05))]
+    for line in zip(*shown, strict=True):
+        table.add_row(*(escape(_cell(*cells)) for cells in zip(*line, strict=True)))
+    console.print(table)
+    for text in repr(answer).splitlines()[-1 - len(answer.notes) :]:
+        console.print(text, markup=False)
+
+
+def _rows(answer: SqlAnswer, cells: object) -> tuple[tuple[object, ...], ...]:
+    """All rows, also where there is a single cell."""
+    alone = len(answer.columns) == 1 and not isinstance(cells, tuple)
+    return ((cells,),) if alone else cast("tuple[tuple[object, ...], ...]", cells)
+
+
+def _cell(value: object, low: object, high: object, away: object) -> str:
+    if value is None:
+        return "NULL"
+    if away is None or isinstance(value, datetime.date):
+        return str(value) if away is None else f"{value} in [{low}, {high}]"
+    return bar("", *(float(cast("float", number)) for number in (value, low, high)))
+
+
+def _csv(answer: SqlAnswer) -> None:
+    columns = answer.to_dict(0.95)
+    writer = csv.writer(sys.stdout)
+    writer.writerow([_plain_text(name) for name in columns])
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([_plain_text(cell) for cell in row])
+
+
+def _plain_text(cell: object) -> object:
+    """A cell no spreadsheet takes for a formula (T82); numbers stay as they are."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def _json(answer: SqlAnswer) -> None:
+    columns = answer.to_dict(0.95)
+    found = {
+        "columns": list(columns),
+        "rows": [list(row) for row in zip(*columns.values(), strict=True)],
+        "spent": str(answer.spent),
+        "left": str(answer.remaining),
+        "protects": str(answer.unit),
+        "guarantee": answer.guarantee,
+        "reused": answer.reused,
+        "notes": list(answer.notes),
+    }
+    print(json.dumps(found, default=_moment, ensure_ascii=False))
+
+
+def _moment(value: object) -> str:
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value.isoformat()
+    return str(value)

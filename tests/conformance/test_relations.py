@@ -1,0 +1,125 @@
+"""Derived tables: every engine gives the integers of plain Python, and one person alters no more rows than was said."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from sulq.curator.engines.duckdb import DuckEngine
+from sulq.curator.engines.memory import MemoryEngine
+from sulq.terms.engine import Groups
+from sulq.terms.relation import RELATIONS, Join, Select, Table
+from sulq.terms.rowfn import Col
+from sulq.terms.shape import shape
+from tests import counts, relations
+from tests.counts import count
+from tests.curator.engines import oracle
+
+PARTS = 4
+PER_WORLD = 6
+
+
+def opened(world: relations.World, folder: Path, rng: random.Random) -> dict[str, object]:
+    """The same dataset in several of the ways an engine can hold it."""
+
+    def written(name: str, table: object) -> Path:
+        path = folder / f"{rng.random()}-{name}.parquet"
+        pq.write_table(table, path)
+        return path
+
+    batch, threads = rng.choice((1, 7, 65_536)), rng.choice((1, 2))
+    engines: dict[str, object] = {"memory": MemoryEngine(world.dataset(), batch=batch)}
+    engines["duckdb"] = DuckEngine(world.dataset(), batch=batch, threads=threads)
+    if rng.random() < 0.3:
+        copy = folder / f"{rng.random()}.prepared"
+        engines["duckdb, prepared file"] = DuckEngine(world.dataset(written), prepared=copy, threads=threads)
+    if rng.random() < 0.2:
+        engines["duckdb, unprepared"] = DuckEngine(world.dataset(), prepared=False, batch=batch)
+    if rng.random() < 0.2:
+        engines["duckdb, straight from Parquet"] = DuckEngine(world.dataset(written), prepared=False)
+    return engines
+
+
+def kinds(relation: object) -> set[type]:
+    """Every kind of relation in one."""
+    return {type(relation)}.union(*(kinds(source) for source in relation.sources()))
+
+
+def shown(found: Groups) -> list[tuple[tuple[object, ...], list[int], int]]:
+    """Groups as plain values."""
+    return list(zip(found.keys, found.sums.tolist(), found.persons.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_T15_every_engine_derives_the_rows_of_the_oracle(part: int, tmp_path: Path) -> None:
+    """No mismatch in sums over random relations, nor in groups that are not listed in advance."""
+    planned = count(f"sums over derived tables, part {part + 1} of {PARTS}", short=100, long=5_000)
+    done, seen, seed = 0, set(), part * 10**6
+    while done < planned:
+        rng = counts.generator(f"relations {seed}")
+        world = relations.world(rng)
+        draw = relations.Relations(rng, world.facts)
+        engines = opened(world, tmp_path, rng)
+        for _ in range(PER_WORLD):
+            relation = draw.relation(rng.randint(0, 4))
+            seen |= kinds(relation)
+            schema = shape(relation, world.facts).schema
+            rows = relations.rows_of(relation, world.facts, world.rows)
+            tally, grouped = draw.tally(relation), draw.open_tally(relation)
+            want = oracle.sums(tally, schema, [row.codes for row in rows])
+            groups = relations.groups_of(grouped, schema, rows)
+            for name, engine in engines.items():
+                assert engine.sums(tally).open().tolist() == want, f"seed {seed}, {name}"
+                assert shown(engine.groups(grouped).open()) == groups, f"seed {seed}, {name}"
+                done += 1
+        for engine in engines.values():
+            engine.close()
+        for path in tmp_path.iterdir():
+            path.unlink()
+        seed += 1
+    assert set(RELATIONS) - seen == set()
+
+
+def altered(before: list[relations.Row], after: list[relations.Row]) -> int:
+    """How many rows went or came."""
+    a, b = (Counter(tuple(row.codes.values()) for row in rows) for rows in (before, after))
+    return ((a - b) + (b - a)).total()
+
+
+def test_T15_a_person_alters_no_more_rows_than_the_shape_says() -> None:
+    """Somebody leaves: of any relation at most `rows` rows go, whatever tables and joins it is made of (SR1, SR15)."""
+    most: Counter[int] = Counter()
+    for seed in range(count("persons removed from under derived tables", short=300, long=20_000)):
+        rng = counts.generator(f"neighbours {seed}")
+        world = relations.world(rng)
+        people = world.people()
+        if not people:
+            continue
+        fewer = world.without(rng.choice(people))
+        relation = relations.Relations(rng, world.facts).relation(rng.randint(0, 4))
+        bound = shape(relation, world.facts).rows
+        before, after = (relations.rows_of(relation, world.facts, which.rows) for which in (world, fewer))
+        assert altered(before, after) <= bound, f"seed {seed}"
+        most[altered(before, after) if bound else 0] += 1
+    assert most.total() - most[0] > most.total() // 5  # a person often is in it
+
+
+def test_T15_a_join_that_loses_the_person_is_noticed() -> None:
+    """Control: rows of different people joined, and one person alters more rows than any bound of the unit."""
+    worst = 0
+    for seed in range(200):
+        rng = counts.generator(f"lost {seed}")
+        world = relations.world(rng)
+        left, right = (Select(Table(name), ((f"{name}.age", Col("age")),)) for name in ("people", "visits"))
+        join = Join(left, right, (("people.age", "visits.age"),), person=True)
+        bound = shape(join, world.facts).rows
+        for person in world.people():
+            both = (
+                relations.rows_of(join, world.facts, which.rows, lose=True) for which in (world, world.without(person))
+            )
+            worst = max(worst, altered(*both) - bound)
+    assert worst > 0
