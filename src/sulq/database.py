@@ -96,8 +96,8 @@ class Database(Desk):
         known = self._ledger.registered(name)
         if known is not None and not renew and "frame" not in (source, known.source) and known.source != source:
             raise SetupError("source-changed", f"The data of {name!r} is not the file that was registered.")
-        # A frame has no name or time that could tell it from another: opened again it counts as new data.
-        anew = source == "frame" and known is not None
+        # A frame has no name or time that could tell it from another: only its owner can say that it is new.
+        anew = renew and source == "frame"
         plain = facts == TableFacts(facts.schema)
         declared = wire.digest(facts.schema if plain else (facts.schema, facts.key, facts.public, facts.person))
         self._ledger.register(name, declarations=declared, size=size, source=source, anew=anew)
