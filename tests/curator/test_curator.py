@@ -166,6 +166,18 @@ def test_T39_SR12_scope_and_declarations_keep_answers_apart() -> None:
     assert reused(scope="ann")
 
 
+def test_T44_a_key_belongs_to_one_table() -> None:
+    """The same words put to another table of the person space are another question, and the key is taken (T44)."""
+    noted = Noted()
+    noted.curator.ask(COUNT, spend=Epsilon(0.1), key="k")
+    rows = Rows(noted, noted.ledger.redeem, noted.release)
+    other = Curator(rows, noted.ledger, Schema.of("other", {"x": Int(0, 9)}), size=None, versions=())
+    with pytest.raises(QuestionError) as refused:
+        other.ask(COUNT, spend=Epsilon(0.1), key="k")
+    assert refused.value.code == "key-reused"
+    assert noted.curator.ask(COUNT, spend=Epsilon(0.1), key="k").reused
+
+
 def test_T44_a_key_has_its_own_answer_before_any_other() -> None:
     """A retry under a key gets what the key was charged for, though a stronger answer is stored (T44)."""
     noted = Noted()

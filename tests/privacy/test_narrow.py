@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from sulq.curator.engines import open_engine
-from sulq.terms.domain import Category, Int, Schema
+from sulq.terms.domain import Category, Int, Schema, Text
 from sulq.terms.engine import Tally
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import Relation, Select, Table
-from sulq.terms.rowfn import Bins, Choice, Col, Each, Lit, OrMissing, Relabel, RowFn, Value
+from sulq.terms.rowfn import Bins, Choice, Col, Concat, Each, Length, Lit, OrMissing, Relabel, RowFn, Value
 from sulq.terms.shape import column_of
 from tests import generate
 from tests.curator.engines.cases import KEY, parquet
@@ -62,3 +62,18 @@ def test_T30_the_last_code_of_a_narrow_type_is_like_any_other(size: int, prepare
         assert sum(map(sum, ours)) >= 2
     for engine in engines:
         engine.close()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "memory"])
+def test_T30_T74_texts_put_together_stay_short(engine: str) -> None:
+    """Put together again and again a text is cut, so none fills the memory and tells by failing that it is there."""
+    schema = Schema.of("data", {"note": Text()})
+    data = pa.table({"note": ["ab", "\u00e9" * 9_000, None]})
+    opened = open_engine(data, schema=schema, unit=Unit(), key=KEY, engine=engine)
+    over: Relation = Table()
+    for _ in range(6):
+        over = Select(over, (("note", Concat((Col("note"),) * 100)),))
+    made = generate.question((Length(Col("note")),), Schema.of("", {"note": Text()}))
+    total = opened.sums(Tally(over, made.blocks, None, (), 1)).open().sum()
+    opened.close()
+    assert total * made.blocks[0].step == 20_000
