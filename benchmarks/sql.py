@@ -51,7 +51,7 @@ def grouped(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> Non
             )
             report.add("SQL, 10M rows, from the prepared copy", Line(what, found["ours"], found["raw"], 1.2))
         planned = found_plan(db, con, GROUPED["count, sum and mean in 50 groups"], path)
-        bar = max(5.0, FLOOR / planned["raw"].median)
+        bar = round(max(5.0, FLOOR / planned["raw"].median), 1)
         group = "SQL: parse and plan, against DuckDB's EXPLAIN (bar: 5x, or 20 ms if that is more)"
         report.add(group, Line("count, sum and mean in 50 groups", planned["ours"], planned["raw"], bar))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -106,7 +104,6 @@ def test_odd_levels_are_refused():
         found.accuracy(0)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_it_plots_error_bars():
     """The first column with bars, a bar for each row; nothing to plot is refused."""
     axes = answer(table(STATS, [Col("city")])).plot()

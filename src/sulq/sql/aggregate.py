@@ -140,6 +140,21 @@ def ordering(order: Order, columns: Listed, items: Sequence[Visible]) -> Node:
     return resolve(node, items)
 
 
+def aggregates_of(node: Node) -> list[Aggregate]:
+    """Every aggregate of an expression; one inside another is refused."""
+    found: list[Aggregate] = []
+    front = [node]
+    while front:
+        item = front.pop()
+        if not isinstance(item, Aggregate):
+            front += parts(item)
+        elif any(holds(part, Aggregate) for part in parts(item)):
+            raise Refused("sql-syntax", "Aggregates are not nested", item.at, "Use a subquery.")
+        else:
+            found.append(item)
+    return found
+
+
 class Statistics:
     """Collects the statistics of one query's groups, each once."""
 
@@ -151,14 +166,8 @@ class Statistics:
 
     def collect(self, node: Node) -> None:
         """Take every aggregate of an expression."""
-        front = [node]
-        while front:
-            item = front.pop()
-            if not isinstance(item, Aggregate):
-                front += parts(item)
-            elif item not in self.bound:
-                if any(holds(part, Aggregate) for part in parts(item)):
-                    raise Refused("sql-syntax", "Aggregates are not nested", item.at, "Use a subquery.")
+        for item in aggregates_of(node):
+            if item not in self.bound:
                 self.bound[item] = self._put(self.stat(item))
 
     def _put(self, stat: Stat) -> Expr:
@@ -275,12 +284,8 @@ class PerPersonValues:
 
     def collect(self, node: Node) -> None:
         """Take every aggregate of an expression."""
-        front = [node]
-        while front:
-            item = front.pop()
-            if not isinstance(item, Aggregate):
-                front += parts(item)
-            elif item not in self.places:
+        for item in aggregates_of(node):
+            if item not in self.places:
                 self.places[item] = len(self.values)
                 self.values.append(self._own(item))
 

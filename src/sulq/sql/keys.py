@@ -9,7 +9,7 @@ a label of its own, the last one, wherever a row can have it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final, TypeGuard, cast
 
 import numpy as np
 
@@ -48,15 +48,15 @@ MOST_LABELS: Final = 2**16  # of a number that is returned value by value; beyon
 MOST_WORK: Final = 2**22  # values times nodes that are tried
 STRICT: Final = (Col, Lit, Moment, Arith, Maths, Round, Modulo, DatePart, DateTrunc, ToDate, Clip, Each, Compare)
 Label = int | float | str | bool | None
+Finite = domain.Int | domain.Bool | domain.Category | domain.Date  # kinds whose every value may be tried
 
 
 class Domain:
     """Every value of one column, and a missing one, as a batch of rows."""
 
-    def __init__(self, name: str, column: domain.Column) -> None:
+    def __init__(self, name: str, column: Finite) -> None:
         self.schema = Schema("", ((name, column),))
-        low, high = _ends(column)
-        self._values: Integers = np.append(np.arange(low, high + 1, dtype=np.int64), low)
+        self._values: Integers = np.append(np.arange(column.low, column.high + 1, dtype=np.int64), column.low)
         self.size = len(self._values)
         self.seen: dict[int, Cells] = {}
 
@@ -68,20 +68,14 @@ class Domain:
 
     def person(self) -> Integers:
         """No value of a domain is a person."""
-        raise NotImplementedError  # pragma: no cover - Bucket is never tried on a domain
+        raise LookupError("no persons")
 
     def position(self) -> Integers:
         """No value of a domain has a place."""
-        raise NotImplementedError  # pragma: no cover - Position is never tried on a domain
+        raise LookupError("no positions")
 
 
-def _ends(column: domain.Column) -> tuple[int, int]:
-    if isinstance(column, domain.Text):  # pragma: no cover - never finite
-        return 0, 0
-    return column.low, column.high
-
-
-def finite(column: domain.Column | None) -> bool:
+def finite(column: domain.Column | None) -> TypeGuard[Finite]:
     """Whether every value of a column can be tried."""
     if column is None or isinstance(column, (domain.Text, domain.Real, domain.Timestamp)):
         return False
@@ -106,7 +100,7 @@ def key(item: Cell, conditions: Sequence[RowFn], schema: Schema) -> RowFn:
     if names is not None and len(names) == 1:
         name = next(iter(names))
         column = schema.find(name)
-        if column is not None and finite(column):
+        if finite(column):
             found = _tried(item, name, column, [fn for fn in conditions if columns(fn) == {name}])
             if found is not None:
                 return found
@@ -117,7 +111,7 @@ def key(item: Cell, conditions: Sequence[RowFn], schema: Schema) -> RowFn:
     return OrMissing(fn)
 
 
-def _tried(item: Cell, name: str, column: domain.Column, conditions: list[RowFn]) -> RowFn | None:
+def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> RowFn | None:
     """The labels of an expression of one column, by trying all its values; None where that says nothing."""
     frame = Domain(name, column)
     cells = evaluate(item.fn, frame)

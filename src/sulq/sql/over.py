@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sulq.sql import program
-from sulq.sql.aggregate import Listed, aggregates, grouped, listed, ordering
+from sulq.sql.aggregate import Listed, aggregates, aggregates_of, grouped, listed, ordering
 from sulq.sql.names import Shown, Visible, resolve
 from sulq.sql.program import Apply, Const, Expr, Field, Key, Program, Regroup, Stack, StatAt
 from sulq.sql.refused import Refused, unsupported
 from sulq.sql.released import After, Released
 from sulq.sql.stats import Groups, Stat
-from sulq.sql.syntax import Aggregate, Node, Order, Place, Query, Select, Union, holds, parts
+from sulq.sql.syntax import Aggregate, Node, Order, Place, Query, Select, Union
 
 PAIRS = ("covar_pop", "covar_samp", "corr")
 Single = Callable[[Query], Program]
@@ -58,7 +58,7 @@ def _regrouped(
     having = () if query.having is None else (resolve(query.having, source.items),)
     orders = [ordering(order, columns, source.items) for order in query.order]
     for node in (*columns.nodes, *orders, *having):
-        for aggregate in _aggregates(node):
+        for aggregate in aggregates_of(node):
             if aggregate not in bound:
                 bound[aggregate] = StatAt(len(stats))
                 stats.append(_stat(aggregate, before))
@@ -85,20 +85,6 @@ def _present(program: Program) -> Program:
     there = Apply(">=", (StatAt(place), Const(0.5)))
     having = there if program.having is None else Apply("and", (program.having, there))
     return replace(program, source=replace(source, stats=stats), having=having)
-
-
-def _aggregates(node: Node) -> list[Aggregate]:
-    found: list[Aggregate] = []
-    front = [node]
-    while front:
-        item = front.pop()
-        if isinstance(item, Aggregate):
-            if any(holds(part, Aggregate) for part in parts(item)):
-                raise Refused("sql-syntax", "Aggregates are not nested", item.at, "Use a subquery.")
-            found.append(item)
-        else:
-            front += parts(item)
-    return found
 
 
 def _stat(node: Aggregate, before: After) -> program.Aggregate:
