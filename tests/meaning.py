@@ -235,12 +235,13 @@ def outer(fn: Outer, schema: Schema, row: Row) -> tuple[int, ...] | None:
 
 def bernstein(fn: Bernstein, schema: Schema, row: Row) -> tuple[int, ...] | None:
     value = meaning(fn.item, schema, row)
-    if value is None:
-        return None
     step, low, high = fn.span(schema)
+    if value is None:
+        return (*(0,) * (fn.degree + 1), (high - low) ** fn.degree) if fn.missing else None
     above = units(value, step, low, high) - low
     below = high - low - above
-    return tuple(math.comb(fn.degree, i) * above**i * below ** (fn.degree - i) for i in range(fn.degree, -1, -1))
+    terms = (math.comb(fn.degree, i) * above**i * below ** (fn.degree - i) for i in range(fn.degree, -1, -1))
+    return (*terms, 0) if fn.missing else tuple(terms)
 
 
 def lookup(fn: Lookup, schema: Schema, row: Row) -> object:

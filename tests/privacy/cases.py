@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ from sulq.testing.bad import Plain
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import Run, differences, record
+from tests import counts
 
 ENGINES = ("duckdb", "memory")
 KEY = bytes(range(32))
@@ -38,8 +40,12 @@ Program = Callable[[Desk], object]
 
 
 def seeded(name: str) -> np.random.Generator:
-    """A generator of test data whose seed is printed, or taken from $SULQ_SEED to see a failure again."""
-    seed = int(os.environ.get("SULQ_SEED") or int.from_bytes(os.urandom(6), "big"))
+    """A generator of test data: the same in every `make test`, fresh in every long run.
+
+    The seed is printed, and taken from $SULQ_SEED to see a failure again.
+    """
+    fresh = int.from_bytes(os.urandom(6), "big") if counts.auditing() else zlib.crc32(name.encode())
+    seed = int(os.environ.get("SULQ_SEED") or fresh)
     print(f"{name}: SULQ_SEED={seed}")
     return np.random.default_rng(seed)
 

@@ -13,7 +13,7 @@ from sulq.sql.stats import Stat
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho
 from sulq.terms.quantiles import Picked
 from sulq.terms.question import WHOLE, Choose, Sums
-from sulq.terms.rowfn import Bernstein, Col, Each, Lit
+from sulq.terms.rowfn import Arith, Bernstein, Col, Each, Lit
 from tests.sql.programs import database, people, table, truth
 
 SPENDS: list[Loss] = [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)]
@@ -115,10 +115,13 @@ def test_one_shared_sum_serves_count_sum_and_mean():
 
 
 def test_rows_come_along_with_a_mean_in_a_partition():
-    """COUNT(*) beside AVG(x) is read from the same sums, split by whether there is a value (SR13)."""
+    """COUNT(*) beside AVG(x) is read from the same sums: one more term has the rows without a value (SR18)."""
     (only,) = questions([Stat("rows"), Stat("mean", (AGE,))], Epsilon(1))
-    assert len(only.values) == 1
-    assert len(only.by) == 2
+    assert [(type(value), value.missing) for value in only.values] == [(Bernstein, True)]
+    assert len(only.by) == 1
+    (pair,) = questions([Stat("rows"), Stat("mean", (AGE,))], Rho(1))
+    assert [type(value) for value in pair.values] == [Bernstein, Arith]
+    assert len(pair.by) == 1
     (alone,) = questions([Stat("rows")], Epsilon(1))
     assert isinstance(alone.values[0], Lit)
     assert len(alone.by) == 1

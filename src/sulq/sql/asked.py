@@ -2,8 +2,8 @@
 
 Equal sums are asked once. One count serves COUNT, SUM, AVG and VAR of an
 expression: under pure loss its one-sided sums hold all of them at the price of one
-sum (SR18); COUNT(*) joins them by a cell for the rows without a value, which costs
-nothing more (SR13). Nothing here sees a row; a mistake costs accuracy, never privacy.
+sum (SR18); COUNT(*) joins them by a term for the rows without a value, which costs
+nothing more. Nothing here sees a row; a mistake costs accuracy, never privacy.
 """
 
 from __future__ import annotations
@@ -303,17 +303,10 @@ def _moments(
         return _constant(asking, rows, fn, names, lo), None
     whole = is_whole(fn, schema)
     split = count_rows and kind.nullable
-    if split:
-        # Rows without a value get a cell of their own: the rows are all there, in one partition (SR13).
-        missing = IsMissing(fn)
-        at = Rows(rows.over, rows.where, (*rows.keys, Each(missing)))
-        fn = Case(((Not(missing), fn),), Lit(_exact(lo)))
-    else:
-        at = rows
     if asking.gaussian and not spread:
-        found = _centred(asking, at, fn, (lo, hi), schema, split=split)
+        found = _centred(asking, rows, fn, (lo, hi), schema, split=split)
     else:
-        found = _bernstein(asking, at, fn, kind, schema, degree=2 if spread else 1, split=split)
+        found = _bernstein(asking, rows, fn, kind, schema, degree=2 if spread else 1, split=split)
     readings, cuts, total = found
     made = {
         name: Leaf((cuts[name],), readings[name], whole=name == "count" or (name == "sum" and whole)) for name in names
@@ -346,14 +339,17 @@ Found = tuple[dict[str, Reading], dict[str, Cut], Reading]
 def _bernstein(
     asking: Asking, rows: Rows, fn: RowFn, kind: Scalar, schema: Schema, *, degree: int, split: bool
 ) -> Found:
-    """All moments up to a degree from terms that add up to the same for each row (SR18)."""
-    terms = Bernstein(fn, degree)
+    """All moments up to a degree from terms that add up to the same for each row (SR18).
+
+    `split` asks for the rows without a value too: one more term, the last.
+    """
+    terms = Bernstein(fn, degree, missing=split)
     step, low, high = terms.span(schema)
     a, b = low * step, high * step
     w, away = b - a, rounding(kind.step, step)
     place = asking.put(rows, terms, degree)
     width = degree + 1
-    cut = _cut(place, fold=2, picked=tuple(range(width))) if split else _cut(place)
+    cut = _cut(place, picked=tuple(range(width))) if split else _cut(place)
     one = 1 / w**degree
     readings: dict[str, Reading] = {
         "count": Combined((one,) * width),
@@ -362,32 +358,34 @@ def _bernstein(
     }
     for name in SPREADS:
         readings[name] = Spread(w, root=name.startswith("std"), ddof=int(name.endswith("samp")), rounding=away)
-    # A row without a value stands at a: all its terms are in the last column.
-    every = _cut(place, fold=2, picked=(*range(width), 2 * width - 1)) if split else cut
-    return readings, dict.fromkeys(readings, cut) | {"rows": every}, Combined((one,) * (width + split))
+    return readings, dict.fromkeys(readings, cut) | {"rows": _cut(place)}, Combined((one,) * (width + split))
 
 
 def _centred(
     asking: Asking, rows: Rows, fn: RowFn, ends: tuple[Fraction, Fraction], schema: Schema, *, split: bool
 ) -> Found:
-    """A count and the sum of the distance from the middle: best for Gaussian noise (SR18)."""
+    """A count and the sum of the distance from the middle: best for Gaussian noise (SR18).
+
+    `split` counts the rows with and without a value: (missing, not missing) are the
+    one-sided sums of a number in [0, 1], at the price of one count.
+    """
     lo, hi = ends
     middle = _exact((lo + hi) / 2)
     away = fn - middle
-    present = Lit(1) if split or not fn.kind(schema).nullable else Not(IsMissing(fn))
-    count = asking.put(rows, present, 2 * COUNT_WEIGHT[0])
+    present: RowFn = Not(IsMissing(fn)) if fn.kind(schema).nullable else Lit(1)
+    count = asking.put(rows, Bernstein(IsMissing(fn)) if split else present, 2 * COUNT_WEIGHT[0])
     total = asking.put(rows, away, 2 * COUNT_WEIGHT[1])
     kind = bounded(away, schema)
     grain = rounding(kind[2].step, scalar_grid(kind[0], kind[1], kind[2].step)[0])
-    fold, first = (2, (0,)) if split else (1, None)
-    alone, pair = _cut(count, fold=fold, picked=first), _cut(count, total, fold=fold, picked=(0, 1) if split else None)
+    alone = _cut(count, picked=(1,) if split else None)
+    pair = _cut(count, total, picked=(1, 2) if split else None)
     readings: dict[str, Reading] = {
         "count": Plain(),
         "sum": Combined((Fraction(middle), Fraction(1))),
         "mean": CentredMean(lo, hi, Fraction(middle), grain),
     }
-    cuts = {"count": alone, "sum": pair, "mean": pair, "rows": _cut(count, fold=fold)}
-    return readings, cuts, Combined((Fraction(1),) * fold)
+    cuts = {"count": alone, "sum": pair, "mean": pair, "rows": _cut(count)}
+    return readings, cuts, Combined((Fraction(1),) * (1 + split))
 
 
 def _exact(number: Fraction) -> int | float:

@@ -202,8 +202,10 @@ def _value(fn: RowFn) -> str:
             return "rows"
         case Not(item=IsMissing(item=inner)):
             return f"rows with {_name(inner)}"
+        case Bernstein(item=IsMissing(item=inner)):
+            return f"rows with and without {_name(inner)}"
         case Bernstein(item=inner):
-            return f"{_name(inner)}, as {fn.degree + 1} one-sided sums"
+            return f"{_name(inner)}, as {fn.degree + 1} one-sided sums" + (" and rows without" if fn.missing else "")
         case Outer(vector=inner):
             return f"products of {_value(inner)}"
         case Vector():

@@ -208,8 +208,8 @@ class Drawer:
             lambda: WithinBall(self._coordinates(), float(self._one((0.5, 3, 40)))),
             lambda: Outer(self._coordinates()),
             lambda: Outer(WithinBall(self._coordinates(), float(self._one((0.5, 3, 40))))),
-            lambda: Bernstein(self.number(depth - 1), 1),
-            lambda: Bernstein(self.number(depth - 1), 2),
+            lambda: Bernstein(self.number(depth - 1), 1, bool(self.rng.integers(2))),
+            lambda: Bernstein(self.number(depth - 1), 2, bool(self.rng.integers(2))),
             lambda: Lookup((Col("city"),), ((1, -1), (0.5, 2), (0, 3))),
         )()
 

@@ -6,6 +6,7 @@ import datetime
 import itertools
 import logging
 import math
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,9 @@ from sulq.curator.engines import duckdb as module
 from sulq.curator.engines import question as questions_module
 from sulq.errors import AccessDenied, CuratorError, QuestionError
 from sulq.terms.domain import Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.terms.engine import Key
+from sulq.terms.privacy import Unit
+from sulq.terms.relation import Table, Where
 from sulq.terms.rowfn import (
     Bins,
     Case,
@@ -23,8 +27,10 @@ from sulq.terms.rowfn import (
     IsIn,
     Lit,
     RowFn,
+    bucket,
     col,
     lit,
+    outer,
     vector,
 )
 from tests.curator.engines.cases import ASKED, CANARY, ask, duck, memory, table
@@ -116,23 +122,56 @@ def test_T30_no_expression_fails_because_of_a_row(prepared: object) -> None:
         engine.close()
 
 
+ROWS = table([("ann", 40, 10.0, "x", CANARY), ("bob", 7, 1.0, "y", "1"), ("bob", 8, 9.0, "y", None)])
+
+
+def broken(prepared: object, monkeypatch: pytest.MonkeyPatch) -> module.DuckEngine:
+    """An engine whose SQL fails at the first row, with a text."""
+    engine = duck(ROWS, Unit("who", 3), prepared=prepared)
+    engine.ready()
+    whole = questions_module.Emitter.relation
+    failing = f"(CAST(CASE WHEN random() >= 0 THEN '{CANARY}' END AS INTEGER) > 0)"
+    monkeypatch.setattr(
+        questions_module.Emitter, "relation", lambda self: f"(SELECT * FROM {whole(self)} WHERE {failing})"
+    )
+    return engine
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("prepared", [None, False])
+def test_T30_an_error_of_the_engine_is_not_an_outcome(
+    prepared: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where SQL fails because of a row, the reference meaning answers; the log has the kind of the error alone."""
+    engine = broken(prepared, monkeypatch)
+    plain = memory(ROWS, Unit("who", 3))
+    asked = (col("age"), lit(1), col("pay"), outer(["age", "pay"]))
+    tallies = [ask(*asked), ask(*asked, where=bucket(2) == 1), ask(*asked, by=(col("city"),))]
+    tallies.append(replace(tallies[0], over=Where(Table(), col("age") > 20)))
+    with caplog.at_level(logging.DEBUG):
+        for tally in tallies:
+            assert engine.sums(tally).open().tolist() == plain.sums(tally).open().tolist()
+        groups = replace(tallies[0], by=(Key(col("note"), ()),), where=bucket(3) >= 0)
+        found, wanted = engine.groups(groups).open(), plain.groups(groups).open()
+    assert (found.keys, found.sums.tolist()) == (wanted.keys, wanted.sums.tolist())
+    assert found.persons.tolist() == wanted.persons.tolist()
+    assert "ConversionException" in caplog.text
+    assert CANARY not in caplog.text
+    engine.close()
+
+
+@pytest.mark.by_hand
 @pytest.mark.parametrize("prepared", [None, False])
 def test_T31_a_failure_has_a_code_and_no_text(
     prepared: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An engine error that names a cell becomes a constant; the log has the kind of it alone."""
-    rows = [("ann", 40, 10.0, "x", CANARY)]
-    engine = duck(table(rows), prepared=prepared)
-    engine.ready()
-    monkeypatch.setattr(
-        questions_module.Emitter,
-        "relation",
-        lambda _: (
-            "(SELECT CAST(c3 AS INTEGER) AS c0, c3 FROM kept)"
-            if prepared is None
-            else "(SELECT CAST(s3 AS INTEGER) AS c0 FROM source)"
-        ),
-    )
+    """Where the rows cannot even be fetched, the error that may name a cell becomes a constant."""
+    engine = broken(prepared, monkeypatch)
+
+    def fails(cursor: object, *_: object, **__: object) -> None:
+        cursor.execute(f"SELECT CAST('{CANARY}' AS INTEGER)").fetchall()
+
+    monkeypatch.setattr(module, "fetched", fails)
     with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError) as failed:
         engine.sums(ask(col("age")))
     assert failed.value.code == "engine-failed"

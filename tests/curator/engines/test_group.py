@@ -11,7 +11,7 @@ from sulq.terms.domain import Int, Schema, Text
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import Distinct, Table
-from sulq.terms.rowfn import Col, bins, col, lit, outer
+from sulq.terms.rowfn import Col, bins, bucket, col, each, lit, outer, position
 from tests.curator.engines.cases import ask, duck, memory, table
 
 ROWS = table(
@@ -55,6 +55,21 @@ def test_what_sql_does_not_sum_is_grouped_by_hand(engine) -> None:
     assert found.keys == (("a",), ("b",), (None,))
     assert found.persons.tolist() == [1, 2, 1]
     opened.close()
+
+
+@pytest.mark.parametrize("prepared", [None, False])
+def test_by_hand_a_row_knows_its_person_and_its_place(prepared) -> None:
+    """A key of the person's bucket beside a value that SQL does not sum (a lookup of positions likewise)."""
+    asked = grouped(bucket(2), values=(outer(["age", "pay"]),))
+    placed = grouped(each(position() > 2), values=(outer(["age", "pay"]),))
+    for tally, unit in ((asked, Unit("who", 3)), (placed, Unit(neighbors="replace_one"))):
+        found, wanted = (
+            duck(ROWS, unit, prepared=prepared).groups(tally).open(),
+            memory(ROWS, unit).groups(tally).open(),
+        )
+        assert len(wanted.keys) == 2
+        assert (found.keys, found.sums.tolist()) == (wanted.keys, wanted.sums.tolist())
+        assert found.persons.tolist() == wanted.persons.tolist()
 
 
 @pytest.mark.parametrize("reach", [2**20, 2**52, 2**61])

@@ -141,6 +141,7 @@ EXACT: dict[str, tuple[T, tuple[RowFn, ...], RowFn | None, tuple[RowFn, ...]]] =
     "two sums": ({"x": Int(-1, 2), "y": Int(1, 2)}, (Col("x"), Col("y")), None, ()),
     "triangle of the cube": ({"x": Int(0, 1), "y": Int(0, 1)}, (Outer(Vector((Col("x"), Col("y")), 1)),), None, ()),
     "one-sided pair": ({"x": Int(2, 5)}, (Bernstein(Col("x")),), None, ()),
+    "moments and the missing": ({"x": Int(2, 5)}, (Bernstein(Col("x"), 2, missing=True),), None, ()),
     "moments": ({"x": Int(2, 5)}, (Bernstein(Col("x"), 2),), None, ()),
     "grouped pair": ({"x": Int(2, 5), **CITY}, (Bernstein(Col("x")),), None, (Col("city"),)),
     "lookup": ({**CITY, "f": Bool()}, (Lookup((Col("city"), Each(Col("f"))), ((3,), (5,), (4,), (4,))),), None, ()),

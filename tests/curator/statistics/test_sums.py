@@ -42,7 +42,8 @@ def enumerated(fn: RowFn, schema: Schema) -> Extent:
     "fn",
     [
         Lit(1), Lit(0), Col("x"), Col("x").fill(0), Col("y"), Col("y").fill(1), Col("f"), Col("x") * 2 + 1, PAIR,
-        Bernstein(Col("x")), Bernstein(Col("x"), 2), Lookup((Col("c"),), ((1,), (-4,), (2,))),
+        Bernstein(Col("x")), Bernstein(Col("x"), 2), Bernstein(Col("x"), 1, missing=True),
+        Bernstein(Col("x"), 2, missing=True), Lookup((Col("c"),), ((1,), (-4,), (2,))),
         Lookup((Col("c"),), ((1, 2), (-4, 0), (2, -2))), Outer(Vector((Col("f"), Col("f").fill(0)), 1)),
     ],
     ids=lambda fn: type(fn).__name__,

@@ -119,12 +119,12 @@ def test_S0_13_nearest_is_exact_and_ties_go_to_the_lowest_index(rows, centres, b
 
 
 @settings(max_examples=80)
-@given(st.integers(-(2**40), 2**40), st.integers(0, 2**41), st.sampled_from([1, 2]), st.data())
-def test_SR18_bernstein_terms_sum_to_the_same_whole(lo, span, degree, data):
-    """The terms are non-negative whole numbers and sum to (b - a)^m exactly, whatever the value."""
+@given(st.integers(-(2**40), 2**40), st.integers(0, 2**41), st.sampled_from([1, 2]), st.booleans(), st.data())
+def test_SR18_bernstein_terms_sum_to_the_same_whole(lo, span, degree, missing, data):
+    """The terms are non-negative whole numbers and sum to (b - a)^m exactly, whatever the value, there or not."""
     schema = Schema.of("t", {"v": Int(lo, lo + span)})
-    fn = Bernstein(Col("v"), degree)
-    rows = [{"v": v} for v in [lo, lo + span, data.draw(st.integers(lo, lo + span))]]
+    fn = Bernstein(Col("v"), degree, missing)
+    rows = [{"v": v} for v in [lo, lo + span, data.draw(st.integers(lo, lo + span)), *([None] if missing else [])]]
     step, low, high = fn.span(schema)
     kind = fn.kind(schema)
     found = evaluate(fn, Frame(schema, rows)).values
@@ -254,6 +254,7 @@ def test_a_grid_is_never_finer_than_doubles_allow():
         lambda: WithinBall(Vector((Col("n"),)), True),
         lambda: Bernstein(Col("n"), 3),
         lambda: Bernstein(Col("n"), 0),
+        lambda: Bernstein(Col("n"), 1, missing=1),
     ],
 )
 def test_shapes_out_of_range_are_refused(maker):

@@ -92,13 +92,18 @@ def _bernstein(query: Query, fn: Bernstein) -> list[dict[int, int]]:
     step, low, high = fn.span(emitter.schema)
     piece, integer = emitter.units(Block(fn.item, step, (low,), (high,), vector=False))
     n = query.aggregate(f"count({piece.sql})", rows_at_most(emitter))
+    last: list[dict[int, int]] = []
+    if fn.missing:
+        every = query.aggregate("count(*)", rows_at_most(emitter))
+        whole = (high - low) ** fn.degree
+        last = [{every: whole, n: -whole}]
     if fn.degree == 1:
         s = _sum(query, piece, max(abs(low), abs(high)), integer=integer)
-        return [{s: 1, n: -low}, {s: -1, n: high}]
+        return [{s: 1, n: -low}, {s: -1, n: high}, *last]
     # With u = x - low and w = high - low: u^2, 2u(w - u) and (w - u)^2.
     width = high - low
     item = f"CAST({piece.sql} AS DOUBLE)" if integer else f"({piece.sql})"
     u = emitter.named(Piece(f"({item} - {double(float(low))})", piece.layer))
     s = _sum(query, u, width, integer=False)
     q = _sum(query, Piece(f"({u.sql} * {u.sql})", u.layer), width * width, integer=False)
-    return [{q: 1}, {s: 2 * width, q: -2}, {q: 1, s: -2 * width, n: width * width}]
+    return [{q: 1}, {s: 2 * width, q: -2}, {q: 1, s: -2 * width, n: width * width}, *last]

@@ -18,7 +18,7 @@ from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.kept import PERSON, Rows
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.question import BATCH, Question, fetched, needed
+from sulq.curator.engines.question import BATCH, Needed, Question, fetched, needed
 from sulq.curator.engines.source import WILD, Registered
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
@@ -31,7 +31,7 @@ from sulq.terms.shape import shape
 
 T = TypeVar("T")
 
-_log = logging.getLogger("sulq")
+_log = logging.getLogger(__name__)
 
 
 class DuckEngine:
@@ -163,23 +163,33 @@ class DuckEngine:
         return Private(self._asked(tally, Question.groups, group))
 
     def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
-        """Ask in SQL; what of the relation SQL does not say is derived by hand from the kept rows (`by_hand`)."""
+        """Ask in SQL; what SQL does not say, or fails to work out, is worked out by hand from the kept rows.
+
+        An error of DuckDB's arithmetic may depend on a row, so it must not be an
+        outcome: the reference meaning of the same tally is total (T30).
+        """
         self.ready()
         try:
             if self._connection is not None:
                 try:
-                    schema, rows = self._over(tally, owned=ask is Question.groups)
+                    return self._in_sql(self._connection, tally, ask)
                 except NotInSql:
-                    return by_hand(tally, derive_numpy.derive(tally.over, self._facts, self._fetched))
-                cursor = self._cursor(self._connection, rows)
-                try:
-                    owned = shape(tally.over, self._facts).owned
-                    return ask(Question(cursor, schema, rows, tally, batch=self._batch, owned=owned))
-                finally:
-                    cursor.close()
+                    pass
+                except duckdb.Error as error:
+                    _log.error("asked again by hand: %s", type(error).__name__)
+                return by_hand(tally, derive_numpy.derive(tally.over, self._facts, self._reader(tally)))
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be summed.")
+
+    def _in_sql(self, connection: Connection, tally: Tally, ask: Callable[[Question], T]) -> T:
+        schema, rows = self._over(tally, owned=ask is Question.groups)
+        cursor = self._cursor(connection, rows)
+        try:
+            owned = shape(tally.over, self._facts).owned
+            return ask(Question(cursor, schema, rows, tally, batch=self._batch, owned=owned))
+        finally:
+            cursor.close()
 
     def _over(self, tally: Tally, *, owned: bool) -> tuple[Schema, Rows]:
         """The rows a tally runs over, and their columns."""
@@ -199,15 +209,22 @@ class DuckEngine:
             return kept.select(self._registered(table), stored=False, owned=True)
         return self._rows[table]
 
-    def _fetched(self, name: str) -> Batch:
-        """A table's kept rows in memory."""
-        schema, rows = derive_sql.derive(Table(name), self._facts, self._kept)
-        cursor = self._cursor(cast("Connection", self._connection), rows)
-        try:
-            owned = shape(Table(name), self._facts).owned
-            return fetched(cursor, schema, rows, schema.names, owned=owned)
-        finally:
-            cursor.close()
+    def _reader(self, tally: Tally) -> Callable[[str], Batch]:
+        """How a table's kept rows come into memory; of a table asked itself, only what the tally looks at."""
+
+        def read(name: str) -> Batch:
+            if isinstance(tally.over, Table):
+                (schema, rows), wanted = self._over(tally, owned=True), needed(tally)
+            else:
+                schema, rows = derive_sql.derive(Table(name), self._facts, self._kept)
+                wanted = Needed(schema.names)
+            cursor = self._cursor(cast("Connection", self._connection), rows)
+            try:
+                return fetched(cursor, schema, rows, wanted, owned=shape(Table(name), self._facts).owned)
+            finally:
+                cursor.close()
+
+        return read
 
     def _folded(self, tally: Tally, rows: Batch) -> Integers:
         starts = range(0, rows.size, self._batch)

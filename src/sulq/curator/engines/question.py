@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final, cast
 
@@ -89,9 +89,7 @@ class Question:
             for place, block in enumerate(self.tally.blocks):
                 aggregate.add(query, place, block)
         except NotInSql:
-            wanted = needed(self.tally).columns
-            names = [name for name in self.schema.names if name in wanted]
-            return group(self.tally, fetched(self.cursor, self.schema, self.rows, names, owned=self.owned))
+            return group(self.tally, fetched(self.cursor, self.schema, self.rows, needed(self.tally), owned=self.owned))
         persons = query.aggregate(f"count(DISTINCT {OWNER})" if self.owned else "count(*)", 0)
         statement = query.sql(where)
         self.statements.append(statement)
@@ -232,17 +230,19 @@ def _columns(rows: list[tuple[object, ...]], width: int, kind: type) -> list[Sto
     return columns
 
 
-def fetched(
-    cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, names: Sequence[str], *, owned: bool
-) -> Batch:
-    """All rows of a relation in memory: some columns, and whose each row is."""
-    columns = [unshifted(rows, name) for name in names] + ([OWNER] if owned else [])
+def fetched(cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, wanted: Needed, *, owned: bool) -> Batch:
+    """All rows of a relation in memory: what is wanted of them, and whose each row is."""
+    names = [name for name in schema.names if name in wanted.columns]
+    beside = [name for name, asked in ((PERSON, wanted.person), (PLACE, wanted.place), (OWNER, owned)) if asked]
+    columns = [unshifted(rows, name) for name in names] + beside
     statement = f"SELECT {', '.join(columns) or '1'} FROM {rows.relation}"
     parameters = {name: rows.parameters[name] for name in set(PARAMETER.findall(statement))}
     table = arrow.table(cursor, statement, parameters)
     found = [arrow.numpy_column(column) for column in table.columns]
     stored: dict[str, Stored] = {name: _whole(column) for name, column in zip(names, found, strict=False)}
-    return Batch(schema, table.num_rows, stored, owner=found[-1][0] if owned else None)
+    numbers = {name: values for name, (values, _) in zip(beside, found[len(names) :], strict=False)}
+    person, place = (numbers[name].astype(np.int64) if name in numbers else None for name in (PERSON, PLACE))
+    return Batch(schema, table.num_rows, stored, person=person, position=place, owner=numbers.get(OWNER))
 
 
 def _whole(column: Stored) -> Stored:
@@ -279,18 +279,18 @@ def _cells(values: list[object]) -> Stored:
     return cells, missing
 
 
-class _Needed:
-    """What of the rows a tally's functions look at."""
+class Needed:
+    """What of the rows is looked at: columns, the person's hash, the place in the source."""
 
-    def __init__(self) -> None:
-        self.columns: set[str] = set()
+    def __init__(self, columns: Iterable[str] = ()) -> None:
+        self.columns = set(columns)
         self.person = False
         self.place = False
 
 
-def needed(tally: Tally) -> _Needed:
+def needed(tally: Tally) -> Needed:
     """What of the rows the functions of a tally look at."""
-    found = _Needed()
+    found = Needed()
     front: list[RowFn] = [block.fn for block in tally.blocks] + [key.fn for key in tally.by]
     front += [] if tally.where is None else [tally.where]
     while front:

@@ -277,15 +277,20 @@ class Bernstein(RowFn):
     They are non-negative and always sum to (b - a)^m, so one row's vector has L1
     norm exactly that and L2 norm at most that: all moments up to degree m for the
     price of one sum (SR18). Degree 1 is the pair of one-sided sums (x - a, b - x).
+    With `missing` a row without a number has (b - a)^m in one more term, the last:
+    its vector has the same norms, so the number of all rows comes at no more.
     """
 
     item: RowFn
     degree: int = 1
+    missing: bool = False
 
     def __post_init__(self) -> None:
         check(self.item, "The item")
         if not _whole(self.degree, 1, 2):
             raise QuestionError("bad-question", "Bernstein terms are of degree 1 or 2.")
+        if not isinstance(self.missing, bool):
+            raise QuestionError("bad-question", "Whether missing numbers have a term is yes or no.")
 
     def parts(self) -> tuple[RowFn, ...]:
         return (self.item,)
@@ -308,15 +313,20 @@ class Bernstein(RowFn):
         whole = (high - low) ** self.degree
         # The middle term of degree 2, 2uv with u + v = w, is at most w^2/2.
         tops = (whole, whole) if self.degree == 1 else (whole, whole // 2, whole)
-        return Grid(step**self.degree, (0,) * len(tops), tops, nullable=kind.nullable)
+        tops += (whole,) if self.missing else ()
+        return Grid(step**self.degree, (0,) * len(tops), tops, nullable=kind.nullable and not self.missing)
 
     def cells(self, frame: Frame) -> Cells:
         step, low, high = self.span(frame.schema)
         values, missing = numbers(self.item, frame)
         units = to_grid(values, step, low, high)
         above, below = units - low, high - units
-        terms = (above, below) if self.degree == 1 else (above * above, 2 * above * below, below * below)
-        return Cells(np.stack(terms, axis=1), missing)
+        terms = [above, below] if self.degree == 1 else [above * above, 2 * above * below, below * below]
+        if not self.missing:
+            return Cells(np.stack(terms, axis=1), missing)
+        gone = np.zeros(frame.size, dtype=np.bool_) if missing is None else missing
+        terms = [np.where(gone, 0, term) for term in terms]
+        return Cells(np.stack([*terms, np.where(gone, (high - low) ** self.degree, 0)], axis=1), None)
 
 
 def scalar_grid(lo: Fraction, hi: Fraction, lattice: Fraction | None) -> tuple[Fraction, int, int]:
