@@ -54,6 +54,11 @@ class Code:
         """Number of labels."""
         return len(self.labels)
 
+    @property
+    def named(self) -> tuple[int, ...]:
+        """The codes whose label is one; a row at the label None is one whose key is missing, and stands with those."""
+        return tuple(i for i, label in enumerate(self.labels) if label is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Words:

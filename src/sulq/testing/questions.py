@@ -112,7 +112,12 @@ class Drawer:
 
     def _open_key(self) -> RowFn:
         return self._pick(
-            lambda: Col("note"), lambda: Col("age"), lambda: self.condition(1), lambda: Col("city"), lambda: Col("day")
+            lambda: Col("note"),
+            lambda: Col("age"),
+            lambda: self.condition(1),
+            lambda: Col("city"),
+            lambda: Col("day"),
+            lambda: NullIf(OrMissing(Col("city")), Lit(self._one(CITIES))),
         )()
 
     def number(self, depth: int) -> RowFn:

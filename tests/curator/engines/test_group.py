@@ -11,7 +11,7 @@ from sulq.terms.domain import Int, Schema, Text
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import Distinct, Table
-from sulq.terms.rowfn import Col, bins, bucket, col, each, lit, outer, position
+from sulq.terms.rowfn import Col, NullIf, OrMissing, bins, bucket, col, each, lit, outer, position
 from tests.curator.engines.cases import ask, duck, memory, table
 
 ROWS = table(
@@ -54,6 +54,17 @@ def test_what_sql_does_not_sum_is_grouped_by_hand(engine) -> None:
     found = opened.groups(grouped(col("note"), values=(outer(["age", "pay"]),))).open()
     assert found.keys == (("a",), ("b",), (None,))
     assert found.persons.tolist() == [1, 2, 1]
+    opened.close()
+
+
+@pytest.mark.parametrize("engine", [duck, memory])
+def test_T30_what_has_no_label_is_one_group(engine) -> None:
+    """A key that is None by its label and one that is missing are one group, whose people are counted once."""
+    opened = engine(ROWS, Unit("who", 3))
+    found = opened.groups(grouped(NullIf(OrMissing(col("city")), lit("x")))).open()
+    assert found.keys == (("y",), (None,))
+    assert found.persons.tolist() == [1, 3]
+    assert found.sums.tolist() == [[1], [4]]
     opened.close()
 
 

@@ -62,7 +62,8 @@ def _stored(fn: RowFn, rows: Batch) -> Stored:
     kind = fn.kind(rows.schema)
     if isinstance(kind, Code):
         codes = cast("Integers", cells.values)
-        outside = (codes < 0) | (codes >= kind.size)
+        # A key must be told by its label alone: what has no label is one group, however it came about (T30).
+        outside = ~np.isin(codes, kind.named)
         return codes, outside if cells.missing is None else outside | cells.missing
     values = cells.values.astype(np.float64) + 0.0 if isinstance(kind, (Scalar, Truth)) else cells.values
     return values, cells.missing

@@ -262,7 +262,11 @@ def _key(emitter: Emitter, fn: RowFn) -> Piece:
     kind = fn.kind(emitter.schema)
     if isinstance(kind, Code):
         code = emitter.named(emitter.code(fn))
-        return Piece(f"CASE WHEN {code.sql} >= 0 AND {code.sql} < {kind.size} THEN {code.sql} END", code.layer)
+        there = f"{code.sql} >= 0 AND {code.sql} < {kind.size}"
+        # A key must be told by its label alone: what has no label is one group, however it came about (T30).
+        unnamed = sorted(set(range(kind.size)) - set(kind.named))
+        there += "".join(f" AND {code.sql} <> {i}" for i in unnamed)
+        return Piece(f"CASE WHEN {there} THEN {code.sql} END", code.layer)
     if isinstance(kind, Truth):
         return emitter.truth(fn)
     if isinstance(kind, Words):
