@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -115,3 +116,38 @@ def test_T71_odd_texts_are_refused_not_followed() -> None:
     """NUL, a stray quote, control characters, right-to-left marks: a code, never a crash."""
     for text in ("SELECT '\x00'", "SELECT 'a", 'SELECT "a', "SELECT \u202e1 FROM", "SELECT 1e999999999 FROM t", "\\"):
         assert code(text) in ("sql-syntax", "bad-literal", "sql-unsupported")
+
+
+def test_a_remark_is_a_blank_wherever_it_stands() -> None:
+    """Inside GROUP BY and ORDER BY too; a quotation that looks like one stays, and places are those of the text."""
+    plain = "SELECT 'a -- b' AS \"c /*\", 'd /*' FROM t GROUP {} BY a ORDER {} BY a"
+    assert parse(plain.format("/* x /* y */ z */", "-- w\n")) == parse(plain.format(" " * 17, " " * 5))
+    assert [alias for _, alias in parse(plain.format("", "")).query.items] == ["c /*", None]
+    with pytest.raises(QuestionError, match="line 2, column 6"):
+        parse("SELECT COUNT(*) FROM t GROUP/* \u00e9\U0001f600\n*/BY foo(a)")
+    assert code("SELECT a FROM t GROUP 'x' BY a") == "sql-syntax"
+
+
+@pytest.mark.parametrize(
+    ("most", "text"),
+    [
+        (16, lambda n: "SELECT 1 FROM t" + " CROSS JOIN u" * n),
+        (64, lambda n: "SELECT " + "+".join(["(SELECT 1 FROM t)"] * (n - 1)) + " FROM t"),
+        (128, lambda n: "SELECT " + ", ".join(["SUM(a)"] * n) + " FROM t"),
+        (32, lambda n: "SELECT " + ", ".join(["MEDIAN(a)"] * n) + " FROM t"),
+        (32, lambda n: "SELECT 1 FROM t GROUP BY " + ", ".join(["a"] * n)),
+        (64, lambda n: "SELECT 1 FROM t GROUP BY GROUPING SETS (" + ", ".join(["(a)"] * n) + ")"),
+        (64, lambda n: "SELECT 1 FROM t ORDER BY " + ", ".join(["a"] * n)),
+        (100, lambda n: "SELECT CONCAT(" + ", ".join(["a"] * n) + ") FROM t"),
+    ],
+)
+def test_T74_each_construct_has_its_limit(most: int, text: Callable[[int], str]) -> None:
+    """So many are read; one more is refused. Control: the first line."""
+    assert parse(text(most)).query
+    assert code(text(most + 1)) == "too-large"
+
+
+def test_T71_half_a_character_is_no_text() -> None:
+    """A lone surrogate cannot be written down again, so nobody may ask with it; a whole pair's character may."""
+    assert code("SELECT '\ud83d' FROM t") == code('SELECT "\udc69" FROM t') == "sql-syntax"
+    assert parse("SELECT '\U0001f469' FROM t").query

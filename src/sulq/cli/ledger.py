@@ -37,6 +37,8 @@ def show(path: Where, last: Annotated[int, typer.Option(help="How many of the la
         console.print(f"protects {opened.unit}; budget {opened.budget}; spent {opened.spent}; left {opened.remaining}")
         if opened.synthetic:
             console.print("synthetic data: not private")
+        if opened.declared_public:
+            console.print(f"public by the owner's word: {', '.join(opened.declared_public)}")
         table = Table("entry", "time", "loss", "noise", "answered")
         for line in opened.transcript()[-last:]:
             event = line.event

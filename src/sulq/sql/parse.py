@@ -8,7 +8,9 @@ refused by name and place, so nothing an analyst wrote is ever quietly ignored
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,13 +23,29 @@ from sulq.errors import QuestionError
 from sulq.sql.read_query import QueryReader
 from sulq.sql.refused import Refused, unsupported
 from sulq.sql.syntax import Query, Select
+from sulq.terms.domain import is_text
 
 LONGEST: Final = 100_000  # bytes
-MOST_TOKENS: Final = 12_000
+MOST_TOKENS: Final = 4_000
 WORD: Final = re.compile(r"\w+|[^\w\s]")
-DEEPEST: Final = 100
+SIGN: Final = re.compile(r"\S")
+DEEPEST: Final = 80
 MOST_UNIONS: Final = 32
 LONGEST_PREFIX: Final = 16
+LONGEST_NUMBER: Final = 18  # digits of TOP
+# What a whole query may hold of a construct, and how many parts one of them may have: each costs time to plan (T74).
+MOST: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
+    (exp.Select, 64, "SELECTs"),
+    (exp.Join, 16, "joins"),
+    (exp.AggFunc, 128, "aggregates"),
+    ((exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile), 32, "quantiles"),
+)
+WIDEST: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
+    ((exp.Group, exp.Rollup, exp.Cube), 32, "keys"),
+    (exp.GroupingSets, 64, "grouping sets"),
+    (exp.Order, 64, "columns to sort by"),
+    (exp.Func, 100, "values of a function"),
+)
 DIALECT: Final = "postgres"
 PREFIXES: Final = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
 OPENING: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
@@ -49,9 +67,10 @@ def parse(text: str) -> Parsed:
         raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
     if len(text) > LONGEST or len(text.encode("utf-8", "replace")) > LONGEST:
         raise QuestionError("too-large", f"A query has at most {LONGEST:,} bytes.")
-    if "\x00" in text:
-        raise QuestionError("sql-syntax", "A query holds no NUL.")
-    if sum(1 for _ in WORD.finditer(text)) > 2 * MOST_TOKENS:  # counted roughly first: the parser's own words are dear
+    if "\x00" in text or not is_text(text):
+        raise QuestionError("sql-syntax", "A query is text: it holds no NUL and no half of a character.")
+    rough = itertools.islice(WORD.finditer(text), 2 * MOST_TOKENS + 1)  # counted first: the parser's own words are dear
+    if sum(1 for _ in rough) > 2 * MOST_TOKENS:
         raise QuestionError("too-large", f"A query has at most {MOST_TOKENS:,} words.")
     try:
         return _parse(text)
@@ -66,7 +85,7 @@ def _parse(text: str) -> Parsed:
     _limits(found)
     found, top = _top(found)
     tree = _tree(found, text)
-    _depth(tree)
+    _measured(tree)
     query = QueryReader(text).query(tree)
     if top is not None:
         if not isinstance(query, Select) or query.limit is not None:
@@ -77,9 +96,23 @@ def _parse(text: str) -> Parsed:
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return list(sqlglot.tokenize(text, dialect=DIALECT))
+        found = list(sqlglot.tokenize(text, dialect=DIALECT))
+        plain = _without_remarks(text, found)
+        return found if plain == text else list(sqlglot.tokenize(plain, dialect=DIALECT))
     except SqlglotError:
         raise QuestionError("sql-syntax", "The text breaks off inside a quotation or holds a stray sign.") from None
+
+
+def _without_remarks(text: str, found: list[Token]) -> str:
+    """The text with blanks for remarks, every word in its place, so that GROUP /* so */ BY is one keyword.
+
+    Between two of the parser's words there are blanks and remarks alone: quotations are words.
+    """
+    pieces, last = [], 0
+    for token in found:
+        pieces += [SIGN.sub(" ", text[last : token.start]), text[token.start : token.end + 1]]
+        last = token.end + 1
+    return "".join([*pieces, SIGN.sub(" ", text[last:])])
 
 
 def _explain(text: str) -> tuple[str, list[Token], bool]:
@@ -121,7 +154,7 @@ def _top(found: list[Token]) -> tuple[list[Token], int | None]:
             continue
         word, number = found[at], found[at + 1]
         if word.text.upper() == "TOP" and number.token_type == TokenType.NUMBER:
-            if i or not number.text.isdigit():
+            if i or not (number.text.isdecimal() and len(number.text) <= LONGEST_NUMBER):
                 unsupported("TOP here", word.start, "Write LIMIT at the end of the query.")
             return found[:at] + found[at + 2 :], int(number.text)
     return found, None
@@ -143,13 +176,22 @@ def _tree(found: list[Token], text: str) -> exp.Expr:
     return trees[0]
 
 
-def _depth(tree: exp.Expr) -> None:
-    """Refuse a tree deeper than is read by recursion; a chain of AND or OR is one step."""
+def _measured(tree: exp.Expr) -> None:
+    """Refuse a tree deeper than is read by recursion (a chain of AND or OR is one step), or of too many parts."""
+    counts: Counter[str] = Counter()
     front = [(tree, 0)]
     while front:
         node, depth = front.pop()
         if depth > DEEPEST:
             raise Refused("too-large", "The query is nested too deeply", 0)
+        for kind, most, what in MOST:
+            counts[what] += isinstance(node, kind)
+            if counts[what] > most:
+                raise Refused("too-large", f"A query has at most {most} {what}", 0)
+        wide = len(node.args.get("expressions") or ())
+        for kind, most, what in WIDEST:
+            if wide > most and isinstance(node, kind):
+                raise Refused("too-large", f"At most {most} {what} stand side by side", 0)
         for child in node.iter_expressions():
             chained = type(child) is type(node) and type(node) in (exp.And, exp.Or)
             front.append((child, depth + (not chained)))

@@ -21,8 +21,19 @@ TERM_BITS: Final = 22  # |term| <= 2^22: totals of 2^40 rows fit 64 bits (SR17)
 CELL_LIMIT: Final = 2**31  # a stored integer of a Real column
 INT_LIMIT: Final = 2**53  # an Int must be exact as a double
 FINEST: Final = Fraction(2) ** -300  # a grid's step and its inverse must be ordinary doubles
+LONGEST_CELL: Final = 10_000  # characters of a free text
+LONGEST_NAME: Final = 1_000  # characters of a table's or column's name
 EPOCH: Final = datetime.date(1970, 1, 1)
 MICROSECONDS: Final = 86_400_000_000
+
+
+def is_text(value: str) -> bool:
+    """Whether a string is text that can be written down: half a surrogate pair cannot (T71)."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def power_of_two(number: Fraction) -> Fraction:
@@ -275,7 +286,11 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Free text: it can be compared and, where keys are open, grouped by; never listed."""
+    """Free text: it can be compared and, where keys are open, grouped by; never listed.
+
+    A cell is its first 10,000 characters: no row is so long that summing it fails or
+    takes long enough to be noticed (T30, T74).
+    """
 
 
 Column = Int | Real | Bool | Category | Date | Timestamp | Text
@@ -317,6 +332,12 @@ class Schema:
         """Read the owner's declarations."""
         if not isinstance(columns, Mapping) or not columns:
             raise SetupError("bad-declaration", "columns must declare at least one column: {name: domain}.")
+        for name in (table, *columns):
+            if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME or "\x00" in name or not is_text(name):
+                raise SetupError(
+                    "bad-declaration",
+                    f"A name of a table or column is text of 1 to {LONGEST_NAME:,} characters, without NUL.",
+                )
         return cls(table, tuple((name, declare(value, str(name))) for name, value in columns.items()))
 
     @property
@@ -327,3 +348,14 @@ class Schema:
     def find(self, name: str) -> Column | None:
         """A column by its name."""
         return next((column for known, column in self.columns if known == name), None)
+
+
+def joinable(one: Column | None, other: Column | None) -> bool:
+    """Whether two columns hold the same kind of value on the same grid, so that equal codes are equal values."""
+    if one is None or other is None:
+        return False
+    if isinstance(one, Category) or isinstance(other, Category):
+        return one == other
+    if type(one) is not type(other):
+        return False
+    return isinstance(one, Text) or getattr(one, "step", None) == getattr(other, "step", None)

@@ -44,8 +44,14 @@ def test_a_raise_and_a_registration_read_back() -> None:
     split = Split.of(EpsilonDelta(1, 1e-6), open_keys=False)
     budget = EpsilonDelta(3, 1e-6)
     assert entries.read_budget(parsed(entries.raised(budget, split, time="t"))) == (budget, split)
-    data = entries.Registration("people", "d", 10, "s")
-    assert entries.read_registration(parsed(entries.registered(data, time="t"))) == data
+    for public in (False, True):
+        data = entries.Registration("people", "d", 10, "s", public)
+        assert entries.read_registration(parsed(entries.registered(data, time="t"))) == data
+    body = parsed(entries.registered(data, time="t"))
+    with pytest.raises(SetupError):
+        entries.read_registration(body | {"public": "yes"})
+    del body["public"]  # as it was first written
+    assert not entries.read_registration(body).public
 
 
 @pytest.mark.parametrize(

@@ -320,9 +320,9 @@ def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
     """The public calls are these, and none takes anything back (T60)."""
     public = {name for name in vars(Ledger) if not name.startswith("_")}
     assert public == {
-        "abandon", "again", "budget", "close", "debit", "durable", "flush", "hash_key", "keep", "kept", "open",
-        "raise_to", "redeem", "register", "registered", "remaining", "seal", "space", "spent", "standing", "synthetic",
-        "totals", "transcript", "unit", "verify", "verify_receipt", "version",
+        "abandon", "again", "budget", "close", "debit", "declared_public", "durable", "flush", "hash_key", "keep",
+        "kept", "open", "raise_to", "redeem", "register", "registered", "remaining", "seal", "space", "spent",
+        "standing", "synthetic", "totals", "transcript", "unit", "verify", "verify_receipt", "version",
     }  # fmt: skip
     source = Path(entries.__file__).parent
     statements = "".join(path.read_text(encoding="utf-8") for path in source.glob("*.py")).upper()

@@ -55,12 +55,16 @@ class Genesis:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What stands under a name: digests and facts of the owner's, never of a row."""
+    """What stands under a name: digests and facts of the owner's, never of a row.
+
+    `public`: the owner's word that no row of it needs protection, here for any auditor to see (T22).
+    """
 
     name: str
     declarations: str
     size: int | None
     source: str
+    public: bool = False
 
 
 def damaged(where: str, why: str) -> SetupError:
@@ -184,7 +188,10 @@ def read_genesis(body: Mapping[str, object]) -> Genesis:
 def read_registration(body: Mapping[str, object]) -> Registration:
     """Read what was registered."""
     size = None if body.get("size") is None else whole(body, "size")
-    return Registration(text(body, "name"), text(body, "declarations"), size, text(body, "source"))
+    public = body.get("public", False)  # entries from before the word was kept say nothing
+    if not isinstance(public, bool):
+        raise damaged("the field public", "is not a truth value")
+    return Registration(text(body, "name"), text(body, "declarations"), size, text(body, "source"), public)
 
 
 def read_budget(body: Mapping[str, object]) -> tuple[Budget, Split | None]:

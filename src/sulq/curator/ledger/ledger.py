@@ -226,14 +226,21 @@ class Ledger:
             self._writer.take(flush)
 
     def register(
-        self, name: str, *, declarations: str, size: int | None = None, source: str = "", anew: bool = False
+        self,
+        name: str,
+        *,
+        declarations: str,
+        size: int | None = None,
+        source: str = "",
+        public: bool = False,
+        anew: bool = False,
     ) -> int:
         """Note what data stands under a name, if that is new or said to be; returns the public version.
 
         The spend stays with the person space, whatever its data is called and
         however often it is registered (T56).
         """
-        data = Registration(name, declarations, size, source)
+        data = Registration(name, declarations, size, source, public)
 
         def propose(draft: Draft) -> int:
             if anew or draft.registered.get(name) != data:
@@ -249,6 +256,12 @@ class Ledger:
         """What was last registered under a name."""
         with self._writer.reading() as (state, _):
             return state.registered.get(name)
+
+    @property
+    def declared_public(self) -> tuple[str, ...]:
+        """The tables whose rows, by their owner's word, need no protection (T22)."""
+        with self._writer.reading() as (state, _):
+            return tuple(sorted(name for name, data in state.registered.items() if data.public))
 
     def raise_to(self, budget: Budget) -> None:
         """Raise the budget by an entry of its own; the published total is the sum of all time.

@@ -30,6 +30,7 @@ Literal = int | float | str | bool
 Values = npt.NDArray[np.generic]
 LARGEST_LITERAL: Final = 1e60
 LONGEST_LIST: Final = 10_000
+LONGEST_TEXT: Final = 10_000
 
 
 class RowFn:
@@ -138,8 +139,8 @@ def literal(value: object) -> Literal:
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
     if isinstance(value, (bool, str)):
-        if isinstance(value, str) and (len(value) > 10_000 or "\x00" in value):
-            raise QuestionError("bad-literal", "A text literal is too long or holds a NUL.")
+        if isinstance(value, str) and (len(value) > LONGEST_TEXT or "\x00" in value or not domain.is_text(value)):
+            raise QuestionError("bad-literal", "A text literal is too long, or holds a NUL or half a character.")
         return value
     if not isinstance(value, (int, float, Fraction)):
         raise QuestionError("bad-literal", f"A {type(value).__name__} cannot stand in a question.")

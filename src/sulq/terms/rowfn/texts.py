@@ -18,12 +18,12 @@ from typing import Final, Literal
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.terms.domain import Schema
+from sulq.terms.domain import LONGEST_CELL, Schema
 from sulq.terms.kinds import Cells, Frame, Scalar, Truth, Words, union
 from sulq.terms.rowfn.scalar import RowFn, check, describe, evaluate, literal
 
-LONGEST: Final = 2**20  # a length or place past this counts as this
-CUT: Final = 10_000  # characters that are left of a text put together, and of each of its parts
+CUT: Final = LONGEST_CELL  # characters that are left of a text put together, and of each of its parts
+LONGEST: Final = CUT  # a length or place past this counts as this
 MOST_TEXTS: Final = 100
 LONGEST_PATTERN: Final = 1000
 MOST_WILD: Final = 100
