@@ -109,7 +109,13 @@ def world(rng: random.Random) -> World:
         keyed = public or (name == "people" and rng.random() < 0.5)
         chosen = ["age", *rng.sample([item for item in columns if item != "age"], rng.randint(2, 4))]
         size = rng.choice((0, 3, 5, 7)) if public else rng.choice((0, 5, 9, 16, 16))
+        if own := name == "visits" and rng.random() < 0.5:  # with a key that is not the person
+            columns["big"] = Int(0, 99)
+            chosen = ["age", "big", *(item for item in chosen if item not in ("age", "big"))]
         made = {item: _made(rng, columns[item], size) for item in chosen}
+        if own:
+            cells = rng.sample(range(size + 5), size)
+            made["big"] = Made(columns["big"], pa.int64(), tuple(c if rng.random() < 0.9 else None for c in cells))
         if public:
             cells = rng.sample(range(7), min(size, 7))
             made["age"] = Made(columns["age"], pa.int64(), tuple(c if rng.random() < 0.8 else None for c in cells))
@@ -118,7 +124,7 @@ def world(rng: random.Random) -> World:
             person = "patient" if name == "visits" and rng.random() < 0.5 else None
             made[person or "who"] = _people(rng, size, whole=whole, once=keyed)
         schema = Schema(name, tuple((item, columns[item]) for item in chosen))
-        key = None if not keyed else "age" if public else person or "who"
+        key = "big" if own else None if not keyed else "age" if public else person or "who"
         facts = TableFacts(schema, key, public, size if public else None, person)
         table_unit = Given(Origin(None), facts).unit(unit)
         tables.append((Data(schema, table_unit, made, size), facts))
@@ -236,6 +242,11 @@ class Relations:
 
     def _join(self, left: Relation, depth: int) -> Relation:
         rng = self.rng
+        if rng.random() < 0.3:  # with itself: keys and groups that are unique meet themselves
+            twin = self._renamed(left)
+            same = [(fn.name, name) for name, fn in twin.columns if isinstance(fn, Col)]
+            on = tuple(rng.sample(same, rng.randint(0, len(same))))
+            return Join(left, twin, on, rng.choice(("inner", "left")), rng.random() < 0.8)
         right = self._renamed(self.relation(max(depth - 2, 0)))
         ours, theirs = self._schema(left), self._schema(right)
         pairs = [
@@ -243,7 +254,7 @@ class Relations:
             for (a, x), (b, y) in itertools.product(ours.columns, theirs.columns)
             if type(x) is type(y) and (x == y or isinstance(x, (Int, Text)))
         ]
-        on = tuple(rng.sample(pairs, min(len(pairs), rng.choice((0, 1, 1, 2)))))
+        on = tuple(rng.sample(pairs, min(len(pairs), rng.choice((0, 1, 1, 2, 4)))))
         return Join(left, right, on, rng.choice(("inner", "left")), rng.random() < 0.6)
 
     def _per_person(self, source: Relation) -> Relation:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sulq.errors import SetupError
-from sulq.terms.domain import Schema
+from sulq.terms.domain import Schema, joinable
 from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
@@ -37,6 +37,7 @@ def connect(
     keys: Mapping[str, str] | None = None,
     public: Sequence[str] | None = None,
     persons: Mapping[str, str] | None = None,
+    references: Mapping[str, Mapping[str, str]] | None = None,
     graph: tuple[str, str, str] | None = None,
 ) -> Database:
     """Open private data with its public facts, protected unit and budget.
@@ -59,6 +60,9 @@ def connect(
             over all rows, and a duplicate is the owner's to hear of: SetupError, before anything is spent.
         public: of several tables, those that need no protection; how many rows they have is public too.
         persons: of several tables, those that name the person otherwise than the unit: {"orders": "customer"}.
+        references: of several tables, the columns that name a row of another private table by its key, always one of
+            the same person's: {"lines": {"order": "orders"}}. This is checked as keys are; joined so, tables need no
+            mention of the person.
         graph: for graphs.
     """
     if graph is not None:
@@ -74,7 +78,10 @@ def connect(
     if isinstance(data, Mapping):
         if table is not None:
             raise SetupError("bad-declaration", "Several tables have their own names; leave table= out.")
-        facts = declarations(data, columns, whole, keys=keys or {}, public=public or (), persons=persons or {})
+        facts = declarations(
+            data, columns, whole, keys=keys or {}, public=public or (), persons=persons or {},
+            references=references or {},
+        )  # fmt: skip
         sizes = _sizes(size, facts)
         tables = [
             module.Data(
@@ -84,8 +91,9 @@ def connect(
             for item in facts
         ]  # fmt: skip
     else:
-        if keys is not None or public is not None or persons is not None:
-            raise SetupError("bad-declaration", "keys, public and persons are for several tables: connect({...}).")
+        if any(told is not None for told in (keys, public, persons, references)):
+            why = "keys, public, persons and references are for several tables: connect({...})."
+            raise SetupError("bad-declaration", why)
         path = _file(data)
         name = table if table is not None else "data" if path is None else _stem(path)
         alone = TableFacts(Schema.of(name, columns))
@@ -117,8 +125,12 @@ def _file(data: object) -> Path | None:
     path = Path(data)
     if not path.name.lower().endswith(SUFFIXES):
         raise SetupError("unreadable-data", f"{path.name!r} is none of {', '.join(SUFFIXES)}.")
-    if not path.is_file():
-        raise SetupError("missing-file", f"There is no file {path.name!r}.")
+    try:
+        found = path.is_file()
+    except OSError:  # a name longer than any file's
+        found = False
+    if not found:
+        raise SetupError("missing-file", f"There is no file {path.name[:200]!r}.")
     return path.resolve()
 
 
@@ -158,6 +170,7 @@ def declarations(
     keys: Mapping[str, str],
     public: Sequence[str],
     persons: Mapping[str, str],
+    references: Mapping[str, Mapping[str, str]],
 ) -> list[TableFacts]:
     """The public facts of several tables, private ones first, or a refusal that names what does not fit."""
     names = list(data)
@@ -169,7 +182,11 @@ def declarations(
         raise SetupError(
             "bad-declaration", "public is a list of tables; keys and persons name a column for each table."
         )
-    for what, told in (("columns", columns), ("keys", keys), ("public", public), ("persons", persons)):
+    if not isinstance(references, Mapping) or not all(isinstance(told, Mapping) for told in references.values()):
+        why = "references names for each table the table a column refers to: {'lines': {'order': 'orders'}}."
+        raise SetupError("bad-declaration", why)
+    named = {"columns": columns, "keys": keys, "public": public, "persons": persons, "references": references}
+    for what, told in named.items():
         for name in told:
             if name not in names:
                 known = ", ".join(names)
@@ -181,11 +198,15 @@ def declarations(
         if name not in columns:
             raise SetupError("bad-declaration", f"columns says nothing of table {name!r}.")
         schema = Schema.of(name, columns[name])
-        item = TableFacts(schema, keys.get(name), name in public, None, persons.get(name))
+        links = tuple(references.get(name, {}).items())
+        item = TableFacts(schema, keys.get(name), name in public, None, persons.get(name), links)
         _fits(item, unit)
         facts.append(item)
     if all(item.public for item in facts):
         raise SetupError("bad-declaration", "All of these tables are public; there is nobody to protect.")
+    for item in facts:
+        for column, to in item.references:
+            _leads(item, column, next((other for other in facts if other.schema.table == to), None), unit)
     return sorted(facts, key=lambda item: item.public)
 
 
@@ -197,6 +218,25 @@ def _fits(table: TableFacts, unit: Unit) -> None:
     person = None if table.public else table.person or unit.column
     if table.key is not None and table.key != person and table.schema.find(table.key) is None:
         raise SetupError("bad-declaration", f"The key of {name!r}, {str(table.key)[:80]!r}, is not a declared column.")
+
+
+def _leads(table: TableFacts, column: str, other: TableFacts | None, unit: Unit) -> None:
+    """A reference leads from a private table's column to the key, declared alike, of a private table."""
+    where = f"references says that {str(column)[:80]!r} of {table.schema.table!r} refers to a table"
+    ours = table.schema.find(column) if isinstance(column, str) else None
+    why = ""
+    if other is None:
+        why = "that is not here"
+    elif unit.column is None or table.public or other.public:
+        why = "but between public tables, and where the unit names no column, a join needs no such word"
+    elif ours is None or column == (table.person or unit.column):
+        why = "but that column is not declared, or is the person's, by which tables are joined anyway"
+    elif other.key is None or other.key == (other.person or unit.column):
+        why = f"{other.schema.table!r} that has no key, or only the person's: name its key in keys="
+    elif not joinable(ours, other.schema.find(other.key)):
+        why = f"{other.schema.table!r} whose key is declared differently; declare both columns alike"
+    if why:
+        raise SetupError("bad-declaration", f"{where} {why}.")
 
 
 def _stem(path: Path) -> str:

@@ -99,8 +99,10 @@ class Database(Desk):
         # A frame has no name or time that could tell it from another: only its owner can say that it is new.
         anew = renew and source == "frame"
         plain = facts == TableFacts(facts.schema)
-        declared = wire.digest(facts.schema if plain else (facts.schema, facts.key, facts.public, facts.person))
-        self._ledger.register(name, declarations=declared, size=size, source=source, anew=anew)
+        links = (facts.references,) if facts.references else ()
+        told = (facts.schema, facts.key, facts.public, facts.person, *links)
+        declared = wire.digest(facts.schema if plain else told)
+        self._ledger.register(name, declarations=declared, size=size, source=source, public=facts.public, anew=anew)
 
     def prepare(self) -> None:
         """Build the prepared copy now rather than at the first ask."""

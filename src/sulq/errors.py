@@ -93,6 +93,7 @@ CODES: Final[dict[str, str]] = {
     "bad-bounds": "Give the lower bound first, both finite, and far enough apart.",
     "missing-file": "Check the path.",
     "unreadable-data": "Check that the file is whole and of the kind its name says.",
+    "reference-not-own": "Name columns in references= that lead to rows of the same person, or leave them out.",
     "key-not-unique": "Name a column of different values in keys=, or leave the key out.",
     "missing-column": "Declare only columns the data has; see the names the data offers.",
     "engine-not-available": "This engine is not in this version.",

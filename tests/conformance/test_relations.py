@@ -11,7 +11,10 @@ import pytest
 
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
+from sulq.terms.domain import Int, Schema
 from sulq.terms.engine import Groups
+from sulq.terms.facts import TableFacts, Tables
+from sulq.terms.privacy import Unit
 from sulq.terms.relation import RELATIONS, Join, Select, Table
 from sulq.terms.rowfn import Col
 from sulq.terms.shape import shape
@@ -19,6 +22,7 @@ from tests import counts, relations
 from tests.counts import count
 from tests.curator.engines import oracle
 
+HOWS = ("inner", "left")
 PARTS = 4
 PER_WORLD = 6
 
@@ -106,6 +110,19 @@ def test_T15_a_person_alters_no_more_rows_than_the_shape_says() -> None:
         assert altered(before, after) <= bound, f"seed {seed}"
         most[altered(before, after) if bound else 0] += 1
     assert most.total() - most[0] > most.total() // 5  # a person often is in it
+
+
+def test_T15_a_key_that_is_not_unique_is_noticed() -> None:
+    """Control: one row for each left row is promised by a key, and a key that repeats makes more of them."""
+    schema = Schema("visits", (("k", Int(0, 9)),))
+    facts = Tables(Unit("who", 3), (TableFacts(schema, key="k"),))
+    twin = Select(Table("visits"), (("other", Col("k")),))
+    joins = [Join(Table("visits"), twin, on, how, person=True) for on in ((("k", "other"),), ()) for how in HOWS]
+    once, twice = ([relations.Row({"k": k}, "ann") for k in keys] for keys in ((1, 2, 3), (1, 1, 1)))
+    for join, most in zip(joins, (3, 3, 9, 9), strict=True):
+        assert shape(join, facts).rows == most
+        assert altered(relations.rows_of(join, facts, lambda _: once), []) == most
+    assert altered(relations.rows_of(joins[0], facts, lambda _: twice), []) > 3
 
 
 def test_T15_a_join_that_loses_the_person_is_noticed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 from sulq.terms.domain import Bool, Category, Column, Int, Real, Schema, Text, Timestamp
@@ -127,10 +128,10 @@ TRANSLATED = {
 
 
 def translate(sql: str) -> str:
-    """A query in our dialect."""
+    """A query in our dialect, which has no schemas."""
     for old, new in TRANSLATED.items():
         sql = sql.replace(old, new)
-    return sql
+    return re.sub(r"\b(?:PUMS\.(?=PUMS)|Telemetry\.)", "", sql)
 
 
 def cases() -> list[Case]:

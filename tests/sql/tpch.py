@@ -80,6 +80,7 @@ KEYS = {
     "nation": "n_nationkey", "region": "r_regionkey",
 }  # fmt: skip
 PERSONS = {"orders": "o_custkey", "lineitem": "l_custkey"}
+REFERENCES = {"lineitem": {"l_orderkey": "orders"}}
 PUBLIC = ["part", "supplier", "partsupp", "nation", "region"]
 
 
@@ -143,5 +144,5 @@ def opened(data: dict[str, pd.DataFrame]) -> sulq.Database:
     """The tables as a synthetic database whose people are the customers."""
     return sulq.connect(
         data, columns=COLUMNS, unit=Unit("c_custkey", rows=ROWS), keys=KEYS, persons=PERSONS, public=PUBLIC,
-        budget=sulq.EpsilonDelta(900, 1e-2), synthetic=True,
+        references=REFERENCES, budget=sulq.EpsilonDelta(900, 1e-2), synthetic=True,
     )  # fmt: skip

@@ -25,6 +25,7 @@ from sulq.terms.domain import (
     days,
     declare,
     grid_for,
+    is_text,
     microseconds,
     power_of_two,
 )
@@ -203,3 +204,19 @@ def test_every_column_but_text_has_a_grid():
     made.append(Timestamp("2020-01-01", "2020-01-02"))
     assert {*map(type, made), Text} == set(COLUMNS)
     assert all(column.low <= column.high and column.step > 0 for column in made)
+
+
+@pytest.mark.parametrize("name", ["", "a\x00b", "\ud800", "x" * 1_001, 3])
+def test_T71_a_name_is_text_of_moderate_length(name: object) -> None:
+    """Of a table and of a column; 1,000 characters of any script are a name."""
+    for table, columns in ((name, {"a": Int(0, 1)}), ("t", {name: Int(0, 1)})):
+        with pytest.raises(SetupError) as caught:
+            Schema.of(table, columns)  # type: ignore[arg-type]
+        assert caught.value.code == "bad-declaration"
+    assert Schema.of("\u05d0" * 1_000, {"'; --": Int(0, 1)}).names == ["'; --"]
+
+
+def test_T71_half_a_character_is_no_text() -> None:
+    """What cannot be written as UTF-8 is no text."""
+    assert is_text("a\U0001f469\u202e\x00")
+    assert not is_text("a\ud83d")

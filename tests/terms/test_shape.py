@@ -12,7 +12,7 @@ from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Tim
 from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.privacy import Epsilon, Unit
 from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import Bins, Col, Lit
+from sulq.terms.rowfn import Bins, Col, DateTrunc, Lit
 from sulq.terms.shape import Shape, shape
 
 PEOPLE = Schema.of("people", {"sex": ["f", "m"], "age": Int(0, 120), "code": Int(0, 9)})
@@ -65,6 +65,7 @@ def own(**values: tuple[str, object]) -> PerPerson:
         (Join(VISIT, REGION, ()), 50, True),
         (Join(VISIT, Where(REGION, Col("name") == "n"), (("place", "number"),)), 5, True),
         (Join(REGION, Select(REGION, (("other", Col("number")),)), (("number", "other"),)), 0, False),
+        (Join(VISIT, Join(REGION, Select(REGION, (("x", Col("name")),)), ()), (("place", "number"),)), 50, True),
         (PerPerson(VISIT, (), (("n", "count", None),)), 1, True),
         (PerPerson(VISIT, ("kind",), (("n", "count", None),)), 5, True),
         (Distinct(Select(VISIT, (("x", Col("kind")),))), 5, False),
@@ -89,7 +90,7 @@ def test_SR15_how_many_rows_one_person_can_alter(relation: Relation, rows: int, 
         (Join(VISIT, REGION, (), person=True), "person-lost"),
         (PerPerson(Distinct(VISIT), (), (("n", "count", None),)), "person-lost"),
         (PerPerson(REGION, (), (("n", "count", None),)), "person-lost"),
-        (Join(VISIT, Join(REGION, Select(REGION, (("x", Col("name")),)), ()), (("place", "number"),)), "join-fan-out"),
+        (Join(VISIT, Union((REGION, REGION)), (("place", "number"),)), "join-fan-out"),
         (Join(VISIT, VISIT, (), person=True), "bad-question"),
         (Join(VISIT, REGION, (("place", "nothing"),)), "unknown-column"),
         (Join(VISIT, REGION, (("kind", "name"),)), "wrong-kind"),
@@ -171,3 +172,16 @@ def test_T15_a_finely_graded_key_stays_one_to_one() -> None:
     mine = Select(Table("own"), (("x", Col("k")), ("y", Col("k") / 2)))
     assert shape(Join(mine, chosen, (("x", "kk"),)), facts).rows == 5
     assert shape(Join(mine, chosen, (("y", "half"),)), facts).rows == 500  # computed, it is no key any more
+
+
+def test_T30_the_period_of_the_first_moments_begins_at_the_first_of_all() -> None:
+    """Truncated, the earliest moments lie before every moment there can be: a column of them is bounded still."""
+    ends = ("1684-07-28T00:12:30", "2255-06-05T23:47:34")
+    schema = Schema.of("t", {"at": Timestamp(*ends)})
+    facts = replace(FACTS, tables=(TableFacts(schema),))
+    for period in ("year", "quarter", "month", "week", "day", "hour"):
+        made = shape(Select(Table("t"), (("began", DateTrunc(period, Col("at"))),)), facts)
+        column = dict(made.schema.columns)["began"]
+        assert isinstance(column, Timestamp)
+        assert Timestamp(*ends).low - 366 * 86_400_000_000 <= column.low <= Timestamp(*ends).low
+        PerPerson(Table("t"), (), (("last", "max", DateTrunc(period, Col("at"))),))

@@ -20,6 +20,9 @@ A data set of several tables says so in place of `data` and `columns`:
     public = true
     columns = { code = { int = [0, 99] } }
 
+A column that names a row of another private table of the same person's by its key
+says so: references = { order = "orders" }.
+
 Everything in it is a public fact; nothing is read off the data, and the data
 file is not opened here. A key that is not known is refused with the nearest
 one that is, since a mistyped `ledger` would start a budget anew.
@@ -68,6 +71,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "key": "The column that differs from row to row; checked over all rows.",
         "public": "true: rows that need no protection.",
         "person": "The column that says whose row it is, where it is not the unit's.",
+        "references": "{ column = table }: columns that name a row of another private table by its key; checked.",
         "size": "The declared public number of rows, if it may be known.",
     },
     "unit": {
@@ -119,6 +123,7 @@ class Part:
     public: bool
     person: str | None
     size: int | None
+    references: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +282,13 @@ def _part(value: object, folder: Path, where: str) -> Part:
         public=_of(bool, table.get("public", False), f"{where} public", "true or false"),
         person=_name(table.get("person"), f"{where} person"),
         size=_size(table.get("size"), f"{where} size"),
+        references=_references(table.get("references", {}), f"{where} references"),
     )
+
+
+def _references(value: object, where: str) -> Mapping[str, str]:
+    table = _table(value, where)
+    return MappingProxyType({name: _of(str, table[name], where, "a table's name in quotes") for name in table})
 
 
 def _name(value: object, where: str) -> str | None:

@@ -37,6 +37,7 @@ def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], N
             keys={name: part.key for name, part in parts.items() if part.key is not None},
             public=[name for name, part in parts.items() if part.public],
             persons={name: part.person for name, part in parts.items() if part.person is not None},
+            references={name: part.references for name, part in parts.items() if part.references},
             unit=found.unit,
             budget=found.budget,
             size={name: part.size for name, part in parts.items() if part.size is not None} or None,

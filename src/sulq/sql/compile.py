@@ -126,7 +126,7 @@ class Compiler:
         items = []
         for node, name in zip(columns.nodes, columns.names, strict=True):
             same = rows.items[node.index] if isinstance(node, Place) else Item(name, None, express.term(node))
-            items.append(Item(name, None, same.term, same.origin, same.key_of))
+            items.append(Item(name, None, same.term, same.key_of, same.refers_to))
         found = replace(rows, items=tuple(items))
         return self._different(found, query.at) if query.distinct else found
 
@@ -134,8 +134,10 @@ class Compiler:
         """SELECT DISTINCT of rows: with the person among the columns, each person's own different rows."""
         persons = [item for item in rows.items if isinstance(item.term, Person) and item.term.present is None]
         if not persons:
+            if any(isinstance(item.term, Person) and item.term.cell is None for item in rows.items):
+                unsupported("DISTINCT of the person of an optional row", at, "Declare the person's column.")
             return self.scope.maker.distinct(rows, at)
-        laid = self.scope.maker.columns(rows).rows
+        laid = self.scope.maker.columns(rows, only=True).rows
         names = tuple(name for name, _ in laid.schema.columns)
         found = self.scope.maker.per_person(laid, names, (), at)
         return replace(found, items=laid.items, personal=laid.personal)

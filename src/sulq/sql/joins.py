@@ -1,14 +1,15 @@
 """Joins: which conditions match rows, and whether the two rows are one person's.
 
 Two private relations are joined on the person only. The query says so by equating
-the persons; or it equates a declared key, which is the owner's word that rows
-naming it belong together, and then asking for the same person changes nothing
-(SR15). Anything else would pair the rows of two persons and is refused.
+the persons; or it equates a table's key with a column that is declared to refer to
+it, where the owner's rows were found to agree on the person, so that asking for the
+same person changes nothing (SR15). Anything else would pair the rows of two persons and is refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from sulq.sql.express import Express
 from sulq.sql.names import refers
@@ -16,7 +17,11 @@ from sulq.sql.refused import Refused, unsupported
 from sulq.sql.rows import Maker, Rows
 from sulq.sql.syntax import Call, Node, Place, parts, rebuilt
 from sulq.sql.values import Person, Term
-from sulq.terms.domain import Category, Column, Schema, Text
+from sulq.terms.domain import Schema, joinable
+
+SAME_PERSON: Final = (
+    "Equate the person's columns too; or the owner declares which column refers to which table: references=."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +74,8 @@ class Joins:
         private = not left.shape.public and not right.shape.public
         person = private and (sorted_.person or self._keyed(left, right, sorted_))
         if private and not person:
-            raise Refused(
-                "person-lost", "These two private tables are not joined on the person, so a pair is no one's own", at
-            )
+            why = "These two private tables are not joined on the person, so a pair is no one's own"
+            raise Refused("person-lost", why, at, SAME_PERSON)
         if how == "left":
             if sorted_.rest:
                 unsupported("LEFT JOIN with this condition", sorted_.rest[0].at, "Equate columns, or filter in WHERE.")
@@ -119,7 +123,7 @@ class Joins:
         return _Sides(person, tuple(pairs), tuple(ours), tuple(rest))
 
     def _keyed(self, left: Rows, right: Rows, conditions: _Sides) -> bool:
-        """Whether a pair equates a declared key that is not the person, with something that is no person either."""
+        """Whether a pair equates a key that is not the person with what is declared to refer to it."""
         count = len(left.items)
         for a, b, _ in conditions.pairs:
             if not isinstance(a, Place) or not isinstance(b, Place):
@@ -144,13 +148,4 @@ def _valued(term: Term, at: int) -> Term:
 
 def alike(left: Schema, mine: str, right: Schema, yours: str) -> bool:
     """Whether two columns hold the same kind of value on the same grid."""
-    a, b = left.find(mine), right.find(yours)
-    if a is None or b is None:
-        return False
-    if isinstance(a, Category) or isinstance(b, Category):
-        return a == b
-    return type(a) is type(b) and (isinstance(a, Text) or _step(a) == _step(b))
-
-
-def _step(column: Column) -> object:
-    return getattr(column, "step", None)
+    return joinable(left.find(mine), right.find(yours))

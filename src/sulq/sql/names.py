@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,7 +29,6 @@ from sulq.sql.syntax import (
 from sulq.sql.values import Term
 
 SHOWN = 20
-PREFIX = re.compile(r"^[a-z]{1,3}_")  # o_orderkey, l_orderkey: the table's letters
 CAST_NAMES = {"int": "int4", "float": "float8"}
 
 
@@ -55,16 +53,17 @@ class Visible(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """A column of rows: its names, what it stands for, and the registered column it is, where it is one.
+    """A column of rows: its names and what it stands for.
 
-    `key_of`: the table whose declared key that column is.
+    Where it is a registered column as it stands: `key_of`, the table whose declared key
+    it is; `refers_to`, the table whose key it is declared to refer to.
     """
 
     name: str
     table: str | None
     term: Term
-    origin: str | None = None
     key_of: str | None = None
+    refers_to: str | None = None
     hidden: bool = False
     rank: int = 0
 
@@ -80,29 +79,14 @@ class Shown:
 
 
 def refers(one: Item, other: Item) -> bool:
-    """Whether equating two columns matches rows along a declared key, so that both are one person's (SR15).
+    """Whether equating two columns can only match rows of one person, by declarations alone (SR15).
 
-    Either both are the key of one table, or one is a key and the other goes by its
-    name: o_orderkey and l_orderkey, vid and vid, id of people and people_id. A key
-    that merely happens to be compared with something says nothing about the person.
+    Either both are the key of one table, so that both rows are the same row; or one is
+    a key, and the other was declared to refer to it. Names are no declaration.
     """
-    if one.key_of is None and other.key_of is None:
-        return False
-    if one.key_of == other.key_of:
+    if one.key_of is not None and one.key_of in (other.key_of, other.refers_to):
         return True
-    return any(
-        key.key_of is not None
-        and key.origin is not None
-        and named.origin is not None
-        and _names(key, named.origin.lower())
-        for key, named in ((one, other), (other, one))
-    )
-
-
-def _names(key: Item, name: str) -> bool:
-    own, table = str(key.origin).lower(), str(key.key_of).lower()
-    spelled = {own, f"{table}_{own}", f"{table.removesuffix('s')}_{own}"}
-    return name in spelled or PREFIX.sub("", name) == PREFIX.sub("", own)
+    return other.key_of is not None and other.key_of == one.refers_to
 
 
 def find(column: Column, items: Sequence[Visible]) -> int | None:

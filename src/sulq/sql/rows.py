@@ -83,6 +83,14 @@ def shaped(relation: Relation, facts: Facts, at: int) -> Shape:
         raise Refused(error.code, error.message, at, error.remedy) from None
 
 
+def called(fn: RowFn, name: str = "value") -> str:
+    """What a column made of a row function is called: as the column it is, never as the analyst names it.
+
+    So the same rows are the same relation in whatever words they were asked for (SR12).
+    """
+    return fn.name.rpartition(".")[2][:60] if isinstance(fn, Col) else name
+
+
 TYPES = {domain.Int: "int", domain.Real: "float", domain.Bool: "bool", domain.Text: "text"}
 TYPES |= {domain.Date: "date", domain.Timestamp: "timestamp"}
 
@@ -111,17 +119,21 @@ class Maker:
         for name, column in table.schema.columns:
             item = cell(Col(name), type_of(column), found.schema, at)
             term: Term = Person(item) if name == person else item
-            items.append(Item(name, alias, term, name, table.schema.table if name == table.key else None))
+            key = table.schema.table if name == table.key else None
+            items.append(Item(name, alias, term, key, table.refers(name)))
         if person is not None and person not in table.schema.names:
             key = table.schema.table if person == table.key else None
-            items.insert(0, Item(person, alias, Person(), person, key))
+            items.insert(0, Item(person, alias, Person(), key))
         return Rows(relation, found, tuple(items), personal=frozenset(() if person is None else (person,)))
 
-    def columns(self, rows: Rows, extra: Sequence[tuple[Term, int]] = (), *, optional: bool = False) -> Laid:
+    def columns(
+        self, rows: Rows, extra: Sequence[tuple[Term, int]] = (), *, optional: bool = False, only: bool = False
+    ) -> Laid:
         """The rows with their columns worked out under fresh names, and further expressions beside them.
 
         `optional`: the rows may be absent beside others (the right of a LEFT JOIN), so
         that even what is constant or always there needs a column that can be missing.
+        `only`: no column that is not listed may be left, since rows are told apart by all of them.
         """
         number = next(self.numbers)
         made: list[tuple[str, RowFn]] = []
@@ -132,17 +144,18 @@ class Maker:
             for known, other in made:
                 if other is fn or (isinstance(fn, Col) and isinstance(other, Col) and fn.name == other.name):
                     return known
-            label = f"t{number}.{name[:60]}"
-            label = label if all(label != known for known, _ in made) else f"t{number}.{len(made)}.{name[:60]}"
+            name = called(fn, name)
+            label = f"t{number}.{name}"
+            label = label if all(label != known for known, _ in made) else f"t{number}.{len(made)}.{name}"
             made.append((label, fn))
             if rows.identifies(fn):
                 personal.add(label)
             return label
 
-        laid = [self._laid(item.term, item.name, lay, optional=optional) for item in rows.items]
+        laid = [self._laid(item.term, "value", lay, optional=optional) for item in rows.items]
         beside = [self._laid(term, "on", lay, optional=False, at=at) for term, at in extra]
         marker = lay(Lit(True), "here") if optional or not made else ""
-        plain = not isinstance(rows.relation, Table) and all(isinstance(fn, Col) for _, fn in made)
+        plain = not only and not isinstance(rows.relation, Table) and all(isinstance(fn, Col) for _, fn in made)
         own = {label: fn.name for label, fn in made if isinstance(fn, Col)} if plain else {}
         relation = rows.filtered() if plain else Columns(rows.filtered(), tuple(made))
         found = shaped(relation, self.facts, extra[0][1] if extra else 0)
@@ -187,8 +200,8 @@ class Maker:
         return Rows(relation, shaped(relation, self.facts, at), ())
 
     def distinct(self, rows: Rows, at: int) -> Rows:
-        """The different rows of a relation."""
-        laid = self.columns(rows).rows
+        """The different rows of a relation, by the columns they are listed with."""
+        laid = self.columns(rows, only=True).rows
         relation = Distinct(laid.relation)
         return replace(laid, relation=relation, shape=shaped(relation, self.facts, at))
 

@@ -84,7 +84,7 @@ class Scope:
         return _aliased(found, node.alias, node.columns, node.at) if node.alias is not None else _unaliased(found, node)
 
     def _named(self, node: Named, env: Env) -> Rows | Released:
-        inner = env.find(node.name)
+        inner = None if node.registered else env.find(node.name)
         alias = (node.alias or node.name).text
         if inner is not None:
             return _aliased(self.query(*inner), Name(alias), node.columns, node.at)

@@ -11,31 +11,45 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sulq.sql.express import Express
-from sulq.sql.joins import alike
-from sulq.sql.names import known, refers, resolve
+from sulq.sql.joins import SAME_PERSON, alike
+from sulq.sql.names import Item, known, refers, resolve
 from sulq.sql.refused import Refused, unsupported
 from sulq.sql.released import Released
 from sulq.sql.rows import Rows, shaped
 from sulq.sql.scope import Env, Scope
 from sulq.sql.syntax import Call, Exists, Node, Place, Query, Select, Within, conjuncts, parts
 from sulq.sql.values import Fixed, Person, Term, cell
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation
+from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Where
 from sulq.terms.relation import Select as Columns
-from sulq.terms.rowfn import Col, Compare, IsMissing, Lit, Not, case
-from sulq.terms.rowfn.scalar import RowFn
+from sulq.terms.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, RowFn
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A subquery's rows, and what of them must equal what of the outer rows."""
+    """A subquery's rows, and what of them must equal what of the outer rows; the last pair of IN is its own value.
+
+    `keyed`: a pair follows a declared reference, the owner's word that both rows are
+    one person's. `within`: one that says which rows IN looks through does so.
+    """
 
     rows: Rows
     pairs: tuple[tuple[Term, Term, int], ...]  # inner, outer, where
-    keyed: bool = False  # a declared key is matched: the owner's word that both rows are one person's
+    keyed: bool = False
+    within: bool = False
+
+    @property
+    def persons(self) -> list[tuple[Term, Term, int]]:
+        """The pairs of persons."""
+        return [pair for pair in self.pairs if isinstance(pair[0], Person) and isinstance(pair[1], Person)]
+
+    @property
+    def others(self) -> list[tuple[Term, Term, int]]:
+        """The pairs of values."""
+        return [pair for pair in self.pairs if not (isinstance(pair[0], Person) and isinstance(pair[1], Person))]
 
 
 class SemiJoins:
-    """Replaces subqueries in WHERE by joins; `simple` makes the rows of a subquery's FROM and WHERE."""
+    """Replaces subqueries in WHERE by joins; `query` compiles those with groups of their own."""
 
     def __init__(self, scope: Scope, query: Callable[[Query, Env], Rows | Released]) -> None:
         self.scope = scope
@@ -43,61 +57,91 @@ class SemiJoins:
 
     def where(self, rows: Rows, node: Node, env: Env) -> Rows:
         """One condition of WHERE with its subqueries, applied to the rows."""
-        negated = isinstance(node, Call) and node.op == "not" and isinstance(node.args[0], (Within, Exists))
-        subject = node.args[0] if negated and isinstance(node, Call) else node
-        if isinstance(subject, (Within, Exists)):
-            found, there, item = self._joined(rows, subject, env, keep=negated)
-            filters = list(found.filters)
-            if negated:
-                filters.append(Not(there))
-                if item is not None:
-                    filters.append(Not(IsMissing(item)))
-            return replace(found, filters=tuple(filters))
-        bound: dict[Node, Term] = {}
-        for inner in _subqueries(node):
-            rows, there, item = self._joined(rows, inner, env, keep=True)
-            truth = there if item is None else Compare("==", case((Not(IsMissing(item)), there)), Lit(1))
-            bound[_placed(inner, rows)] = cell(truth, "bool", rows.schema, inner.at)
+        if isinstance(node, (Within, Exists)):
+            return self._joined(rows, node, env, keep=False, unknown=False)[0]
+        asked = _subqueries(node)
+        count = len(rows.items)
+        for inner, unknown in asked:
+            rows, truth = self._joined(rows, inner, env, keep=True, unknown=unknown)
+            # What was found is a column for a while, or the next subquery's join would not hand it on.
+            found = Item("", None, cell(truth, "bool", rows.schema, inner.at), hidden=True)
+            rows = replace(rows, items=(*rows.items, found))
+        truths = [item.term for item in rows.items[count:]]
+        rows = replace(rows, items=rows.items[:count])
+        bound = {resolve(inner, rows.items): truth for (inner, _), truth in zip(asked, truths, strict=True)}
         express = Express(rows.schema, rows.bound | bound)
-        return replace(rows, filters=(*rows.filters, express.condition(_placed(node, rows))))
+        return replace(rows, filters=(*rows.filters, express.condition(resolve(node, rows.items))))
 
-    def _joined(self, rows: Rows, node: Within | Exists, env: Env, *, keep: bool) -> tuple[Rows, RowFn, RowFn | None]:
-        """The rows beside their matches, whether there is one, and the value that must be known for it."""
+    def _joined(self, rows: Rows, node: Within | Exists, env: Env, *, keep: bool, unknown: bool) -> tuple[Rows, RowFn]:
+        """The rows beside their matches, and whether there is one; with `unknown`, IN is unknown where SQL has it so.
+
+        x IN (S) is true where a value of S equals x; else false where S is empty, unknown
+        where x or a value of S is missing, and false. In a WHERE false and unknown are one
+        as long as nothing but AND and OR stands above, and then only the first is asked.
+        """
         match = self._match(rows, node, env)
-        persons = [pair for pair in match.pairs if isinstance(pair[0], Person) and isinstance(pair[1], Person)]
-        others = [pair for pair in match.pairs if pair not in persons]
+        self._check(rows, match, node)
+        others = match.others
+        mine = self.scope.maker.columns(rows, [(_value(outer, at), at) for _, outer, at in others])
+        relation, there = self._beside(mine.rows.relation, mine.beside, match, keep=keep)
+        if unknown and isinstance(node, Within) and match.pairs[-1] not in match.persons:
+            if not match.rows.shape.public and not match.persons and not match.within:
+                why = "Whether this IN is false or unknown hangs on what is missing in other persons' rows"
+                raise Refused("person-lost", why, node.at, "Write NOT EXISTS (SELECT ... WHERE x = y) instead.")
+            item, where = Col(mine.beside[-1]), mine.beside[:-1]
+            relation, some = self._beside(relation, where, match, keep=True)
+            relation, gap = self._beside(relation, where, match, keep=True, missing=True)
+            told = Logic("and", (Not(IsMissing(item)), Not(gap)))
+            there = Compare("==", Case(((there, Lit(1)), (Logic("or", (Not(some), told)), Lit(0)))), Lit(1))
+        return replace(mine.rows, relation=relation, shape=shaped(relation, self.scope.facts, node.at)), there
+
+    def _check(self, rows: Rows, match: Match, node: Node) -> None:
+        """Refuse a subquery whose rows would decide about another person's."""
         private = not match.rows.shape.public
-        if private and not rows.shape.public and not persons and not match.keyed:
+        if private and not rows.shape.public and not match.persons and not match.keyed:
             why = "This subquery of private rows does not speak of the same person"
-            raise Refused("person-lost", why, node.at, "Match it on the person's column.")
-        if not others and not persons:
+            raise Refused("person-lost", why, node.at, SAME_PERSON)
+        if not match.pairs:
             unsupported("A subquery that matches nothing of the outer rows", node.at)
         if private and rows.shape.public:
             unsupported("A private subquery in a query over public rows", node.at)
-        for inner, outer, at in persons:
+        for inner, outer, at in match.persons:
             if any(isinstance(term, Person) and term.present is not None for term in (inner, outer)):
                 unsupported("A subquery matched on the person of an optional row", at)
-        maker = self.scope.maker
-        mine = maker.columns(rows, [(_value(outer, at), at) for _, outer, at in others])
-        theirs = maker.columns(replace(match.rows, items=()), [(_value(inner, at), at) for inner, _, at in others])
-        for (_, _, at), ours, other in zip(others, mine.beside, theirs.beside, strict=True):
-            if not alike(mine.rows.schema, ours, theirs.rows.schema, other):
+
+    def _beside(
+        self, relation: Relation, ours: tuple[str, ...], match: Match, *, keep: bool, missing: bool = False
+    ) -> tuple[Relation, RowFn]:
+        """A relation joined with one row for each match of its columns, and whether there is one.
+
+        `ours` are matched with as many of the subquery's values; `missing`: only its rows without the last are.
+        """
+        maker, facts, private = self.scope.maker, self.scope.facts, not match.rows.shape.public
+        values = [(_value(inner, at), at) for inner, _, at in match.others]
+        theirs = maker.columns(replace(match.rows, items=()), values, only=True)
+        schema = shaped(relation, facts, 0).schema
+        for (_, _, at), mine, other in zip(match.others, ours, theirs.beside, strict=False):
+            if not alike(schema, mine, theirs.rows.schema, other):
                 raise Refused("wrong-kind", "What is matched is declared differently", at, "Declare the columns alike.")
-        names = tuple(dict.fromkeys(theirs.beside))
-        marker = f"{names[0] if names else 'm'}.{next(maker.numbers)}"
-        inner_relation: Relation
+        source: Relation = theirs.rows.relation
+        if missing:
+            source = Where(source, IsMissing(Col(theirs.beside[-1])))
+        names = tuple(dict.fromkeys(theirs.beside[: len(ours)]))
+        on = tuple(zip(ours, theirs.beside, strict=False))
+        marker = f"m{next(maker.numbers)}"
+        there = Col(marker)
+        inner: Relation
         if private:
-            inner_relation = PerPerson(theirs.rows.relation, names, ((marker, "count", None),))
-        else:
-            marked = (*((name, Col(name)) for name in names), (marker, Lit(True)))
-            inner_relation = Columns(Distinct(Columns(theirs.rows.relation, marked[:-1])), marked)
-        how = "left" if keep else "inner"
-        relation = Join(
-            mine.rows.relation, inner_relation, tuple(zip(mine.beside, theirs.beside, strict=True)), how, private
-        )
-        found = replace(mine.rows, relation=relation, shape=shaped(relation, self.scope.facts, node.at))
-        item = Col(mine.beside[-1]) if isinstance(node, Within) and others and not persons else None
-        return found, Not(IsMissing(Col(marker))), item
+            inner = PerPerson(source, names, ((marker, "count", None),))
+        elif names:
+            columns = tuple((name, Col(name)) for name in names)
+            inner = Columns(Distinct(Columns(source, columns)), (*columns, (marker, Lit(True))))
+        else:  # any row at all will do: all of them are one, and equal to what stands in every outer row
+            one = f"{marker}.one"
+            relation = Columns(relation, (*((name, Col(name)) for name in schema.names), (one, Lit(True))))
+            inner, on = Distinct(Columns(source, ((marker, Lit(True)),))), ((one, marker),)
+        joined = Join(relation, inner, on, "left" if keep else "inner", private)
+        return joined, Not(IsMissing(there))
 
     def _match(self, rows: Rows, node: Within | Exists, env: Env) -> Match:
         query = node.query
@@ -111,24 +155,24 @@ class SemiJoins:
         if isinstance(inner, Released):
             return unsupported("A subquery over released values that decides about rows", node.at)
         pairs: list[tuple[Term, Term, int]] = []
-        keyed = False
+        within = keyed = False
         for condition in pool:
             if known(condition, inner.items):
                 inner = self.where(inner, condition, env)
                 continue
             pair, along = self._correlated(condition, inner, rows)
             pairs.append(pair)
-            keyed = keyed or along
+            within = within or along
         if isinstance(node, Within):
             if len(query.items) != 1 or not known(query.items[0][0], inner.items):
                 unsupported("IN with this subquery", node.at)
             pair, along = self._pair(query.items[0][0], inner, node.item, rows, node.at)
             pairs.append(pair)
-            keyed = keyed or along
-        return Match(inner, tuple(pairs), keyed)
+            keyed = along
+        return Match(inner, tuple(pairs), within or keyed, within)
 
     def _pair(self, here: Node, inner: Rows, there: Node, outer: Rows, at: int) -> tuple[tuple[Term, Term, int], bool]:
-        """Two expressions that must agree, and whether one of them is a declared key."""
+        """Two expressions that must agree, and whether one is declared to refer to the other."""
         a, b = resolve(here, inner.items), resolve(there, outer.items)
         pair = (inner.express().term(a), outer.express().term(b), at)
         plain = isinstance(a, Place) and isinstance(b, Place) and not any(isinstance(x, Person) for x in pair[:2])
@@ -169,21 +213,18 @@ def _value(term: Term, at: int) -> Term:
     return term
 
 
-def _subqueries(node: Node) -> list[Within | Exists]:
-    found: list[Within | Exists] = []
-    front = [node]
+def _subqueries(node: Node) -> list[tuple[Within | Exists, bool]]:
+    """The different subqueries of a condition, and of each whether false and unknown are different there."""
+    found: dict[Within | Exists, bool] = {}
+    front = [(node, False)]
     while front:
-        item = front.pop()
+        item, matters = front.pop()
         if isinstance(item, (Within, Exists)):
-            found.append(item)
+            found[item] = found.get(item, False) or matters
         else:
-            front += parts(item)
-    return found
-
-
-def _placed(node: Node, rows: Rows) -> Node:
-    """The expression with its names looked up, subqueries included as they are."""
-    return resolve(node, rows.items)
+            below = matters or not (isinstance(item, Call) and item.op in ("and", "or"))
+            front += [(part, below) for part in parts(item)]
+    return list(found.items())
 
 
 def subqueries(node: Node) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from sulq.sql.names import Item
 from sulq.sql.refused import Refused, unsupported
-from sulq.sql.rows import Maker, Rows, shaped
+from sulq.sql.rows import Maker, Rows, called, shaped
 from sulq.sql.syntax import NUMERIC
 from sulq.sql.values import Cell, Fixed, Person, Term, as_number, cell, constant_fn
 from sulq.terms.domain import Schema
@@ -33,14 +33,14 @@ def united(maker: Maker, left: Rows, right: Rows, at: int) -> Rows:
         person = isinstance(a.term, Person) and isinstance(b.term, Person)
         if person and any(isinstance(x.term, Person) and x.term.present is not None for x in (a, b)):
             unsupported("A UNION of optional persons", at)
-        one, other = _plain(a.term, left.schema, at), _plain(b.term, right.schema, at)
+        one, other = _plain(a.term, left.schema, at, b.term), _plain(b.term, right.schema, at, a.term)
         if one is None or other is None:
             if not person:
                 raise Refused("unknown-column", "A person's column that is not declared has no value to unite", at)
             plans.append((a, None, "", True))
             continue
-        name = f"u{number}.{i}.{a.name[:60]}"
         fns, kind = _alike(one, left.schema, other, right.schema, at)
+        name = f"u{number}.{i}.{called(one.fn)}"
         ours.append((name, fns[0]))
         theirs.append((name, fns[1]))
         plans.append((a, name, kind, person))
@@ -52,17 +52,25 @@ def united(maker: Maker, left: Rows, right: Rows, at: int) -> Rows:
     for item, column, kind, person in plans:
         inner = None if column is None else cell(Col(column), kind, found.schema, at)
         term: Term | None = Person(inner) if person else inner
-        items.append(replace(item, term=term or Fixed(None, "null"), origin=None, key_of=None))
+        items.append(replace(item, term=term or Fixed(None, "null"), key_of=None, refers_to=None))
     personal = {name for (name, fn) in ours if left.identifies(fn)} | {n for (n, fn) in theirs if right.identifies(fn)}
     return Rows(relation, found, tuple(items), personal=frozenset(personal))
 
 
-def _plain(term: Term, schema: Schema, at: int) -> Cell | None:
+def _plain(term: Term, schema: Schema, at: int, beside: Term) -> Cell | None:
     if isinstance(term, Person):
         return term.cell
-    if isinstance(term, Fixed):
-        return cell(constant_fn(term, at), "float" if term.type == "null" else term.type, schema, at)
-    return term
+    if not isinstance(term, Fixed):
+        return term
+    if term.value is not None:
+        return cell(constant_fn(term, at), term.type, schema, at)
+    like = beside.cell if isinstance(beside, Person) else beside
+    kind = "float" if like is None or like.type == "null" else like.type
+    if isinstance(like, Cell) and isinstance(like.kind, Code):  # a category that is always missing
+        return cell(Choice(((Lit(True), None),), like.kind.labels, None), kind, schema, at)  # type: ignore[arg-type]
+    if kind in ("date", "timestamp", "text"):
+        return unsupported(f"A UNION of NULL with {kind}", at)
+    return cell(constant_fn(Fixed(None, kind), at), kind, schema, at)
 
 
 def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tuple[RowFn, RowFn], str]:

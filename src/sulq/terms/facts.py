@@ -20,6 +20,8 @@ class TableFacts:
 
     `person`: the column that names the person, where it is not the unit's own.
     `public`: rows that need no protection; `rows` is then their number.
+    `references`: columns that name a row of another private table by its key, and that
+    table; the owner's word, checked over all rows, that both rows are one person's.
     """
 
     schema: Schema
@@ -27,6 +29,11 @@ class TableFacts:
     public: bool = False
     rows: int | None = None
     person: str | None = None
+    references: tuple[tuple[str, str], ...] = ()
+
+    def refers(self, column: str) -> str | None:
+        """The table a column is declared to refer to."""
+        return dict(self.references).get(column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,13 @@ class Tables:
     def person_of(self, table: TableFacts) -> str | None:
         """The column that says whose a table's row is; None where the row itself is the person."""
         return table.person or self.unit.column
+
+    def rows_of(self, table: TableFacts) -> int | None:
+        """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""
+        if table.public:
+            return table.rows
+        person = self.person_of(table)
+        return 1 if person is None or table.key == person else self.unit.rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,10 @@ class Facts:
     def person_of(self, table: TableFacts) -> str | None:
         """The column that says whose a table's row is; None where the row itself is the person."""
         return self.catalogue.person_of(table)
+
+    def rows_of(self, table: TableFacts) -> int | None:
+        """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""
+        return self.catalogue.rows_of(table)
 
     @property
     def catalogue(self) -> Tables:
@@ -100,7 +118,9 @@ class Facts:
             if self.tables:
                 key = "" if table.key is None else f", one row for each {table.key}"
                 lines.append(f"table {table.schema.table}: {'public' if table.public else 'private'}{key}")
-            lines += [f"  {name}: {_brief(column)}" for name, column in table.schema.columns]
+            for name, column in table.schema.columns:
+                to = table.refers(name)
+                lines.append(f"  {name}: {_brief(column)}{'' if to is None else f', refers to {to}'}")
         if self.size is not None:
             lines.append(f"declared size {self.size}")
         if isinstance(self.budget, SubLinear):

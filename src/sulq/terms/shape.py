@@ -4,10 +4,11 @@ Privacy: a person who joins or leaves alters at most `rows` rows of the relation
 (adds or removes them; under replace_one as many go as come). By induction:
 - a table keeps at most k rows of a person (SR2), one where the person is its key;
 - filtering and computing columns look at one row at a time;
-- a join of two private relations pairs rows of one person only: k1 k2 of them,
-  k1 max(1, k2) where unmatched left rows stay. A join with a public table whose
-  key is unique keeps at most one row for each; any other with a public table of
-  m rows at most m;
+- a join of two private relations pairs rows of one person only: k1 k2 of them, or
+  k1 where the right is matched by a key that is unique in it (and k2 the other way
+  round), at least k1 where unmatched left rows stay. A join with a public table
+  whose key is unique keeps at most one row for each; any other with a public table
+  of m rows at most m;
 - a person's own groups are no more than the person's rows;
 - of different rows no more change than of all rows: each altered row can make one
   value appear or vanish;
@@ -24,8 +25,9 @@ from typing import Final
 
 from sulq.errors import QuestionError, SetupError
 from sulq.terms import domain
-from sulq.terms.domain import INT_LIMIT, Bool, Category, Column, Int, Real, Schema, Text
+from sulq.terms.domain import INT_LIMIT, Bool, Category, Column, Int, Real, Schema, Text, joinable
 from sulq.terms.facts import Facts, TableFacts, Tables
+from sulq.terms.fan_out import fan_out
 from sulq.terms.kinds import Code, Kind, Scalar, Truth, Words
 from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.terms.rowfn.scalar import Col, RowFn, condition
@@ -81,9 +83,7 @@ def shape(relation: Relation, facts: Facts | Tables) -> Shape:
 def _table(table: TableFacts, facts: Facts | Tables) -> Shape:
     if table.public:
         return Shape(table.schema, 0, owned=False, fixed=True)
-    person = facts.person_of(table)
-    rows = 1 if person is None or table.key == person else facts.unit.rows
-    return Shape(table.schema, rows, owned=person is not None, fixed=True)
+    return Shape(table.schema, facts.rows_of(table) or 0, owned=facts.person_of(table) is not None, fixed=True)
 
 
 def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape:
@@ -96,40 +96,36 @@ def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape
     if join.person:
         if not (left.owned and right.owned):
             raise QuestionError("person-lost", "A side of this join has rows that are no one person's.")
-        rows = left.rows * (max(right.rows, 1) if join.how == "left" else right.rows)
-        return Shape(schema, _few(rows), owned=True, fixed=False)
-    if not right.public and not (left.public and join.how == "inner"):
+        return Shape(schema, _few(_pairs(join, left, right, facts)), owned=True, fixed=False)
+    if not right.public and left.public and join.how == "left":
+        why = "A public row that is kept where no one's row matches it would say that nobody's does."
+        raise QuestionError("person-lost", why, "Use JOIN, or put the private table on the left.")
+    if not right.public and not left.public:
         raise QuestionError(
             "person-lost", "Private tables are joined on the person.", "Add the person's column to the condition."
         )
     if right.public:
-        private, fan, kept = left, _fan_out(join.right, [theirs for _, theirs in join.on], facts), join.how == "left"
+        private, fan, kept = left, fan_out(join.right, [theirs for _, theirs in join.on], facts), join.how == "left"
     else:
-        private, fan, kept = right, _fan_out(join.left, [ours for ours, _ in join.on], facts), False
+        private, fan, kept = right, fan_out(join.left, [ours for ours, _ in join.on], facts), False
+    if fan is None:
+        if not private.public:
+            raise QuestionError(
+                "join-fan-out", "This join with public rows has no bound.", "Join a public table by its declared key."
+            )
+        fan = 0
     most = max(fan, 1) if kept else fan
     return Shape(schema, _few(private.rows * most), private.owned, fixed=private.fixed and kept and most == 1)
 
 
-def _fan_out(relation: Relation, columns: list[str], facts: Facts | Tables) -> int:
-    """How many rows of a public relation one other row can meet: one by its unique key, else all of them."""
-    if isinstance(relation, Where):
-        return _fan_out(relation.source, columns, facts)
-    if isinstance(relation, Select):
-        origins = [fn.name for name, fn in relation.columns if name in columns and isinstance(fn, Col)]
-        return _fan_out(relation.source, origins, facts)
-    if isinstance(relation, Distinct) and isinstance(relation.source, Select):
-        if {name for name, _ in relation.source.columns} <= set(columns):
-            return 1  # rows that are all different, matched in every column
-        return _fan_out(relation.source, columns, facts)
-    if isinstance(relation, Table):
-        table = facts.table_of(relation.name)
-        if table.key is not None and table.key in columns:
-            return 1
-        if table.rows is not None:
-            return table.rows
-    raise QuestionError(
-        "join-fan-out", "This join with public rows has no bound.", "Join a public table by its declared key."
-    )
+def _pairs(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> int:
+    """How many pairs one person's rows can make: each left row so many as agree with it, or each right row."""
+    theirs = fan_out(join.right, [name for _, name in join.on], facts)
+    theirs = right.rows if theirs is None else min(theirs, right.rows)
+    if join.how == "left":
+        return left.rows * max(theirs, 1)
+    ours = fan_out(join.left, [name for name, _ in join.on], facts)
+    return min(left.rows * theirs, right.rows * (left.rows if ours is None else ours))
 
 
 def _comparable(ours: str, left: Schema, theirs: str, right: Schema) -> None:
@@ -139,11 +135,7 @@ def _comparable(ours: str, left: Schema, theirs: str, right: Schema) -> None:
         if column is None:
             known = ", ".join(schema.names)
             raise QuestionError("unknown-column", f"No column {name[:80]!r} to join by (there are: {known}).")
-    if isinstance(a, Category) or isinstance(b, Category):
-        alike = a == b
-    else:
-        alike = type(a) is type(b) and (isinstance(a, Text) or getattr(a, "step", None) == getattr(b, "step", None))
-    if not alike:
+    if not joinable(a, b):
         raise QuestionError(
             "wrong-kind", f"{ours[:80]!r} and {theirs[:80]!r} are declared differently.", "Declare the columns alike."
         )
@@ -247,6 +239,8 @@ def _date(low: int, high: int) -> Column:
 
 
 def _timestamp(low: int, high: int) -> Column:
+    """The beginning of the period the first moments lie in may be before every moment: cells there are clamped."""
+    low, high = (min(max(n, 1 - INT_LIMIT), INT_LIMIT - 1) for n in (low, high))
     start = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
     first, last = ((start + datetime.timedelta(microseconds=n)).isoformat() for n in (low, high))
     return domain.Timestamp(first, last)

@@ -10,7 +10,7 @@ from typing import Final, Protocol, cast
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import SetupError
-from sulq.terms.domain import Category, Schema
+from sulq.terms.domain import Category, Schema, is_text
 from sulq.terms.engine import Engine
 from sulq.terms.privacy import Unit
 
@@ -86,14 +86,6 @@ def _check(engine: str, schemas: Iterable[Schema]) -> None:
         raise SetupError("engine-not-available", f"There is no engine {engine[:40]!r}.")
     for name, column in (item for schema in schemas for item in schema.columns):
         if isinstance(column, Category) and any(
-            "\x00" in str(value) or not _utf8(str(value)) for value in column.values
+            "\x00" in str(value) or not is_text(str(value)) for value in column.values
         ):
             raise SetupError("bad-declaration", f"A category of column {name!r} is no text that data can hold.")
-
-
-def _utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

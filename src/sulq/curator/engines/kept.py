@@ -116,6 +116,28 @@ def twice(registered: Registered) -> Rows | None:
     return Rows(found, parameters, {}, frozenset(), {}, None, frames)
 
 
+def astray(registered: Registered, column: str, other: Registered) -> Rows:
+    """One row, if there is any, that refers by this column to a row of another person's, over all rows of both sources.
+
+    Compared by what is joined: clamped and rounded values, and persons by canonical text.
+    """
+    parameters: dict[str, object] = {}
+    sides = [_named(registered, column, parameters), _named(other, other.unique or "", parameters)]
+    pairs = f"({sides[0]}) AS mine JOIN ({sides[1]}) AS theirs ON mine.k = theirs.k"
+    found = f"(SELECT 1 FROM {pairs} WHERE mine.u <> theirs.u AND mine.u <> '' AND theirs.u <> '' LIMIT 1)"
+    both = (registered, other)
+    frames = {f"source{item.number}": item.source.frame for item in both if item.source.frame is not None}
+    return Rows(found, parameters, {}, frozenset(), {}, None, frames)
+
+
+def _named(registered: Registered, name: str, parameters: dict[str, object]) -> str:
+    """A column's codes `k` beside the persons' texts `u`."""
+    place = list(registered.schema.names).index(name)
+    plain, value, code = _layers(registered, place, parameters, exact=True)
+    inner = f"SELECT {plain}, {_cell(registered)[1]} AS a FROM {registered.source.relation}"
+    return f"SELECT {code} AS k, {_person(registered)} AS u FROM (SELECT {value}, a FROM ({inner}))"
+
+
 def _layers(registered: Registered, place: int, parameters: dict[str, object], *, exact: bool) -> tuple[str, str, str]:
     """A column's three layers of projections, without the last one's name; its list of categories is bound."""
     name, column = registered.schema.columns[place]

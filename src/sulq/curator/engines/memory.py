@@ -17,7 +17,7 @@ from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.source import Origin, suffix
-from sulq.curator.engines.tables import Dataset, Given, not_unique
+from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers, Objects, Truths
@@ -58,7 +58,20 @@ class MemoryEngine:
         with self._opening:  # of threads that ask first at once, one reads
             if self._rows is None:
                 people: dict[str, int] = {}
-                self._rows = {table.schema.table: table.read(people) for table in self._tables}
+                rows = {table.schema.table: table.read(people) for table in self._tables}
+                self._check()
+                self._rows = rows
+
+    def _check(self) -> None:
+        """Refuse a row that refers to another person's, over all rows (SR15)."""
+        for table in self._tables:
+            for column, name in table.references:
+                other = next(item for item in self._tables if item.schema.table == name)
+                owners = dict(other.named(other.unique or ""))
+                if any(owners.get(value, person) != person for value, person in table.named(column)):
+                    not_own(table.schema.table, column, name)
+        for table in self._tables:
+            table.forget()
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""
@@ -96,10 +109,23 @@ class _Table:
     def __init__(self, given: Given, dataset: Dataset) -> None:
         self.origin = given.origin
         self.schema = given.facts.schema
-        self._unique = given.facts.key
+        self.unique = given.facts.key
+        self.references = given.facts.references
         self._unit = given.unit(dataset.unit)
         self._key = dataset.key
         self._places = grammar.places(_names(given.origin), self.schema, self._unit)
+        self._all: tuple[dict[str, read_numpy.Read], Objects | None] = {}, None
+
+    def named(self, column: str) -> list[tuple[object, object]]:
+        """Of all rows read, the column's codes and whose they are, where both are there."""
+        read, people = self._all
+        codes, missing = read[column]
+        pairs = zip(codes.tolist(), missing.tolist(), [] if people is None else people, strict=True)
+        return [(code, person) for code, gone, person in pairs if not gone and person is not None]
+
+    def forget(self) -> None:
+        """Let go of rows that are not kept."""
+        self._all = {}, None
 
     def read(self, numbers: dict[str, int]) -> Batch:
         """The kept rows, each with its person's number; `numbers` holds those of all tables."""
@@ -122,6 +148,7 @@ class _Table:
         if self._unit.column is not None:
             people = read_numpy.persons(cells[self._unit.column], *stored[self._unit.column])
         self._check(read, people)
+        self._all = read, people
         if people is not None:
             mine = [(codes[rows], missing[rows]) for codes, missing in read.values()]
             rows = rows[read_numpy.kept(self._key, self._unit.rows, people[rows], mine)]
@@ -138,15 +165,15 @@ class _Table:
 
     def _check(self, read: dict[str, read_numpy.Read], people: Objects | None) -> None:
         """Refuse a unique column that is not, over all rows."""
-        if self._unique is None:
+        if self.unique is None:
             return
-        if people is not None and self._unique == self._unit.column:
+        if people is not None and self.unique == self._unit.column:
             values = [person for person in people if person is not None]
         else:
-            codes, missing = read[self._unique]
+            codes, missing = read[self.unique]
             values = codes[~missing].tolist()
         if len(set(values)) < len(values):
-            not_unique(self.schema.table, self._unique)
+            not_unique(self.schema.table, self.unique)
 
     def _table(self) -> tuple[pa.Table, dict[str, grammar.Cell]]:
         path = self.origin.path

@@ -22,11 +22,11 @@ from sulq.curator.engines import kept
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.source import Registered
-from sulq.curator.engines.tables import not_unique
+from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
 from sulq.version import __version__
 
-FORMAT: Final = "3"
+FORMAT: Final = "4"
 ABANDONED: Final = 3600.0  # seconds after which a folder without a lock belongs to nobody
 UNWRITABLE: Final = ("FileNotFoundError", "IOException", "NotADirectoryError", "OSError", "PermissionError")
 Progress = Callable[[float], None]
@@ -43,6 +43,7 @@ def facts(tables: Sequence[Registered]) -> dict[str, str]:
             [[name, repr(column)] for name, column in item.schema.columns],
             repr(item.unit),
             item.unique,
+            *([list(item.references)] if item.references else []),
         ]
         for item in tables
     ]
@@ -135,18 +136,29 @@ def _part(progress: Progress, done: int, of: int) -> Progress:
 
 
 def check(connection: Connection, tables: Sequence[Registered]) -> None:
-    """Refuse a table whose unique column is not (SR15); this is between the owner and all of the owner's rows."""
+    """Refuse a unique column that is not, and references to another person's rows (SR15).
+
+    This is between the owner and all of the owner's rows.
+    """
     for registered in tables:
         asked = kept.twice(registered)
-        if asked is None:
-            continue
-        cursor = connection.cursor()
-        for frame, data in asked.frames.items():
-            cursor.register(frame, data)
-        found = cursor.execute(f"SELECT count(*) FROM {asked.relation}", asked.parameters).fetchone()
-        cursor.close()
-        if found is None or found[0]:
+        if asked is not None and _some(connection, asked):
             not_unique(registered.schema.table, registered.unique or "")
+    for registered in tables:
+        for column, name in registered.references:
+            other = next(item for item in tables if item.schema.table == name)
+            if _some(connection, kept.astray(registered, column, other)):
+                not_own(registered.schema.table, column, name)
+
+
+def _some(connection: Connection, asked: Rows) -> bool:
+    """Whether there is any row."""
+    cursor = connection.cursor()
+    for frame, data in asked.frames.items():
+        cursor.register(frame, data)
+    found = cursor.execute(f"SELECT count(*) FROM {asked.relation}", asked.parameters).fetchone()
+    cursor.close()
+    return found is None or bool(found[0])
 
 
 def open_sources(connection: Connection, tables: Sequence[Registered]) -> None:

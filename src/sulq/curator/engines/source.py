@@ -126,7 +126,8 @@ class Registered:
 
     `number` tells the tables of a dataset apart in generated SQL ("" where there is
     only one) and `first` their columns: it is the place of this table's first.
-    `unique`: the column that must differ from row to row.
+    `unique`: the column that must differ from row to row. `references`: the columns that
+    name rows of other tables by that, which must be the same person's, and those tables.
     """
 
     origin: Origin
@@ -138,6 +139,7 @@ class Registered:
     number: str = ""
     first: int = 0
     unique: str | None = None
+    references: tuple[tuple[str, str], ...] = ()
 
     @property
     def kept(self) -> str:

@@ -63,9 +63,8 @@ class Dataset:
             attached = files.setdefault(given.origin.path, f"origin{number}")
             unit, schema = given.unit(self.unit), given.facts.schema
             source = describe(given.origin, schema, unit, given.inside, number=number, attached=attached)
-            found.append(
-                Registered(given.origin, source, schema, unit, self.key, self.space, number, first, given.facts.key)
-            )
+            checked = given.facts.key, given.facts.references
+            found.append(Registered(given.origin, source, schema, unit, self.key, self.space, number, first, *checked))
             first += len(schema.columns)
         return tuple(found)
 
@@ -83,4 +82,13 @@ def not_unique(table: str, column: str) -> NoReturn:
         "key-not-unique",
         f"Column {column!r} of table {table!r} is declared its key, but a value stands there more than once.",
         "Leave the table out of keys=, or remove the duplicates.",
+    )
+
+
+def not_own(table: str, column: str, other: str) -> NoReturn:
+    """Stop the owner."""
+    raise SetupError(
+        "reference-not-own",
+        f"Column {column!r} of table {table!r} is declared to refer to {other!r}, but a row leads to another person's.",
+        "Leave the column out of references=, or mend the rows.",
     )

@@ -38,7 +38,8 @@ def calibrate(draft: Draft) -> Draft:
 def _shares(draft: Draft) -> list[Fraction]:
     """The part of the loss each block may use: as asked, or evenly."""
     asked = draft.question.shares or (Fraction(1),) * len(draft.blocks)
-    return [Fraction(share) / sum(asked) for share in asked]
+    whole = sum(asked)
+    return [Fraction(share) / whole for share in asked]
 
 
 def _moves(draft: Draft, pick: Callable[[Reach], Fraction]) -> list[dict[str, Fraction]]:
