@@ -512,8 +512,8 @@ def concat(fn: Concat, schema: Schema, row: Row) -> str | None:
 
 
 _TEXTS = {
-    IndexOf: lambda fn, text: float(min(text.find(fn.needle) + 1, 2**20)),
-    Length: lambda _, text: float(min(len(text), 2**20)),
+    IndexOf: lambda fn, text: float(min(text.find(fn.needle) + 1, 10_000)),
+    Length: lambda _, text: float(min(len(text), 10_000)),
     Like: like,
     Lowered: lambda _, text: cased(text, upper=False),
     StartsWith: lambda fn, text: text[: len(fn.prefix)] == fn.prefix,

@@ -140,6 +140,15 @@ def test_explain_spends_nothing(folder: Path) -> None:
     assert "left epsilon 2" in " ".join(run("budget", "people.parquet", folder=folder).stdout.split())
 
 
+def test_SR14_other_is_an_option_of_both_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--other LABEL` reaches the query, which says here that no group is hidden (SR14)."""
+    monkeypatch.chdir(folder)
+    for command in ("query", "explain"):
+        with pytest.raises(SulqError) as refused:
+            app([command, "people.parquet", COUNTS, "--epsilon", "1", "--other", "x"], standalone_mode=False)
+        assert (refused.value.code, "there is no other" in str(refused.value)) == ("bad-question", True)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "exit_with"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +21,7 @@ import pytest
 import sulq
 from sulq import Epsilon, Int, Real, Unit, col, lit
 from sulq.curator.ledger.ledger import Ledger
-from sulq.errors import SetupError, SulqError
+from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.terms.question import Sums
 from sulq.terms.relation import Join, Table
 from sulq.testing import exact
@@ -351,7 +353,98 @@ def test_bad_datasets_of_several_tables_are_refused(what: str, tmp_path: Path) -
     assert refused.value.code == code
 
 
+SHOP = {
+    "columns": {
+        "orders": {"number": (0, 9), "weight": (0, 9.0)}, "lines": {"order": (0, 9), "size": (0, 9)},
+        "regions": {"code": (0, 5)},
+    },
+    "unit": Unit("buyer", rows=3),
+    "keys": {"orders": "number", "regions": "code"},
+    "public": ["regions"],
+    "budget": Epsilon(1),
+    "synthetic": True,
+}  # fmt: skip
+ORDERS = pa.table({"buyer": ["a", "b"], "number": [1, 2], "weight": [1.0, 2.0]})
+LINES = pa.table({"buyer": ["a", "a", "b"], "order": [1, 1, 2], "size": [3, 4, 5]})
+LEADS = {"lines": {"order": "orders"}}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "memory"])
+def test_SR15_the_person_is_added_to_a_join_along_a_declared_reference_alone(engine: str, tmp_path: Path) -> None:
+    """Declared, checked and public; without it the query must speak of the person itself."""
+    data = {"orders": ORDERS, "lines": LINES, "regions": pa.table({"code": [1]})}
+    sql = "SELECT SUM(size) FROM orders JOIN lines ON orders.number = lines.order"
+    with sulq.connect(data, engine=engine, ledger=tmp_path / "a.ledger", references=LEADS, **SHOP) as db:
+        assert "order: Int(0, 9), refers to orders" in str(db.facts)
+        assert exact(db).sql(sql).value == 12
+        assert exact(db).sql("SELECT COUNT(*) FROM orders WHERE number IN (SELECT lines.order FROM lines)").value == 2
+    with sulq.connect(data, engine=engine, ledger=tmp_path / "b.ledger", **SHOP) as db:
+        with pytest.raises(QuestionError, match="references=") as refused:
+            exact(db).sql(sql)
+        assert refused.value.code == "person-lost"
+        assert exact(db).sql(f"{sql} AND orders.buyer = lines.buyer").value == 12
+    data["lines"] = LINES.set_column(1, "order", pa.array([1, 2, 2]))
+    with pytest.raises(SetupError, match="reference-not-own"):
+        sulq.connect(data, engine=engine, ledger=tmp_path / "c.ledger", references=LEADS, **SHOP)
+
+
+@pytest.mark.parametrize(
+    ("references", "more"),
+    [
+        ({"lines": {"order": "nowhere"}}, {}),
+        ({"line": {"order": "orders"}}, {}),
+        ({"lines": {"order": "regions"}}, {}),
+        ({"regions": {"code": "orders"}}, {}),
+        ({"lines": {"price": "orders"}}, {}),
+        ({"lines": {"buyer": "orders"}}, {}),
+        ({"lines": {"order": "orders"}}, {"keys": {"regions": "code"}}),
+        ({"lines": {"order": "orders"}}, {"keys": {"orders": "buyer"}}),
+        ({"lines": {"order": "orders"}}, {"keys": {"orders": "weight"}}),
+        ({"lines": {"order": "orders"}}, {"unit": Unit()}),
+        ({"lines": "orders"}, {}),
+        (["orders"], {}),
+        ({"lines": {3: "orders"}}, {}),
+    ],
+)
+def test_bad_references_are_refused(references: object, more: dict[str, object], tmp_path: Path) -> None:
+    """From a private table's declared column to the key, declared alike, of another private table."""
+    data = {"orders": ORDERS, "lines": LINES, "regions": pa.table({"code": [1]})}
+    with pytest.raises(SetupError) as refused:
+        sulq.connect(data, ledger=tmp_path / "l.ledger", references=references, **(SHOP | more))
+    assert refused.value.code == "bad-declaration"
+
+
 def test_keys_are_for_several_tables(tmp_path: Path) -> None:
     """A single table is declared by its unit alone."""
     with pytest.raises(SetupError, match="several tables"):
         sulq.connect(TABLE, columns=COLUMNS, keys={"data": "x"}, budget=Epsilon(1), ledger=tmp_path / "l")
+
+
+def test_T22_a_table_declared_public_is_written_down(tmp_path: Path) -> None:
+    """By name alone, when it is registered and when the word changes; the repr says so too.
+
+    Bar: an audit entry for each. Control: a private table's entry says that it is not public.
+    """
+    path = tmp_path / "all.ledger"
+    data = {"people": PEOPLE, "visits": VISITS, "regions": REGIONS}
+
+    def entries() -> list[tuple[str, bool]]:
+        with sqlite3.connect(path) as file:
+            bodies = [json.loads(body) for (body,) in file.execute("SELECT body FROM entries ORDER BY seq")]
+        return [(body["name"], body["public"]) for body in bodies if body["kind"] == "register"]
+
+    with sulq.connect(data, ledger=path, **SEVERAL) as db:
+        assert "table regions: public" in repr(db)
+        assert db._ledger.declared_public == ("regions",)
+    first = [("people", False), ("visits", False), ("regions", True)]
+    assert entries() == first
+    sulq.connect(data, ledger=path, **SEVERAL).close()
+    assert entries() == first  # nothing new, nothing written
+    owned = REGIONS.append_column("pid", pa.array(["a", "b"]))
+    with sulq.connect({**data, "regions": owned}, ledger=path, **(SEVERAL | {"public": []})) as db:
+        assert "table regions: private" in repr(db)
+        assert db._ledger.declared_public == ()
+    assert entries() == [*first, ("regions", False)]
+    text = path.read_bytes()
+    assert b'"public":true' in text
+    assert not any(cell in text for cell in (b'"n"', b'"s"'))  # no cell of it

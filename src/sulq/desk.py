@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final, cast
 
@@ -149,12 +150,13 @@ class Desk:
         fresh: bool = False,
     ) -> Answer:
         """The mean of a bounded number over the rows where it is present (SR18)."""
-        fn = named(value)
+        fn, notes = named(value), tuple[str, ...]()
         if within is not None:
             _one_price(spend)
-            spend = self._price_of_mean(fn, where, keys(by), within=within, beta=beta, at_most=at_most)
+            spend, notes = self._price_of_mean(fn, where, keys(by), within=within, beta=beta, at_most=at_most)
         question, reading = self._mean(fn, where, keys(by), spend)
-        return self._answer(question, spend, fresh=fresh).read(reading, ("mean",))
+        answer = self._answer(question, spend, fresh=fresh)
+        return replace(answer, notes=(*notes, *answer.notes)).read(reading, ("mean",))
 
     def variance(
         self,
@@ -293,6 +295,7 @@ class Desk:
         beta: float = 0.05,
         at_most: Loss | None = None,
         fresh: bool = False,
+        other: str | None = None,
     ) -> SqlAnswer | Explanation:
         """Answer one SELECT, an error bar on every cell; EXPLAIN SELECT is explained instead, free.
 
@@ -303,8 +306,11 @@ class Desk:
             beta: the probability with which a width may fail.
             at_most: with `within`, what the price may be at most.
             fresh: new noise at full price, although the same was answered before.
+            other: where groups of too few people are not shown, the label of a row for all of them together.
         """
-        return Sql(self._oracle).ask(text, spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
+        return Sql(self._oracle).ask(
+            text, spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh, other=other
+        )
 
     def explain(
         self,
@@ -314,9 +320,10 @@ class Desk:
         within: Within = None,
         beta: float = 0.05,
         at_most: Loss | None = None,
+        other: str | None = None,
     ) -> Explanation:
         """What a query would ask, why it costs that, and how accurate it would be; spends nothing, reads no row."""
-        return Sql(self._oracle).explain(text, spend=spend, within=within, beta=beta, at_most=at_most)
+        return Sql(self._oracle).explain(text, spend=spend, within=within, beta=beta, at_most=at_most, other=other)
 
     def plan(
         self, queries: Sequence[str], *, spend: Loss, beta: float = 0.05, known: Sequence[SqlAnswer | None] = ()
@@ -402,7 +409,8 @@ class Desk:
         within: float,
         beta: float,
         at_most: Loss | None,
-    ) -> Loss:
+    ) -> tuple[Loss, tuple[str, ...]]:
+        """The price of a mean that is accurate enough, and a note of what finding it cost (SR7)."""
         spend = self._probe(at_most)
         question, reading = self._mean(fn, where, by, spend)
         lo, hi, kind = bounded(fn, self.facts.schema)
@@ -411,10 +419,11 @@ class Desk:
             raise QuestionError("too-costly", "The grid of this value is coarser than that.")
         if isinstance(reading, Average):
             probed = self._oracle.foresee(question, spend=spend)
-            return affordable(price_of_sums(probed, width * reading.size, beta), at_most)
+            return affordable(price_of_sums(probed, width * reading.size, beta), at_most), ()
         # The declared size bounds the number of values only if every row is kept and none lacks a value.
         whole = where is None and not by and not kind.nullable and self.facts.unit.column is None
         count = self.facts.size if whole else None
+        notes: tuple[str, ...] = ()
         if count is None:
             if at_most is None or isinstance(at_most, Queries):
                 remedy = "Give at_most=; a tenth of it buys a count first."
@@ -422,9 +431,10 @@ class Desk:
             present = self._answer(Sums((Not(IsMissing(fn)),), where, by), at_most.share(COUNT_FIRST))
             low, _ = Plain().interval(present.released, beta / max(present.released.cells, 1))
             count = int(low.min())
+            notes = (f"a count that set the price cost {present.spent} besides",)
             at_most = at_most.share(1 - COUNT_FIRST)
         probed = self._oracle.foresee(question, spend=spend)
-        return affordable(price_of_mean(probed, hi - lo, width, beta, count), at_most)
+        return affordable(price_of_mean(probed, hi - lo, width, beta, count), at_most), notes
 
     def _spread(
         self, fn: RowFn, where: RowFn | None, by: tuple[RowFn, ...], *, root: bool, ddof: int

@@ -273,6 +273,9 @@ def test_a_dataset_of_several_tables_is_read(tmp_path: Path) -> None:
         40,
     )
     assert found.data == tmp_path / "people.parquet"
+    linked = SEVERAL.replace('person = "patient"', 'person = "patient"\nreferences = { home = "people" }')
+    assert read(write(tmp_path, linked)).datasets["clinic"].tables["visits"].references == {"home": "people"}
+    assert found.tables["visits"].references == {}
     beside = write(tmp_path, SEVERAL.replace("dataset.clinic", "dataset"), "clinic.sulq.toml")
     assert find(str(beside)).files == tuple(
         tmp_path / name for name in ("regions.csv", "people.parquet", "visits.parquet")
@@ -285,6 +288,8 @@ def test_a_dataset_of_several_tables_is_read(tmp_path: Path) -> None:
         ('person = "patient"', 'persn = "patient"', "'person'"),
         ('key = "pid"', "key = 3", "a column's name"),
         ("public = true", 'public = "yes"', "true or false"),
+        ('person = "patient"', "references = { home = 3 }", "a table's name"),
+        ('person = "patient"', 'references = "people"', "must be a table"),
         ('data = "visits.parquet"', "", "needs 'data'"),
         ('data = "visits.parquet"', 'data = "https://x.org/v"', "must be a file"),
         ("budget = { epsilon = 1 }", 'budget = { epsilon = 1 }\ndata = "a.csv"', "belongs to each"),

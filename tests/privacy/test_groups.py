@@ -12,11 +12,15 @@ import pytest
 
 import sulq
 from sulq import Choose, OpenSums, Rank, Sums, Together, col
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.run import Release, Rows
+from sulq.desk import Desk
 from sulq.errors import BudgetExceeded, QuestionError, SulqError
 from sulq.terms import wire
 from sulq.terms.engine import Engine, Groups
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.terms.private import Private
+from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import Each, Lit
 from sulq.testing import exact as without_noise
 from sulq.testing import neighbours
@@ -98,6 +102,73 @@ def test_RP_T24_catches_a_threshold_on_rows(monkeypatch: pytest.MonkeyPatch) -> 
     assert any("people on one side only" in line for line in told_apart(others, others + alone, unit, Counting))
     monkeypatch.setattr(sys.modules["sulq.curator.plan.threshold"], "alone", lambda _draft: 1)
     assert any("declared 1" in line for line in told_apart(others, others + spread, unit))
+
+
+OTHERS = (
+    "SELECT note, COUNT(*) AS n, AVG(age) AS mean FROM data GROUP BY note",
+    "SELECT note, city, SUM(gain) AS s, VAR_POP(age) AS v FROM data GROUP BY ROLLUP (note, city) HAVING COUNT(*) < 99",
+    "SELECT note, COUNT(*) FILTER (WHERE flag) AS n FROM data WHERE age > 20 GROUP BY note ORDER BY n DESC LIMIT 3",
+)
+
+
+def others(kind: str, first: list, second: list, unit: Unit, sight: type[Rows] = Rows) -> tuple[list[str], bool]:
+    """What tells two data sets apart that were asked for their hidden groups together; whether the same was shown."""
+    shown: list[list[str]] = []
+
+    def program(sql: str) -> Callable[[Desk], object]:
+        def ask(desk: Desk) -> object:
+            found = desk.sql(sql, spend=EpsilonDelta(3, 1e-6), other="(other)")
+            shown[-1].append(repr(found) + str(found.to_dict(0.95)))
+            return found.answers
+
+        return ask
+
+    def seen(source: Engine, ledger: Ledger, release: Release) -> Rows:
+        return sight(source, ledger.redeem, release)
+
+    recorded = None
+    for rows in (first, second):
+        shown.append([])
+        with engine(kind, rows, unit) as source:
+            made = run(source, list(map(program, OTHERS)), unit, BUDGET, earlier=recorded, rows=seen)
+        assert len(shown[-1]) == len(OTHERS), made.outcomes
+        assert all("all" in text and "(other)" in text for text in shown[-1])
+        found, recorded = ([] if recorded is None else differences(recorded, made)), made
+    return found, shown[0] == shown[1]
+
+
+class Suppressed(Rows):
+    """A curator that adds the groups it hides up and shows that too."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, self._with_hidden(value) if name == "_reveal" else value)
+
+    @staticmethod
+    def _with_hidden(reveal: Callable[..., Released]) -> Callable[..., Released]:
+        def revealed(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
+            shown, groups = reveal(noise, exact), exact.open()
+            hidden = [i for i, key in enumerate(groups.keys) if key not in (shown.labels or ())]
+            rest = np.append(groups.persons[hidden].sum(), groups.sums[hidden].sum(axis=0))
+            label = tuple("(other)" for _ in groups.keys[0])
+            return Released(np.vstack([shown.units, rest]), noise, (*(shown.labels or ()), label))
+
+        return revealed
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_RP_SR14_a_person_alone_in_a_group_moves_the_ordinary_total_alone(kind: str) -> None:
+    """The row for hidden groups is made of paid sums: with or without the person the same is shown (RP, SR14).
+
+    Control: a curator that sums over the groups it hides is caught.
+    """
+    unit = Unit("pid", 3)
+    common = [one | {"pid": f"q{i}", "note": "all"} for i, one in enumerate(people("HLY" * 60))]
+    alone = [one | {"pid": "new", "note": f"mine {i}"} for i, one in enumerate(people("HLY"))]
+    assert others(kind, common, common + alone, unit) == ([], True)
+    assert others(kind, common + alone, common, unit) == ([], True)
+    told, same = others(kind, common, common + alone, unit, Suppressed)
+    assert any(line.startswith("outcome") for line in told)
+    assert not same
 
 
 @pytest.mark.parametrize("kind", ENGINES)

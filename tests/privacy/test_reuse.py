@@ -278,7 +278,7 @@ def test_T39_a_reused_answer_depends_on_no_row() -> None:
 
 def disguised(text: str, rng: random.Random) -> str:
     """A query in other words: case of letters, remarks, blanks, columns in another order, other names, rows sorted."""
-    head, tail = re.fullmatch(r"SELECT (.*?) FROM (.*)", split_top(text), re.DOTALL).groups()
+    head, _, tail = split_top(text).removeprefix("SELECT ").partition(f" {SEAM}FROM ")
     columns = [column.rpartition(" AS ")[0] + f" AS other{i}" for i, column in enumerate(head.split(SEAM))]
     rng.shuffle(columns)
     words = re.split(r"( |'[^']*')", f"SELECT {', '.join(columns)} FROM {tail.replace(SEAM, ', ')}")
@@ -296,12 +296,13 @@ SEAM = "\x01"
 
 
 def split_top(text: str) -> str:
-    """The text with the commas of its own SELECT list marked: those in no bracket, before FROM."""
+    """The text with the commas of its own SELECT list marked, those in no bracket, and the FROM behind them."""
     depth, made, listed = 0, [], True
     for i, sign in enumerate(text):
         depth += (sign == "(") - (sign == ")")
-        listed = listed and not (depth == 0 and text.startswith(" FROM ", i))
-        made.append(SEAM if sign == "," and depth == 0 and listed else sign)
+        ends = listed and depth == 0 and text.startswith(" FROM ", i)
+        listed = listed and not ends
+        made.append(SEAM if sign == "," and depth == 0 and listed else f" {SEAM}" if ends else sign)
     return "".join(made).replace(f"{SEAM} ", SEAM)
 
 

@@ -39,6 +39,7 @@ TABLES: dict[str, dict[str, Column]] = {
     "bills": {"vid": Int(0, 10_000), "due": Real(0, 64, grid=0.5), "PID": Int(0, 99)},
     "regions": {"code": Int(0, 9), "zone": Category(("east", "west")), "size": Int(0, 40)},
 }
+REFERENCES = {"bills": (("vid", "visits"),)}
 KEYS = {"people": "pid", "visits": "vid", "regions": "code"}
 
 
@@ -50,7 +51,9 @@ def facts(unit: Unit | None = None) -> Facts:
         public = name == "regions"
         schema = Schema(name, tuple(columns.items()))
         person = "PID" if name == "bills" else None
-        tables.append(TableFacts(schema, KEYS.get(name), public, 10 if public else None, person))
+        tables.append(
+            TableFacts(schema, KEYS.get(name), public, 10 if public else None, person, REFERENCES.get(name, ()))
+        )
     found = unit or Unit("pid", rows=4)
     return Facts(tables[0].schema, found, budget, none, budget, tables=tuple(tables))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from sulq.sql.leaves import Cut, Leaf, coarser
 from sulq.terms.law import GaussianLaw, LaplaceLaw
@@ -39,6 +40,18 @@ def test_coarser_groups_are_sums_with_the_noise_of_sums():
     assert turned.noise == GRID.noise
     wide = Released(GRID.units, (Noise(GaussianLaw(Fraction(8)), ONE, 4),))
     assert isinstance(coarser(wide, (6,), ()).noise[0].law, GaussianLaw)
+
+
+def test_SR14_the_rest_of_a_leaf_is_a_total_less_its_rows():
+    """One row: the total's column minus the sum of the leaf's, with the noise of both."""
+    noise = (Noise(GaussianLaw(Fraction(8)), ONE, 1),)
+    shown, total = Released(GRID.units[:3, :1], noise, (("a",), ("b",), ("c",))), Released(np.array([[50]]), noise)
+    leaf = Leaf((Cut(0, (0,)),), Plain())
+    left = Leaf((Cut(1, (0,)),), Plain(), less=leaf)
+    assert left.values([shown, total]).tolist() == [50 - (0 + 4 + 8)]
+    assert left.released([shown, total]).noise[0].law.variance() == pytest.approx(4 * 64)
+    low, high = left.interval([shown, total], 0.05)
+    assert high[0] - low[0] == pytest.approx(2 * 1.96 * 16, abs=2)
 
 
 def test_a_leaf_is_worked_out_again_for_other_answers():

@@ -8,7 +8,8 @@ from sulq.sql.names import Item, expand, find, refers
 from sulq.sql.refused import Refused
 from sulq.sql.syntax import Column, Name, Star
 from sulq.sql.values import Fixed
-from tests.sql.asking import program, refused
+from sulq.terms.relation import Table
+from tests.sql.asking import groups, program, refused
 
 
 def item(name: str, table: str | None = None, **more: object) -> Item:
@@ -61,9 +62,13 @@ def test_results_are_named_as_postgresql_names_them(text: str, name: str) -> Non
     assert names(f"SELECT {text} FROM people AS p GROUP BY sex") == [name]
 
 
-def test_schemas_are_left_out_and_unknown_names_listed() -> None:
-    """A schema before a known table means nothing; what is not known is answered by what is."""
+def test_names_that_are_not_known_are_answered_by_those_that_are() -> None:
+    """There is no schema but the usual one, and behind that no WITH query; a column's and a table's name is told."""
     assert names("SELECT COUNT(*) FROM public.people") == ["count"]
+    assert groups("WITH people AS (SELECT * FROM visits) SELECT COUNT(*) FROM public.people").over == Table("people")
+    for wrong in ("nonsense.people", "nonsense.public.people", '"PUBLIC".people'):
+        assert refused(f"SELECT COUNT(*) FROM {wrong}").code == "unknown-table"
+    assert refused("SELECT SUM(nonsense.people.age) FROM people").code == "unknown-table"
     error = refused("SELECT SUM(height) FROM people")
     assert error.code == "unknown-column"
     assert "age" in error.message
@@ -71,12 +76,15 @@ def test_schemas_are_left_out_and_unknown_names_listed() -> None:
     assert refused("SELECT COUNT(*) FROM people WHERE people.x = 1").code == "unknown-column"
 
 
-def test_a_declared_key_is_followed_by_its_name_alone() -> None:
-    """Equating a key says that two rows are one person's only where the other column goes by its name."""
-    key = item("o_orderkey", origin="o_orderkey", key_of="orders")
-    assert refers(key, item("l_orderkey", origin="l_orderkey"))
+def test_SR15_names_are_no_declaration() -> None:
+    """Equating columns says that two rows are one person's only along a key and what is declared to refer to it."""
+    key = item("o_orderkey", key_of="orders")
+    line = item("l_orderkey", refers_to="orders")
+    assert refers(key, line)
+    assert refers(line, key)
     assert refers(key, key)
-    assert not refers(key, item("l_partkey", origin="l_partkey"))
-    assert not refers(key, item("n"))
-    assert not refers(item("a", origin="a"), item("a", origin="a"))
-    assert refers(item("id", origin="id", key_of="visits"), item("visit_id", origin="visit_id"))
+    for other in (item("l_orderkey"), item("o_orderkey"), item("orders_id"), item("k", key_of="lines", refers_to="k")):
+        assert not refers(key, other)
+        assert not refers(other, key)
+    assert not refers(line, line)  # both may lead to an order that is nobody's
+    assert not refers(item("a"), item("a"))

@@ -16,10 +16,11 @@ def select(text: str) -> Select:
 
 
 def test_from_is_read_with_every_kind_of_join() -> None:
-    """Comma, CROSS, ON, USING, NATURAL, LEFT and RIGHT; a schema's name is left out."""
+    """Comma, CROSS, ON, USING, NATURAL, LEFT and RIGHT; the usual schema's name is left out."""
     hows = {
-        "s.a x, b": "cross", "a CROSS JOIN b": "cross", "a JOIN b ON a.x = b.x": "inner", "a JOIN b USING (x)": "inner",
-        "a NATURAL JOIN b": "inner", "a LEFT OUTER JOIN b USING (x)": "left", "a RIGHT JOIN b USING (x)": "right",
+        "public.a x, b": "cross", "a CROSS JOIN b": "cross", "a JOIN b ON a.x = b.x": "inner",
+        "a JOIN b USING (x)": "inner", "a NATURAL JOIN b": "inner", "a LEFT OUTER JOIN b USING (x)": "left",
+        "a RIGHT JOIN b USING (x)": "right",
     }  # fmt: skip
     for text, how in hows.items():
         source = select(f"SELECT COUNT(*) FROM {text}").source

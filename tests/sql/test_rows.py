@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sulq.sql.rows import Maker
 from sulq.sql.values import Cell, Person
 from sulq.terms.privacy import Unit
-from sulq.terms.relation import Select, Table, Where
+from sulq.terms.relation import Distinct, Select, Table, Where
 from sulq.terms.rowfn import Col, Lit
 from tests.sql.asking import facts, same, table
 
@@ -40,6 +42,18 @@ def test_columns_get_fresh_names_once() -> None:
     assert not set(one.rows.schema.names) & set(two.rows.schema.names)
     assert len(one.rows.schema.names) == 3
     assert one.beside[0] in one.rows.schema.names
+
+
+def test_different_rows_have_the_listed_columns_alone() -> None:
+    """Over rows with columns of their own too: a column that is not listed would tell rows apart."""
+    maker = Maker(facts())
+    laid = maker.columns(table("visits")).rows
+    listed = replace(laid, items=laid.items[2:3])
+    assert len(maker.columns(listed).rows.schema.names) > 1  # the relation as it is, where nobody minds
+    found = maker.distinct(listed, 0)
+    assert len(found.schema.names) == 1
+    assert isinstance(found.relation, Distinct)
+    assert isinstance(found.relation.source, Select)
 
 
 def test_optional_rows_carry_a_marker() -> None:

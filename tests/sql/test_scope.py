@@ -21,7 +21,7 @@ def test_one_table_stays_a_table() -> None:
     assert groups("WITH t AS (SELECT * FROM people), s AS (SELECT age FROM t) SELECT SUM(age) FROM s").over == Table(
         "people"
     )
-    assert groups("SELECT COUNT(*) FROM PUMS.PUMS", pums()).over == Table("")
+    assert groups("SELECT COUNT(*) FROM public.PUMS", pums()).over == Table("")
 
 
 def test_with_queries_hide_tables_and_see_those_before_them() -> None:

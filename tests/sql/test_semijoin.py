@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select
+from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table
 from sulq.terms.shape import shape
 from tests.sql.asking import facts, groups, refused
 
@@ -42,6 +42,7 @@ def test_further_equalities_are_keys_of_the_match() -> None:
     join, inner = beside(sql)
     assert isinstance(inner, PerPerson)
     assert len(inner.keys) == len(join.on) == 1
+    assert shape(join, facts()).rows == 4  # one match for each visit, not one for each of a person's bills
     along, _ = beside("SELECT COUNT(*) FROM visits WHERE vid IN (SELECT vid FROM bills)")
     assert along.person
 
@@ -55,6 +56,51 @@ def test_public_subqueries_are_joined_by_what_they_are_matched_on(column: str) -
     assert isinstance(inner, Distinct)
     assert not join.person
     assert shape(join, facts()).rows == 1
+
+
+def joins(relation: Relation) -> list[Join]:
+    """The joins of a relation's left sides, from the outside in."""
+    found = []
+    while not isinstance(relation, Table):
+        if isinstance(relation, Join):
+            found.append(relation)
+            relation = relation.left
+        else:
+            relation = relation.source
+    return found
+
+
+@pytest.mark.parametrize(
+    ("where", "several"),
+    [
+        ("age IN (SELECT vid FROM visits v WHERE v.pid = people.pid)", 1),
+        ("age IN (SELECT vid FROM visits v WHERE v.pid = people.pid) OR age IN (SELECT size FROM regions)", 2),
+        ("age NOT IN (SELECT vid FROM visits v WHERE v.pid = people.pid)", 3),
+        ("(age IN (SELECT size FROM regions)) IS NULL", 3),
+        ("age NOT IN (SELECT r.size FROM regions r WHERE r.code = people.region)", 3),
+        ("pid NOT IN (SELECT pid FROM visits)", 1),
+        ("NOT EXISTS (SELECT 1 FROM visits v WHERE v.pid = people.pid AND v.vid = people.age)", 1),
+    ],
+)
+def test_what_is_missing_is_asked_where_it_matters(where: str, several: int) -> None:
+    """Under NOT or IS, IN needs whether any value is there and whether one is missing; under AND and OR it does not.
+
+    That the answers are right: tests/conformance/test_sql.py.
+    """
+    found = groups(f"SELECT COUNT(*) FROM people WHERE {where}").over
+    assert len(joins(found)) == several
+    assert shape(found, facts()).rows == 1
+
+
+@pytest.mark.parametrize(
+    "where", ["vid NOT IN (SELECT vid FROM bills)", "(vid IN (SELECT vid FROM bills)) IS NOT TRUE"]
+)
+def test_SR15_what_is_missing_in_others_rows_decides_nothing(where: str) -> None:
+    """One missing value of anybody's would make NOT IN unknown for everybody; the person's own are matched instead."""
+    assert refused(f"SELECT COUNT(*) FROM visits WHERE {where}").code == "person-lost"
+    own = "due NOT IN (SELECT v.cost FROM visits v WHERE v.vid = bills.vid)"
+    assert groups(f"SELECT COUNT(*) FROM bills WHERE {own}")
+    assert groups("SELECT COUNT(*) FROM visits WHERE NOT EXISTS (SELECT 1 FROM bills b WHERE b.vid = visits.vid)")
 
 
 @pytest.mark.parametrize(

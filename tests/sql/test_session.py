@@ -39,6 +39,10 @@ GROUPED = "SELECT city, COUNT(*) AS n, AVG(income) AS mean FROM people GROUP BY 
 KNOWN = "SELECT city, COUNT(*) AS n, AVG(income) AS mean FROM people WHERE city IS NOT NULL GROUP BY city"
 
 
+NAMES = "SELECT name, COUNT(*) AS n, AVG(age) AS mean FROM people GROUP BY name"
+KEYS = EpsilonDelta(2, 1e-7)
+
+
 def opened(**options: object) -> sulq.database.Database:
     given: dict[str, object] = {
         "table": "people", "columns": COLUMNS, "unit": Unit("pid", rows=2), "budget": EpsilonDelta(50, 1e-6),
@@ -137,6 +141,7 @@ def test_SR7_a_quotient_buys_a_count_first_and_keeps_its_width() -> None:
             assert len(db.transcript()) == 2
             assert db.spent.amount <= 4
             assert db.transcript()[0]["event"].epsilon == pytest.approx(0.4)
+            assert "a count that set the price cost epsilon 0.4 besides" in answer.notes
             assert [row[0] for row in answer.value] == sorted(row[0] for row in answer.value)
             held.append(max(row[2] for row in answer.accuracy(0.05)) <= 3_000)
     assert sum(held) >= 4  # each with 95%: three or fewer of ten would be a chance of 1e-7
@@ -169,6 +174,17 @@ def test_SR7_a_declared_size_prices_a_mean_at_once() -> None:
         (lambda db: db.sql(7, spend=Epsilon(1)), "sql-syntax"),
         (lambda db: db.sql("SELECT COUNT(*) FROM people", spend=0.5), "bad-loss"),
         (lambda db: db.sql("SELECT name, COUNT(*) FROM people GROUP BY name", spend=Epsilon(1)), "open-keys"),
+        (lambda db: db.sql(NAMES, spend=Epsilon(1), other="x"), "open-keys"),
+        (lambda db: db.sql(NAMES, within=50, at_most=KEYS, other="x"), "open-keys"),
+        (lambda db: db.sql(NAMES, spend=KEYS, other=7), "bad-question"),
+        (lambda db: db.sql(NAMES, spend=KEYS, other=""), "bad-question"),
+        (lambda db: db.sql(NAMES, spend=KEYS, other="\ud800"), "bad-question"),
+        (lambda db: db.sql(NAMES, spend=KEYS, other="x" * 201), "bad-question"),
+        (lambda db: db.sql(GROUPED, spend=KEYS, other="x"), "bad-question"),
+        (lambda db: db.sql(GROUPED, within={"mean": 9_000}, at_most=Epsilon(4), other="x"), "bad-question"),
+        (lambda db: db.sql("SELECT DISTINCT name FROM people", spend=KEYS, other="x"), "bad-question"),
+        (lambda db: db.sql(f"{NAMES} HAVING COUNT(DISTINCT pid) > 9", spend=KEYS, other="x"), "open-keys"),
+        (lambda db: db.explain(GROUPED, other="x"), "bad-question"),
         (lambda db: db.plan("SELECT COUNT(*) FROM people", spend=Epsilon(1)), "bad-question"),
         (lambda db: db.plan([], spend=Epsilon(1)), "bad-question"),
         (lambda db: db.plan(["SELECT COUNT(*) FROM people"], spend=None), "spend-kind"),
@@ -182,6 +198,38 @@ def test_a_refusal_costs_nothing(ask: object, code: str) -> None:
         with pytest.raises(SulqError) as refused:
             ask(db)
         assert refused.value.code == code
+        assert db.transcript() == []
+
+
+def test_SR14_the_rest_is_one_more_question_at_the_same_debit() -> None:
+    """`other` buys a total beside the groups; with another label, or in other words, it is the same question (SR12)."""
+    with opened() as db:
+        found = db.sql(NAMES, spend=KEYS, other="(other)")
+        assert [row[0] for row in found.value] == ["ann", "bob", "(other)"]
+        low, high = found.interval(1 - 1e-9)
+        assert low[-1][1] <= 0 <= high[-1][1]
+        assert len(found.answers) == 2
+        assert [answer.released.labels for answer in found.answers] == [(("ann",), ("bob",)), None]
+        words = "SELECT AVG(age), COUNT(*) + 1, name FROM people GROUP BY name ORDER BY 2 DESC"
+        again = db.sql(words, spend=KEYS, other="all else")
+        assert again.reused
+        assert again.value[-1][1:] == (found.value[-1][1] + 1, "all else")
+        assert not db.sql(NAMES, spend=KEYS).reused
+        assert len(db.transcript()) == 2
+
+
+def test_SR14_the_rest_is_explained() -> None:
+    """A second question with its share, what the row is, and the accuracies of the groups shown, a little wider."""
+    with opened() as db:
+        told = db.explain(NAMES, spend=KEYS, other="(other)")
+        assert "question 2 of 2, 16% of the spend: over people" in str(told)
+        assert str(told).endswith("row '(other)': a total less the groups shown, so each group adds its noise")
+        assert "no spend was named" in str(db.explain(NAMES, other="(other)"))
+        assert str(db.sql(f"EXPLAIN {NAMES}", spend=KEYS, other="(other)")) == str(told)
+        plain = db.explain(NAMES, spend=KEYS)
+        for wide, narrow in zip(told.columns, plain.columns, strict=True):
+            assert wide.name == narrow.name
+            assert all(1 < a / b < 1.14 for a, b in zip(wide.widths[1:], narrow.widths[1:], strict=True))
         assert db.transcript() == []
 
 

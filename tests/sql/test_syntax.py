@@ -39,3 +39,9 @@ def test_conditions_joined_by_and_come_apart() -> None:
     assert conjuncts(None) == []
     assert holds(Call("+", (X, Aggregate("rows"))), Aggregate)
     assert not holds(both, Aggregate)
+
+
+def test_names_are_the_same_in_any_case_unless_quoted() -> None:
+    """So two expressions that say the same are the same: AVG(age) and avg(Age)."""
+    assert Column(Name("Age", at=3)) == Column(Name("age"))
+    assert len({Name("PID"), Name("pid"), Name("pid", quoted=True), Name("PID", quoted=True)}) == 3

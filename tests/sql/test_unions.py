@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.terms.domain import Category, Date, Int, Real
+from sulq.terms.domain import Bool, Category, Date, Int, Real
 from sulq.terms.relation import Distinct, PerPerson, Union
 from sulq.terms.shape import shape
 from tests.sql.asking import facts, groups, refused
@@ -18,6 +18,8 @@ from tests.sql.asking import facts, groups, refused
         ("SELECT sex AS x FROM people", "SELECT kind FROM visits", Category(("blood", "eye", "f", "m"))),
         ("SELECT sex AS x FROM people", "SELECT 'x' FROM visits", Category(("f", "m", "x"))),
         ("SELECT 'a' AS x FROM people", "SELECT 'b' FROM visits", Category(("a", "b"))),
+        ("SELECT married AS x FROM people", "SELECT NULL FROM visits", Bool()),
+        ("SELECT NULL AS x FROM people", "SELECT kind FROM visits", Category(("blood", "eye"))),
         ("SELECT born AS x FROM people", "SELECT CAST(seen AS date) FROM people", Date("1990-01-01", "2021-01-01")),
     ],
 )
@@ -48,6 +50,7 @@ def test_the_person_stays_through_a_union() -> None:
         ("SELECT age, sex FROM people UNION ALL SELECT vid FROM visits", "sql-syntax"),
         ("SELECT pid FROM people UNION ALL SELECT vid FROM visits", "unknown-column"),
         ("SELECT age FROM people UNION ALL SELECT vid FROM visits LIMIT 3", "raw-rows"),
+        ("SELECT born FROM people UNION ALL SELECT NULL FROM visits", "sql-unsupported"),
     ],
 )
 def test_unions_that_are_refused(sql: str, code: str) -> None:

@@ -10,6 +10,7 @@ from sulq.cli.query import (
     Dataset,
     DeltaOf,
     EpsilonOf,
+    OtherOf,
     RhoOf,
     Text,
     WithinOf,
@@ -29,6 +30,7 @@ def explain(
     within: WithinOf = None,
     beta: BetaOf = 0.05,
     at_most: AtMost = None,
+    other: OtherOf = None,
     config: ConfigOf = None,
 ) -> None:
     """Explain a query: its questions, sensitivity and why, noise, split of the spend, expected accuracy."""
@@ -39,5 +41,6 @@ def explain(
             within=within_of(within),
             beta=beta,
             at_most=spend_of(at_most, None, delta) if at_most else None,
+            other=other,
         )
         console.print(str(found), markup=False)

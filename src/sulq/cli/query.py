@@ -33,6 +33,9 @@ WithinOf = Annotated[
 ]
 BetaOf = Annotated[float, typer.Option("--beta", help="With --within: except with this probability.")]
 AtMost = Annotated[str | None, typer.Option("--at-most", help="With --within: pay no more epsilon than this.")]
+OtherOf = Annotated[
+    str | None, typer.Option("--other", metavar="LABEL", help="Add a row for all groups of too few people together.")
+]
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml to read.")]
 
 
@@ -47,6 +50,7 @@ def query(
     beta: BetaOf = 0.05,
     at_most: AtMost = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="New noise at full price instead of a stored answer.")] = False,
+    other: OtherOf = None,
     format: Annotated[  # noqa: A002 - the option is called so
         Literal["table", "csv", "json"], typer.Option("--format", help="How the answer is printed.")
     ] = "table",
@@ -61,6 +65,7 @@ def query(
             beta=beta,
             at_most=spend_of(at_most, None, delta) if at_most else None,
             fresh=fresh,
+            other=other,
         )
         if isinstance(answer, Explanation):
             console.print(str(answer), markup=False)

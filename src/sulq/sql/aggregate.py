@@ -42,6 +42,7 @@ from sulq.terms.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, V
 from sulq.terms.rowfn.vectors import bounded
 
 MOST_SETS: Final = 64
+MOST_ITEMS: Final = 1024
 CLOCKS: Final = {"date": "cast date", "timestamp": "cast timestamp"}
 
 
@@ -76,8 +77,12 @@ def listed(select: Select, items: Sequence[Visible]) -> Listed:
     aliases: list[str | None] = []
     for node, alias in select.items:
         if isinstance(node, Star):
-            for place, name in expand(node, items):
-                nodes, names, aliases = [*nodes, place], [*names, name], [*aliases, name]
+            found = expand(node, items)
+            nodes += [place for place, _ in found]
+            names += [name for _, name in found]
+            aliases += [name for _, name in found]
+            if len(nodes) > MOST_ITEMS:  # stars of stars double at each step (T74)
+                raise Refused("too-large", f"A SELECT lists 1 to {MOST_ITEMS} columns", node.at)
             continue
         nodes.append(resolve(node, items))
         names.append(alias or called(node, items))

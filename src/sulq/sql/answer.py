@@ -36,7 +36,8 @@ class SqlAnswer:
     `accuracy(beta)`: each number is within that of the same expression of the
     table's bounded statistics except with probability beta; None for keys, texts and
     truth values, which have no error bar, and for what no bar can be given. Which
-    rows are shown (HAVING, LIMIT) and in which order follows from the noisy values.
+    rows are shown (HAVING, LIMIT) and in which order follows from the noisy values;
+    error bars then hold for all the rows they were chosen from at once.
     """
 
     table: Table
@@ -97,8 +98,8 @@ class SqlAnswer:
         if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < 1:
             raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
         rows = self._rows()
-        if simultaneous:
-            beta /= max(sum(figure.origin is not None for row in rows for figure in row), 1)
+        many = sum(figure.origin is not None for row in rows for figure in row) if simultaneous else 1
+        beta /= max(many, self.table.tries)
         if beta not in self._bars:
             released = self._released()
             self._bars[beta] = tuple(tuple(interval(figure, released, beta) for figure in row) for row in rows)

@@ -146,15 +146,15 @@ class Arithmetic:
         )
 
     def rounded(self, args: list[Operand], at: int, *, cut: bool = False) -> Operand:
-        """Round and cut to a constant number of digits."""
+        """Round and cut to a constant number of digits; of a whole number too this is no whole number to PostgreSQL."""
         item = self.number(args[0], at)
         digits = figure(args[1], at) if len(args) > 1 else 0
         if digits != int(digits):
             raise Refused("bad-literal", "A number of digits is whole", at)
         if not cut:
-            return cell(Round(item.fn, int(digits)), item.type if item.type == "int" else "float", self.schema, at)
+            return cell(Round(item.fn, int(digits)), "float", self.schema, at)
         if not digits:
-            return cell(Maths("trunc", item.fn), item.type, self.schema, at)
+            return cell(Maths("trunc", item.fn), "float", self.schema, at)
         scale = Lit(10.0 ** int(digits))
         return cell(Arith("/", Maths("trunc", Arith("*", item.fn, scale)), scale), "float", self.schema, at)
 
@@ -182,7 +182,7 @@ class Arithmetic:
         return cell(Clip(Arith("+", Maths("floor", share), Lit(1)), 0, int(count) + 1), "int", self.schema, at)
 
     def extract(self, args: list[Operand], at: int) -> Operand:
-        """A part of a date or timestamp."""
+        """A part of a date or timestamp: to PostgreSQL no whole number, so that a quotient of it is not cut off."""
         part = str(args[0].value) if isinstance(args[0], Fixed) else ""
         item = self._clocked(args[1], at)
         derived: dict[str, Callable[[RowFn], RowFn]] = {
@@ -191,9 +191,8 @@ class Arithmetic:
             "millennium": lambda year: Maths("ceil", Arith("/", year, Lit(1000))),
         }
         if part in derived:
-            return cell(derived[part](DatePart("year", item.fn)), "int", self.schema, at)
-        found = "float" if part in ("second", "epoch") else "int"
-        return cell(DatePart(part, item.fn), found, self.schema, at)
+            return cell(derived[part](DatePart("year", item.fn)), "float", self.schema, at)
+        return cell(DatePart(part, item.fn), "float", self.schema, at)
 
     def date_trunc(self, args: list[Operand], at: int) -> Operand:
         """The beginning of a period; of a date it stays a date."""
@@ -211,9 +210,9 @@ class Arithmetic:
         return cell(Clip(item.fn, figure(args[1], at), figure(args[2], at)), item.type, self.schema, at)
 
     def maths(self, op: str, args: list[Operand], at: int) -> Operand:
-        """A function of one number."""
+        """A function of one number; only the amount of a whole number is one to PostgreSQL."""
         item = self.number(args[0], at)
-        kept = op in ("abs", "sign", "floor", "ceil") and item.type == "int"
+        kept = op == "abs" and item.type == "int"
         return cell(Maths(op, item.fn), "int" if kept else "float", self.schema, at)
 
     def cbrt(self, args: list[Operand], at: int) -> Operand:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
@@ -57,6 +57,9 @@ MOST_EXACT: Final = 2**17  # bins of all groups together that hold one value eac
 MOST_COARSE: Final = 2**15  # bins of all groups together where that does not suffice
 FEWEST: Final = 256  # bins of a group, however many groups there are
 LARGEST_WEIGHT: Final = 6  # a tree gets at most so many times the spend of a count
+# Of a value's spend, for its total beside open groups: the rest of m groups is as noisy as m + 4 of them, and
+# every group shown by an eighth noisier at most.
+TOTAL_SHARE: Final = Fraction(1, 4)
 
 
 @dataclass(slots=True, eq=False)
@@ -129,6 +132,22 @@ class Asking:
             self._places[text] = len(self._asked)
             self._asked.append(_Asked(rows.over, rows.where, rows.keys, rows.open, rows.score))
         return self._places[text]
+
+    def rest(self, leaves: Sequence[Leaf]) -> list[Leaf]:
+        """What the groups of leaves, found in the data and shown, leave of all rows: a total more for each sum."""
+        totals = {}
+        # In the order of the sums themselves: the same question however the statistics are listed.
+        for place, block in sorted(
+            {(cut.question, block) for leaf in leaves for cut in leaf.cuts for block in cut.blocks}
+        ):
+            asked = self._asked[place]
+            fn, weight = asked.values[block - 1], asked.weights[block - 1]  # the first block is the people
+            totals[place, block] = self.put(Rows(asked.over, asked.where, ()), fn, weight * TOTAL_SHARE)
+
+        def total(cut: Cut) -> Cut:
+            return _cut(*(totals[cut.question, block] for block in cut.blocks), picked=cut.picked)
+
+        return [replace(leaf, cuts=tuple(map(total, leaf.cuts)), less=leaf, _kept={}, _of=None) for leaf in leaves]
 
     def schema(self, rows: Rows) -> Schema:
         """The columns these rows have."""

@@ -104,7 +104,7 @@ def _as_text(item: Cell, arithmetic: Arithmetic, at: int) -> Cell:
         return cell(Relabel(Each(item.fn), ("false", "true")), "text", schema, at)
     kind = item.kind
     few = isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None and kind.hi - kind.lo < MOST_LABELS
-    if item.type == "int" and few:
+    if item.type in NUMERIC and few and kind.step is not None and kind.step.denominator == 1:  # type: ignore[union-attr]
         key = cell(Each(item.fn), "int", schema, at)
         if isinstance(key.kind, Code):
             return cell(Relabel(key.fn, tuple(map(str, key.kind.labels))), "text", schema, at)

@@ -27,11 +27,16 @@ Foresee = Callable[[Question, Loss | None], Plan]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Foreteller:
-    """A query whose accuracy can be asked for before it is: `foresee` is the Oracle's, which reads no row."""
+    """A query whose accuracy can be asked for before it is: `foresee` is the Oracle's, which reads no row.
+
+    `other`: there is to be a row for the groups not shown. It is paid for and left out
+    of the accuracies, as its own depends on how many groups there will be.
+    """
 
     program: Program
     facts: Facts
     foresee: Foresee
+    other: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,7 +45,7 @@ class Foreteller:
 
     def plan(self, spend: Loss | None) -> Plan | None:
         """What would be asked; None where nothing private is."""
-        question = prepare(self.program, self.facts, spend).question
+        question = prepare(self.program, self.facts, spend, self.other).question
         return None if question is None else self.foresee(question, spend)
 
     def widths(
@@ -95,7 +100,8 @@ class Foreteller:
         self, plan: Plan | None, rows: int, lean: str, *, whole: bool
     ) -> tuple[tuple[Released, ...], tuple[tuple[Figure, ...], ...]]:
         # A program remembers what it read: a new one for each made-up release.
-        asked = prepare(self.program, self.facts, None if plan is None else plan.spend)
+        asked = prepare(self.program, self.facts, None if plan is None else plan.spend, self.other)
+        asked.other = None
         folds: dict[int, int] = {}
         for _, _, leaf in asked.leaves():
             folds |= {cut.question: max(cut.fold, folds.get(cut.question, 1)) for cut in leaf.cuts}

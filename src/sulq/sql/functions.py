@@ -137,15 +137,15 @@ def _real(fn: Callable[[float], float]) -> Callable[[object], object]:
 
 
 def _rounder(fn: Callable[[float], int]) -> Callable[[object], object]:
-    """Rounding to whole numbers keeps the type: of a whole number the number itself."""
-    return lambda value: value if _whole(value) else float(fn(number(value)))
+    """Rounded to whole numbers, which are no whole numbers to PostgreSQL: a quotient of them is not cut off."""
+    return lambda value: float(fn(number(value)))
 
 
 def rounded(value: object, digits: object = 0) -> object:
     """Rounded to so many digits."""
     places = int(number(digits))
     if _whole(value) and places >= 0:
-        return value
+        return number(value)
     return half_up(number(value), max(min(places, 300), -300))
 
 
@@ -153,7 +153,7 @@ def truncated(value: object, digits: object = 0) -> object:
     """Cut off after so many digits."""
     places = max(min(int(number(digits)), 300), -300)
     if _whole(value) and places >= 0:
-        return value
+        return number(value)
     scale = Fraction(10) ** places
     return float(math.trunc(Fraction(number(value)) * scale) / scale)
 

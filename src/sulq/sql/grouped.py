@@ -16,8 +16,10 @@ from sulq.terms.domain import Schema
 from sulq.terms.kinds import Code, Scalar, Truth, Words
 from sulq.terms.released import Released
 from sulq.terms.rowfn import RowFn
+from sulq.terms.shape import shape
 
 MOST_LISTED: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
+MOST_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +31,8 @@ class Set:
     groups: tuple[tuple[object, ...], ...] | None  # in the order of the leaves; None: found in the data
     question: int = 0  # of groups found in the data: whose labels they are
     clocks: tuple[str | None, ...] = ()
+    rest: tuple[Leaf, ...] = ()  # what the groups shown leave of the total, where that is asked for
+    texts: tuple[bool, ...] = ()  # with it: which keys are texts, so that a text can stand for the rest
 
     def rows(self, answers: Sequence[Released], width: int) -> list[tuple[int, tuple[object, ...]]]:
         """Each group's place and its labels over all keys, ascending, missing labels last."""
@@ -45,6 +49,13 @@ class Set:
                 full[key] = label
             rows.append((place, tuple(full)))
         return sorted(rows, key=lambda row: tuple(ascending(label) for label in row[1]))
+
+    def label(self, other: str, width: int) -> tuple[object, ...]:
+        """The keys of the row for the rest: the given text; missing where a key is no text, or left out."""
+        full: list[object] = [None] * width
+        for key, text in zip(self.keys, self.texts, strict=True):
+            full[key] = other if text else None
+        return tuple(full)
 
 
 def ascending(value: object) -> tuple[bool, object]:
@@ -63,8 +74,11 @@ def _read(label: object, clock: str | None) -> object:
     return label
 
 
-def ask(asking: Asking, groups: Groups) -> list[Set]:
-    """Ask for the groups of all grouping sets, each its own question or summed from a finer one (SR13)."""
+def ask(asking: Asking, groups: Groups, *, rest: bool = False) -> list[Set]:
+    """Ask for the groups of all grouping sets, each its own question or summed from a finer one (SR13).
+
+    `rest`: also for the totals beside groups found in the data, which tell of those not shown (SR14).
+    """
     sets = groups.sets or (tuple(range(len(groups.keys))),)
     if any(not 0 <= key < len(groups.keys) for keys in sets for key in keys):
         raise QuestionError("bad-question", "A grouping set names keys by their places.")
@@ -72,6 +86,8 @@ def ask(asking: Asking, groups: Groups) -> list[Set]:
     sizes = [_size(key, schema) for key in groups.keys]
     opened = [math.prod(sizes[key] for key in keys) > MOST_LISTED for keys in sets]
     listed = [i for i, is_open in enumerate(opened) if not is_open]
+    if sum(math.prod(sizes[key] for key in sets[i]) for i in listed) * max(len(groups.stats), 1) > MOST_CELLS:
+        raise QuestionError("too-large", f"An answer in SQL has at most {MOST_CELLS:,} cells.")
     source = dict(zip(listed, sources([sets[i] for i in listed], sizes, gaussian=asking.gaussian), strict=True))
     adding = [i for i, stat in enumerate(groups.stats) if adds(stat)]
     own: dict[int, list[Leaf]] = {}
@@ -79,7 +95,7 @@ def ask(asking: Asking, groups: Groups) -> list[Set]:
     for i, keys in enumerate(sets):
         rows = _rows(groups, keys, schema, open_=opened[i])
         if opened[i]:
-            made.append(_open(asking, groups, keys, rows, schema))
+            made.append(_open(asking, groups, keys, rows, schema, rest=rest))
             continue
         finer = listed[source[i]]
         if finer == i:
@@ -89,8 +105,8 @@ def ask(asking: Asking, groups: Groups) -> list[Set]:
             base = own.get(finer)
             if base is None:
                 base = own[finer] = leaves_of(asking, _rows(groups, sets[finer], schema, open_=False), groups.stats)
-            rest = [stat for j, stat in enumerate(groups.stats) if j not in adding]
-            asked = iter(leaves_of(asking, rows, rest) if rest else [])
+            once = [stat for j, stat in enumerate(groups.stats) if j not in adding]
+            asked = iter(leaves_of(asking, rows, once) if once else [])
             spread = (tuple(sizes[key] for key in sets[finer]), tuple(sets[finer].index(key) for key in keys))
             leaves = [_coarser(base[j], spread) if j in adding else next(asked) for j in range(len(groups.stats))]
         made.append(Set(keys, tuple(leaves), _groups(groups, keys, schema)))
@@ -115,14 +131,38 @@ def _groups(groups: Groups, keys: tuple[int, ...], schema: Schema) -> tuple[tupl
     return tuple(found)
 
 
-def _open(asking: Asking, groups: Groups, keys: tuple[int, ...], rows: Rows, schema: Schema) -> Set:
+def _open(asking: Asking, groups: Groups, keys: tuple[int, ...], rows: Rows, schema: Schema, *, rest: bool) -> Set:
     """Groups that are found in the data and shown if enough people are in them (SR14)."""
-    leaves = leaves_of(asking, rows, groups.stats)
-    clocks = []
-    for key in keys:
-        kind = groups.keys[key].kind(schema)
-        clocks.append(kind.clock if isinstance(kind, Scalar) else None)
-    return Set(keys, tuple(leaves), None, asking.place(rows), tuple(clocks))
+    leaves = leaves_of(asking, rows, _additive(asking, rows, groups.stats) if rest else groups.stats)
+    kinds = [groups.keys[key].kind(schema) for key in keys]
+    clocks = tuple(kind.clock if isinstance(kind, Scalar) else None for kind in kinds)
+    found = Set(keys, tuple(leaves), None, asking.place(rows), clocks)
+    if not rest:
+        return found
+    return replace(found, rest=tuple(asking.rest(leaves)), texts=tuple(map(_worded, kinds)))
+
+
+def _additive(asking: Asking, rows: Rows, stats: Sequence[Stat]) -> list[Stat]:
+    """Statistics whose rest is a total less the groups shown: people add up only where each has one row."""
+    found = shape(rows.over, asking.facts)
+    single = found.owned and found.rows == 1
+    made = []
+    for stat in stats:
+        people = stat.name == "persons" and stat.where is None
+        if people and not single:
+            why = (
+                "A person may be in several groups: how many different people are in none of those shown is not known."
+            )
+            raise QuestionError("open-keys", why, "Count rows, or leave out other=.")
+        made.append(Stat("rows") if people else stat)
+    return made
+
+
+def _worded(kind: object) -> bool:
+    """Whether a key's labels are shown as texts."""
+    if isinstance(kind, Code):
+        return all(isinstance(_read(label, None), str) for label in kind.labels if label is not None)
+    return isinstance(kind, Words)
 
 
 def _size(key: RowFn, schema: Schema) -> int:

@@ -2,7 +2,8 @@
 
 A leaf names the blocks of an answer it is read from. Cells that an answer splits
 further (bins of a tree, rows with and without a value) are folded into columns;
-groups of a coarser grouping set are summed from a finer one (SR13).
+groups of a coarser grouping set are summed from a finer one (SR13); what the shown
+groups of open keys leave of a total is a leaf of one row (SR14).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sulq.sql.rest import rest
 from sulq.terms.added import added
 from sulq.terms.kinds import Floats, Integers
 from sulq.terms.law import Law
@@ -63,7 +65,7 @@ class Leaf:
 
     `whole`: its values are whole numbers. `clock`: they are moments. `summed`: how the
     groups asked are added up to those shown: the sizes of the asked keys and which of
-    them stay.
+    them stay. `less`: groups of which this is the rest (SR14).
     """
 
     cuts: tuple[Cut, ...]
@@ -71,6 +73,7 @@ class Leaf:
     whole: bool = False
     clock: str | None = None
     summed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    less: Leaf | None = None
     _kept: dict[object, object] = field(default_factory=dict)
     _of: object = None  # the answers that what is kept was worked out from
 
@@ -89,6 +92,8 @@ class Leaf:
             found = Released(units, tuple(noise for _, noises in parts for noise in noises))
             if self.summed is not None:
                 found = coarser(found, *self.summed)
+            if self.less is not None:
+                found = rest(found, self.less.released(answers))
             kept["released"] = found
         return found
 

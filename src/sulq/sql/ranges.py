@@ -204,6 +204,8 @@ def _rising(op: str) -> Callable[[Span], Span]:
     """A step or a line that never falls: floor, round and their kind take their extremes at the ends."""
 
     def act_(a: Span, *rest: Span) -> Span:
+        if any(digits.low != digits.high for digits in rest):  # nobody knows to how many digits
+            return Span(-INF, INF)
         low, high = (x if math.isinf(x) else number(act(op, [x, *(r.low for r in rest)])) for x in (a.low, a.high))
         return Span(low, high)
 

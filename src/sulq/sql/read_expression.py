@@ -271,6 +271,14 @@ class ExpressionReader(ABC):
         word = "" if start is None or end is None else self.text[start : end + 1].lower()
         return word if word.isidentifier() else otherwise
 
+    def schema(self, node: exp.Expr) -> bool:
+        """Whether a schema stands before a table's name: PostgreSQL's usual one, since there is no other here."""
+        found, database = node.args.get("db"), node.args.get("catalog")
+        if database is not None or (found is not None and not self.name(found).fits("public")):
+            why = "There are no schemas or databases here, so none can stand before a table's name"
+            raise Refused("unknown-table", why, self.at(node), "Write the table's name alone.")
+        return found is not None
+
     def only(self, node: exp.Expr, *known: str) -> exp.Expr:
         """Insist that a node has no part but these: whatever else was written would be ignored."""
         silent = SILENT.get(type(node), set())
@@ -342,6 +350,7 @@ class ExpressionReader(ABC):
 
     def _column(self, node: exp.Expr) -> Node:
         self.only(node, "this", "table", "db", "catalog")
+        self.schema(node)
         table = None if node.args.get("table") is None else self.name(node.args["table"])
         if type(node.this) is exp.Star:
             self.only(node.this)

@@ -224,7 +224,7 @@ class QueryReader(ExpressionReader):
             if system or name.text.lower().startswith(SYSTEM_TABLES):
                 unsupported("A system table", at, "Ask about the tables that are registered here: db.facts.")
             alias, columns = self._alias(node.args.get("alias"))
-            return self._joins(Named(name, alias, columns, at), node)
+            return self._joins(Named(name, alias, columns, self.schema(node), at), node)
         if type(node) is exp.Subquery:
             self.only(node, "this", "alias", "joins")
             alias, columns = self._alias(node.args.get("alias"))

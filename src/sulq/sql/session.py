@@ -34,6 +34,7 @@ from sulq.terms.reuse import nothing
 from sulq.terms.rowfn import IsMissing, Lit, Logic, Not, RowFn
 
 COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy counts bought before a quotient is priced (SR7)
+REST: Final = "a total less the groups shown, so each group adds its noise"
 Within = float | Mapping[str, float] | None
 Rows = Callable[[Plan], int]  # how many rows a group may be taken to have
 
@@ -53,25 +54,31 @@ class Sql:
         beta: float = 0.05,
         at_most: Loss | None = None,
         fresh: bool = False,
+        other: str | None = None,
     ) -> SqlAnswer | Explanation:
         """Answer a query at one debit; of EXPLAIN SELECT only the explanation, free."""
         facts = self._oracle.facts
         compiled = compiled_of(text, facts)
         if compiled.explain:
-            return self._explained(text, compiled, facts, spend=spend, within=within, beta=beta, at_most=at_most)
+            return self._explained(
+                text, compiled, facts, spend=spend, within=within, beta=beta, at_most=at_most, other=other
+            )
         if not isinstance(fresh, bool):
             raise QuestionError("bad-question", "fresh is True or False.")
+        paid: tuple[str, ...] = ()
         if within is not None:
             one_price(spend)
-            spend = self._price(compiled, facts, within, beta, at_most)
-        asked = prepare(compiled.program, facts, spend)
+            spend, paid = self._price(compiled, facts, within, beta, at_most, other=other)
+        asked = prepare(compiled.program, facts, spend, other)
         if asked.question is None:
-            return SqlAnswer(asked.read([]), None, nothing(facts.remaining), facts.remaining, facts.unit, "dp")
+            table = asked.read([])
+            return SqlAnswer(table, None, nothing(facts.remaining), facts.remaining, facts.unit, "dp")
         answers = cast("Answers", self._oracle.ask(asked.question, spend=spend, reuse=not fresh))
         one = answers[0]
+        table = asked.read([answer.released for answer in answers])
         return SqlAnswer(
-            asked.read([answer.released for answer in answers]), answers, one.spent, one.remaining, one.unit,
-            one.guarantee, one.receipt, one.reused, one.notes,
+            table, answers, one.spent, one.remaining, one.unit,
+            one.guarantee, one.receipt, one.reused, (*table.notes, *paid, *one.notes),
         )  # fmt: skip
 
     def explain(
@@ -82,11 +89,14 @@ class Sql:
         within: Within = None,
         beta: float = 0.05,
         at_most: Loss | None = None,
+        other: str | None = None,
     ) -> Explanation:
         """What a query would ask, cost and be worth; spends nothing, reads no row."""
         facts = self._oracle.facts
         compiled = compiled_of(text, facts)
-        return self._explained(text, compiled, facts, spend=spend, within=within, beta=beta, at_most=at_most)
+        return self._explained(
+            text, compiled, facts, spend=spend, within=within, beta=beta, at_most=at_most, other=other
+        )
 
     def plan(
         self, texts: Sequence[str], *, spend: Loss, beta: float = 0.05, known: Sequence[SqlAnswer | None] = ()
@@ -120,8 +130,8 @@ class Sql:
 
     # -- what it would cost
 
-    def _teller(self, compiled: Compiled, facts: Facts) -> Foreteller:
-        return Foreteller(compiled.program, facts, self._foresee)
+    def _teller(self, compiled: Compiled, facts: Facts, other: str | None = None) -> Foreteller:
+        return Foreteller(compiled.program, facts, self._foresee, other)
 
     def _foresee(self, question: Question, spend: Loss | None) -> Plan:
         return self._oracle.foresee(question, spend=spend)
@@ -136,8 +146,10 @@ class Sql:
         within: Within,
         beta: float,
         at_most: Loss | None,
+        other: str | None,
     ) -> Explanation:
-        teller = self._teller(compiled, facts)
+        teller = self._teller(compiled, facts, other)
+        last = () if other is None else (f"row {other!r}: {REST}",)
         notes: tuple[str, ...] = ()
         if within is not None:
             one_price(spend)
@@ -149,33 +161,37 @@ class Sql:
             spend = example(facts)
             notes = (f"no spend was named: this is for {spend}",)
         try:
-            return teller.explained(text, spend, beta, notes)
+            return teller.explained(text, spend, beta, (*notes, *last))
         except QuestionError as error:
             if error.code != "open-keys" or not notes or not isinstance(facts.budget, EpsilonDelta):
                 raise
             spend = EpsilonDelta(facts.budget.exact / 10, facts.budget.exact_delta / 10)
-            return teller.explained(text, spend, beta, (f"no spend was named: this is for {spend}",))
+            return teller.explained(text, spend, beta, (f"no spend was named: this is for {spend}", *last))
 
-    def _price(self, compiled: Compiled, facts: Facts, within: Within, beta: float, at_most: Loss | None) -> Loss:
-        """The smallest spend that is accurate enough, given counts that are declared or bought (SR7)."""
-        teller = self._teller(compiled, facts)
+    def _price(
+        self, compiled: Compiled, facts: Facts, within: Within, beta: float, at_most: Loss | None, *, other: str | None
+    ) -> tuple[Loss, tuple[str, ...]]:
+        """The smallest spend that is accurate enough, given counts that are declared or bought (SR7), and a note."""
+        teller = self._teller(compiled, facts, other)
         kind = type(self._probe(facts, at_most))
         wishes = wished(within, teller.names)
         trial = teller.plan(kind(1))
         count: int | None = SOME
+        paid: tuple[str, ...] = ()
         if any(not teller.sure(trial, column, beta) for column in wishes):
             count = _declared(compiled, facts)
             if count is None:
                 if at_most is None or isinstance(at_most, Queries):
                     remedy = "Give at_most=; a tenth of it buys a count first."
                     raise QuestionError("spend-missing", "No count is known here.", remedy)
-                count = self._bought(compiled, at_most, beta)
+                count, cost = self._bought(compiled, at_most, beta)
+                paid = (f"a count that set the price cost {cost} besides",)
                 at_most = at_most.share(1 - COUNT_FIRST)
 
         def left(plan: Plan) -> int:
             return max((count or 0) - slip(plan, beta), 0)
 
-        return affordable(price(self._off(teller, kind, wishes, beta, left), kind), at_most)
+        return affordable(price(self._off(teller, kind, wishes, beta, left), kind), at_most), paid
 
     def _off(
         self, teller: Foreteller, kind: type[Epsilon | Rho], wishes: Mapping[int, float], beta: float, rows: Rows
@@ -194,8 +210,8 @@ class Sql:
 
         return off
 
-    def _bought(self, compiled: Compiled, at_most: Epsilon | Rho | EpsilonDelta, beta: float) -> int:
-        """A lower bound on the number of values in every group that has any, for a part of at_most.
+    def _bought(self, compiled: Compiled, at_most: Epsilon | Rho | EpsilonDelta, beta: float) -> tuple[int, Loss]:
+        """A lower bound on the number of values in every group that has any, for a part of at_most; what it cost.
 
         A group of which not even one row is sure (the one of missing keys, most often) is
         left out: no price makes its quotients accurate, and its error bars say so.
@@ -204,7 +220,7 @@ class Sql:
         answers = cast("Answers", self._oracle.ask(Together(questions), spend=at_most.share(COUNT_FIRST), reuse=True))
         draws = sum(answer.released.draws for answer in answers)
         lows = [low for answer in answers for low in Plain().interval(answer.released, beta / draws)[0].ravel()]
-        return int(min((low for low in lows if low >= 1), default=0))
+        return int(min((low for low in lows if low >= 1), default=0)), answers[0].spent
 
     def _probe(self, facts: Facts, at_most: Loss | None) -> Epsilon | Rho:
         if isinstance(facts.budget, SubLinear):

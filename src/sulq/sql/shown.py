@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from sulq.errors import QuestionError
 from sulq.sql.asked import Asking
@@ -34,6 +35,10 @@ from sulq.terms.facts import Facts
 from sulq.terms.privacy import Loss
 from sulq.terms.question import Together
 from sulq.terms.released import Released
+
+LONGEST_LABEL: Final = 200
+CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"
+HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate over groups: those have no error bar"
 
 __all__ = [
     "Aggregate",
@@ -72,12 +77,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Rows of figures under names; `clear`: whether every row that could be there is there, marked by its member."""
+    """Rows of figures under names; `clear`: whether every row that could be there is there, marked by its member.
+
+    `tries`: from how many rows those shown were chosen by their noisy values (HAVING,
+    ORDER BY with LIMIT). Noise helps a row to be chosen, so an interval that holds for
+    one row in 1 - beta of the cases does not for the chosen ones; intervals that hold
+    for all those rows at once do, whichever are chosen.
+    """
 
     names: tuple[str, ...]
     rows: tuple[tuple[Figure, ...], ...]
     members: tuple[Figure, ...]
     clear: bool = True
+    tries: int = 1
+    notes: tuple[str, ...] = ()
 
     def shown(self) -> list[tuple[Figure, ...]]:
         """The rows the point values select."""
@@ -86,15 +99,22 @@ class Table:
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """A program with its questions: ask `question` (None: nothing is asked of the rows), then `read` the answers."""
+    """A program with its questions: ask `question` (None: nothing is asked of the rows), then `read` the answers.
+
+    `other`: the keys of a row for the groups that are not shown; None: there is no such row.
+    """
 
     program: Program
     question: Together | None
     sets: dict[int, list[Set]]
+    other: str | None = None
 
     def read(self, answers: Sequence[Released]) -> Table:
         """The rows of the SELECT: the point values, with what they rest on."""
-        return Reader(self, answers).table(self.program)
+        found = Reader(self, answers).table(self.program)
+        notes = (CHOSEN,) if found.tries > 1 else ()
+        hidden = any(one.groups is None for several in self.sets.values() for one in several)
+        return replace(found, notes=(*notes, HIDDEN) if hidden and _regroups(self.program) else notes)
 
     def leaves(self) -> list[tuple[Groups, Stat, Leaf]]:
         """Every statistic that is asked for, with where it is read (for explanations)."""
@@ -105,11 +125,24 @@ class Asked:
         return found
 
 
-def prepare(program: Program, facts: Facts, spend: Loss | None) -> Asked:
-    """All that a program asks, as one question at one debit."""
+def prepare(program: Program, facts: Facts, spend: Loss | None, other: str | None = None) -> Asked:
+    """All that a program asks, as one question at one debit; with `other` also what its hidden groups are together."""
     asking = Asking(facts, spend)
-    sets = {id(groups): ask(asking, groups) for groups in sources_of(program)}
-    return Asked(program, asking.question(), sets)
+    sets = {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
+    if other is not None:
+        _some_hidden([one for several in sets.values() for one in several], other)
+    return Asked(program, asking.question(), sets, other)
+
+
+def _some_hidden(sets: list[Set], other: object) -> None:
+    """Refuse a row for the rest where it would have no label, nothing to tell, or nothing to stand for."""
+    if not isinstance(other, str) or not 0 < len(other) <= LONGEST_LABEL or not other.isprintable():
+        raise QuestionError("bad-question", f"other is the label of a row: 1 to {LONGEST_LABEL} printable letters.")
+    remedy = "Leave out other=."
+    if all(one.groups is not None for one in sets):
+        raise QuestionError("bad-question", "Every group of this query is returned: there is no other.", remedy)
+    if not any(one.rest for one in sets):
+        raise QuestionError("bad-question", "Nothing is counted of the groups, so nothing of all others.", remedy)
 
 
 def plan_of(program: Program, facts: Facts, spend: Loss | None) -> Together | None:
@@ -149,6 +182,13 @@ def sources_of(program: Program) -> list[Groups]:
     return list(found.values())
 
 
+def _regroups(program: Program) -> bool:
+    """Whether released rows are grouped once more."""
+    source = program.source
+    programs = source.programs if isinstance(source, Stack) else (source,)
+    return isinstance(source, Regroup) or any(_regroups(one) for one in programs if isinstance(one, Program))
+
+
 class Reader:
     """Works a program's rows out from released numbers alone."""
 
@@ -159,7 +199,7 @@ class Reader:
 
     def table(self, program: Program) -> Table:
         """The rows of a program, in order."""
-        source, clear = self._source(program.source)
+        source, clear, tries = self._source(program.source)
         names = tuple(name for name, _ in program.columns)
         made: list[tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]] = []
         for row in source:
@@ -172,24 +212,32 @@ class Reader:
             made.append((cells, member, tuple(self.figure(expr, row) for expr, _, _ in program.order)))
         if program.distinct:
             made, clear = _different(made), clear and not _noisy(made)
+        candidates, chosen = len(made), any(member.origin is not None for _, member, _ in made)
         for i in reversed(range(len(program.order))):
             _, down, nulls_first = program.order[i]
             made.sort(key=functools.partial(_place, i=i, down=down, nulls_first=nulls_first))
         if program.limit is not None or program.offset:
             made = [one for one in made if one[1].value is True]
             end = None if program.limit is None else program.offset + program.limit
-            clear = clear and not made[:0] and program.offset == 0 and (end is None or len(made) <= end)
+            cut = program.offset > 0 or (end is not None and len(made) > end)
+            clear = clear and not cut
+            chosen = chosen or (cut and any(figure.origin is not None for _, _, order in made for figure in order))
             made = made[program.offset : end]
-        return Table(names, tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made), clear)
+        tries = max(tries, candidates) if chosen else tries
+        rows, members = tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made)
+        return Table(names, rows, members, clear, tries)
 
-    def _source(self, source: Groups | Regroup | Program | Stack) -> tuple[Iterable[Row], bool]:
+    def _source(self, source: Groups | Regroup | Program | Stack) -> tuple[Iterable[Row], bool, int]:
+        """Rows, whether all that could be there are, and from how many they were chosen."""
         if isinstance(source, Groups):
-            return self._groups(source), True
+            # Of groups found in the data those of too few people are not there, and nobody knows how many.
+            return self._groups(source), all(one.groups is not None for one in self._asked.sets[id(source)]), 1
         if isinstance(source, Regroup):
             inner = self.table(source.source)
             rows = [Row(fields=cells, member=m) for cells, m in zip(inner.rows, inner.members, strict=True)]
+            # Whether a row counts is in the ranges of its aggregates: nothing is chosen here.
             found = gather(source, rows, self.figure, clear=inner.clear)
-            return [Row(keys, stats, left_out=out, member=m) for keys, stats, out, m in found], inner.clear
+            return [Row(keys, stats, left_out=out, member=m) for keys, stats, out, m in found], inner.clear, 1
         tables = [self.table(p) for p in source.programs] if isinstance(source, Stack) else [self.table(source)]
         if len({len(table.names) for table in tables}) > 1:
             raise QuestionError("bad-question", "The parts of a union have different numbers of columns.")
@@ -198,7 +246,7 @@ class Reader:
             for table in tables
             for cells, member in zip(table.rows, table.members, strict=True)
         ]
-        return found_rows, all(table.clear for table in tables)
+        return found_rows, all(table.clear for table in tables), sum(table.tries for table in tables)
 
     def _groups(self, groups: Groups) -> Iterable[Row]:
         for one in self._asked.sets[id(groups)]:
@@ -209,6 +257,10 @@ class Reader:
                     _figure(leaf, column[place], place) for leaf, column in zip(one.leaves, values, strict=True)
                 )
                 yield Row(tuple(Figure(label) for label in labels), stats, left_out=left)
+            if self._asked.other is not None and one.rest:
+                keys = one.label(self._asked.other, len(groups.keys))
+                stats = tuple(_figure(leaf, leaf.values(self._answers)[0], 0) for leaf in one.rest)
+                yield Row(tuple(Figure(label) for label in keys), stats, left_out=left)
 
     def figure(self, expr: Expr, row: Row) -> Figure:
         """An expression's figure in one row."""

@@ -29,13 +29,23 @@ class Interval:
 Constant = int | float | Fraction | str | bool | datetime.date | datetime.datetime | Interval | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Name:
     """An identifier: exact where it was quoted, of any case where it was not."""
 
     text: str
     quoted: bool = False
-    at: int = field(default=0, compare=False)
+    at: int = 0
+
+    @property
+    def _meant(self) -> tuple[str, bool]:
+        return self.text if self.quoted else self.text.lower(), self.quoted
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Name) and self._meant == other._meant
+
+    def __hash__(self) -> int:
+        return hash(self._meant)
 
     def fits(self, name: str) -> bool:
         """Whether this identifier may mean that name."""
@@ -156,11 +166,12 @@ Node = Literal | Column | Star | Place | Call | Case | Cast | Aggregate | Groupi
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A table or a WITH query by its name."""
+    """A table or a WITH query by its name; `registered`: a table, since a schema was written before it."""
 
     name: Name
     alias: Name | None = None
     columns: tuple[Name, ...] = ()
+    registered: bool = False
     at: int = field(default=0, compare=False)
 
 

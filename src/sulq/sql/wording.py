@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from sulq.sql.refused import Refused, unsupported
 from sulq.sql.values import Cell, Fixed, cell
 from sulq.terms.domain import Schema
 from sulq.terms.kinds import Code, Words
+from sulq.terms.question import MOST_NODES
 from sulq.terms.rowfn import (
     Choice,
     Compare,
@@ -191,8 +193,11 @@ class Wording:
         """Two categories side by side: every pair of their labels."""
         if not isinstance(left.kind, Code) or not isinstance(right.kind, Code) or skip:
             return unsupported("concat() of several columns", at, "Write a || b.")
-        if left.kind.size * right.kind.size > MOST_PAIRS:
+        pairs = left.kind.size * right.kind.size
+        if pairs > MOST_PAIRS:
             raise Refused("too-large", f"Two categories joined have at most {MOST_PAIRS} pairs", at)
+        if pairs * len(list(itertools.islice(_nodes(left.fn, right.fn), MOST_NODES))) > MOST_NODES:
+            raise Refused("too-large", "Too many categories are joined one after the other", at)  # T74
         labels: dict[str, int] = {}
         branches = []
         for a in left.kind.labels:
@@ -203,6 +208,15 @@ class Wording:
                 both = Logic("and", (Compare("==", left.fn, Lit(a)), Compare("==", right.fn, Lit(b))))  # type: ignore[arg-type]
                 branches.append((both, place))
         return cell(Choice(tuple(branches), tuple(labels)), "text", self.schema, at)
+
+
+def _nodes(*fns: RowFn) -> Iterator[RowFn]:
+    """Every node of these row functions, as often as it stands there."""
+    front = list(fns)
+    while front:
+        node = front.pop()
+        yield node
+        front += node.parts()
 
 
 def _shown(item: Fixed, at: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -39,7 +40,8 @@ DATA = {
 def dataset(*tables: TableFacts, unit: Unit = UNIT, **data: object) -> Dataset:
     """A dataset of frames, or of what is given in their place."""
     chosen = tables or (PEOPLE, VISITS, REGIONS)
-    given = [Given(Origin.of(data.get(t.schema.table, DATA[t.schema.table])), t) for t in chosen]
+    found = DATA | data
+    given = [Given(Origin.of(found[t.schema.table]), t) for t in chosen]
     return Dataset(tuple(given), unit, KEY)
 
 
@@ -81,6 +83,52 @@ def test_T15_a_key_that_is_not_unique_stops_the_owner(name: str, prepared: objec
     with pytest.raises(SetupError, match="key-not-unique") as refused:
         engine.ready()
     assert CANARY not in str(refused.value)
+
+
+ORDERS = TableFacts(Schema("orders", (("number", Int(0, 9)),)), key="number")
+LINES = TableFacts(Schema("lines", (("order", Int(0, 99)),)), person="buyer", references=(("order", "orders"),))
+LISTED = {"pid": ["a", "b", "b", None, "c"], "number": [1, 2, 3, 4, None]}
+NAMED = {"buyer": ["A ", "a", "b", "b", "c", None, "z", "c"], "order": [1, 1, 2, 3, None, 1, 8, None]}
+
+
+def ordered(listed: dict[str, list], named: dict[str, list], *tables: TableFacts) -> Dataset:
+    """Orders, and lines that refer to them."""
+    return dataset(*(tables or (ORDERS, LINES)), orders=pa.table(listed), lines=pa.table(named))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("prepared", [None, False])
+def test_SR15_a_reference_to_another_persons_row_stops_the_owner(name: str, prepared: object) -> None:
+    """All rows are looked at, by what is joined; nobody's rows, missing values and orders nobody has say nothing.
+
+    Control: each of the bad ones alone is caught, and without the declaration none is.
+    """
+    open_dataset(ordered(LISTED, NAMED), prepared=prepared, engine=name).ready()
+    bad = [
+        {"buyer": ["b"], "order": [1]},
+        {"buyer": ["a", "a", "a", "c"], "order": [1, 1, 1, 1]},
+        {"buyer": ["a"], "order": [3]},
+    ]
+    for named in bad:
+        engine = open_dataset(ordered(LISTED, named), prepared=prepared, engine=name)
+        with pytest.raises(SetupError, match="reference-not-own"):
+            engine.ready()
+        loose = replace(LINES, references=())
+        open_dataset(ordered(LISTED, named, ORDERS, loose), prepared=prepared, engine=name).ready()
+    clamped = ordered({"pid": ["a", "b"], "number": [1, 12]}, {"buyer": ["a"], "order": [9]})  # 12 is held as 9
+    with pytest.raises(SetupError, match="reference-not-own"):
+        open_dataset(clamped, prepared=prepared, engine=name).ready()
+
+
+def test_a_new_reference_is_checked_against_an_old_copy(tmp_path: Path) -> None:
+    """The prepared copy records what was declared; a reference declared later is looked at then."""
+    pq.write_table(pa.table(LISTED), tmp_path / "orders.parquet")
+    pq.write_table(pa.table({"buyer": ["b"], "order": [1]}), tmp_path / "lines.parquet")
+    files = {name: tmp_path / f"{name}.parquet" for name in ("orders", "lines")}
+    copy = tmp_path / "all.prepared"
+    open_dataset(dataset(ORDERS, replace(LINES, references=()), **files), prepared=copy).ready()
+    with pytest.raises(SetupError, match="reference-not-own"):
+        open_dataset(dataset(ORDERS, LINES, **files), prepared=copy).ready()
 
 
 @pytest.mark.parametrize("name", ENGINES)
