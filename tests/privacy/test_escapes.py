@@ -27,10 +27,10 @@ from tests.escapes import CANARY, Outside, statements, texts
 ROOT = Path(__file__).resolve().parents[2]
 EVENTS = 0x00000FFF  # every inotify event: opened, read, listed, written, made, removed
 TRACE = ("strace", "-f", "-qq", "--seccomp-bpf", "-e", "trace=%file,%network,execve,execveat", "-o")
-# Where an engine looks as it starts, whatever is asked of it: the machine's size and its time zone.
+# Where an engine and the C library look, whatever is asked of them: the machine's size and its time zone.
 ALLOWED = (
-    "/proc/meminfo", "/proc/self/cgroup", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/etc/localtime",
-    "/etc/timezone", "/usr/share/zoneinfo",
+    "/proc/meminfo", "/proc/self/cgroup", "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu",
+    "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo",
 )  # fmt: skip
 
 
