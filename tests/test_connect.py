@@ -129,7 +129,7 @@ BAD_DATA = {
     "cut gzip": (lambda f: named(f, "people.csv.gz", gzip.compress(b"x,g\n1,a\n" * 500)[:-30]), "unreadable-data"),
     "number": (lambda _: 7, "unreadable-data"),
     "list": (lambda _: [1, 2, 3], "unreadable-data"),
-    "url": (lambda _: "https://curator.example.org/survey", "engine-not-available"),
+    "url": (lambda _: "https://curator.example.org/survey", "bad-declaration"),  # with declarations of its own
     "postgres": (lambda _: "postgresql://somewhere/people", "engine-not-available"),
     "tables": (lambda _: {"people": TABLE}, "bad-declaration"),
 }
@@ -418,6 +418,25 @@ def test_keys_are_for_several_tables(tmp_path: Path) -> None:
     """A single table is declared by its unit alone."""
     with pytest.raises(SetupError, match="several tables"):
         sulq.connect(TABLE, columns=COLUMNS, keys={"data": "x"}, budget=Epsilon(1), ledger=tmp_path / "l")
+
+
+def test_T46_a_restored_ledger_is_refused_where_an_anchor_remembers_more(tmp_path: Path) -> None:
+    """With anchor= an old copy of the ledger does not open; without a restore it does (T46)."""
+    path = parquet(tmp_path)
+
+    def opened() -> object:
+        return sulq.connect(path, columns=COLUMNS, budget=Epsilon(1), anchor=tmp_path / "people.anchor")
+
+    with opened() as db:
+        old = (tmp_path / "people.ledger").read_bytes()
+        answer = db.ask(Sums((lit(1),)), spend=Epsilon(0.1))
+        assert answer.remaining == Epsilon(0.9)
+    with opened() as db:
+        assert db.remaining == Epsilon(0.9)
+    (tmp_path / "people.ledger").write_bytes(old)
+    with pytest.raises(SetupError) as refusal:
+        opened()
+    assert refusal.value.code == "ledger-rolled-back"
 
 
 def test_T22_a_table_declared_public_is_written_down(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, overload
 
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema, joinable
@@ -14,11 +14,15 @@ from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 if TYPE_CHECKING:
+    from sulq.client.client import Client
     from sulq.database import Database
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".duckdb")
 
 
+@overload
+def connect(data: str, *, token: str, insecure: bool = False) -> Client: ...
+@overload
 def connect(
     data: object,
     *,
@@ -29,33 +33,60 @@ def connect(
     size: int | Mapping[str, int] | None = None,
     synthetic: bool = False,
     ledger: str | os.PathLike[str] | None = None,
+    anchor: str | os.PathLike[str] | None = None,
     prepared: str | os.PathLike[str] | bool | None = None,
     engine: str = "duckdb",
     renew: bool = False,
     progress: Callable[[float], None] | None = None,
-    token: str | None = None,
+    token: None = None,
     keys: Mapping[str, str] | None = None,
     public: Sequence[str] | None = None,
     persons: Mapping[str, str] | None = None,
     references: Mapping[str, Mapping[str, str]] | None = None,
     graph: tuple[str, str, str] | None = None,
-) -> Database:
+) -> Database: ...
+def connect(
+    data: object,
+    *,
+    table: str | None = None,
+    columns: Mapping[str, object] | None = None,
+    unit: Unit | None = None,
+    budget: Budget | None = None,
+    size: int | Mapping[str, int] | None = None,
+    synthetic: bool = False,
+    ledger: str | os.PathLike[str] | None = None,
+    anchor: str | os.PathLike[str] | None = None,
+    prepared: str | os.PathLike[str] | bool | None = None,
+    engine: str = "duckdb",
+    renew: bool = False,
+    progress: Callable[[float], None] | None = None,
+    token: str | None = None,
+    insecure: bool = False,
+    keys: Mapping[str, str] | None = None,
+    public: Sequence[str] | None = None,
+    persons: Mapping[str, str] | None = None,
+    references: Mapping[str, Mapping[str, str]] | None = None,
+    graph: tuple[str, str, str] | None = None,
+) -> Database | Client:
     """Open private data with its public facts, protected unit and budget.
 
     Args:
-        data: a .parquet, .csv, .csv.gz or .duckdb file, or a pandas, polars or pyarrow table; {name: such} for several.
+        data: a .parquet, .csv, .csv.gz or .duckdb file, or a pandas, polars or pyarrow table; {name: such} for
+            several; or the address of a remote curator.
         table: its name in questions, and inside a .duckdb file of several; default the file's stem, or "data".
         columns: public facts, never read off the data: {"age": sulq.Int(0, 120), ...}; {table: such} for several.
         unit: whom an answer hides; default: the row, add_remove.
         budget: the total that may ever be lost: Epsilon, Rho, EpsilonDelta or SubLinear.
         size: the owner's declared public size, if n may be known; {table: size} for several.
         synthetic: True for made-up data; written into the ledger for ever.
-        ledger: its path; default beside a data file, in memory for a frame.
-        prepared: where the prepared copy lies; default beside the ledger, False for none.
+        ledger: its path, or postgresql://HOST/DATABASE?ledger=NAME; default beside a data file, in memory for a frame.
+        anchor: a file on another volume that tells an old copy of the ledger from the newest (docs/operate/ledger.md).
+        prepared: where the prepared copy lies; default beside the ledger (in PostgreSQL: the data), False for none.
         engine: "duckdb" or "memory".
         renew: accept a source that changed since it was registered.
         progress: called with the part done (0 to 1) while the prepared copy is built.
-        token: for a remote curator.
+        token: for a remote curator, whose address stands in place of the data: "https://host:port/dataset".
+        insecure: send the token over http:// to another machine all the same.
         keys: of several tables, the column of each that differs from row to row: {"people": "pid"}. This is checked
             over all rows, and a duplicate is the owner's to hear of: SetupError, before anything is spent.
         public: of several tables, those that need no protection; how many rows they have is public too.
@@ -69,9 +100,21 @@ def connect(
         raise SetupError("not-available", "Graphs are not in this version.")
     if isinstance(data, str) and "://" in data:
         scheme = data.split("://", 1)[0].lower()
-        raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
-    if token is not None:
-        raise SetupError("bad-declaration", "token is for a remote curator.")
+        if scheme not in ("http", "https"):
+            raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
+        told = (table, columns, unit, budget, size, ledger, prepared, progress, keys, public, persons)
+        if any(item is not None for item in told) or synthetic or renew or engine != "duckdb":
+            raise SetupError("bad-declaration", "A remote curator has its own declarations; give token= alone.")
+        if token is None:
+            raise SetupError(
+                "bad-declaration",
+                "A remote curator is asked with a token: token=...",
+                "The owner gives it out: `sulq analyst add NAME`, on the server.",
+            )
+        remote = cast("type[Client]", importlib.import_module("sulq.client.client").Client)
+        return remote(data, token, insecure=insecure)
+    if token is not None or insecure:
+        raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
     whole = Unit() if unit is None else unit
     _check(whole, budget)
     module = importlib.import_module("sulq.database")
@@ -100,17 +143,19 @@ def connect(
         tables = [module.Data(path or data, alone, table, _sizes(size, [alone]).get(name), alone=True)]
     paths = [item.source if isinstance(item.source, Path) else None for item in tables]
     beside = paths[0] if None not in paths else None
-    where = Path(ledger) if ledger is not None else None
+    shared = ledger if isinstance(ledger, str) and ledger.startswith(("postgresql://", "postgres://")) else None
+    where = Path(ledger) if ledger is not None and shared is None else None
     if where is None and beside is not None:
         where = beside.with_name(f"{_stem(beside)}.ledger")
-    if budget is None and (where is None or not where.exists()):
+    if budget is None and shared is None and (where is None or not where.exists()):
         raise SetupError("bad-declaration", "A new person space needs a budget: budget=sulq.Epsilon(1), say.")
     return cast("type[Database]", module.Database)(
         tables,
         unit=whole,
         budget=budget,
         synthetic=synthetic,
-        ledger=where,
+        ledger=shared or where,
+        anchor=None if anchor is None else Path(anchor),
         prepared=_prepared(beside, where, prepared),
         engine=engine,
         renew=renew,

@@ -7,23 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, NoReturn, Self
+from typing import NamedTuple, NoReturn, Self
 
 from sulq.curator.curator import Curator
 from sulq.curator.engines import open_dataset
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.run import Rows
 from sulq.desk import Desk
-from sulq.errors import AccessDenied, SetupError, SulqError
+from sulq.errors import AccessDenied, SulqError
 from sulq.mechanisms import MECHANISMS, versions
-from sulq.terms import wire
-from sulq.terms.domain import Column, Int, Text
 from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Unit
-
-MANY: Final = 2**16  # so many values are not all listed where they are keys
 
 
 class Data(NamedTuple):
@@ -61,19 +58,25 @@ class Database(Desk):
         unit: Unit,
         budget: Budget | None,
         synthetic: bool,
-        ledger: Path | None,
+        ledger: Path | str | None,
         prepared: Path | bool | None,
         engine: str,
         renew: bool,
         progress: Callable[[float], None] | None,
+        anchor: Path | None = None,
     ) -> None:
         given = [table.given() for table in tables]
         first = given[0].facts.schema
-        open_keys = any(_open_key(column) for item in given for _, column in item.facts.schema.columns)
         self._process = os.getpid()
         self._closed = False
         self._ledger = Ledger.open(
-            ledger, unit=unit, budget=budget, synthetic=synthetic, open_keys=open_keys, mechanisms=tuple(MECHANISMS)
+            ledger,
+            unit=unit,
+            budget=budget,
+            synthetic=synthetic,
+            open_keys=open_keys(item.facts.schema for item in given),
+            mechanisms=tuple(MECHANISMS),
+            anchor=anchor,
         )
         try:
             dataset = Dataset(tuple(given), unit, self._ledger.hash_key, self._ledger.space)
@@ -81,28 +84,14 @@ class Database(Desk):
             if any(item.facts.key is not None for item in given):
                 self._engine.ready()  # a key that is not unique is the owner's to hear of, not an analyst's
             for item, size in zip(given, (table.size for table in tables), strict=True):
-                self._register(item.facts, size, renew=renew)
+                source = self._engine.fingerprint(item.facts.schema.table)
+                register(self._ledger, item.facts, source=source, size=size, renew=renew)
         except BaseException:
             self._ledger.close()
             raise
         rows = Rows(self._engine, self._ledger.redeem)
         several = () if tables[0].alone else dataset.facts.tables
         super().__init__(Curator(rows, self._ledger, first, size=tables[0].size, versions=versions(), tables=several))
-
-    def _register(self, facts: TableFacts, size: int | None, *, renew: bool) -> None:
-        """Write down what the ledger protects now; a source that changed underneath stops the owner (SR12)."""
-        name = facts.schema.table
-        source = self._engine.fingerprint(name)
-        known = self._ledger.registered(name)
-        if known is not None and not renew and "frame" not in (source, known.source) and known.source != source:
-            raise SetupError("source-changed", f"The data of {name!r} is not the file that was registered.")
-        # A frame has no name or time that could tell it from another: only its owner can say that it is new.
-        anew = renew and source == "frame"
-        plain = facts == TableFacts(facts.schema)
-        links = (facts.references,) if facts.references else ()
-        told = (facts.schema, facts.key, facts.public, facts.person, *links)
-        declared = wire.digest(facts.schema if plain else told)
-        self._ledger.register(name, declarations=declared, size=size, source=source, public=facts.public, anew=anew)
 
     def prepare(self) -> None:
         """Build the prepared copy now rather than at the first ask."""
@@ -149,8 +138,3 @@ class Database(Desk):
         except SulqError as error:
             return f"<sulq database: {error.code}>"
         return f"<sulq database {self.facts}>"
-
-
-def _open_key(column: Column) -> bool:
-    """Whether a column's values are too many to be listed: as keys they are found in the data, for a delta (SR14)."""
-    return isinstance(column, Text) or (isinstance(column, Int) and column.high - column.low >= MANY)

@@ -53,6 +53,9 @@ class CuratorError(SulqError):
     """The curator failed after the debit; the debit stands and no answer is given."""
 
 
+FAMILIES: Final[tuple[type[SulqError], ...]] = (QuestionError, BudgetExceeded, AccessDenied, SetupError, CuratorError)
+
+
 CODES: Final[dict[str, str]] = {
     # questions
     "unknown-column": "Ask about a declared column, or have the owner declare it.",
@@ -88,6 +91,18 @@ CODES: Final[dict[str, str]] = {
     "private-value": "An exact value never leaves the curator; ask a question instead.",
     "forked": "Open the database again in the child process.",
     "closed": "Open the database again.",
+    "unauthorized": "Send a token of this curator: Authorization: Bearer TOKEN; the owner gives them out.",
+    "token-expired": "Ask the owner for a new token.",
+    "forbidden": "Ask the owner; your role does not reach this.",
+    "not-found": "Check the name; what you may not see is not found either.",
+    "rate-limited": "Wait the seconds that Retry-After names, then try again; nothing was spent.",
+    "body-too-large": "Send a smaller body; a structured question may take 16 MiB, all else 256 KiB.",
+    "body-too-slow": "Send the body without pauses; nothing was spent.",
+    "bad-request": "Send JSON as the OpenAPI document of the server says: /v1/openapi.json.",
+    "bad-media": "Send the header Content-Type: application/json.",
+    "bad-principal": "Correct the name, role, datasets or days.",
+    "name-taken": "Use another name, or end the earlier token first.",
+    "too-many-jobs": "Wait for a job of yours to end, or end one.",
     # set-up
     "bad-declaration": "Correct the declaration; public facts are never read off the data.",
     "bad-bounds": "Give the lower bound first, both finite, and far enough apart.",
@@ -102,12 +117,22 @@ CODES: Final[dict[str, str]] = {
     "prepared-unusable": "Delete the prepared copy or run `sulq prepare`; it is built from the data alone.",
     "ledger-busy": "Another process holds the ledger; nothing was spent, try again.",
     "ledger-damaged": "Do not answer from it; restore the ledger from a good copy and run `sulq ledger verify`.",
+    "ledger-rolled-back": "Restore the newest copy, or burn the gap: `sulq ledger reconcile LEDGER --anchor ANCHOR`.",
+    "bad-anchor": "Bring the ledger's anchor back; if it is lost: `sulq ledger reconcile LEDGER --anchor NEW --lost`.",
+    "bad-share": "Give share and reserve as fractions of the budget: reserve <= share <= 1, all reserves within 1.",
+    "bad-signature": "Do not rely on this receipt: ask the owner for the ledger's public key and your own receipt.",
+    "not-in-ledger": "The receipt is not of this ledger's history: keep it, and ask the owner which ledger it is of.",
     "ledger-format": "Use a version of sulq that knows this ledger's format.",
     "unit-mismatch": "Open it with the unit the ledger was created with; a new unit needs a new person space.",
     "budget-mismatch": "Open it with the ledger's budget; raising it is an entry: `sulq budget DATASET --raise-to`.",
     "synthetic-mismatch": "Whether data is synthetic is fixed when its ledger is created.",
     "sampler-mismatch": "Install a version of OpenDP that sulq was tested with; nothing was spent.",
     "bad-config": "Correct the configuration file.",
+    "access-damaged": "Restore the access store from a good copy, or move it away and give out new tokens.",
+    "public-address": "Give tls_cert and tls_key, or say that it is meant: --insecure-public.",
+    "not-ready": "The dataset is being opened; nothing was spent, try again in a moment.",
+    "unreachable": "Check the address and that `sulq serve` runs there; whether an ask was charged, the key tells.",
+    "insecure-url": "Use https://; over http:// a token can be read on its way; insecure=True sends it all the same.",
     # the curator's own
     "engine-failed": "The debit stands; the operator's log has the cause.",
     "noise-failed": "The debit stands; the operator must check the machine's entropy source.",

@@ -11,8 +11,9 @@ import pytest
 from sulq import Bool, Category, Epsilon, Int, Queries, Rho, Sums, Together, Unit, col, vector
 from sulq.curator.curator import Curator, keys_of, names_of
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.shares import Share
 from sulq.curator.run import Rows
-from sulq.errors import BudgetExceeded, CuratorError, QuestionError
+from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.mechanisms import MECHANISMS
 from sulq.terms import wire
 from sulq.terms.answer import Answers
@@ -215,6 +216,64 @@ def test_T43_no_answer_leaves_before_it_is_kept() -> None:
     assert noted.ledger.spent == Epsilon(0.5)
 
 
+def test_T54_an_analyst_is_charged_by_name_and_sees_its_own_standing() -> None:
+    """A view of the curator charges one analyst's share and shows its own spending; the curator sees the whole."""
+    noted = Noted()
+    noted.ledger.share("ann", Share.of("1/2", "1/4"))
+    ann, ben = noted.curator.for_analyst("ann"), noted.curator.for_analyst("ben")
+    answer = ann.ask(COUNT, spend=Epsilon(0.1))
+    assert (answer.total, answer.remaining) == (Epsilon(0.1), Epsilon(0.4))
+    assert (ann.facts.spent, ann.facts.remaining) == (Epsilon(0.1), Epsilon(0.4))
+    assert (ben.facts.spent.amount, ben.facts.remaining) == (0, Epsilon(0.75))  # a quarter is kept for ann, 0.1 used
+    assert (noted.curator.facts.spent, noted.curator.facts.remaining) == (Epsilon(0.1), Epsilon(0.9))
+    assert ann.facts.budget == ben.facts.budget == Epsilon(1)
+    with pytest.raises(BudgetExceeded):
+        ann.ask(COUNT, spend=Epsilon(0.5))
+    with pytest.raises(BudgetExceeded):
+        ben.ask(COUNT, spend=Epsilon(0.8))
+    ben.ask(COUNT, spend=Epsilon(0.75))
+    ann.ask(COUNT, spend=Epsilon(0.15))
+    assert [line.analyst for line in noted.ledger.transcript()] == ["ann", "ben", "ann"]
+    assert len(ann.facts.public_key) == 64
+
+
+def test_T44_an_analysts_keys_are_its_own() -> None:
+    """Two analysts with one key text never meet: neither is refused, answered or told anything for the other's."""
+    noted = Noted()
+    for scope in (None, "all"):
+        ann, ben = (noted.curator.for_analyst(name, scope=scope) for name in (f"ann {scope}", f"ben {scope}"))
+        first = ann.ask(COUNT, spend=Epsilon(0.1), key="k")
+        second = ben.ask(THREE, spend=Epsilon(0.1), key="k")
+        assert not first.reused
+        assert not second.reused
+        assert ann.ask(COUNT, spend=Epsilon(0.1), key="k").receipt.seq == first.receipt.seq
+        assert ben.ask(THREE, spend=Epsilon(0.1), key="k").receipt.seq == second.receipt.seq
+    assert noted.ledger.spent == Epsilon(0.4)
+
+
+def test_T39_SR12_stored_answers_stay_within_their_scope() -> None:
+    """An analyst is given its own stored answers; those of others only where they share a scope (SR12, T39)."""
+    noted = Noted()
+    noted.curator.ask(COUNT, spend=Epsilon(0.1), reuse=True)
+    ann, ben = noted.curator.for_analyst("ann"), noted.curator.for_analyst("ben")
+    assert not ann.ask(COUNT, spend=Epsilon(0.1), reuse=True).reused
+    assert ann.ask(COUNT, spend=Epsilon(0.1), reuse=True).reused
+    assert not ben.ask(COUNT, spend=Epsilon(0.1), reuse=True).reused
+    assert noted.curator.for_analyst("ann").ask(COUNT, spend=Epsilon(0.1), reuse=True).reused  # another view of ann
+    assert noted.curator.for_analyst("cat", scope="").ask(COUNT, spend=Epsilon(0.1), reuse=True).reused
+    assert not noted.curator.for_analyst("cat", scope="team").ask(COUNT, spend=Epsilon(0.1), reuse=True).reused
+    assert noted.curator.for_analyst("dan", scope="team").ask(COUNT, spend=Epsilon(0.1), reuse=True).reused
+    assert not noted.curator.for_analyst("eve", scope="ann").ask(COUNT, spend=Epsilon(0.1), reuse=True).reused
+    assert noted.ledger.spent == Epsilon(0.5)
+
+
+def test_an_analyst_has_a_name() -> None:
+    """Nobody asks under an empty or unprintable name."""
+    for name in ("", "a\nb", "x" * 201):
+        with pytest.raises(SetupError):
+            Noted().curator.for_analyst(name)
+
+
 def test_answers_are_named_after_what_was_asked() -> None:
     """Keys and columns take a column's own name where they read one, and are made different."""
     noted = Noted()
@@ -248,10 +307,10 @@ def test_T45_nothing_after_the_debit_looks_at_the_ledger_file() -> None:
     noted = Noted()
     standing = noted.ledger.standing
 
-    def busy(*, fresh: bool) -> object:
+    def busy(*, fresh: bool, analyst: str | None) -> object:
         if fresh and "debit" in noted.steps:
             raise AssertionError("the file was read after the debit")
-        return standing(fresh=fresh)
+        return standing(fresh=fresh, analyst=analyst)
 
     noted.ledger.standing = busy
     answer = noted.curator.ask(COUNT, spend=Epsilon(0.25))

@@ -72,6 +72,18 @@ def test_T43_rows_run_only_for_a_receipt_that_is_redeemed() -> None:
     assert asked == [(RECEIPT, wire.digest(plan))] * 2
 
 
+def test_T43_a_plan_from_another_process_is_read_only_if_it_was_paid_for() -> None:
+    """The text's own digest is what was paid for: a text of anything else is refused before it is parsed."""
+    plan = plan_of(THREE)
+    rows = Rows(Fixed(np.zeros((3, 2), dtype=np.int64)), lambda _, digest: digest == wire.digest(plan), plain)
+    (released,) = rows.run_text(wire.encode(plan), RECEIPT)
+    assert released.units.tolist() == [[0, 0]] * 3
+    for text in (wire.encode(plan) + " ", wire.encode(plan_of(Sums((Lit(1),)))), "not JSON", ""):
+        with pytest.raises(CuratorError) as refused:
+            rows.run_text(text, RECEIPT)
+        assert refused.value.code == "bad-receipt"
+
+
 @pytest.mark.parametrize(
     "found",
     [

@@ -27,7 +27,7 @@ from sulq.terms.private import Private
 from sulq.terms.quantiles import HOW, Bed, Picked, Quantile, Quantiles
 from sulq.terms.question import Choose, OpenSums, Sums, Together
 from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, Mean, Plain, Spread
-from sulq.terms.receipt import Receipt
+from sulq.terms.receipt import Receipt, SignedReceipt
 from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
 from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit
@@ -62,6 +62,10 @@ matrices = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=
 draws = st.builds(Draw, texts, st.just("add_remove"), st.just("l1"), fractions, fractions, fractions, st.integers(1, 9))
 events = st.builds(Event, st.none() | fractions, fractions, fractions, st.integers(0, 9), st.lists(draws).map(tuple))
 receipts = st.builds(Receipt, st.integers(0, 2**70), texts, texts, texts)
+signed_receipts = st.builds(
+    SignedReceipt, texts, st.integers(0, 2**70), texts, texts, texts, st.none() | fractions, fractions, fractions,
+    st.integers(0, 9), texts, texts, texts, texts,
+)  # fmt: skip
 noises = st.builds(Noise, laws, fractions, st.integers(1, 3))
 released = st.builds(
     Released,
@@ -125,6 +129,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Draw: draws,
     Event: events,
     Receipt: receipts,
+    SignedReceipt: signed_receipts,
     Split: st.builds(Split, fractions, fractions, fractions, fractions),
     Unit: units,
     BinomialLaw: st.integers(1, 999).map(lambda n: BinomialLaw(2 * n)),

@@ -32,12 +32,13 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar, cast
 
 from sulq.errors import SetupError, SulqError
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
@@ -45,18 +46,19 @@ from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Un
 
 SUFFIX: Final = ".sulq.toml"
 CONFIG: Final = "sulq.toml"
+STATE: Final = "sulq.state"
 DATA_SUFFIXES: Final = (".csv.gz", ".parquet", ".csv", ".duckdb")
 
 # Every setting and what it says: the readers below and the reference page go by this table.
 SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "": {
         "dataset": "One table a data set; in NAME.sulq.toml the one table [dataset].",
-        "server": "Where `sulq serve` listens.",
+        "server": "How `sulq serve` listens and works.",
     },
     "dataset": {
         "data": "The data file, relative to this file, or a URL.",
         "table": "The table's name in SQL; default: the data set's name.",
-        "ledger": "The ledger, relative to this file; default: beside the data.",
+        "ledger": "The ledger, relative to this file, or a postgresql:// address; default: beside the data.",
         "prepared": "Where the prepared copy lies; false: none. Default: beside the ledger.",
         "unit": "Whom an answer hides: { column, rows, neighbors }. Default: one row.",
         "budget": "{ epsilon }, { epsilon, delta }, { rho } or { epsilon, delta, queries, calibration }.",
@@ -64,6 +66,13 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "tables": "Of a data set of several tables, one table each, in place of data and columns.",
         "size": "The declared public number of rows, if it may be known.",
         "synthetic": "true: made-up data that needs no protection; fixed for ever in the ledger.",
+        "shares": "Parts of the budget by analyst: { alice = { share = 0.5, reserve = 0.1 } }; for who has none yet.",
+        "anchor": "A file, best on another disk, that keeps an old copy of the ledger from being used.",
+        "schedule": "For `sulq serve`: answers leave every so many seconds. Default: that of [server].",
+    },
+    "share": {
+        "share": "The part of the budget this analyst may spend at most; a fraction of the total. Default: 1.",
+        "reserve": "The part of the budget that is kept for this analyst alone. Default: 0.",
     },
     "table": {
         "data": "The table's data file, relative to this file.",
@@ -97,8 +106,22 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "text": "true.",
     },
     "server": {
-        "host": "The address to listen on.",
-        "port": "The port to listen on.",
+        "host": "The address to listen on; default: 127.0.0.1, this machine alone.",
+        "port": "The port to listen on; default: 8765.",
+        "hosts": "Further names the server goes by, as requests name them; others are turned away.",
+        "public_url": "https://NAME, where browsers find it behind a proxy with TLS: cookies are then for TLS alone.",
+        "tls_cert": "The certificate's file (PEM), with its chain; a public address needs it.",
+        "tls_key": "The certificate's private key (PEM).",
+        "insecure_public": "true: listen on a public address without TLS, behind a proxy that has it.",
+        "state": "The folder of the access store and of datasets registered over HTTP; default: sulq.state here.",
+        "data_root": "The folder below which an owner may register data files over HTTP; default: none.",
+        "workers": "Processes that hold each dataset's rows; default: 2.",
+        "limit": "Seconds after which a question is stopped, charged; default: 30.",
+        "memory": "MiB that a worker may take; default: 4096.",
+        "web": "Processes that answer HTTP; default: 1. Jobs need one.",
+        "share_answers": "true: a stored answer is given again to every analyst of the dataset, not its asker alone.",
+        "rate": "Calls a minute for each token; default: 1200.",
+        "schedule": "Answers leave every so many seconds, so that their time tells nothing; default: at once.",
     },
 }
 _KINDS: Final = ("int", "real", "bool", "category", "date", "timestamp", "text")
@@ -135,7 +158,7 @@ class Dataset:
 
     name: str
     data: Path | str  # a file, or a URL as it was written
-    ledger: Path | None
+    ledger: Path | str | None
     prepared: Path | Literal[False] | None
     unit: Unit
     budget: Budget
@@ -144,6 +167,9 @@ class Dataset:
     synthetic: bool
     table: str
     tables: Mapping[str, Part] = field(default_factory=dict)
+    shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # share and reserve of each analyst
+    anchor: Path | None = None
+    schedule: float | None = None
 
     @property
     def files(self) -> tuple[Path | str, ...]:
@@ -153,10 +179,24 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where `sulq serve` listens: this machine alone, unless the owner says otherwise."""
+    """How `sulq serve` listens and works: for this machine alone, unless the owner says otherwise."""
 
     host: str = "127.0.0.1"
     port: int = 8765
+    hosts: tuple[str, ...] = ()
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    insecure_public: bool = False
+    state: Path = Path(STATE)
+    data_root: Path | None = None
+    workers: int = 2
+    limit: float = 30.0
+    memory: int = 4096
+    web: int = 1
+    share_answers: bool = False
+    rate: int = 1200
+    schedule: float | None = None
+    public_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +251,7 @@ def read(path: Path) -> Config:
     if path.name.endswith(SUFFIX):
         tables = {path.name.removesuffix(SUFFIX): tables} if _is_one(tables) else tables
     datasets = {name: _dataset(name, tables[name], path) for name in tables}
-    server = _server(_table(tree.get("server", {}), f"{path}: [server]"), f"{path}: [server]")
+    server = _server(_table(tree.get("server", {}), f"{path}: [server]"), path.parent, f"{path}: [server]")
     return Config(path, MappingProxyType(datasets), server)
 
 
@@ -249,7 +289,7 @@ def _dataset(name: str, value: object, path: Path) -> Dataset:
     return Dataset(
         name=name,
         data=_place(table["data"], folder, f"{where} data") if first is None else first.data,
-        ledger=_file(table.get("ledger"), folder, f"{where} ledger"),
+        ledger=_place(table["ledger"], folder, f"{where} ledger") if "ledger" in table else None,
         prepared=False if table.get("prepared") is False else _file(table.get("prepared"), folder, f"{where} prepared"),
         unit=_unit(table.get("unit", {}), f"{where} unit"),
         budget=_budget(table["budget"], f"{where} budget"),
@@ -258,6 +298,9 @@ def _dataset(name: str, value: object, path: Path) -> Dataset:
         synthetic=_of(bool, table.get("synthetic", False), f"{where} synthetic", "true or false"),
         table=_of(str, table.get("table", name), f"{where} table", "a name in quotes"),
         tables=MappingProxyType(tables),
+        shares=MappingProxyType(_shares(table.get("shares", {}), f"{where} shares")),
+        anchor=_file(table.get("anchor"), folder, f"{where} anchor"),
+        schedule=_seconds(table.get("schedule"), f"{where} schedule"),
     )
 
 
@@ -377,14 +420,75 @@ def _short(values: list[object], name: str) -> Column:
     return declare(tuple(values) if numbers and len(values) == 2 else values, name)
 
 
-def _server(table: Mapping[str, object], where: str) -> Server:
+def _server(table: Mapping[str, object], folder: Path, where: str) -> Server:
     _known(table, "server", where)
     usual = Server()
-    host = _of(str, table.get("host", usual.host), f"{where} host", "an address in quotes")
-    port = _of(int, table.get("port", usual.port), f"{where} port", "a whole number")
-    if not 0 <= port < 2**16:
-        raise _bad(f"{where} port", "must lie between 0 and 65535")
-    return Server(host, port)
+
+    def whole(name: str, low: int, high: int) -> int:
+        number = _of(int, table.get(name, getattr(usual, name)), f"{where} {name}", "a whole number")
+        if not low <= number <= high:
+            raise _bad(f"{where} {name}", f"must lie between {low} and {high}")
+        return number
+
+    def truth(name: str) -> bool:
+        return _of(bool, table.get(name, False), f"{where} {name}", "true or false")
+
+    hosts = _list(table.get("hosts", []), f"{where} hosts")
+    made = Server(
+        host=_of(str, table.get("host", usual.host), f"{where} host", "an address in quotes"),
+        port=whole("port", 0, 2**16 - 1),
+        hosts=tuple(_of(str, name, f"{where} hosts", "names in quotes") for name in hosts),
+        tls_cert=_file(table.get("tls_cert"), folder, f"{where} tls_cert"),
+        tls_key=_file(table.get("tls_key"), folder, f"{where} tls_key"),
+        insecure_public=truth("insecure_public"),
+        state=_file(table.get("state", STATE), folder, f"{where} state") or folder,
+        data_root=_file(table.get("data_root"), folder, f"{where} data_root"),
+        workers=whole("workers", 1, 64),
+        limit=_seconds(table.get("limit"), f"{where} limit") or usual.limit,
+        memory=whole("memory", 256, 2**20),
+        web=whole("web", 1, 64),
+        share_answers=truth("share_answers"),
+        rate=whole("rate", 1, 10**7),
+        schedule=_seconds(table.get("schedule"), f"{where} schedule"),
+        public_url=_public(table.get("public_url"), f"{where} public_url"),
+    )
+    if (made.tls_cert is None) != (made.tls_key is None):
+        raise _bad(where, "needs tls_cert and tls_key together")
+    return made
+
+
+def _public(value: object, where: str) -> str | None:
+    """Where browsers find the server: a scheme, a name and perhaps a port, as they name it."""
+    if value is None:
+        return None
+    text = _of(str, value, where, "an address in quotes").lower().removesuffix("/")
+    if not re.fullmatch(r"https://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?", text):
+        raise _bad(where, "must be https://NAME, without a path")
+    return text.removesuffix(":443")
+
+
+def _seconds(value: object, where: str) -> float | None:
+    """A time; None where none is named."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.01 <= value <= 86400:
+        raise _bad(where, "must be a number of seconds from 0.01 to 86400")
+    return float(value)
+
+
+def _shares(value: object, where: str) -> dict[str, tuple[float, float]]:
+    """Share and reserve of each analyst; the ledger checks that reserves fit together."""
+    found = {}
+    for analyst, given in _table(value, where).items():
+        place = f"{where} {analyst!r}"
+        table = _table(given, place)
+        _known(table, "share", place)
+        pair = (table.get("share", 1.0), table.get("reserve", 0.0))
+        for part in pair:
+            if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 <= part <= 1:
+                raise _bad(place, "must be fractions from 0 to 1")
+        found[analyst] = (float(cast("float", pair[0])), float(cast("float", pair[1])))
+    return found
 
 
 def _known(table: Mapping[str, object], place: str, where: str) -> None:

@@ -1,30 +1,37 @@
-"""`sulq ledger`: look at a ledger and check that nothing in it was touched."""
+"""`sulq ledger`: look at a ledger, check it and the receipts it gave, share its budget, mend it after a restore."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from sulq.cli.show import console
 from sulq.curator.ledger.ledger import Ledger, verify
+from sulq.curator.ledger.ledger import reconcile as burn_gap
+from sulq.curator.ledger.postgres import is_address
+from sulq.curator.ledger.receipts import check_receipt
+from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
 from sulq.mechanisms import MECHANISMS
 
-ledger = typer.Typer(no_args_is_help=True, help="Look at a ledger and check it.")
-Where = Annotated[Path, typer.Argument(help="The ledger file.")]
+ledger = typer.Typer(no_args_is_help=True, help="Look at a ledger, check it and its receipts, share its budget.")
+Where = Annotated[str, typer.Argument(help="The ledger: its file, or its postgresql:// URL.")]
+MOST = 2**20  # bytes of a receipt
 
 
-def _exists(path: Path) -> Path:
-    if not path.is_file():
-        raise SetupError("missing-file", f"There is no ledger {path.name!r}.")
+def _exists(path: str) -> str:
+    if not is_address(path) and not Path(path).is_file():
+        raise SetupError("missing-file", f"There is no ledger {Path(path).name!r}.")
     return path
 
 
 @ledger.command("verify")
-def check(path: Where) -> None:
+def verified(path: Where) -> None:
     """Check every entry, the chain, the totals and the budget; changes nothing."""
     report = verify(_exists(path), mechanisms=tuple(MECHANISMS))
     console.print(f"sound: {report}")
@@ -32,18 +39,89 @@ def check(path: Where) -> None:
 
 @ledger.command("show")
 def show(path: Where, last: Annotated[int, typer.Option(help="How many of the latest debits to show.")] = 20) -> None:
-    """Show the unit, the budget, what is left, and the latest debits."""
-    with Ledger.open(_exists(path), unit=None, budget=None, mechanisms=tuple(MECHANISMS)) as opened:
+    """Show the unit, the budget, what is left and whose it is, and the latest debits."""
+    with Ledger.open(_exists(path), unit=None, budget=None, mechanisms=tuple(MECHANISMS), create=False) as opened:
         console.print(f"protects {opened.unit}; budget {opened.budget}; spent {opened.spent}; left {opened.remaining}")
+        console.print(f"receipts are signed by {opened.public_key}")
         if opened.synthetic:
             console.print("synthetic data: not private")
         if opened.declared_public:
             console.print(f"public by the owner's word: {', '.join(opened.declared_public)}")
-        table = Table("entry", "time", "loss", "noise", "answered")
+        _shares(opened)
+        table = Table("entry", "time", "analyst", "loss", "noise", "answered")
         for line in opened.transcript()[-last:]:
             event = line.event
             loss = f"epsilon {float(event.epsilon):.6g}" if event.epsilon is not None else f"rho {float(event.rho):.6g}"
             loss = f"{event.queries} queries" if event.queries else loss
             noise = ", ".join(sorted({f"{draw.mechanism} x {draw.cells}" for draw in event.draws}))
-            table.add_row(str(line.seq), line.time, loss, noise, "yes" if line.answer is not None else "no")
+            answered = "yes" if line.answer is not None else "no"
+            table.add_row(str(line.seq), line.time, escape(line.analyst), loss, noise, answered)
         console.print(table)
+
+
+def _shares(opened: Ledger) -> None:
+    found = [standing for standing in opened.standings() if standing.analyst]
+    if found:
+        table = Table("analyst", "share", "reserve", "spent", "left")
+        for name, share, reserve, spent, left in found:
+            table.add_row(escape(name), f"{float(share):.6g}", f"{float(reserve):.6g}", str(spent), str(left))
+        console.print(table)
+
+
+@ledger.command("share")
+def share(
+    path: Where,
+    analyst: Annotated[str, typer.Argument(help="The analyst's name.")],
+    part: Annotated[str, typer.Option("--share", help="What part of the budget it may spend: 0.25, or 1/4.")] = "1",
+    reserve: Annotated[str, typer.Option(help="What part of it no other analyst can take away.")] = "0",
+) -> None:
+    """Set what part of the budget an analyst may spend, and what is kept for it; an entry for ever."""
+    with Ledger.open(_exists(path), unit=None, budget=None, mechanisms=tuple(MECHANISMS), create=False) as opened:
+        opened.share(analyst, Share.of(part, reserve))
+        _shares(opened)
+
+
+@ledger.command("receipt")
+def receipt(path: Where, entry: Annotated[int, typer.Argument(help="The entry of the debit.")]) -> None:
+    """Print a debit's signed receipt, for an analyst to keep."""
+    with Ledger.open(_exists(path), unit=None, budget=None, mechanisms=tuple(MECHANISMS), create=False) as opened:
+        print(opened.receipt(entry))
+
+
+@ledger.command("check")
+def check(
+    receipt: Annotated[str, typer.Argument(help="The receipt's file; - reads standard input.")],
+    key: Annotated[str | None, typer.Option(help="The ledger's public key, as its owner published it.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="The ledger, to see that the entry is still there.")] = None,
+) -> None:
+    """Check a receipt that was kept: that its ledger signed it, and with the ledger that it still stands."""
+    if receipt == "-":
+        text = sys.stdin.buffer.read(MOST)
+    elif not Path(receipt).is_file():
+        raise SetupError("missing-file", f"There is no receipt {Path(receipt).name!r}.")
+    else:
+        with Path(receipt).open("rb") as file:
+            text = file.read(MOST)
+    found = check_receipt(text, key=key, ledger=None if ledger is None else _exists(ledger))
+    console.print(f"signed: {escape(str(found))}")
+    if key is None and ledger is None:
+        console.print(f"by the key {found.public_key}: compare it with the one the owner publishes (--key)")
+    if ledger is not None:
+        console.print("the ledger has this entry, unchanged")
+
+
+@ledger.command("reconcile")
+def reconcile(
+    path: Where,
+    anchor: Annotated[Path, typer.Option(help="The ledger's anchor.")],
+    lost: Annotated[bool, typer.Option("--lost", help="The anchor is gone for good: begin a new one here.")] = False,
+) -> None:
+    """Burn what an old copy of a ledger does not know was spent, so that it may be used again; an entry for ever."""
+    burnt = burn_gap(_exists(path), anchor, mechanisms=tuple(MECHANISMS), lost=lost)
+    if not burnt:
+        console.print("nothing is burnt: the ledger is not behind")
+    for analyst, loss in burnt.items():
+        who = f" of {escape(analyst)}" if analyst else ""
+        console.print(f"burnt: {loss.events} asks{who} that this copy does not hold")
+    report = verify(path, mechanisms=tuple(MECHANISMS))
+    console.print(f"sound: {report}")

@@ -1,26 +1,55 @@
-"""A dataset by the name a command was given: a data file with its NAME.sulq.toml, or a name in sulq.toml."""
+"""A dataset by the name a command was given: a data file with its NAME.sulq.toml, a name in sulq.toml, or a URL."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from sulq.cli.config import Dataset, find
 from sulq.connect import connect
 from sulq.database import Database
-from sulq.errors import SetupError
+from sulq.errors import AccessDenied, SetupError
+from sulq.server.declared import copy_of
+
+if TYPE_CHECKING:
+    from sulq.client.client import Client
+
+TOKEN: Final = "SULQ_TOKEN"  # noqa: S105 - the variable's name
+
+
+def address(dataset: str, config: Path | None) -> str | None:
+    """The URL of a curator, where a command names one; else None."""
+    if "://" in dataset:
+        return dataset
+    data = find(dataset, config).data
+    return data if isinstance(data, str) else None
+
+
+def remote(url: str) -> Client:
+    """A curator elsewhere, with the token of the environment; it stands in no command line or history."""
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        raise AccessDenied("unauthorized", f"A remote curator is asked with a token in ${TOKEN}.")
+    return connect(url, token=token)
+
+
+def asked(dataset: str, config: Path | None) -> Database | Client:
+    """A dataset to be asked, here or elsewhere."""
+    url = address(dataset, config)
+    return opened(declared(dataset, config)) if url is None else remote(url)
 
 
 def declared(dataset: str, config: Path | None) -> Dataset:
     """The owner's declarations of a dataset; no data file is opened."""
-    found = find(dataset, config)
-    if isinstance(found.data, str):
-        raise SetupError("engine-not-available", "Datasets behind a URL are not in this version.")
+    if "://" in dataset or isinstance((found := find(dataset, config)).data, str):
+        raise SetupError("bad-config", "This is done where the data is; a URL names a curator elsewhere.")
     return found
 
 
-def ledger_of(found: Dataset) -> Path:
-    """Where a dataset's ledger lies."""
+def ledger_of(found: Dataset) -> Path | str:
+    """Where a dataset's ledger lies: a file, or an address."""
     if found.ledger is not None:
         return found.ledger
     data = Path(found.data)
@@ -28,8 +57,11 @@ def ledger_of(found: Dataset) -> Path:
 
 
 def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], None] | None = None) -> Database:
-    """A dataset, opened as its file declares it."""
+    """A dataset, opened as its file declares it; with the prepared copy that a server would use."""
     parts = found.tables
+    ledger = ledger_of(found)
+    beside = Path(found.data) if isinstance(ledger, str) else ledger
+    prepared = copy_of(beside, found.name) if found.prepared is None else found.prepared
     if parts:
         return connect(
             {name: part.data for name, part in parts.items()},
@@ -43,7 +75,8 @@ def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], N
             size={name: part.size for name, part in parts.items() if part.size is not None} or None,
             synthetic=found.synthetic,
             ledger=found.ledger,
-            prepared=found.prepared,
+            anchor=found.anchor,
+            prepared=prepared,
             renew=renew,
             progress=progress,
         )
@@ -56,7 +89,8 @@ def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], N
         size=found.size,
         synthetic=found.synthetic,
         ledger=found.ledger,
-        prepared=found.prepared,
+        anchor=found.anchor,
+        prepared=prepared,
         renew=renew,
         progress=progress,
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import cast
 
 from sulq.curator.ledger.ledger import Ledger, Line
+from sulq.curator.ledger.shares import check_analyst
 from sulq.curator.plan import draw
-from sulq.curator.run import Rows
+from sulq.curator.run import Runner
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Schema
@@ -28,7 +30,7 @@ class Curator:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Runner,
         ledger: Ledger,
         schema: Schema,
         *,
@@ -43,9 +45,30 @@ class Curator:
         self._size = size
         self._versions = versions
         self._tables = tables
+        self._analyst: str | None = None
+        self._dataset = ""
+        self._place = self._placed(scope)
+
+    def _placed(self, scope: str | tuple[str, str]) -> str:
         # Data sets of one person space share its version; their names and declarations tell them apart, and `scope`
         # says who is given whose stored answers (SR12, T39).
-        self._place = wire.digest((schema, size, tables, scope))
+        return wire.digest((self._schema, self._size, self._tables, scope))
+
+    def for_analyst(self, name: str, *, scope: str | None = None, dataset: str = "") -> Curator:
+        """The same curator for one analyst: its share is charged, its idempotency keys are its own (T44, T54).
+
+        Args:
+            name: Whom the ledger's entries will name.
+            scope: Whose stored answers it is given: all that share this text, "" being those asked without an
+                analyst. By default its own alone, so nobody learns from an answer what others asked (SR12, T39).
+            dataset: What the ledger's entries will call the data, where a person space has several datasets.
+        """
+        check_analyst(name)
+        view = copy.copy(self)
+        view._analyst = name  # noqa: SLF001 - a view is a curator too
+        view._dataset = dataset  # noqa: SLF001
+        view._place = self._placed(("analyst", name) if scope is None else scope)  # noqa: SLF001
+        return view
 
     @property
     def facts(self) -> Facts:
@@ -54,10 +77,10 @@ class Curator:
 
     def _facts(self, *, fresh: bool) -> Facts:
         ledger = self._ledger
-        budget, spent, remaining = ledger.standing(fresh=fresh)
+        budget, spent, remaining = ledger.standing(fresh=fresh, analyst=self._analyst)
         return Facts(
             self._schema, ledger.unit, budget, spent, remaining, self._size,
-            ledger.synthetic, ledger.durable, ledger.version, self._tables,
+            ledger.synthetic, ledger.durable, ledger.version, self._tables, ledger.public_key,
         )  # fmt: skip
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
@@ -75,8 +98,10 @@ class Curator:
         plan = draw(question, self.facts, spend, self._versions)
         self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored
         asked = name_of(question, self._place)
+        analyst = self._analyst or ""
+        text = wire.encode(plan)
         if reuse:
-            found = self._stored(plan, self._ledger.kept(asked, key=key))
+            found = self._stored(plan, self._ledger.kept(asked, key=key, analyst=analyst))
             if found is not None:
                 return found
         receipt = self._ledger.debit(
@@ -87,13 +112,15 @@ class Curator:
                 (question, plan.event.epsilon, plan.event.rho, plan.event.key_delta, self._ledger.version, self._place)
             ),
             asked=asked,
-            plan_digest=wire.digest(plan),
+            plan_digest=wire.digest_of(text),
             key=key,
+            analyst=analyst,
+            dataset=self._dataset,
         )
         if receipt.stored is not None:
             return self.answer(plan, receipt, cast("tuple[Released, ...]", wire.decode(receipt.stored)))
         try:
-            released = self._rows.run(plan, receipt)
+            released = self._rows.run(plan, receipt, text)
         except BaseException:
             self._ledger.abandon(receipt)
             raise

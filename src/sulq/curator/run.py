@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,18 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
+class Runner(Protocol):
+    """What the curator needs of the part that sees rows, in this process or in another."""
+
+    def ready(self) -> None:
+        """Make the kept rows available before anything is paid; releases nothing."""
+        ...
+
+    def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
+        """Exact sums and their noise, for a plan that was paid for and once; `text`: its canonical JSON, if at hand."""
+        ...
+
+
 class Rows:
     """Runs plans that were paid for; `redeem` says, once for each receipt, whether one was."""
 
@@ -49,11 +61,20 @@ class Rows:
         """Make the kept rows available before anything is paid; releases nothing."""
         self._engine.ready()
 
-    def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
-        """Exact sums and their noise: one release for each part of the plan."""
+    def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
+        """Exact sums and their noise: one release for each part of the plan.
+
+        The text is not taken on trust: what is run is the plan, so what must have been paid for is the plan.
+        """
         if not self._redeem(receipt, wire.digest(plan)):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
         return tuple(self._part(part) for part in plan.parts)
+
+    def run_text(self, text: str, receipt: Receipt) -> tuple[Released, ...]:
+        """As `run`, for a plan's canonical JSON as another process sent it: not even read unless it was paid for."""
+        if not self._redeem(receipt, wire.digest_of(text)):
+            raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
+        return tuple(self._part(part) for part in _parts(text))
 
     def _part(self, part: Part) -> Released:
         if part.people is not None:
@@ -99,6 +120,17 @@ class Rows:
     def close(self) -> None:
         """Let go of the rows."""
         self._engine.close()
+
+
+def _parts(text: str) -> tuple[Part, ...]:
+    """The parts of a plan in canonical JSON: all that is run of it; question and event were read by whoever paid."""
+    tree = wire.strict(text)
+    if not isinstance(tree, dict) or tree.get("kind") != "Plan":
+        raise CuratorError("bad-receipt", "What was paid for is no plan.")
+    found = wire.from_json(tree.get("parts"))
+    if not isinstance(found, tuple) or not all(isinstance(part, Part) for part in found):
+        raise CuratorError("bad-receipt", "What was paid for is no plan.")
+    return found
 
 
 def _of_shape(cells: int, width: int) -> Callable[[Integers], Integers]:

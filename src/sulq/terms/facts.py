@@ -77,6 +77,7 @@ class Facts:
     durable: bool = True  # False: the ledger is in memory and forgotten at exit
     version: int = 1  # advanced by the owner's registration (SR12)
     tables: tuple[TableFacts, ...] = ()  # of a dataset of several tables, the first of them `schema`'s
+    public_key: str = ""  # checks the signatures on receipts, in hexadecimal
 
     def table_of(self, name: str) -> TableFacts:
         """A table by its name; "" is the only one, or the first."""

@@ -14,14 +14,14 @@ from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho,
 from sulq.terms.quantiles import Bed, Picked, Quantile, Quantiles
 from sulq.terms.question import QUESTIONS
 from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, Mean, Plain, Spread
-from sulq.terms.receipt import Receipt
+from sulq.terms.receipt import Receipt, SignedReceipt
 from sulq.terms.relation import RELATIONS
 from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import ROW_FUNCTIONS
 from sulq.terms.score import SCORES
 
 LOSSES: Final = (Epsilon, EpsilonDelta, Queries, Rho, SubLinear)
-EVENTS: Final = (Draw, Event, Receipt, Split, Unit)
+EVENTS: Final = (Draw, Event, Receipt, SignedReceipt, Split, Unit)
 LAWS: Final = (BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw)
 PLANS: Final = (Block, Facts, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES)
 ANSWERS: Final = (

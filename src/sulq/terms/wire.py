@@ -29,6 +29,10 @@ FORMAT: typing.Final = 1
 DEPTH: typing.Final = 200
 _FRACTION: typing.Final = re.compile(r"-?[0-9]{1,400}/[1-9][0-9]{0,399}")
 _ARRAYS: typing.Final = {"i": "<i8", "f": "<f8"}
+_PLAIN: typing.Final = frozenset({types.NoneType, bool, int, str})  # written as they are
+_LEAVES: typing.Final = _PLAIN | {float}  # read as they are
+
+Test = typing.Callable[[object], bool]
 
 
 def encode(value: object) -> str:
@@ -43,7 +47,12 @@ def decode(text: str | bytes) -> object:
 
 def digest(value: object) -> str:
     """Name a value by the SHA-256 of its canonical bytes."""
-    return hashlib.sha256(encode(value).encode()).hexdigest()
+    return digest_of(encode(value))
+
+
+def digest_of(text: str) -> str:
+    """Name a value by its canonical JSON."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def strict(text: str | bytes) -> object:
@@ -57,7 +66,25 @@ def strict(text: str | bytes) -> object:
 
 def to_json(value: object) -> object:
     """Turn a value into the tree of its JSON."""
-    if value is None or isinstance(value, (bool, int, str)):
+    kind: type = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is Fraction:
+        number = typing.cast("Fraction", value)
+        return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
+    if vocabulary.KINDS.get(kind.__name__) is kind:
+        tree: dict[str, object] = {"kind": kind.__name__}
+        for name in _hints(kind):
+            tree[name] = to_json(getattr(value, name))
+        return tree
+    if kind is tuple or isinstance(value, (tuple, list)):
+        return [to_json(item) for item in typing.cast("typing.Iterable[object]", value)]
+    return _number(value)
+
+
+def _number(value: object) -> object:
+    """The tree of what is neither of the vocabulary nor put together: numbers, arrays, and nothing else."""
+    if isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -70,12 +97,7 @@ def to_json(value: object) -> object:
         if value.dtype.kind not in _ARRAYS or not np.isfinite(value).all():
             raise _refuse("an array holds finite numbers")
         return {"kind": "array", "shape": list(value.shape), "type": value.dtype.kind, "values": value.ravel().tolist()}
-    if isinstance(value, (tuple, list)):
-        return [to_json(item) for item in value]
-    kind = type(value).__name__
-    if vocabulary.KINDS.get(kind) is not type(value):
-        raise _refuse(f"a {kind} has no place on the wire")
-    return {"kind": kind} | {name: to_json(getattr(value, name)) for name in _hints(vocabulary.KINDS[kind])}
+    raise _refuse(f"a {type(value).__name__} has no place on the wire")
 
 
 def from_json(tree: object, depth: int = 0) -> object:
@@ -83,11 +105,15 @@ def from_json(tree: object, depth: int = 0) -> object:
     if depth > DEPTH:
         raise _refuse("the value is nested too deeply")
     if isinstance(tree, list):
-        return tuple(from_json(item, depth + 1) for item in tree)
+        return tuple([item if type(item) in _LEAVES else from_json(item, depth + 1) for item in tree])
     if not isinstance(tree, dict):
         return tree
     kind = tree.get("kind")
-    given = {name: from_json(item, depth + 1) for name, item in tree.items() if name != "kind"}
+    given = {
+        name: item if type(item) in _LEAVES else from_json(item, depth + 1)
+        for name, item in tree.items()
+        if name != "kind"
+    }
     if kind == "fraction":
         return _fraction(given)
     if kind == "array":
@@ -95,12 +121,11 @@ def from_json(tree: object, depth: int = 0) -> object:
     cls = vocabulary.KINDS.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise _refuse(f"unknown kind {str(kind)[:40]!r}")
-    hints = _hints(cls)
-    required = {f.name for f in dataclasses.fields(cls) if f.default is f.default_factory is dataclasses.MISSING}
-    if set(given) - set(hints) or required - set(given):
-        raise _refuse(f"a {kind} has the fields {', '.join(hints)}")
+    tests, required = _tests(cls)
+    if not required <= given.keys() <= tests.keys():
+        raise _refuse(f"a {kind} has the fields {', '.join(tests)}")
     for name, item in given.items():
-        if not _fits(item, hints[name]):
+        if not tests[name](item):
             raise _refuse(f"the field {name} of a {kind} is of the wrong kind")
     return cls(**given)
 
@@ -111,28 +136,51 @@ def _hints(cls: type) -> dict[str, object]:
     return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.metadata.get("wire", True)}
 
 
-def _fits(value: object, hint: object) -> bool:
+@functools.cache
+def _tests(cls: type) -> tuple[dict[str, Test], frozenset[str]]:
+    """What each field of a kind must pass, and the fields that may not be left out; worked out once a kind."""
+    required = {f.name for f in dataclasses.fields(cls) if f.default is f.default_factory is dataclasses.MISSING}
+    return {name: _test(hint) for name, hint in _hints(cls).items()}, frozenset(required)
+
+
+def _test(hint: object) -> Test:
     """Whether a value is of an annotated kind (the annotations the vocabulary uses)."""
     origin = typing.get_origin(hint)
     args = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, option) for option in args)
+        plain = [types.NoneType if option is None else option for option in args]
+        if all(isinstance(option, type) and typing.get_origin(option) is None for option in plain):
+            return _plain(*typing.cast("list[type]", plain))
+        several = tuple(map(_test, args))
+        return lambda value: any(test(value) for test in several)
     if origin is typing.Literal:
-        return isinstance(value, str) and value in args
+        return lambda value: isinstance(value, str) and value in args
     if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if len(args) == 2 and args[1] is Ellipsis:
-            return all(_fits(item, args[0]) for item in value)
-        return len(value) == len(args) and all(_fits(i, a) for i, a in zip(value, args, strict=True))
-    if hint is None or hint is type(None):
-        return value is None
-    if isinstance(value, bool):
-        return hint is bool or hint is object
+        return _tuple(args)
     if origin is np.ndarray:
         (number,) = typing.get_args(args[1])
-        return isinstance(value, np.ndarray) and value.dtype == np.dtype(number)
-    return isinstance(hint, type) and isinstance(value, hint)
+        return lambda value: isinstance(value, np.ndarray) and value.dtype == np.dtype(number)
+    if hint is None:
+        return lambda value: value is None
+    return _plain(hint) if isinstance(hint, type) else lambda _: False
+
+
+def _plain(*kinds: type) -> Test:
+    """Of one of some classes; true and false are no numbers."""
+    truth = bool in kinds or object in kinds
+    return lambda value: truth if value is True or value is False else isinstance(value, kinds)
+
+
+def _tuple(args: tuple[object, ...]) -> Test:
+    if len(args) == 2 and args[1] is Ellipsis:
+        each = _test(args[0])
+        return lambda value: isinstance(value, tuple) and all(each(item) for item in value)
+    tests = tuple(map(_test, args))
+    return lambda value: (
+        isinstance(value, tuple)
+        and len(value) == len(tests)
+        and all(test(item) for test, item in zip(tests, value, strict=True))
+    )
 
 
 def _fraction(given: dict[str, object]) -> Fraction:

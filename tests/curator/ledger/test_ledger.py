@@ -18,7 +18,7 @@ from sulq.curator.ledger import chain, entries
 from sulq.curator.ledger.filter import Totals
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
-from sulq.curator.ledger.store import Store
+from sulq.curator.ledger.sqlite import SqliteStore
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.terms import wire
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit
@@ -320,9 +320,10 @@ def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
     """The public calls are these, and none takes anything back (T60)."""
     public = {name for name in vars(Ledger) if not name.startswith("_")}
     assert public == {
-        "abandon", "again", "budget", "close", "debit", "declared_public", "durable", "flush", "hash_key", "keep",
-        "kept", "open", "raise_to", "redeem", "register", "registered", "remaining", "seal", "space", "spent",
-        "standing", "synthetic", "totals", "transcript", "unit", "verify", "verify_receipt", "version",
+        "abandon", "again", "agrees", "budget", "close", "debit", "declared_public", "durable", "flush", "hash_key",
+        "head", "keep", "kept", "open", "public_key", "raise_to", "receipt", "redeem", "register", "registered",
+        "remaining", "seal", "share", "space", "spent", "standing", "standings", "synthetic", "totals", "transcript",
+        "unit", "usable", "verify", "verify_receipt", "version",
     }  # fmt: skip
     source = Path(entries.__file__).parent
     statements = "".join(path.read_text(encoding="utf-8") for path in source.glob("*.py")).upper()
@@ -455,19 +456,19 @@ def test_T91_a_later_format_is_refused_and_this_one_opens(folder: Path) -> None:
     for seq, text in enumerate([chain.canonical(body), *FORMAT_1], start=1):
         last = chain.link(last, seq, text)
         rows.append(chain.Row(seq, text, last))
-    Store.create(path, rows)
+    SqliteStore.create(path, rows)
     with opened(path) as ledger:
         assert ledger.spent == Epsilon(0.25)
         assert ledger.totals == Totals(epsilon=25 * 10**16, rho=3125 * 10**13, events=1)
         assert [line.answer for line in ledger.transcript()] == ["12"]
         assert ledger.version == 1
     later = chain.canonical(body | {"format": 2})
-    Store.create(folder / "b.ledger", [chain.Row(1, later, chain.link(chain.ORIGIN, 1, later))])
+    SqliteStore.create(folder / "b.ledger", [chain.Row(1, later, chain.link(chain.ORIGIN, 1, later))])
     refused("ledger-format", opened, folder / "b.ledger")
     refused("ledger-format", verify, folder / "b.ledger")
     kind = chain.canonical({"kind": "invention"})
     first = rows[0]
-    Store.create(folder / "c.ledger", [first, chain.Row(2, kind, chain.link(first.hash, 2, kind))])
+    SqliteStore.create(folder / "c.ledger", [first, chain.Row(2, kind, chain.link(first.hash, 2, kind))])
     refused("ledger-format", opened, folder / "c.ledger")
 
 

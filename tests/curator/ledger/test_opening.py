@@ -12,6 +12,7 @@ from sulq.curator.ledger.opening import verify
 from sulq.errors import SetupError
 from sulq.terms.privacy import Epsilon, Unit
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
+from tests.curator.ledger.places import STORES, empty
 from tests.privacy.disks import Disk
 
 
@@ -27,24 +28,28 @@ def refused(code: str, act: object, *args: object, **kwargs: object) -> None:
     assert refusal.value.code == code
 
 
-def test_verify_reports_what_the_entries_say(folder: Path) -> None:
-    """The report has the counts, the totals and the head, and verifying changes no byte of the file."""
-    path = folder / "a.ledger"
-    with opened(path) as ledger:
+@pytest.mark.parametrize("kind", STORES)
+def test_verify_reports_what_the_entries_say(kind: str) -> None:
+    """The report has the counts, the totals and the head, and verifying changes no byte of a file."""
+    with empty(kind) as path, opened(path) as ledger:
         ledger.keep(ask(ledger, pure("0.25")), "1")
         last = ask(ledger, pure("0.5"))
         ledger.flush()
-    before = path.read_bytes()
-    found = verify(path)
-    assert (found.entries, found.debits, found.answers) == (4, 2, 1)
-    assert (found.spent, found.remaining, found.budget) == (Epsilon(0.75), Epsilon(0.25), Epsilon(1))
-    assert (found.unit, found.synthetic, found.space) == (Unit(), False, ledger.space)
-    assert found.head != last.entry  # the answer came after
-    assert path.read_bytes() == before
-    assert verify(path, mechanisms=("laplace",)) == found
-    refused("ledger-damaged", verify, path, mechanisms=("gaussian",))  # SR22
-    for part in ("4 entries", found.head, ledger.space, "epsilon 0.75", "one row"):
-        assert part in str(found)
+        before = path.read_bytes() if isinstance(path, Path) else b""
+        found = verify(path)
+        assert (found.entries, found.debits, found.answers) == (4, 2, 1)
+        assert (found.spent, found.remaining, found.budget) == (Epsilon(0.75), Epsilon(0.25), Epsilon(1))
+        assert (found.unit, found.synthetic, found.space) == (Unit(), False, ledger.space)
+        assert found.head != last.entry  # the answer came after
+        assert (path.read_bytes() if isinstance(path, Path) else b"") == before
+        assert verify(path, mechanisms=("laplace",)) == found
+        refused("ledger-damaged", verify, path, mechanisms=("gaussian",))  # SR22
+        for part in ("4 entries", found.head, ledger.space, "epsilon 0.75", "one row"):
+            assert part in str(found)
+
+
+def test_what_is_not_there_is_not_verified(folder: Path) -> None:
+    """No file, or a folder in its place."""
     refused("missing-file", verify, folder / "none.ledger")
     refused("missing-file", verify, folder)
 

@@ -63,3 +63,14 @@ def test_a_receipt_of_an_earlier_opening_is_not_redeemed() -> None:
     again = Seal(b"k" * 32)
     assert not again.verifies(receipt, "plan")
     assert not again.redeem(receipt, "plan")
+
+
+def test_a_seal_may_be_given_to_another_process() -> None:
+    """Built from the same key, one seal takes what the other stamped, once; from another key it does not."""
+    clerk = Seal(b"k" * 32)
+    worker = Seal.given(clerk.key)
+    receipt = clerk.stamp(7, b"e" * 32, "plan")
+    assert worker.redeem(receipt, "plan")
+    assert not worker.redeem(receipt, "plan")
+    assert not Seal.given(b"l" * 32).verifies(receipt, "plan")
+    assert Seal(b"k" * 32).key != clerk.key  # each opening draws its own

@@ -1,395 +1,141 @@
-"""The ledger's file: damage of every kind is found, failures stop everything, and the settings hold (T47, T48, T49)."""
+"""What every store does alike: whole or not at all, one order, one state to read from, and nothing of two at once."""
 
 from __future__ import annotations
 
-import functools
-import os
-import random
-import shutil
-import stat
-from collections import Counter
-from dataclasses import replace
-from pathlib import Path
+import itertools
+import threading
+from collections.abc import Iterator
 
-import apsw
 import pytest
 
-from sulq.curator.ledger import store as stores
 from sulq.curator.ledger.chain import ORIGIN, Row, canonical, link
-from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.opening import opening, report, verify
-from sulq.curator.ledger.state import State, load
-from sulq.curator.ledger.store import MEMORY, SCHEMA, Store
-from sulq.errors import CuratorError, SetupError, SulqError
-from sulq.terms.privacy import Epsilon
-from tests.counts import count
-from tests.curator.ledger.cases import ask, memory_folder, opened, pure
-from tests.privacy.disks import FaultyDisk
+from sulq.curator.ledger.store import Behind, Store
+from tests.curator.ledger.places import STORES, Place, create, empty, store_at
 
 
-@pytest.fixture
-def folder() -> object:
-    with memory_folder() as found:
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    with empty(request.param) as found:
         yield found
 
 
-@functools.cache
-def ledger_image(asks: int) -> bytes:
-    """The bytes of a ledger with so many asks and some kept answers."""
-    with memory_folder() as folder:
-        path = folder / "a.ledger"
-        with opened(path, Epsilon(100)) as ledger:
-            for number in range(asks):
-                receipt = ask(ledger, replace(pure("0.01"), draws=()), f"question {number}")
-                if number % 3 == 0:
-                    ledger.keep(receipt, "1" * number)
-        return path.read_bytes()
+def chained(number: int, after: tuple[int, bytes] = (0, ORIGIN), text: str = "e") -> list[Row]:
+    """So many entries on top of a head."""
+    rows = []
+    seq, last = after
+    for _ in range(number):
+        seq += 1
+        body = canonical({"text": text, "n": seq})
+        last = link(last, seq, body)
+        rows.append(Row(seq, body, last))
+    return rows
 
 
-def read(image: bytes) -> tuple[object, list[Row]] | str:
-    """What a ledger of these bytes says, or the code of the refusal to open it."""
-    store = Store(MEMORY)
-    try:
-        with opening():
-            store._db.deserialize("main", image)
-            store._db.pragma("journal_mode")
-            found = report(load(store, ()))
-            return found, list(store.rows())
-    except SetupError as error:
-        return error.code
-    finally:
+def add(store: Store, number: int, text: str = "e") -> list[Row]:
+    """Append on top of what is there, as the writer does."""
+    store.begin()
+    head = store.head()
+    assert head is not None
+    rows = chained(number, head, text)
+    store.append(rows)
+    store.commit()
+    return rows
+
+
+def test_what_is_committed_is_read_back(place: Place) -> None:
+    """Rows, single rows and the head are as they were written, for this connection and for others, to the byte."""
+    first = chained(1, text="quotes ' \" \\ and {braces}, % and 中文")
+    create(place, first)
+    one, two = store_at(place), store_at(place)
+    more = [*first, *add(one, 1), *add(one, 3), *add(two, 2)]
+    for store in (one, two):
+        assert list(store.rows()) == more
+        assert list(store.rows(4)) == more[4:]
+        assert [store.row(seq) for seq in (1, 7, 8)] == [more[0], more[6], None]
+        assert store.head() == (7, more[-1].hash)
+        assert store.sound()
+        assert not store.readonly
         store.close()
 
 
-def flipped(image: bytes, bit: int) -> bytes:
-    changed = bytearray(image)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
-
-
-def compact(image: bytes) -> bytes:
-    """The same ledger in the smallest pages SQLite has, so that all of its bits can be tried."""
-    with memory_folder() as folder:
-        (folder / "large").write_bytes(image)
-        store = Store(str(folder / "large"))
-        store._db.execute("PRAGMA page_size = 512")
-        store._db.execute("VACUUM")
-        store.close()
-        return (folder / "large").read_bytes()
-
-
-def test_T47_every_flipped_bit_of_a_small_ledger_is_found_or_means_nothing() -> None:
-    """Each flip is refused at opening, or leaves every entry and total as it was (T47)."""
-    image = compact(ledger_image(1))
-    whole = read(image)
-    assert not isinstance(whole, str)
-    outcomes = [read(flipped(image, bit)) for bit in range(len(image) * 8)]
-    assert all(outcome in (whole, "ledger-damaged") for outcome in outcomes)
-    # The rest is unused space: what the entries and the head's hash are made of is found to the last bit.
-    meant = sum(len(row.body) + 32 for row in whole[1]) + 32
-    assert sum(outcome != whole for outcome in outcomes) >= meant * 8
-
-
-def outcome_of(image: bytes, rows: list[Row]) -> str:
-    """What becomes of a changed image: as `read`, but looking at the first changed entry only.
-
-    `refused` by SQLite, found by the `chain`, found by the `head`, the `same` as before, or `missed`.
-    """
-    store = Store(MEMORY)
-    try:
-        with opening():
-            store._db.deserialize("main", image)
-            head, found = store.head(), list(store.rows())
-    except SetupError as error:
-        return "refused" if error.code == "ledger-damaged" else error.code
-    finally:
-        store.close()
-    last = ORIGIN
-    for place, row in enumerate(rows, start=1):
-        if place > len(found):
-            return "head" if head != (place - 1, last) else "missed"
-        if (changed := found[place - 1]) != row:
-            state = State(())
-            state.seq, state.hash = place - 1, last
-            try:
-                state.follow(changed)
-            except SetupError as error:
-                return "chain" if error.code == "ledger-damaged" else error.code
-            except AttributeError:  # it was followed, in a state without a filter
-                return "missed"
-        last = row.hash
-    if len(found) > len(rows) or head != (len(rows), last):
-        return "head" if head != (len(found), found[-1].hash) else "missed"
-    return "same"
-
-
-def test_T47_flipped_bits_of_a_ledger_of_200_entries_are_found() -> None:
-    """In a ledger of 200 asks no flip changes an entry, drops one or moves the head unnoticed (T47)."""
-    image = ledger_image(200)
-    whole = read(image)
-    assert not isinstance(whole, str)
-    bits = range(len(image) * 8)
-    number = count("T47 bits, 200 entries", short=3_000, long=len(bits))
-    outcomes = Counter(outcome_of(flipped(image, bit), whole[1]) for bit in random.sample(bits, number))
-    assert set(outcomes) <= {"refused", "chain", "head", "same"}
-    assert outcomes["chain"] > number / 2  # SQLite by itself would have let these pass
-    for bit in random.sample(bits, count("T47 bits, 200 entries, read whole", short=150, long=10_000)):
-        assert read(flipped(image, bit)) in (whole, "ledger-damaged"), bit
-
-
-def test_T47_the_shorter_check_is_not_blind() -> None:
-    """Control: an intact file that does not say what is expected is missed by the chain, and said so."""
-    image = ledger_image(3)
-    rows = read(image)[1]
-    assert outcome_of(image, rows) == "same"
-    assert outcome_of(flipped(image, image.index(b"question 1") * 8), rows) == "chain"
-    assert outcome_of(image, [*rows[:-1], rows[-1]._replace(body=rows[-1].body + " ")]) == "missed"
-    assert outcome_of(image, rows[:-1]) == "missed"
-
-
-def test_T47_flips_in_the_file_header_never_cost_a_debit(folder: Path) -> None:
-    """From a file with a flip in SQLite's header a ledger is refused or whole, and stays so when written (T47)."""
-    image = ledger_image(4)
-    path = folder / "a.ledger"
-    for bit in random.sample(range(800), count("T47 bits, file header", short=300, long=800)):
-        path.write_bytes(flipped(image, bit))
-        try:
-            with opened(path, Epsilon(100)) as ledger:
-                assert ledger.totals.events == 4
-                ask(ledger, pure("0.01"))
-        except SulqError:
-            continue
-        try:
-            events = verify(path).totals.events
-        except SetupError:
-            continue
-        assert events == 5
-
-
-def test_T47_a_ledger_cut_anywhere_is_refused(folder: Path) -> None:
-    """Cut at any byte, also to nothing, a ledger is refused and never begun anew (T47)."""
-    image = ledger_image(4)
-    cuts = {sector + near for sector in range(0, len(image), 512) for near in (-1, 0, 1)}
-    cuts |= set(random.sample(range(len(image)), count("T47 cuts", short=200, long=len(image))))
-    path = folder / "a.ledger"
-    for cut in sorted(cuts - {-1}):
-        path.write_bytes(image[:cut])
-        with pytest.raises(SetupError) as refusal:
-            opened(path, Epsilon(100))
-        assert refusal.value.code == "ledger-damaged", cut
-        assert path.stat().st_size == cut
-
-
-FORGERIES = {
-    "two bodies swapped": """UPDATE entries SET body = (SELECT body FROM entries e WHERE e.seq = 9 - entries.seq)
-        WHERE seq IN (4, 5)""",
-    "two entries swapped": """UPDATE entries SET seq = -seq WHERE seq IN (4, 5);
-        UPDATE entries SET seq = 9 + seq WHERE seq < 0""",
-    "an entry doubled": """INSERT INTO entries SELECT max(seq) + 1, body, hash FROM entries;
-        UPDATE head SET seq = (SELECT max(seq) FROM entries)""",
-    "an earlier entry doubled": """INSERT INTO entries SELECT 1 + (SELECT max(seq) FROM entries), body, hash
-        FROM entries WHERE seq = 3; UPDATE head SET seq = seq + 1, hash = (SELECT hash FROM entries WHERE seq = 3)""",
-    "an entry removed": "DELETE FROM entries WHERE seq = 4",
-    "an entry removed, the rest moved up": """DELETE FROM entries WHERE seq = 4;
-        UPDATE entries SET seq = -seq WHERE seq > 4; UPDATE entries SET seq = -seq - 1 WHERE seq < 0;
-        UPDATE head SET seq = seq - 1""",
-    "the first entry removed": "DELETE FROM entries WHERE seq = 1",
-    "the tail removed": "DELETE FROM entries WHERE seq = (SELECT max(seq) FROM entries)",
-    "all but the first removed": "DELETE FROM entries WHERE seq > 1",
-    "a loss made smaller": "UPDATE entries SET body = replace(body, '1/100', '1/999')",
-    "a budget made larger": "UPDATE entries SET body = replace(body, '100', '900') WHERE seq = 1",
-    "a hash emptied": "UPDATE entries SET hash = x'' WHERE seq = 4",
-    "the head moved back": "UPDATE head SET seq = seq - 1, hash = (SELECT hash FROM entries WHERE seq = head.seq - 1)",
-    "the head's hash changed": "UPDATE head SET hash = zeroblob(32)",
-    "the head removed": "DELETE FROM head",
-    "no entries at all": "DELETE FROM entries; UPDATE head SET seq = 0, hash = zeroblob(32)",
-    "a trigger planted": "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries WHERE seq = 4; END",
-    "a table dropped": "DROP TABLE head",
-    "another table added": "CREATE TABLE more (a)",
-}
-
-
-@pytest.mark.parametrize("how", FORGERIES)
-def test_T47_swapped_doubled_and_missing_entries_are_found(how: str, folder: Path) -> None:
-    """Whatever is done to the tables by hand is refused, by opening and by `verify` alike (T47)."""
-    path = folder / "a.ledger"
-    path.write_bytes(ledger_image(6))
-    verify(path)
-    apsw.Connection(str(path)).execute(FORGERIES[how])
-    for act in (lambda: opened(path, Epsilon(100)), lambda: verify(path)):
-        with pytest.raises(SetupError) as refusal:
-            act()
-        assert refusal.value.code == "ledger-damaged"
-
-
-def test_T47_damage_under_an_open_ledger_is_found_by_the_next_debit(folder: Path) -> None:
-    """Entries forged by another process stop a ledger that is already open (T47)."""
-    path = folder / "a.ledger"
-    path.write_bytes(ledger_image(6))
-    with opened(path, Epsilon(100)) as ledger:
-        apsw.Connection(str(path)).execute(FORGERIES["an entry doubled"])
-        for act in (lambda: ask(ledger, pure("0.01")), lambda: ledger.remaining, ledger.verify):
-            with pytest.raises(SetupError) as refusal:
-                act()
-            assert refusal.value.code == "ledger-damaged"
-
-
-FAULTS = [(apsw.IOError, ""), (apsw.FullError, "write"), (apsw.IOError, "sync")]
-
-
-def assert_dead(ledger: Ledger) -> None:
-    for act in (lambda: ask(ledger, pure("0.1")), lambda: ledger.remaining, ledger.verify, ledger.flush):
-        with pytest.raises(CuratorError) as refusal:
-            act()
-        assert refusal.value.code == "ledger-failed"
-
-
-@pytest.mark.parametrize("lasting", ["once", "lasting"])
-@pytest.mark.parametrize(("error", "only"), FAULTS, ids=["EIO", "ENOSPC", "fsync"])
-def test_T48_a_failing_disk_stops_the_ledger(error: type, only: str, lasting: str, folder: Path) -> None:
-    """At whatever call the disk fails, no receipt follows, later calls refuse, and nothing granted is lost (T48)."""
-    failures = 0
-    for number in range(1, 200):
-        path = folder / f"{number}.ledger"
-        opened(path).close()
-        disk = FaultyDisk(number, error, lasting=lasting == "lasting", only=only)
-        ledger = opened(path, vfs=disk.name)
-        disk.armed = True
-        granted = []
-        try:
-            for _ in range(4):
-                granted.append(ask(ledger, pure("0.1")))
-                ledger.keep(granted[-1], "1" * 5000)
-        except CuratorError:
-            assert disk.failed
-        if not disk.failed:
-            break
-        failures += 1
-        assert_dead(ledger)
-        ledger.close()
-        disk.unregister()
-        verify(path)
-        with opened(path) as again:  # the disk is well again
-            seqs = {line.seq for line in again.transcript()}
-            assert {receipt.seq for receipt in granted} <= seqs
-            assert len(seqs) <= len(granted) + 1
-            ask(again, pure("0.1"))
-    assert failures > 10
-    assert len(granted) == 4  # the last round went without a fault
-
-
-def test_T48_a_ledger_that_moved_is_not_written(folder: Path) -> None:
-    """If the file is deleted or replaced while it is open, no debit is granted into the void (T48)."""
-    for how in ("deleted", "replaced"):
-        path = folder / f"{how}.ledger"
-        ledger = opened(path)
-        ask(ledger, pure("0.1"))
-        if how == "deleted":
-            path.unlink()
-        else:
-            shutil.copy(path, folder / "copy")
-            (folder / "copy").rename(path)
-        with pytest.raises(CuratorError) as refusal:
-            ask(ledger, pure("0.1"))
-        assert refusal.value.code == "ledger-failed"
-        ledger.close()
-
-
-def test_T49_the_sqlite_in_use_is_new_enough_and_settled() -> None:
-    """SQLite is not older than 3.51.3, keeps a rollback journal, and syncs all it can (T49)."""
-    assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= (3, 51, 3)
-    with memory_folder() as folder:
-        opened(folder / "a.ledger").close()
-        store = Store(str(folder / "a.ledger"))
-        assert store._db.pragma("journal_mode") == "truncate"
-        assert store._db.pragma("synchronous") == 3
-        store.close()
-
-
-def test_T49_an_old_sqlite_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Control: the versions with the WAL-reset bug are refused at once (T49)."""
-    for version in ("3.40.1", "3.51.2"):
-        monkeypatch.setattr(stores.apsw, "sqlite_lib_version", lambda version=version: version)
-        with pytest.raises(SetupError) as refusal:
-            opened()
-        assert refusal.value.code == "ledger-failed"
-        assert version in refusal.value.message
-
-
-def test_T49_a_ledger_switched_to_wal_is_refused(folder: Path) -> None:
-    """A ledger another program put into WAL mode is not opened (T49)."""
-    path = folder / "a.ledger"
-    opened(path).close()
-    other = apsw.Connection(str(path))
-    other.pragma("journal_mode", "WAL")
-    other.close()
-    with pytest.raises(SetupError) as refusal:
-        opened(path)
-    assert refusal.value.code == "ledger-damaged"
-
-
-def test_the_file_is_its_owners_alone(folder: Path) -> None:
-    """Ledger and journal have mode 0600 under any umask (T90)."""
-    before = os.umask(0)
-    try:
-        with opened(folder / "a.ledger") as ledger:
-            ask(ledger, pure("0.1"))
-            modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-    finally:
-        os.umask(before)
-    assert modes == {0o600}
-    assert {path.name for path in folder.iterdir()} == {"a.ledger", "a.ledger-journal"}
-
-
-def test_a_ledger_is_never_begun_over_another(folder: Path) -> None:
-    """Who comes second to create a ledger leaves the first one's alone, and no draft behind."""
-    path = folder / "a.ledger"
-    bodies = [canonical({"n": n}) for n in (1, 2)]
-    rows = [[Row(1, body, link(ORIGIN, 1, body))] for body in bodies]
-    Store.create(path, rows[0])
-    with pytest.raises(FileExistsError):
-        Store.create(path, rows[1])
-    store = Store(str(path))
-    assert list(store.rows()) == rows[0]
+def test_what_is_rolled_back_was_never_there(place: Place) -> None:
+    """A transaction given up leaves nothing behind, and the next one works."""
+    create(place, chained(1))
+    store = store_at(place)
+    store.begin()
+    assert store.head() == (1, chained(1)[0].hash)
+    store.append(chained(3, (1, chained(1)[0].hash)))
+    store.rollback()
+    assert list(store.rows()) == chained(1)
+    add(store, 2)
+    assert len(list(store.rows())) == 3
     store.close()
-    assert [file.name for file in folder.iterdir()] == ["a.ledger"]
 
 
-def test_a_journal_without_its_ledger_is_not_taken_over(folder: Path) -> None:
-    """Beginning a ledger beside a journal left by another would roll that back into it: refused."""
-    (folder / "a.ledger-journal").write_bytes(b"something")
-    with pytest.raises(SetupError) as refusal:
-        opened(folder / "a.ledger")
-    assert refusal.value.code == "ledger-damaged"
-    (folder / "a.ledger-journal").write_bytes(b"")
-    opened(folder / "a.ledger").close()
+def test_while_deciding_entries_past_the_head_are_left_for_next_time(place: Place) -> None:
+    """What another server adds between the head and the rows is not taken for damage."""
+    create(place, chained(1))
+    one, two = store_at(place), store_at(place)
+    one.begin()
+    head = one.head()
+    if isinstance(place, str):  # a file is locked meanwhile
+        add(two, 2)
+    assert head is not None
+    assert len(list(one.rows())) == head[0] == 1
+    one.rollback()
+    one.close()
+    two.close()
 
 
-def test_the_schema_is_what_the_file_holds() -> None:
-    """The tables read back as they were written, to the letter."""
-    store = Store.in_memory([])
-    assert tuple(sql for (sql,) in store._db.execute("SELECT sql FROM sqlite_schema ORDER BY name")) == SCHEMA
+def test_T42_of_two_that_decide_at_once_one_is_written(place: Place) -> None:
+    """Appends from many threads, each on its own connection, end in one unbroken chain with every one in it (T42)."""
+    create(place, chained(1))
+    written: list[Row] = []
+
+    def work(number: int) -> None:
+        store = store_at(place, wait=60.0)
+        done = 0
+        while done < 10:
+            try:
+                written.extend(add(store, 1 + done % 2, f"{number}-{done}"))
+                done += 1
+            except Behind:
+                store.rollback()
+        store.close()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store = store_at(place)
+    found = list(store.rows())
+    store.close()
+    assert found[1:] == sorted(written)
+    assert len(found) == 1 + 6 * 15
+    assert all(link(a.hash, b.seq, b.body) == b.hash for a, b in itertools.pairwise(found))
+
+
+def test_a_ledger_is_begun_once(place: Place) -> None:
+    """Of several who begin a ledger at the same place one does; the others touch nothing."""
+    outcomes: list[str] = []
+    gate = threading.Barrier(4)
+
+    def work(number: int) -> None:
+        gate.wait()
+        try:
+            create(place, chained(1, text=str(number)))
+            outcomes.append(str(number))
+        except FileExistsError:
+            pass
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store = store_at(place)
+    assert len(outcomes) == 1
+    assert list(store.rows()) == chained(1, text=outcomes[0])
     assert store.sound()
     store.close()
-
-
-def test_a_busy_ledger_is_waited_for_and_then_refused(folder: Path) -> None:
-    """A lock held by another is waited for a bounded time; then nothing is spent and a later try works."""
-    path = folder / "a.ledger"
-    with opened(path, wait=0.05) as ledger:
-        other = apsw.Connection(str(path))
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(SetupError) as refusal:
-            ask(ledger, pure("0.1"))
-        assert refusal.value.code == "ledger-busy"
-        other.execute("ROLLBACK")
-        assert ledger.totals.events == 0
-        # A reader holds the commit itself up.
-        other.execute("BEGIN")
-        other.execute("SELECT * FROM head").fetchall()
-        with pytest.raises(SulqError) as refusal:
-            ask(ledger, pure("0.1"))
-        assert refusal.value.code == "ledger-busy"
-        other.execute("ROLLBACK")
-        other.close()
-        assert ask(ledger, pure("0.1")).seq == 2

@@ -7,7 +7,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sulq.errors import SetupError
+from sulq.curator.ledger import entries, transcript
+from sulq.curator.ledger.chain import Row, canonical, link
+from sulq.errors import QuestionError, SetupError
 from sulq.terms.privacy import Epsilon
 from tests.curator.ledger.cases import ask, gaussian, memory_folder, opened, pure
 
@@ -105,3 +107,64 @@ def test_a_line_that_changed_since_it_was_read_is_not_shown(folder: Path) -> Non
         assert refusal.value.code == "ledger-damaged"
         with pytest.raises(SetupError):
             ledger.transcript()
+
+
+def test_a_part_of_the_transcript_is_read_by_place_and_analyst(folder: Path) -> None:
+    """An analyst's lines, those after an entry and the first few of them are what the whole transcript says."""
+    with opened(folder / "a.ledger") as ledger:
+        for n in range(12):
+            receipt = ledger.debit(pure("0.01"), question=f"q{n}", plan_digest="p", analyst=("ann", "ben", "")[n % 3])
+            if n % 2:
+                ledger.keep(receipt, f"answer {n}", at_once=n % 4 == 1)
+        whole = ledger.transcript()
+        assert [line.analyst for line in whole[:3]] == ["ann", "ben", ""]
+        for analyst in ("ann", "ben", "", "nobody"):
+            assert ledger.transcript(analyst=analyst) == [line for line in whole if line.analyst == analyst]
+        for after in (0, 5, 99):
+            for limit in (0, 1, 4, None):
+                assert (
+                    ledger.transcript(after=after, limit=limit) == [line for line in whole if line.seq > after][:limit]
+                )
+        found = ledger.transcript(analyst="ben", after=whole[3].seq, limit=1)
+        assert [line.question for line in found] == ["q4"]
+
+
+def test_T79_debits_are_shown_by_the_dataset_they_were_of(folder: Path) -> None:
+    """Lines and receipts of some datasets alone; those that name none are for who sees all. There after a reopening."""
+    names = ("a", "b", "")
+    with opened(folder / "a.ledger") as ledger:
+        seqs = [
+            ledger.debit(pure("0.01"), question="q", plan_digest="p", analyst="ann", dataset=names[n % 3]).seq
+            for n in range(9)
+        ]
+    with opened(folder / "a.ledger") as ledger:
+        whole = ledger.transcript()
+        assert [line.dataset for line in whole] == [names[n % 3] for n in range(9)]
+        for scope in ((), ("a",), ("a", "b"), ("c",)):
+            assert ledger.transcript(datasets=scope) == [line for line in whole if line.dataset in scope]
+            assert ledger.transcript(datasets=scope, analyst="ben") == []
+            for seq, line in zip(seqs, whole, strict=True):
+                if line.dataset in scope:
+                    assert ledger.receipt(seq, datasets=scope)
+                    continue
+                with pytest.raises(QuestionError) as refused:
+                    ledger.receipt(seq, datasets=scope)
+                assert refused.value.code == "not-in-ledger"
+        assert all(ledger.receipt(seq) for seq in seqs)
+
+
+def test_a_debit_of_before_datasets_were_named_is_for_who_sees_all() -> None:
+    """An entry without the field is read as it always was."""
+    with opened(None) as ledger:
+        seq = ask(ledger, pure("0.1")).seq
+        body = entries.parse(ledger._writer._store.row(seq))
+        old = {name: value for name, value in body.items() if name != "dataset"}
+        assert len(old) == len(body) - 1, "the control: the field is written now"
+        state = ledger._writer.state
+        row = Row(seq, canonical(old), link(ledger._writer._store.row(seq - 1).hash, seq, canonical(old)))
+        state.seq, state.hash = seq - 1, ledger._writer._store.row(seq - 1).hash
+        state.charges.clear()
+        state.follow(row)
+        assert state.charges[seq].dataset == ""
+        assert not transcript.seen(state.charges[seq], None, ("survey",))
+        assert transcript.seen(state.charges[seq], None, None)

@@ -1,10 +1,11 @@
-"""The one way into the file: in step with other processes, and safe against interrupts."""
+"""The one way into the store: in step with other processes, and safe against interrupts."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -12,14 +13,27 @@ import pytest
 
 from sulq.curator.ledger.chain import Row
 from sulq.curator.ledger.state import State
-from sulq.errors import BudgetExceeded, CuratorError, SulqError
+from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
 from sulq.terms.privacy import Epsilon
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
+from tests.curator.ledger.places import STORES, Place, empty
 
 
 @pytest.fixture
 def folder() -> object:
     with memory_folder() as found:
+        yield found
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    with empty(request.param) as found:
+        yield found
+
+
+@pytest.fixture(params=[*STORES, "memory"])
+def anywhere(request: pytest.FixtureRequest) -> Iterator[Place | None]:
+    with contextlib.nullcontext() if request.param == "memory" else empty(request.param) as found:
         yield found
 
 
@@ -39,11 +53,10 @@ STEPS = ["before-begin", "after-begin", "after-insert", "before-commit", "after-
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("where", ["file", "memory"])
-def test_T43_an_interrupt_at_any_step_costs_at_most_its_own_ask(step: str, where: str, folder: Path) -> None:
+def test_T43_an_interrupt_at_any_step_costs_at_most_its_own_ask(step: str, anywhere: Place | None) -> None:
     """Interrupted at any step the ledger goes on in step with its file; the ask is charged once or not at all (T43)."""
     failpoint = Interrupting()
-    ledger = opened(folder / "a.ledger" if where == "file" else None, failpoint=failpoint)
+    ledger = opened(anywhere, failpoint=failpoint)
     ask(ledger, pure("0.1"), "before")
     failpoint.step = step
     with pytest.raises(KeyboardInterrupt):
@@ -57,12 +70,11 @@ def test_T43_an_interrupt_at_any_step_costs_at_most_its_own_ask(step: str, where
     ledger.close()
 
 
-@pytest.mark.parametrize("where", ["file", "memory"])
 def test_T43_an_interrupt_in_the_middle_of_the_state_is_repaired(
-    where: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    anywhere: Place | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the interrupt falls between two steps in memory, memory is thrown away and read again from the file (T43)."""
-    ledger = opened(folder / "a.ledger" if where == "file" else None)
+    ledger = opened(anywhere)
     apply = State._debit
     broken: list[int] = []
 
@@ -81,10 +93,9 @@ def test_T43_an_interrupt_in_the_middle_of_the_state_is_repaired(
     ledger.close()
 
 
-def test_T42_two_processes_see_each_others_debits(folder: Path) -> None:
-    """Two openings of one file, as two processes have them, share one budget and one order (T42)."""
-    path = folder / "a.ledger"
-    with opened(path) as one, opened(path) as two:
+def test_T42_two_processes_see_each_others_debits(place: Place) -> None:
+    """Two openings of one ledger, as two processes have them, share one budget and one order (T42)."""
+    with opened(place) as one, opened(place) as two:
         places = [ask(ledger, pure("0.25")).seq for ledger in (one, two, one, two)]
         assert places == [2, 3, 4, 5]
         for ledger in (one, two):
@@ -99,11 +110,10 @@ def test_T42_two_processes_see_each_others_debits(folder: Path) -> None:
         assert one.verify() == two.verify()
 
 
-def test_T42_threads_of_two_openings_race(folder: Path) -> None:
+def test_T42_threads_of_two_openings_race(place: Place) -> None:
     """Threads over two openings get exactly what the budget holds (T42)."""
-    path = folder / "a.ledger"
     granted: list[int] = []
-    with opened(path, Epsilon(1), wait=30.0) as one, opened(path, Epsilon(1), wait=30.0) as two:
+    with opened(place, Epsilon(1), wait=30.0) as one, opened(place, Epsilon(1), wait=30.0) as two:
 
         def work(number: int) -> None:
             for _ in range(5):
@@ -223,12 +233,12 @@ def test_T47_a_damaged_answer_stops_the_ledger(folder: Path) -> None:
     ledger.close()
 
 
-def test_T48_dead_is_dead(folder: Path) -> None:
+def test_T48_dead_is_dead(place: Place) -> None:
     """A ledger that failed stays so, keeps refusing with the same code, and closes without a word."""
-    ledger = opened(folder / "a.ledger")
-    ledger._writer._store.close()  # as if the file had become unusable
+    ledger = opened(place)
+    ledger._writer._store.close()  # as if it had become unusable
     for _ in range(2):
-        with pytest.raises(CuratorError) as refusal:
+        with pytest.raises((CuratorError, SetupError)) as refusal:
             ask(ledger, pure("0.1"))
         assert refusal.value.code == "ledger-failed"
     ledger.close()

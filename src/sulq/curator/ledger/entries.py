@@ -5,6 +5,9 @@ register  data under a name; advances the public version
 debit     one ask: its event, its question, its place in time
 answer    what was answered to a debit
 raise     a larger budget
+share     what one analyst may spend, and what is kept for it
+anchor    where the head is noted outside the ledger from here on
+burn      a charge for asks the ledger has lost, as its anchor told
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from typing import Final, NamedTuple
 
 import apsw
 
-from sulq.curator.ledger.chain import Row, canonical
+from sulq.curator.ledger.chain import ORIGIN, Row, canonical
+from sulq.curator.ledger.filter import Totals
+from sulq.curator.ledger.shares import Share
+from sulq.curator.ledger.signature import derived
 from sulq.errors import QuestionError, SetupError
 from sulq.mechanisms.entropy import random_bytes
 from sulq.terms import wire
@@ -27,6 +33,7 @@ from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Rho, Split,
 from sulq.version import __version__
 
 FORMAT: Final = 1
+TOTALS: Final = frozenset(field.name for field in dataclasses.fields(Totals))
 Body = dict[str, object]
 
 
@@ -38,6 +45,8 @@ class Line(NamedTuple):
     question: str
     event: Event
     answer: str | None
+    analyst: str = ""
+    dataset: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,7 @@ class Genesis:
     synthetic: bool
     hash_key: bytes  # picks a heavy person's kept rows (SR2)
     receipt_key: bytes
+    signing_key: bytes  # the secret half of what receipts and anchors are signed with
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,7 @@ def genesis(unit: Unit, budget: Budget, *, open_keys: bool, synthetic: bool, tim
             "synthetic": synthetic,
             "hash_key": random_bytes(32).hex(),
             "receipt_key": random_bytes(32).hex(),
+            "signing_key": random_bytes(32).hex(),
             "versions": versions,
             "time": time,
         }
@@ -109,11 +120,15 @@ def debit(
     key: str | None,
     time: str,
     asked: str = "",
+    analyst: str = "",
+    dataset: str = "",
 ) -> str:
     """One ask, charged."""
     return canonical(
         {
             "kind": "debit",
+            "analyst": analyst,
+            "dataset": dataset,
             "event": wire.to_json(event),
             "question": question,
             "question_digest": question_digest,
@@ -134,6 +149,23 @@ def answer(seq: int, text: str, *, time: str) -> str:
 def raised(budget: Budget, split: Split | None, *, time: str) -> str:
     """A larger budget."""
     return canonical({"kind": "raise", "budget": wire.to_json(budget), "split": wire.to_json(split), "time": time})
+
+
+def shared(analyst: str, share: Share, *, time: str) -> str:
+    """What one analyst may spend, and what is kept for it."""
+    parts = {"share": wire.to_json(share.share), "reserve": wire.to_json(share.reserve)}
+    return canonical({"kind": "share", "analyst": analyst, "time": time} | parts)
+
+
+def anchored(name: str, *, time: str) -> str:
+    """From here on the head is noted in the anchor of this name before a debit is acknowledged."""
+    return canonical({"kind": "anchor", "name": name, "time": time})
+
+
+def burnt(losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -> str:
+    """A charge for each analyst's lost asks; `settles` is the hash that the anchor of this name had noted."""
+    charges = {analyst: tree_of(loss) for analyst, loss in losses.items()}
+    return canonical({"kind": "burn", "losses": charges, "name": name, "settles": settles, "time": time})
 
 
 def parse(row: Row) -> Body:
@@ -180,9 +212,15 @@ def read_genesis(body: Mapping[str, object]) -> Genesis:
     budget, split = read_budget(body)
     try:
         hash_key, receipt_key = (bytes.fromhex(text(body, name)) for name in ("hash_key", "receipt_key"))
+        # The first ledgers of format 1 were begun without one: theirs follows from the key of their receipts.
+        signing_key = bytes.fromhex(optional(body, "signing_key") or derived(receipt_key).hex())
     except ValueError as error:
         raise damaged("entry 1", "has no keys") from error
-    return Genesis(text(body, "space"), unit, budget, split, body["synthetic"] is True, hash_key, receipt_key)
+    if len(signing_key) != len(ORIGIN):
+        raise damaged("entry 1", "has no keys")
+    return Genesis(
+        text(body, "space"), unit, budget, split, body["synthetic"] is True, hash_key, receipt_key, signing_key
+    )
 
 
 def read_registration(body: Mapping[str, object]) -> Registration:
@@ -202,6 +240,35 @@ def read_budget(body: Mapping[str, object]) -> tuple[Budget, Split | None]:
     if not (isinstance(split, Split) if isinstance(budget, EpsilonDelta) else split is None):
         raise damaged("an entry", "has a budget that is wrongly divided")
     return budget, split if isinstance(split, Split) else None
+
+
+def read_share(body: Mapping[str, object]) -> Share:
+    """Read what was set aside for an analyst."""
+    share, reserve = _value(body, "share"), _value(body, "reserve")
+    if not isinstance(share, Fraction) or not isinstance(reserve, Fraction):
+        raise damaged("an entry", "has a share that is not a number")
+    return Share(share, reserve)
+
+
+def read_burn(body: Mapping[str, object]) -> dict[str, Totals]:
+    """Read what was charged for lost asks."""
+    losses = body.get("losses")
+    if not isinstance(losses, dict):
+        raise damaged("an entry", "burns nothing")
+    return {analyst: read_totals(loss) for analyst, loss in losses.items()}
+
+
+def tree_of(totals: Totals) -> Body:
+    """Sums, to be written."""
+    return {name: getattr(totals, name) for name in TOTALS}
+
+
+def read_totals(tree: object) -> Totals:
+    """Read sums as they were written."""
+    pure = tree.get("pure") if isinstance(tree, dict) else None
+    if not isinstance(tree, dict) or not isinstance(pure, bool) or tree.keys() != TOTALS:
+        raise damaged("an entry", "has totals that are none")
+    return Totals(pure=pure, **{name: whole(tree, name) for name in TOTALS - {"pure"}})
 
 
 def read_losses(body: Mapping[str, object]) -> Event:

@@ -12,6 +12,7 @@ from sulq.errors import QuestionError
 from sulq.terms.accounting import conversion_cost
 from sulq.terms.privacy import (
     GRAIN,
+    LARGEST,
     Budget,
     Epsilon,
     EpsilonDelta,
@@ -24,6 +25,7 @@ from sulq.terms.privacy import (
     plain,
 )
 
+WHOLE: Final = Fraction(1)
 BITS: Final = 1200  # of a loss's top and bottom: the wire reads no number of more than 400 digits back
 
 
@@ -51,6 +53,30 @@ class Totals:
     key_delta: int = 0
     queries: int = 0  # a plain number
     events: int = 0  # likewise
+
+    def __add__(self, other: Totals) -> Totals:
+        """Both together."""
+        return Totals(
+            self.epsilon + other.epsilon,
+            self.pure and other.pure,
+            self.rho + other.rho,
+            self.blended + other.blended,
+            self.key_delta + other.key_delta,
+            self.queries + other.queries,
+            self.events + other.events,
+        )
+
+    def short_of(self, other: Totals) -> Totals:
+        """What these lack of others in each part: with it added, they are nowhere less."""
+        return Totals(
+            max(other.epsilon - self.epsilon, 0),
+            other.pure or not self.pure,
+            max(other.rho - self.rho, 0),
+            max(other.blended - self.blended, 0),
+            max(other.key_delta - self.key_delta, 0),
+            max(other.queries - self.queries, 0),
+            max(other.events - self.events, 0),
+        )
 
 
 class Filter:
@@ -113,30 +139,54 @@ class Filter:
             return False
         return self.holds(self.add(totals, event))
 
-    def holds(self, totals: Totals) -> bool:
-        """Whether totals are within the budget."""
+    def holds(self, totals: Totals, part: Fraction = WHOLE) -> bool:
+        """Whether totals are within the budget, or within a part of it: every limit is then that part of itself."""
+        top, bottom = part.numerator, part.denominator
         match self.budget:
             case Epsilon():
-                return totals.pure and totals.epsilon <= self._limit and totals.key_delta == 0
+                return totals.pure and totals.epsilon * bottom <= self._limit * top and totals.key_delta == 0
             case Rho():
-                return totals.rho <= self._limit and totals.key_delta == 0
+                return totals.rho * bottom <= self._limit * top and totals.key_delta == 0
             case SubLinear():
-                return totals.queries <= self._limit and totals.key_delta == 0
-        pure = totals.pure and totals.epsilon <= self._limit
-        return (pure or totals.blended <= self._room) and totals.key_delta <= self._key_limit
+                return totals.queries * bottom <= self._limit * top and totals.key_delta == 0
+        pure = totals.pure and totals.epsilon * bottom <= self._limit * top
+        blended = totals.blended * bottom <= self._room * top
+        return (pure or blended) and totals.key_delta * bottom <= self._key_limit * top
+
+    def cost(self, event: Event) -> Totals:
+        """What one event adds to the totals."""
+        renyi = self._alpha * event.rho
+        return Totals(
+            epsilon=0 if event.epsilon is None else units(event.epsilon),
+            pure=event.epsilon is not None,
+            rho=units(event.rho),
+            blended=units(renyi if event.epsilon is None else min(renyi, event.epsilon)),
+            key_delta=units(event.key_delta),
+            queries=event.queries,
+            events=1,
+        )
 
     def add(self, totals: Totals, event: Event) -> Totals:
         """The totals after one more event."""
-        renyi = self._alpha * event.rho
-        return Totals(
-            epsilon=totals.epsilon + (0 if event.epsilon is None else units(event.epsilon)),
-            pure=totals.pure and event.epsilon is not None,
-            rho=totals.rho + units(event.rho),
-            blended=totals.blended + units(renyi if event.epsilon is None else min(renyi, event.epsilon)),
-            key_delta=totals.key_delta + units(event.key_delta),
-            queries=totals.queries + event.queries,
-            events=totals.events + 1,
-        )
+        return totals + self.cost(event)
+
+    def limits(self) -> tuple[int, ...]:
+        """What may be set aside for someone: the limits that hold for every kind of ask this budget takes.
+
+        Of an EpsilonDelta budget that is the room of the blended branch and the delta of open keys.
+        """
+        return (self._room, self._key_limit) if isinstance(self.budget, EpsilonDelta) else (self._limit,)
+
+    def measure(self, totals: Totals) -> tuple[int, ...]:
+        """What totals take of each of these limits."""
+        match self.budget:
+            case Epsilon():
+                return (totals.epsilon,)
+            case Rho():
+                return (totals.rho,)
+            case SubLinear():
+                return (totals.queries,)
+        return (totals.blended, totals.key_delta)
 
     def asked(self, event: Event) -> str:
         """What an event asks for, in words of the budget's kind."""
@@ -153,37 +203,55 @@ class Filter:
         """What the answers so far are worth: the total loss, in the budget's own kind."""
         match self.budget:
             case Epsilon():
-                return Epsilon.total(Fraction(totals.epsilon, GRAIN))
+                return Epsilon.total(_amount(totals.epsilon))
             case Rho():
-                return Rho.total(Fraction(totals.rho, GRAIN))
+                return Rho.total(_amount(totals.rho))
             case SubLinear():
                 return Queries(totals.queries)
         keys = Fraction(totals.key_delta, GRAIN)
         converted = self._limit - self._room + totals.blended
         if totals.pure and totals.epsilon <= converted:
-            return EpsilonDelta.total(Fraction(totals.epsilon, GRAIN), keys)
-        return EpsilonDelta.total(Fraction(converted, GRAIN), self._delta + keys)
+            return EpsilonDelta.total(_amount(totals.epsilon), keys)
+        return EpsilonDelta.total(_amount(converted), self._delta + keys)
 
     def remaining(self, totals: Totals) -> Loss:
-        """What is left: for EpsilonDelta the largest pure epsilon that one ask could still spend.
+        """What is left: for EpsilonDelta the largest pure epsilon that one ask could still spend."""
+        return self.loss(self.left(totals))
 
-        A pure ask of epsilon x has rho = x^2/2, so in the blended branch it takes
-        min(x, alpha x^2/2) of the room: the inverse of that is what it may be.
+    def left(self, totals: Totals, part: Fraction = WHOLE) -> tuple[int, ...]:
+        """What is left of a part of the budget, in its own unit, and of the delta of open keys; never below 0."""
+        limit = self._limit * part.numerator // part.denominator
+        if not isinstance(self.budget, EpsilonDelta):
+            return (max(limit - self.measure(totals)[0], 0),)
+        room = self._room * part.numerator // part.denominator
+        keys = self._key_limit * part.numerator // part.denominator - totals.key_delta
+        if keys < 0:  # past that limit nothing is admitted, keys or none
+            return 0, 0
+        largest = self.within_room(room - totals.blended)
+        if totals.pure:
+            largest = max(largest, limit - totals.epsilon)
+        return largest, keys
+
+    def within_room(self, room: int) -> int:
+        """The largest pure epsilon that fits so much of the blended branch.
+
+        A pure ask of epsilon x has rho = x^2/2, so it takes min(x, alpha x^2/2) of the room: this is the inverse.
         """
+        room = max(room, 0)
+        square = 2 * room * GRAIN / self._alpha
+        return max(room, math.isqrt(square.numerator // square.denominator))
+
+    def loss(self, left: tuple[int, ...]) -> Loss:
+        """What is left, as a loss of the budget's kind."""
+        amount = Fraction(left[0], GRAIN)
         match self.budget:
             case Epsilon():
-                return Epsilon.total(Fraction(self._limit - totals.epsilon, GRAIN))
+                return Epsilon.total(amount)
             case Rho():
-                return Rho.total(Fraction(self._limit - totals.rho, GRAIN))
+                return Rho.total(amount)
             case SubLinear():
-                return Queries(self._limit - totals.queries)
-        room = max(self._room - totals.blended, 0)
-        square = 2 * room * GRAIN / self._alpha
-        largest = max(room, math.isqrt(square.numerator // square.denominator))
-        if totals.pure:
-            largest = max(largest, self._limit - totals.epsilon)
-        keys = Fraction(self._key_limit - totals.key_delta, GRAIN)
-        return EpsilonDelta.total(Fraction(largest, GRAIN), self._delta + keys)
+                return Queries(left[0])
+        return EpsilonDelta.total(amount, self._delta + Fraction(left[1], GRAIN))
 
     @property
     def _delta(self) -> Fraction:
@@ -206,6 +274,11 @@ def widened(split: Split, budget: EpsilonDelta) -> Split:
     delta = budget.exact_delta - keys
     room = Fraction(float(budget.exact) - conversion_cost(float(split.alpha), float(delta)))
     return Split(split.alpha, max(room, split.room), delta, keys)
+
+
+def _amount(total: int) -> Fraction:
+    """A total as a loss says it; lost asks may have been charged past what a loss can say."""
+    return min(Fraction(total, GRAIN), Fraction(LARGEST))
 
 
 def _numbers(event: Event) -> Iterator[Fraction]:

@@ -10,6 +10,7 @@ from typing import Final
 from sulq.errors import QuestionError
 
 LONGEST: Final = 200
+Name = str | tuple[str, str]  # a key, or an analyst and a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,14 @@ def check_key(key: object) -> None:
 
 
 class Keys:
-    """The keys this process is answering at the moment."""
+    """The keys this process is answering at the moment; each analyst's are apart from all others'."""
 
     def __init__(self, wait: float) -> None:
         self._wait = wait
         self._lock = threading.Lock()
-        self._claims: dict[str, Claim] = {}
+        self._claims: dict[Name, Claim] = {}
 
-    def claim(self, key: str, question: str) -> None:
+    def claim(self, key: Name, question: str) -> None:
         """Be the one thread that asks with this key, after any other has its answer."""
         deadline = time.monotonic() + self._wait
         while True:
@@ -47,7 +48,7 @@ class Keys:
             if not other.settled.wait(max(deadline - time.monotonic(), 0.0)):
                 raise QuestionError("answer-lost", "The first ask with this idempotency key has no answer yet.")
 
-    def settle(self, key: str | None) -> None:
+    def settle(self, key: Name | None) -> None:
         """Let the next thread with this key go on: an answer was kept, or there will be none."""
         with self._lock:
             claim = self._claims.pop(key, None) if key is not None else None

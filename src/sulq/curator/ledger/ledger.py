@@ -5,28 +5,35 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from sulq.curator.ledger import entries, transcript
+from sulq.curator.ledger.anchor import Anchor, Noted
 from sulq.curator.ledger.entries import Line, Registration, damaged
 from sulq.curator.ledger.filter import Totals, widened
 from sulq.curator.ledger.keys import Keys, check_key
-from sulq.curator.ledger.opening import Report, compare, connect, report, verify
+from sulq.curator.ledger.opening import Report, compare, connect, place_of, report, verify
+from sulq.curator.ledger.postgres import Address
 from sulq.curator.ledger.seal import Seal
-from sulq.curator.ledger.state import State, load
+from sulq.curator.ledger.shares import NOTHING, Share, Standing, check_analyst
+from sulq.curator.ledger.signature import Signer
+from sulq.curator.ledger.state import Charge, State, load
 from sulq.curator.ledger.store import Store
 from sulq.curator.ledger.turns import Draft
 from sulq.curator.ledger.writer import Writer, flush
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.terms import wire
 from sulq.terms.privacy import Budget, EpsilonDelta, Event, Loss, Split, SubLinear, Unit
 from sulq.terms.receipt import Receipt
 
-__all__ = ["Ledger", "Line", "Report", "verify"]
+__all__ = ["Ledger", "Line", "Report", "Standing", "reconcile", "verify"]
 
 PENDING: Final = 2**23  # characters of answers that may wait for the next debit
+OPEN_WITH: Final = "Open it with its anchor=; if that is lost: `sulq ledger reconcile LEDGER --anchor NEW --lost`."
 
 
 def nowhere(_: str) -> None:
@@ -45,7 +52,7 @@ class Ledger:
         self,
         store: Store,
         *,
-        path: Path | None,
+        path: Path | Address | None,
         mechanisms: Collection[str],
         clock: Callable[[], float],
         failpoint: Callable[[str], None],
@@ -61,6 +68,8 @@ class Ledger:
             raise
         self._genesis = self._writer.state.genesis
         self._seal = Seal(self._genesis.receipt_key)
+        self._signer = Signer(self._genesis.signing_key)
+        self._anchor: Anchor | None = None
         self._keys = Keys(answer_wait)
         self._version = self._writer.state.version
 
@@ -78,13 +87,14 @@ class Ledger:
         wait: float = 5.0,
         answer_wait: float = 60.0,
         vfs: str = "",
+        anchor: Path | str | None = None,
         clock: Callable[[], float] = time.time,
         failpoint: Callable[[str], None] = nowhere,
     ) -> Self:
         """Open a person space's ledger, or begin it.
 
         Args:
-            path: The ledger's file; None keeps it in memory, forgotten at exit.
+            path: The ledger's file or postgresql:// URL; None keeps it in memory, forgotten at exit.
             mechanisms: The names in the mechanism table; an event of any other is refused (SR22).
             unit: Who is protected. None, like the next two, takes what the ledger says.
             budget: What may be lost in total, as last raised.
@@ -94,13 +104,19 @@ class Ledger:
             wait: Seconds to wait for another process that writes.
             answer_wait: Seconds to wait for another thread's answer to the same idempotency key.
             vfs: An apsw file system; the tests of power loss bring their own.
+            anchor: A file on another volume where the head is noted before each debit is acknowledged (T46); begun
+                where there is none. Once a ledger has one it takes no debit without it.
             clock: Seconds since 1970, written down and never acted upon (T50).
             failpoint: Called with the name of each step of a debit.
 
         Raises:
-            SetupError: It is damaged, in use, of another format, or not what was declared; nothing is spent.
+            SetupError: It is damaged, in use, of another format, not what was declared, or older than its anchor
+                (`ledger-rolled-back`); nothing is spent.
         """
-        place = None if path is None else Path(path).resolve()
+        place = None if path is None else place_of(path)
+        outside = None if anchor is None else Path(anchor).resolve()
+        if outside is not None:
+            _not_alone(place, outside)
         store = connect(
             place,
             unit=unit,
@@ -117,6 +133,8 @@ class Ledger:
         )
         try:
             compare(ledger._writer.state, unit=unit, budget=budget, synthetic=synthetic)
+            if outside is not None:
+                ledger._attach(Anchor(outside, ledger.space, ledger._signer, failpoint))
         except SulqError:
             ledger.close()
             raise
@@ -131,6 +149,8 @@ class Ledger:
         question_digest: str = "",
         asked: str = "",
         key: str | None = None,
+        analyst: str = "",
+        dataset: str = "",
     ) -> Receipt:
         """Charge an event; when this returns the debit is on disk and will never be refunded.
 
@@ -141,12 +161,14 @@ class Ledger:
             question_digest: What names the question and its price; by default the SHA-256 of its JSON.
             asked: What names the question alone, for free re-answers; by default the same.
             key: An idempotency key. Asked again with the same question it costs
-                nothing and the receipt carries the `stored` answer (T44).
+                nothing and the receipt carries the `stored` answer (T44). No analyst meets another's.
+            analyst: Whose share is charged; "" is whoever opened the ledger.
+            dataset: Which of the person space's datasets is asked, so that who may read of one reads of no other.
 
         Raises:
-            BudgetExceeded: It does not fit; nothing was written.
+            BudgetExceeded: It does not fit the budget, or what of it is this analyst's; nothing was written.
             QuestionError: The budget cannot hold such an event, or the key is taken; nothing was written.
-            SetupError: `ledger-busy`; nothing was written.
+            SetupError: `ledger-busy`, `bad-anchor`; nothing was written.
             CuratorError: `ledger-failed`; whether it was written is not known, and no answer may follow.
         """
         self._writer.guard()
@@ -154,6 +176,8 @@ class Ledger:
         question_digest = question_digest or hashlib.sha256(question.encode()).hexdigest()
         if key is not None:
             check_key(key)
+        if analyst != "":
+            check_analyst(analyst)
         body = entries.debit(
             event,
             question=question,
@@ -163,29 +187,34 @@ class Ledger:
             version=self._version,
             key=key,
             time=self._now(),
+            analyst=analyst,
+            dataset=dataset,
         )
+        name = None if key is None else (analyst, key)
 
         def propose(draft: Draft) -> Receipt:
-            if key is not None and key in draft.state.keys:
-                return self._again(draft.state, draft.state.keys[key], question_digest)
-            totals = draft.filter.add(draft.totals, event)
-            if not draft.filter.holds(totals):
-                asked, left = draft.filter.asked(event), draft.filter.remaining(draft.totals)
+            if name is not None and name in draft.state.keys:
+                return self._again(draft.state, draft.state.keys[name], question_digest)
+            self._guard_anchor(draft.state)
+            accounts = draft.accounts.charged(analyst, draft.filter.cost(event))
+            if not accounts.hold(draft.filter, analyst):
+                asked, left = draft.filter.asked(event), draft.accounts.remaining(draft.filter, analyst)
                 raise BudgetExceeded("budget-exceeded", f"This would cost {asked}; {left} is left.")
             row = draft.add(body)
-            draft.totals = totals
+            draft.accounts = accounts
             return self._seal.stamp(row.seq, row.hash, plan_digest)
 
-        if key is not None:
-            self._keys.claim(key, question_digest)
+        if name is not None:
+            self._keys.claim(name, question_digest)
         try:
             receipt = self._writer.take(propose)
+            self._advance(receipt.seq)
             self._failpoint("before-ack")
         except BaseException:
-            self._keys.settle(key)
+            self._keys.settle(name)
             raise
         if receipt.stored is not None:
-            self._keys.settle(key)
+            self._keys.settle(name)
         return receipt
 
     def keep(self, receipt: Receipt, answer: str, *, at_once: bool = False) -> None:
@@ -210,14 +239,14 @@ class Ledger:
                 raise
             # The debit stands and the answer may go out; it waits here for the next transaction.
         finally:
-            self._keys.settle(charge.key)
+            self._settle(charge)
 
     def abandon(self, receipt: Receipt) -> None:
         """Say that a debit will have no answer, so that nobody waits for one; it stays charged (T45)."""
         self._writer.guard()
         charge = self._writer.state.charges.get(receipt.seq)
         if charge is not None:
-            self._keys.settle(charge.key)
+            self._settle(charge)
 
     def flush(self) -> None:
         """Write the answers that wait."""
@@ -283,18 +312,108 @@ class Ledger:
 
         self._writer.take(propose)
 
-    def transcript(self) -> list[Line]:
-        """Every ask so far with its event and, where it was kept, its answer."""
-        with self._writer.reading() as (state, store):
-            return transcript.transcript(state, store, self._writer.waiting())
+    def agrees(self, *, unit: Unit, budget: Budget, synthetic: bool, anchor: Path | str | None = None) -> None:
+        """Refuse a further dataset of this person space whose owner declares it otherwise than the ledger says (T56).
 
-    def kept(self, asked: str, *, key: str | None = None) -> list[Line]:
+        Raises:
+            SetupError: `unit-mismatch`, `budget-mismatch`, `synthetic-mismatch`, `bad-anchor`; nothing was written.
+        """
+        with self._writer.reading() as (state, _):
+            compare(state, unit=unit, budget=budget, synthetic=synthetic)
+        told = None if anchor is None else Path(anchor).resolve()
+        if told != (None if self._anchor is None else self._anchor.path):
+            raise SetupError(
+                "bad-anchor",
+                "The ledger is open with another anchor than is named here, or with none.",
+                "Name the same anchor for every dataset of the ledger.",
+            )
+
+    def share(self, analyst: str, share: Share, *, unless_set: bool = False) -> Share:
+        """Set what one analyst may spend at most and what is kept for it, as parts of the budget (T54, T55).
+
+        It is an entry, if it is new; a later one replaces it. Without one an
+        analyst may spend all that is left, and nothing is kept for it. With
+        `unless_set` one that stands already is left as it is. Returns the one that holds now.
+
+        Raises:
+            SetupError: `bad-share`: more would be kept for all than there is, or is left.
+        """
+        check_analyst(analyst)
+
+        def propose(draft: Draft) -> Share:
+            known = draft.accounts.shares.get(analyst)
+            if known is not None and (unless_set or known == share):
+                return known
+            draft.accounts = draft.accounts.given(draft.filter, analyst, share)
+            draft.add(entries.shared(analyst, share, time=self._now()))
+            return share
+
+        return self._writer.take(propose)
+
+    def standings(self) -> list[Standing]:
+        """Every analyst who has a share or has asked: what it may spend, has spent, and has left; the owner's view."""
+        with self._writer.reading() as (state, _):
+            names = {*state.accounts.shares, *state.accounts.spent}
+            return [state.accounts.standing(state.filter, name) for name in sorted(names)]
+
+    def transcript(
+        self,
+        *,
+        analyst: str | None = None,
+        datasets: Collection[str] | None = None,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> list[Line]:
+        """Every ask so far with its event and, where it was kept, its answer.
+
+        Args:
+            analyst: Only this one's.
+            datasets: Only those that say they were asked of one of these.
+            after: Only those of later entries.
+            limit: At most so many, the first of them.
+        """
+        with self._writer.reading() as (state, store):
+            waiting = self._writer.waiting()
+            if analyst is None and datasets is None and after == 0 and limit is None:
+                return transcript.transcript(state, store, waiting)
+            return transcript.part(state, store, waiting, analyst=analyst, datasets=datasets, after=after, limit=limit)
+
+    def receipt(self, seq: int, *, analyst: str | None = None, datasets: Collection[str] | None = None) -> str:
+        """A receipt of one debit to keep: anyone can check it with the ledger's public key and nothing else (T60).
+
+        Args:
+            seq: The entry, as the answer's receipt names it.
+            analyst: Any other analyst's is refused, as if it were not there.
+            datasets: Likewise one of any other dataset.
+
+        Raises:
+            QuestionError: `not-in-ledger`: there is no such debit.
+        """
+        with self._writer.reading() as (state, store):
+            charge = state.charges.get(seq)
+            if charge is None or not transcript.seen(charge, analyst, datasets):
+                raise QuestionError("not-in-ledger", f"Entry {seq} is no debit of this ledger.")
+            found = transcript.receipt(state, store, seq, self._signer.public)
+        return wire.encode(replace(found, signature=self._signer.sign(found.message)))
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry, which covers all of them."""
+        with self._writer.reading() as (state, _):
+            return state.hash.hex()
+
+    @property
+    def public_key(self) -> str:
+        """What checks this ledger's signatures, in hexadecimal; it is public."""
+        return self._signer.public
+
+    def kept(self, asked: str, *, key: str | None = None, analyst: str = "") -> list[Line]:
         """The answers given to a question under the present version, for free re-answers (SR12).
 
         None for an ask whose idempotency `key` was used before: it has an answer of its own (T44).
         """
         with self._writer.reading() as (state, store):
-            if key is not None and key in state.keys:
+            if key is not None and (analyst, key) in state.keys:
                 return []
             waiting = self._writer.waiting()
             return transcript.kept(state, store, waiting, question=asked, version=self._version)
@@ -308,10 +427,13 @@ class Ledger:
         """Read the whole file again and check it: structure, chain, totals, budget at every entry, head (T47)."""
         with self._writer.reading() as (state, store):
             store.rollback()
-            found = report(load(store, (), thorough=True))
-            if found != report(state):
+            found = load(store, (), thorough=True)
+            store.reading()
+            for each in (found, state):  # other processes may have written since
+                each.catch_up(store)
+            if report(found) != report(state) or (found.accounts, found.anchor) != (state.accounts, state.anchor):
                 raise damaged("the file", "differs from what this process enforces")
-            return found
+            return report(found)
 
     def verify_receipt(self, receipt: Receipt, plan_digest: str) -> bool:
         """Whether this ledger gave the receipt, for this plan."""
@@ -341,13 +463,16 @@ class Ledger:
         with self._writer.reading() as (state, _):
             return state.filter.remaining(state.totals)
 
-    def standing(self, *, fresh: bool) -> tuple[Budget, Loss, Loss]:
-        """Budget, spent and left: in step with the file, or as this process last knew it, which cannot fail."""
+    def standing(self, *, fresh: bool = True, analyst: str | None = None) -> tuple[Budget, Loss, Loss]:
+        """Budget, spent and left: in step with the file, or as this process last knew it, which cannot fail.
+
+        Of an `analyst` it is what that one may know: the budget, which is public, its own spending, and the
+        largest loss it could still be granted. None is the whole person space.
+        """
         if fresh:
             with self._writer.reading() as (state, _):
-                return state.filter.budget, state.filter.spent(state.totals), state.filter.remaining(state.totals)
-        state = self._writer.state
-        return state.filter.budget, state.filter.spent(state.totals), state.filter.remaining(state.totals)
+                return _standing(state, analyst)
+        return _standing(self._writer.state, analyst)
 
     @property
     def totals(self) -> Totals:
@@ -387,6 +512,15 @@ class Ledger:
         return self._genesis.hash_key
 
     @property
+    def usable(self) -> bool:
+        """Whether it takes debits: not once its file failed, until it is opened again (T48)."""
+        try:
+            self._writer.guard()
+        except SulqError:
+            return False
+        return True
+
+    @property
     def durable(self) -> bool:
         """Whether it outlives the process."""
         return self.path is not None
@@ -416,8 +550,145 @@ class Ledger:
             raise QuestionError("answer-lost", "This idempotency key was charged and has no stored answer.")
         return self._seal.stamp(seq, charge.entry, charge.plan, stored=answer)
 
+    def _settle(self, charge: Charge) -> None:
+        self._keys.settle(None if charge.key is None else (charge.analyst, charge.key))
+
+    def _attach(self, anchor: Anchor) -> None:
+        """Go on with an anchor, if this ledger is not behind it; begin one where neither knows of any."""
+        noted = anchor.read()
+        with self._writer.reading() as (state, store):
+            if noted is None and state.anchor is not None:
+                raise SetupError("bad-anchor", f"The ledger's anchor is not at {anchor.path}.")
+            if noted is not None:
+                _not_behind(noted, state, store)
+                if state.anchor not in (None, noted.name):
+                    raise SetupError("bad-anchor", "The ledger has another anchor now.")
+        if noted is None:
+            # The file comes first: if this is interrupted, the next opening finds it and adopts it.
+            noted = anchor.begin(self._writer.state.mark)
+        anchor.settle(noted)
+        self._name_anchor(noted.name)
+        self._anchor = anchor
+        if noted.hash in self._writer.state.settled:
+            anchor.replace(self._writer.state.mark, noted.name)
+            anchor.settle(anchor.read() or noted)
+
+    def _name_anchor(self, name: str) -> None:
+        def propose(draft: Draft) -> None:
+            if draft.state.anchor != name:
+                draft.add(entries.anchored(name, time=self._now()))
+
+        if self._writer.state.anchor != name:
+            self._writer.take(propose)
+
+    def _guard_anchor(self, state: State) -> None:
+        """Take no debit that would not be noted outside: a ledger that has an anchor is fail-closed (T46)."""
+        if self._anchor is not None:
+            self._anchor.guard(state.anchor)
+        elif state.anchor is not None:
+            raise SetupError("bad-anchor", "This ledger has an anchor and was opened without it.", OPEN_WITH)
+
+    def _advance(self, seq: int) -> None:
+        """Note a committed debit outside before anyone is told of it."""
+        if self._anchor is not None:
+            self._failpoint("before-anchor")
+            self._anchor.advance(seq, lambda: self._writer.state.mark, self._contains)
+            self._failpoint("after-anchor")
+
+    def _contains(self, seq: int, digest: str) -> bool:
+        with self._writer.reading() as (_, store):
+            row = store.row(seq)
+            return row is not None and row.hash.hex() == digest
+
+    def _burn(self, anchor: Anchor, noted: Noted) -> dict[str, Totals]:
+        """Charge what an anchor knows of and this ledger does not; returns what was charged to whom."""
+
+        def propose(draft: Draft) -> dict[str, Totals]:
+            # While its anchor was in force this ledger took no debit the anchor does not know, unless it was never
+            # acknowledged. Under no anchor, or another, it may have: then what both spent is added up.
+            known = draft.state.anchor == noted.name
+            spent = draft.accounts.spent if known else {}
+            losses = {
+                analyst: loss
+                for analyst, total in noted.analysts.items()
+                if (loss := spent.get(analyst, NOTHING).short_of(total)) != NOTHING
+            }
+            draft.add(entries.burnt(losses, name=noted.name, settles=noted.hash, time=self._now()))
+            for analyst, loss in losses.items():
+                draft.accounts = draft.accounts.charged(analyst, loss)
+            return losses
+
+        losses = self._writer.take(propose)
+        self._failpoint("after-burn")
+        anchor.replace(self._writer.state.mark, noted.name)
+        return losses
+
     def _now(self) -> str:
         return _moment(self._clock)
+
+
+def reconcile(
+    path: Path | str,
+    anchor: Path | str,
+    *,
+    mechanisms: Collection[str],
+    lost: bool = False,
+    wait: float = 5.0,
+    clock: Callable[[], float] = time.time,
+    failpoint: Callable[[str], None] = nowhere,
+) -> dict[str, Totals]:
+    """Make a ledger that is behind its anchor usable again: burn what the anchor knows was spent and it does not.
+
+    The spend afterwards is nowhere less than the anchor says (T46). With `lost`
+    the anchor itself is gone, and a new one is begun where it is to be.
+
+    Raises:
+        SetupError: There is no such ledger or anchor, or they are not of one person space; nothing was written.
+    """
+    outside = Path(anchor).resolve()
+    with Ledger.open(path, mechanisms=mechanisms, create=False, wait=wait, clock=clock, failpoint=failpoint) as ledger:
+        held = Anchor(outside, ledger.space, ledger._signer, failpoint)  # noqa: SLF001 - of this file
+        noted = held.read()
+        state = ledger._writer.state  # noqa: SLF001
+        if noted is None and not lost:
+            raise SetupError("bad-anchor", f"There is no anchor at {anchor}.")
+        if lost and noted is not None and noted.name == state.anchor:
+            raise SetupError("bad-anchor", "The anchor is there: it is not lost.", "Leave out --lost.")
+        if noted is None:
+            noted = held.begin(state.mark)
+        if noted.space != ledger.space:
+            raise SetupError("bad-anchor", "The anchor belongs to another person space.", "Restore its own ledger.")
+        if not ledger._contains(noted.seq, noted.hash):  # noqa: SLF001
+            return ledger._burn(held, noted)  # noqa: SLF001
+        if lost:
+            ledger._name_anchor(noted.name)  # noqa: SLF001
+        return {}
+
+
+def _not_alone(place: Path | Address | None, anchor: Path) -> None:
+    """Refuse to begin a ledger where an anchor remembers one."""
+    if place is None:
+        raise SetupError("bad-declaration", "A ledger in memory has nothing to anchor.")
+    if isinstance(place, Path) and anchor.exists() and not place.exists():
+        raise SetupError("ledger-rolled-back", "The ledger is gone and its anchor is not.", "Restore a copy of it.")
+
+
+def _not_behind(noted: Noted, state: State, store: Store) -> None:
+    if noted.space != state.genesis.space:
+        raise SetupError("ledger-rolled-back", "The anchor remembers another person space than this ledger's.")
+    row = store.row(noted.seq)
+    if (row is None or row.hash.hex() != noted.hash) and noted.hash not in state.settled:
+        what = "is older than its anchor" if noted.seq > state.seq else "is not the history its anchor noted"
+        raise SetupError("ledger-rolled-back", f"The ledger {what}: entry {noted.seq} is missing or another.")
+
+
+def _standing(state: State, analyst: str | None) -> tuple[Budget, Loss, Loss]:
+    rule = state.filter
+    mark = state.mark
+    if analyst is None:
+        return rule.budget, rule.spent(mark.accounts.whole), rule.remaining(mark.accounts.whole)
+    own = mark.accounts.standing(rule, analyst)
+    return rule.budget, own.spent, own.remaining
 
 
 def _moment(clock: Callable[[], float]) -> str:

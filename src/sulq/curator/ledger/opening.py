@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +13,11 @@ from sulq.curator.ledger import entries
 from sulq.curator.ledger.chain import ORIGIN, Row, link
 from sulq.curator.ledger.entries import Genesis, damaged
 from sulq.curator.ledger.filter import Totals
+from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
+from sulq.curator.ledger.signature import Signer
+from sulq.curator.ledger.sqlite import READ, WRITE, SqliteStore
 from sulq.curator.ledger.state import State, load
-from sulq.curator.ledger.store import READ, WRITE, Store
+from sulq.curator.ledger.store import Busy, Store
 from sulq.errors import SetupError
 from sulq.terms.privacy import Budget, Loss, Unit
 
@@ -34,38 +37,66 @@ class Report:
     totals: Totals
     spent: Loss
     remaining: Loss
+    public_key: str  # what checks the ledger's signatures
 
     def __str__(self) -> str:
         return (
             f"{self.entries} entries ({self.debits} debits, {self.answers} answers), head {self.head}\n"
             f"person space {self.space}, protects {self.unit}{', synthetic' if self.synthetic else ''}\n"
-            f"budget {self.budget}; spent {self.spent}; left {self.remaining}"
+            f"budget {self.budget}; spent {self.spent}; left {self.remaining}\n"
+            f"receipts are signed by {self.public_key}"
         )
 
 
 def verify(path: Path | str, *, mechanisms: Collection[str] = (), wait: float = 5.0) -> Report:
-    """Check a ledger's file from outside: structure, chain, totals, head; nothing is written.
+    """Check a ledger from outside: structure, chain, totals, head; nothing is written.
 
     Args:
-        path: The ledger's file.
+        path: The ledger's file or postgresql:// URL.
         mechanisms: If given, every draw must be of one of these (SR22).
         wait: Seconds to wait for a process that writes.
 
     Raises:
         SetupError: `ledger-damaged` if anything is not as it was written.
     """
-    place = Path(path).resolve()
-    if not place.is_file():
-        raise SetupError("missing-file", f"There is no ledger at {path}.")
-    journal = place.with_name(place.name + "-journal")
-    # SQLite rolls an unfinished transaction back as it opens, and must be allowed to.
-    unfinished = journal.exists() and journal.stat().st_size > 0
     with opening():
-        store = Store(str(place), wait=wait, flags=WRITE if unfinished else READ)
+        store = _look(place_of(path), wait)
         try:
             return report(load(store, mechanisms, thorough=True))
         finally:
             store.close()
+
+
+def entry_of(path: Path | str, seq: int, *, wait: float = 5.0) -> tuple[State, Row | None]:
+    """Check a ledger from outside and read one of its entries, if there is one; nothing is written."""
+    with opening():
+        store = _look(place_of(path), wait)
+        try:
+            return load(store, (), thorough=True), store.row(seq)
+        finally:
+            store.close()
+
+
+def place_of(path: Path | str) -> Path | Address:
+    """Where a ledger lies: a file, or a postgresql:// URL."""
+    return Address.of(path) if isinstance(path, str) and is_address(path) else Path(path).resolve()
+
+
+def _look(place: Path | Address, wait: float) -> Store:
+    """Connect to a ledger that is there, to read it."""
+    missing = SetupError("missing-file", f"There is no ledger at {place}.")
+    if isinstance(place, Address):
+        store = PostgresStore(place, wait=wait, looking=True)
+        if not store.exists():
+            store.close()
+            raise missing
+        return store
+    if not place.is_file():
+        raise missing
+    journal = place.with_name(place.name + "-journal")
+    # SQLite rolls an unfinished transaction back as it opens, and must be allowed to.
+    unfinished = journal.exists() and journal.stat().st_size > 0
+    return SqliteStore(str(place), wait=wait, flags=WRITE if unfinished else READ)
 
 
 def report(state: State) -> Report:
@@ -82,11 +113,12 @@ def report(state: State) -> Report:
         totals=state.totals,
         spent=state.filter.spent(state.totals),
         remaining=state.filter.remaining(state.totals),
+        public_key=Signer(state.genesis.signing_key).public,
     )
 
 
 def connect(
-    path: Path | None,
+    path: Path | Address | None,
     *,
     unit: Unit | None,
     budget: Budget | None,
@@ -97,7 +129,7 @@ def connect(
     vfs: str,
     time: str,
 ) -> Store:
-    """Connect to a ledger's file, writing its first entry if there is none."""
+    """Connect to a ledger, writing its first entry if there is none."""
 
     def first() -> list[Row]:
         if unit is None or budget is None:
@@ -107,17 +139,39 @@ def connect(
 
     with opening():
         if path is None:
-            return Store.in_memory(first())
-        if not path.exists():
-            if not create:
-                raise SetupError("missing-file", f"There is no ledger at {path}.")
-            with contextlib.suppress(FileExistsError):  # another process was first: its ledger is compared with ours
-                Store.create(path, first())
-        store = Store(str(path), wait=wait, vfs=vfs)
-        if store.readonly:
+            return SqliteStore.in_memory(first())
+        begin = first if create else None
+        store = _postgres(path, begin, wait) if isinstance(path, Address) else _sqlite(path, begin, wait, vfs)
+        try:
+            if store.readonly:
+                raise SetupError("ledger-failed", f"The ledger {path} cannot be written.", "Check the permissions.")
+        except BaseException:
             store.close()
-            raise SetupError("ledger-failed", f"The ledger {path} cannot be written.", "Check the file's permissions.")
+            raise
         return store
+
+
+def _sqlite(path: Path, first: Callable[[], list[Row]] | None, wait: float, vfs: str) -> Store:
+    if not path.exists():
+        if first is None:
+            raise SetupError("missing-file", f"There is no ledger at {path}.")
+        with contextlib.suppress(FileExistsError):  # another process was first: its ledger is compared with ours
+            SqliteStore.create(path, first())
+    return SqliteStore(str(path), wait=wait, vfs=vfs)
+
+
+def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: float) -> Store:
+    store = PostgresStore(address, wait=wait)
+    try:
+        if not store.exists():
+            if first is None:
+                raise SetupError("missing-file", f"There is no ledger at {address}.")
+            with contextlib.suppress(FileExistsError):
+                PostgresStore.create(address, first())
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def compare(state: State, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None) -> None:
@@ -134,9 +188,11 @@ def compare(state: State, *, unit: Unit | None, budget: Budget | None, synthetic
 
 @contextlib.contextmanager
 def opening() -> Iterator[None]:
-    """Turn what SQLite and the system say while a ledger is opened or read into our own errors."""
+    """Turn what the store and the system say while a ledger is opened or read into our own errors."""
     try:
         yield
+    except Busy as error:
+        raise busy(str(error)) from error
     except apsw.BusyError as error:
         raise busy() from error
     except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
@@ -149,6 +205,6 @@ def opening() -> Iterator[None]:
         raise damaged("the file", "is not a ledger's") from error
 
 
-def busy() -> SetupError:
-    """Another process holds the write lock."""
-    return SetupError("ledger-busy", "Another process has held the ledger for too long.")
+def busy(why: str = "Another process has held the ledger for too long.") -> SetupError:
+    """The ledger could not be had in time; nothing was written."""
+    return SetupError("ledger-busy", why, "Nothing was spent; try again.")

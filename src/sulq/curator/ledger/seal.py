@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import threading
+from typing import Self
 
 from sulq.mechanisms.entropy import random_bytes
 from sulq.terms.receipt import Receipt
@@ -13,13 +14,20 @@ from sulq.terms.receipt import Receipt
 class Seal:
     """Stamps receipts and knows its own again; a worker holds a copy."""
 
-    __slots__ = ("_key", "_lock", "_used")
+    __slots__ = ("_lock", "_used", "key")
 
     def __init__(self, key: bytes) -> None:
         # A receipt is good for the opening that gave it: which ones were used is not remembered beyond it.
-        self._key = hmac.new(key, random_bytes(32), hashlib.sha256).digest()
+        self.key = hmac.new(key, random_bytes(32), hashlib.sha256).digest()  # secret: whoever holds it can stamp
         self._used: set[int] = set()
         self._lock = threading.Lock()
+
+    @classmethod
+    def given(cls, key: bytes) -> Self:
+        """The seal of another process, by its `key`; each such pair of seals needs a key no other pair ever had."""
+        seal = cls(key)
+        seal.key = bytes(key)
+        return seal
 
     def stamp(self, seq: int, entry: bytes, plan: str, *, stored: str | None = None) -> Receipt:
         """A receipt for an entry that is on disk; one for a stored answer opens no row, whoever holds it."""
@@ -44,4 +52,4 @@ class Seal:
 
     def _mac(self, seq: int, entry: str, plan: str) -> str:
         message = b"".join(part.encode() + b"\0" for part in (str(seq), entry, plan))
-        return hmac.new(self._key, message, hashlib.sha256).hexdigest()
+        return hmac.new(self.key, message, hashlib.sha256).hexdigest()

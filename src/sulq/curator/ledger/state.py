@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from sulq.curator.ledger import entries
 from sulq.curator.ledger.chain import ORIGIN, Row, link
 from sulq.curator.ledger.entries import Body, Genesis, Registration, damaged
 from sulq.curator.ledger.filter import Filter, Totals
+from sulq.curator.ledger.shares import Accounts
 from sulq.curator.ledger.store import Store
 from sulq.errors import SetupError
 
@@ -23,9 +25,19 @@ class Charge:
     entry: bytes
     version: int
     key: str | None
+    analyst: str = ""
+    dataset: str = ""  # which of the person space's datasets was asked, where that was said
     answer: int | None = None
     epsilon: Fraction | None = None  # what it cost, to find the strongest of several answers by
     rho: Fraction = Fraction(0)
+
+
+class Mark(NamedTuple):
+    """A moment of a ledger: its last entry and what all entries up to it add up to."""
+
+    seq: int
+    hash: bytes
+    accounts: Accounts
 
 
 class State:
@@ -36,13 +48,16 @@ class State:
         self._thorough = thorough  # whether to read every event whole
         self.seq = 0
         self.hash = ORIGIN
-        self.totals = Totals()
+        self.accounts = Accounts()
         self.version = 0
         self.registered: dict[str, Registration] = {}
         self.charges: dict[int, Charge] = {}
-        self.keys: dict[str, int] = {}
+        self.keys: dict[tuple[str, str], int] = {}  # by analyst and key
         self.asked: dict[str, list[int]] = {}
         self.answers = 0
+        self.anchor: str | None = None  # the name of the anchor in force
+        self.settled: set[str] = set()  # what anchors had noted of histories that were lost, and was charged since
+        self.mark = Mark(0, ORIGIN, self.accounts)  # one value, so that a thread may look at it at any time
         self.genesis: Genesis
         self.filter: Filter
 
@@ -61,6 +76,12 @@ class State:
         else:
             self._apply(row, body)
         self.seq, self.hash = row.seq, row.hash
+        self.mark = Mark(row.seq, row.hash, self.accounts)
+
+    @property
+    def totals(self) -> Totals:
+        """The sums the filter enforces."""
+        return self.accounts.whole
 
     def _apply(self, row: Row, body: Body) -> None:
         match body.get("kind"):
@@ -82,6 +103,12 @@ class State:
                 if type(budget) is not type(self.filter.budget):
                     raise damaged(f"entry {row.seq}", "changes the kind of the budget")
                 self.filter = self.filter.renewed(budget, split)
+            case "share":
+                self._share(row, body)
+            case "anchor":
+                self.anchor = entries.text(body, "name")
+            case "burn":
+                self._burn(body)
             case kind:
                 raise SetupError("ledger-format", f"Entry {row.seq} is of a kind this sulq does not know: {kind!r}.")
 
@@ -89,26 +116,44 @@ class State:
         event = entries.read_event(body) if self._thorough else entries.read_losses(body)
         if self._thorough and self._mechanisms and not {draw.mechanism for draw in event.draws} <= {*self._mechanisms}:
             raise damaged(f"entry {row.seq}", "was drawn by a mechanism that has no row")
-        totals = self.filter.add(self.totals, event)
-        if not self.filter.holds(totals):
-            raise damaged(f"entry {row.seq}", "takes the totals past the budget")
+        analyst = entries.optional(body, "analyst") or ""
+        accounts = self.accounts.charged(analyst, self.filter.cost(event))
+        if not accounts.hold(self.filter, analyst):
+            raise damaged(f"entry {row.seq}", "takes the totals past the budget, a share or others' reserves")
         charge = Charge(
             question=entries.text(body, "question_digest"),
             plan=entries.text(body, "plan_digest"),
             entry=row.hash,
             version=entries.whole(body, "version"),
             key=entries.optional(body, "key"),
+            analyst=analyst,
+            dataset=entries.optional(body, "dataset") or "",
             epsilon=event.epsilon,
             rho=event.rho,
         )
         if charge.key is not None:
-            if charge.key in self.keys:
+            if (analyst, charge.key) in self.keys:
                 raise damaged(f"entry {row.seq}", "uses an idempotency key again")
-            self.keys[charge.key] = row.seq
-        self.totals = totals
+            self.keys[analyst, charge.key] = row.seq
+        self.accounts = accounts
         self.charges[row.seq] = charge
         # The first entries of format 1 do not say what they asked apart from its price: they serve no re-answer.
         self.asked.setdefault(entries.optional(body, "asked") or charge.question, []).append(row.seq)
+
+    def _share(self, row: Row, body: Body) -> None:
+        try:
+            self.accounts = self.accounts.given(self.filter, entries.text(body, "analyst"), entries.read_share(body))
+        except SetupError as error:
+            if error.code != "bad-share":
+                raise
+            raise damaged(f"entry {row.seq}", "sets a share that could not be set") from error
+
+    def _burn(self, body: Body) -> None:
+        # What was lost was spent, whatever the limits were: a burn is never too much.
+        for analyst, loss in entries.read_burn(body).items():
+            self.accounts = self.accounts.charged(analyst, loss)
+        self.settled.add(entries.text(body, "settles"))
+        self.anchor = entries.text(body, "name")
 
     def catch_up(self, store: Store) -> None:
         """Follow what other processes appended since; inside a transaction."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from sulq.curator.ledger import entries
@@ -10,6 +11,7 @@ from sulq.curator.ledger.chain import ORIGIN, Row, link
 from sulq.curator.ledger.entries import Body, Line, damaged
 from sulq.curator.ledger.state import Charge, State
 from sulq.curator.ledger.store import Store
+from sulq.terms.receipt import SignedReceipt
 
 FEW: Final = 4
 
@@ -28,6 +30,60 @@ def transcript(state: State, store: Store, waiting: Mapping[int, str]) -> list[L
         elif (body := entries.parse(row)).get("kind") == "answer":
             answers[entries.whole(body, "of")] = entries.text(body, "answer")
     return [line._replace(answer=answers.get(line.seq)) for line in lines]
+
+
+def part(
+    state: State,
+    store: Store,
+    waiting: Mapping[int, str],
+    *,
+    analyst: str | None,
+    datasets: Collection[str] | None,
+    after: int,
+    limit: int | None,
+) -> list[Line]:
+    """Some lines, each read by its place: however long the ledger, no more of it is read."""
+    found = (
+        seq for seq, charge in state.charges.items() if seq > after and seen(charge, analyst, datasets)
+    )  # in order: entries are followed in order
+    return [
+        _line(seq, entries.parse(_checked(store, seq)), stored_answer(state, store, waiting, seq))
+        for seq in itertools.islice(found, limit)
+    ]
+
+
+def seen(charge: Charge, analyst: str | None, datasets: Collection[str] | None) -> bool:
+    """Whether a debit may be shown to whoever sees this analyst's and these datasets' (None: all).
+
+    A debit that does not say which dataset it was of is shown to those who see all of them (T79).
+    """
+    return analyst in (None, charge.analyst) and (datasets is None or charge.dataset in datasets)
+
+
+def receipt(state: State, store: Store, seq: int, public_key: str) -> SignedReceipt:
+    """What one debit's entry says, to be signed."""
+    row = _checked(store, seq)
+    return read_receipt(state.genesis.space, row, public_key)
+
+
+def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
+    """The receipt of an entry, without its signature."""
+    body = entries.parse(row)
+    event = entries.read_losses(body)
+    return SignedReceipt(
+        space=space,
+        seq=row.seq,
+        entry=row.hash.hex(),
+        plan=entries.text(body, "plan_digest"),
+        question=entries.text(body, "question_digest"),
+        epsilon=event.epsilon,
+        rho=event.rho,
+        key_delta=event.key_delta,
+        queries=event.queries,
+        analyst=entries.optional(body, "analyst") or "",
+        time=entries.text(body, "time"),
+        public_key=public_key,
+    )
 
 
 def kept(state: State, store: Store, waiting: Mapping[int, str], *, question: str, version: int) -> list[Line]:
@@ -71,4 +127,12 @@ def _checked(store: Store, seq: int) -> Row:
 
 
 def _line(seq: int, body: Body, answer: str | None) -> Line:
-    return Line(seq, entries.text(body, "time"), entries.text(body, "question"), entries.read_event(body), answer)
+    return Line(
+        seq,
+        entries.text(body, "time"),
+        entries.text(body, "question"),
+        entries.read_event(body),
+        answer,
+        entries.optional(body, "analyst") or "",
+        entries.optional(body, "dataset") or "",
+    )

@@ -9,7 +9,8 @@ from typing import Final, Generic, TypeVar
 
 from sulq.curator.ledger.chain import Row, link
 from sulq.curator.ledger.entries import Registration
-from sulq.curator.ledger.filter import Filter, Totals
+from sulq.curator.ledger.filter import Filter
+from sulq.curator.ledger.shares import Accounts
 from sulq.curator.ledger.state import State
 from sulq.errors import CuratorError, SulqError
 
@@ -24,7 +25,7 @@ class Draft:
         self.state = state
         self.rows: list[Row] = []
         # What the state will say once these entries are written.
-        self.totals: Totals = state.totals
+        self.accounts: Accounts = state.accounts
         self.filter: Filter = state.filter
         self.registered: dict[str, Registration] = dict(state.registered)
         self.version: int = state.version
@@ -55,7 +56,8 @@ class Turn(Generic[T]):
         return bool(self._result) or self.error is not None
 
     def run(self, draft: Draft) -> None:
-        """Put its entries into the draft, or be refused."""
+        """Put its entries into the draft, or be refused; again if another server came first."""
+        self._result, self.error = [], None
         try:
             self._result = [self._propose(draft)]
         except SulqError as error:

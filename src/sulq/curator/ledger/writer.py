@@ -1,10 +1,11 @@
-"""The one way into a ledger's file: transactions shared by all threads, and a stop at the first doubt."""
+"""The one way into a ledger's store: transactions shared by all threads, and no receipt for what is in doubt."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
@@ -13,7 +14,7 @@ import apsw
 from sulq.curator.ledger import forks
 from sulq.curator.ledger.opening import busy, opening
 from sulq.curator.ledger.state import State, load
-from sulq.curator.ledger.store import Store
+from sulq.curator.ledger.store import Behind, Busy, Doubt, Store
 from sulq.curator.ledger.transcript import stored_answer
 from sulq.curator.ledger.turns import Draft, Turn, Turns
 from sulq.errors import AccessDenied, CuratorError, SulqError
@@ -22,12 +23,17 @@ T = TypeVar("T")
 
 
 class Writer:
-    """Keeps one state in step with one file.
+    """Keeps one state in step with one store.
 
     What a transaction adds is applied to the state only once it is durable. If
-    a commit fails, nobody knows whether it is on disk: the writer is then dead,
-    gives no receipt for it, and refuses everything until the file is opened and
-    read again (T48).
+    a commit to a file fails, nobody knows whether it is on disk: the writer is
+    then dead, gives no receipt for it, and refuses everything until the file is
+    opened and read again (T48). If PostgreSQL cannot be asked whether a commit
+    was made, no receipt is given for it either; the next transaction reads the
+    chain on from what is known, and with it the commit if it was made.
+
+    Where other servers write at the same time, a transaction they came before is
+    decided again on top of theirs.
     """
 
     def __init__(self, store: Store, mechanisms: Collection[str], failpoint: Callable[[str], None]) -> None:
@@ -128,9 +134,16 @@ class Writer:
                 self.guard()
                 self._failpoint("before-begin")
                 self._write(batch)
+            except Busy as error:
+                self._undo()
+                self._spoil(batch, busy(str(error)))  # nothing was written
             except apsw.BusyError:
                 self._undo()
-                self._spoil(batch, busy())  # nothing was written
+                self._spoil(batch, busy())  # likewise
+            except Doubt:
+                self._undo()
+                unknown = "PostgreSQL could not be asked whether the debit was written; if it was, it stays charged."
+                self._spoil(batch, CuratorError("ledger-failed", unknown, "Ask again once it runs."))
             except (apsw.Error, OSError):
                 failed = CuratorError(
                     "ledger-failed", "The ledger's file could not be written; the outcome is unknown."
@@ -149,6 +162,18 @@ class Writer:
                 raise
 
     def _write(self, batch: Sequence[Turn[object]]) -> None:
+        deadline = time.monotonic() + self._store.wait
+        while True:
+            try:
+                self._attempt(batch)
+            except Behind:
+                self._store.rollback()
+                if time.monotonic() >= deadline:
+                    raise Busy("Other servers wrote to the ledger first each time.") from None
+            else:
+                return
+
+    def _attempt(self, batch: Sequence[Turn[object]]) -> None:
         self._renew()
         self._store.begin()
         self._failpoint("after-begin")
@@ -161,7 +186,7 @@ class Writer:
             if self.state.charges[seq].answer is None:
                 draft.add(body)
         if not draft.rows:
-            self._store.rollback()
+            self._store.commit()  # what was refused, or found, rests on a head that still stands
             return
         self._store.append(draft.rows)
         self._failpoint("after-insert")
@@ -194,7 +219,7 @@ class Writer:
 
     def _spoil(self, batch: Sequence[Turn[object]], error: SulqError) -> None:
         for turn in batch:
-            turn.spoil(type(error)(error.code, error.message))
+            turn.spoil(type(error)(error.code, error.message, error.remedy))
 
 
 def flush(draft: Draft) -> None:

@@ -41,11 +41,12 @@ def draw(question: Question, facts: Facts, spend: Loss | None, versions: tuple[t
     rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions))
     asked = question.shares if isinstance(question, Together) else ()
     weights = asked or (Fraction(1),) * len(questions)
+    total = sum(weights)
     drafts = []
     for item, weight in zip(questions, weights, strict=True):
         share = rest
         if len(questions) > 1 and not isinstance(rest, Queries):
-            share = rest.share(weight / sum(weights))
+            share = rest.share(weight / total)
         draft = _draft(item, facts, share, key_delta)
         for step in STEPS:
             draft = step(draft)

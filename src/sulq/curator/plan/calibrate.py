@@ -38,8 +38,8 @@ def calibrate(draft: Draft) -> Draft:
 def _shares(draft: Draft) -> list[Fraction]:
     """The part of the loss each block may use: as asked, or evenly."""
     asked = draft.question.shares or (Fraction(1),) * len(draft.blocks)
-    whole = sum(asked)
-    return [Fraction(share) / whole for share in asked]
+    total = sum(asked)  # once: a question may have tens of thousands of blocks
+    return [Fraction(share) / total for share in asked]
 
 
 def _moves(draft: Draft, pick: Callable[[Reach], Fraction]) -> list[dict[str, Fraction]]:

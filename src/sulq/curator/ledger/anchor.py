@@ -1,0 +1,227 @@
+"""The anchor: the head and the totals noted on another volume, so that an old ledger cannot pass for the new (T46).
+
+A copy of a ledger is whole in itself; only something outside it can tell that it
+is old. The anchor is written and synced after each commit and before the debit
+is acknowledged. So a ledger may be ahead of its anchor, by debits nobody was
+told of, and never behind. One process after another may write it: each first
+makes sure that what it replaces is part of its own history.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sulq.curator.ledger import entries
+from sulq.curator.ledger.chain import canonical
+from sulq.curator.ledger.filter import Totals
+from sulq.curator.ledger.signature import Signer, signed
+from sulq.curator.ledger.state import Mark
+from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.mechanisms.entropy import random_bytes
+from sulq.terms import wire
+
+FORMAT: Final = 1
+DOMAIN: Final = b"sulq anchor 1\0"  # what is signed as an anchor is good for nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What an anchor says: up to which entry a ledger was once durable, and what it had spent."""
+
+    space: str
+    name: str  # of the anchor, drawn at random: a ledger knows which one is its own
+    seq: int
+    hash: str
+    whole: Totals
+    analysts: dict[str, Totals] = field(default_factory=dict)
+
+    def text(self, signer: Signer) -> str:
+        """The anchor's file."""
+        body = self._body()
+        return canonical(body | {"signature": signer.sign(DOMAIN + canonical(body).encode())})
+
+    def _body(self) -> dict[str, object]:
+        analysts = {analyst: entries.tree_of(totals) for analyst, totals in self.analysts.items()}
+        return {
+            "kind": "anchor",
+            "format": FORMAT,
+            "space": self.space,
+            "name": self.name,
+            "seq": self.seq,
+            "hash": self.hash,
+            "whole": entries.tree_of(self.whole),
+            "analysts": analysts,
+        }
+
+    @classmethod
+    def read(cls, text: bytes, public: str) -> Noted:
+        """Read an anchor's file, if it is whole and signed by this ledger's key."""
+        try:
+            body = wire.strict(text)
+            if not isinstance(body, dict) or body.pop("kind", None) != "anchor" or body.pop("format", None) != FORMAT:
+                raise entries.damaged("the anchor", "is not one")
+            analysts = body.get("analysts")
+            if not isinstance(analysts, dict):
+                raise entries.damaged("the anchor", "is not whole")
+            noted = cls(
+                entries.text(body, "space"),
+                entries.text(body, "name"),
+                entries.whole(body, "seq"),
+                entries.text(body, "hash"),
+                entries.read_totals(body.get("whole")),
+                {analyst: entries.read_totals(totals) for analyst, totals in analysts.items()},
+            )
+            signature = entries.text(body, "signature")
+        except SulqError as error:
+            raise SetupError("bad-anchor", "The ledger's anchor is damaged.") from error
+        written = canonical(noted._body() | {"signature": signature}).encode() == text
+        if not written or not signed(DOMAIN + canonical(noted._body()).encode(), signature, public):
+            raise SetupError("bad-anchor", "The anchor was not signed by this ledger, or was changed since.")
+        return noted
+
+
+class Anchor:
+    """One anchor's file, as one opening of its ledger writes it; threads whose debits were committed share a write."""
+
+    def __init__(self, path: Path, space: str, signer: Signer, failpoint: Callable[[str], None]) -> None:
+        self.path = path
+        self._space = space
+        self._signer = signer
+        self._failpoint = failpoint
+        self._mutex = threading.Lock()
+        self._last: Noted | None = None  # as it stood when this opening last saw it
+        self._text = b""  # likewise, its bytes, where this opening wrote it
+        self._dead = False
+
+    def read(self) -> Noted | None:
+        """What the anchor says now; None where there is no such file.
+
+        Raises:
+            SetupError: `bad-anchor`: it cannot be read, is damaged, or was not signed by this ledger.
+        """
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SetupError("bad-anchor", f"The ledger's anchor cannot be read: {error.strerror}.") from error
+        return Noted.read(text, self._signer.public)
+
+    def begin(self, mark: Mark) -> Noted:
+        """Write a new anchor where there is none, under a name of its own; another process may have been first."""
+        with self._opening(), self._alone():
+            found = self.read()
+            if found is None:
+                found = self._note(mark, random_bytes(16).hex())
+                self._write(found)
+            return found
+
+    def settle(self, noted: Noted) -> None:
+        """Go on from what the anchor says, which the ledger contains."""
+        self._last = noted
+
+    def guard(self, name: str | None) -> None:
+        """Refuse to go on after a failed write, or with an anchor that is not the ledger's own."""
+        if self._dead:
+            raise _failed()
+        if self._last is None or name != self._last.name:
+            raise SetupError("bad-anchor", "Meanwhile the ledger was given another anchor.")
+
+    def advance(self, seq: int, latest: Callable[[], Mark], contains: Callable[[int, str], bool]) -> None:
+        """Note the ledger's latest moment, if the anchor is not as far as this entry yet; durable on return.
+
+        Raises:
+            CuratorError: `ledger-failed`; it could not be written, and the debit must not be acknowledged.
+            SetupError: `ledger-rolled-back`; it was written by another copy of this ledger.
+        """
+        with self._mutex:
+            last = self._last
+            if last is None or self._dead:
+                raise _failed()
+            if last.seq >= seq:
+                return
+            try:
+                self._advance(last, latest, contains)
+            except BaseException as error:
+                self._dead = True  # whatever it was, nobody knows what the other volume holds now
+                if isinstance(error, OSError):
+                    raise _failed() from error
+                raise
+
+    def _advance(self, last: Noted, latest: Callable[[], Mark], contains: Callable[[int, str], bool]) -> None:
+        with self._alone():
+            found = last if self.path.read_bytes() == self._text else self.read()
+            if found is None:
+                raise FileNotFoundError("the anchor is gone")
+            if found != last and not (found.name == last.name and contains(found.seq, found.hash)):
+                raise SetupError("ledger-rolled-back", "Another copy of this ledger has written the anchor.")
+            noted = self._note(latest(), last.name)
+            if found.seq < noted.seq:
+                self._write(noted)
+            self._last = max(found, noted, key=lambda each: each.seq)
+
+    def _note(self, mark: Mark, name: str) -> Noted:
+        return Noted(self._space, name, mark.seq, mark.hash.hex(), mark.accounts.whole, dict(mark.accounts.spent))
+
+    def replace(self, mark: Mark, name: str) -> None:
+        """Write the anchor anew after its gap was burnt."""
+        with self._opening(), self._alone():
+            self._write(self._note(mark, name))
+
+    def _write(self, noted: Noted) -> None:
+        """Replace the file in one step: synced under another name, renamed, and the directory synced too."""
+        draft = self.path.with_name(f".{self.path.name}.{random_bytes(8).hex()}.new")
+        handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                self._text = noted.text(self._signer).encode()
+                _all(handle, self._text)
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+            self._failpoint("anchor-written")
+            draft.replace(self.path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+        self._failpoint("anchor-renamed")
+        directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time: an anchor never goes back."""
+        lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile holds the file open, not the lock
+            os.close(lock)
+
+    @contextlib.contextmanager
+    def _opening(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise SetupError("bad-anchor", f"The ledger's anchor cannot be written: {error.strerror}.") from error
+
+
+def _failed() -> CuratorError:
+    return CuratorError("ledger-failed", "The ledger's anchor could not be written; the debit stands, unanswered.")
+
+
+def _all(handle: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(handle, data) :]

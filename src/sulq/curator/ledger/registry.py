@@ -1,0 +1,35 @@
+"""What a ledger is told of the data it protects: declarations and the name of a file, never anything of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from sulq.curator.ledger.ledger import Ledger
+from sulq.errors import SetupError
+from sulq.terms import wire
+from sulq.terms.domain import Int, Schema, Text
+from sulq.terms.facts import TableFacts
+
+MANY: Final = 2**16  # so many values are not all listed where they are keys
+
+
+def open_keys(schemas: Iterable[Schema]) -> bool:
+    """Whether a column's values are too many to be listed: as keys they are found in the data, for a delta (SR14)."""
+    columns = [column for schema in schemas for _, column in schema.columns]
+    return any(isinstance(c, Text) or (isinstance(c, Int) and c.high - c.low >= MANY) for c in columns)
+
+
+def register(ledger: Ledger, facts: TableFacts, *, source: str, size: int | None, renew: bool) -> None:
+    """Write down what the ledger protects now; a source that changed underneath stops the owner (SR12)."""
+    name = facts.schema.table
+    known = ledger.registered(name)
+    if known is not None and not renew and "frame" not in (source, known.source) and known.source != source:
+        raise SetupError("source-changed", f"The data of {name!r} is not the file that was registered.")
+    # A frame has no name or time that could tell it from another: only its owner can say that it is new.
+    anew = renew and source == "frame"
+    plain = facts == TableFacts(facts.schema)
+    links = (facts.references,) if facts.references else ()
+    told = (facts.schema, facts.key, facts.public, facts.person, *links)
+    declared = wire.digest(facts.schema if plain else told)
+    ledger.register(name, declarations=declared, size=size, source=source, public=facts.public, anew=anew)

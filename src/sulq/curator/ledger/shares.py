@@ -1,0 +1,192 @@
+"""Many analysts, one budget: what each has spent, may spend, and can count on (T54, T55)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from sulq.curator.ledger.filter import WHOLE, Filter, Totals
+from sulq.errors import SetupError
+from sulq.terms.privacy import Loss
+
+FINEST: Final = 10**9  # the largest bottom of a share's fraction
+LONGEST: Final = 200
+NOTHING: Final = Totals()
+_PART: Final = re.compile(
+    r"[0-9]{1,10}(\.[0-9]{1,20})?(e-?[0-9]{1,2})?|[0-9]{1,10}/[0-9]{0,9}[1-9][0-9]{0,9}", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Parts of the budget: what an analyst may spend at most, and what no other analyst can take away."""
+
+    share: Fraction = WHOLE
+    reserve: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        for name, part in (("share", self.share), ("reserve", self.reserve)):
+            if not isinstance(part, Fraction) or not 0 <= part <= 1 or part.denominator > FINEST:
+                raise SetupError("bad-share", f"A {name} is a fraction of the budget, from 0 to 1.")
+        if self.reserve > self.share:
+            raise SetupError("bad-share", "A reserve is part of the share: it cannot be more.")
+
+    @classmethod
+    def of(cls, share: object, reserve: object = 0) -> Share:
+        """Read parts as they were written: 0.1 is one tenth."""
+        return cls(_part(share, "share"), _part(reserve, "reserve"))
+
+
+FREE: Final = Share()  # of an analyst the owner has said nothing of
+
+
+class Standing(NamedTuple):
+    """One analyst's account, as the owner sees it."""
+
+    analyst: str
+    share: Fraction
+    reserve: Fraction
+    spent: Loss
+    remaining: Loss
+
+
+class Accounts:
+    """Totals of all asks and of each analyst's, and the shares set by the owner; never changed, only followed.
+
+    Privacy: the cap is checked on the sum over all analysts, whoever they are, so
+    analysts who work together, or one under many names, stay within it (T54).
+    An ask must also leave what is set aside for others, so an analyst whose own
+    spending is within its reserve is never refused for what others spent (T55;
+    docs/theory/shares.md).
+    """
+
+    __slots__ = ("_common", "_kept", "shares", "spent", "whole")
+
+    def __init__(
+        self,
+        whole: Totals = NOTHING,
+        spent: Mapping[str, Totals] = MappingProxyType({}),
+        shares: Mapping[str, Share] = MappingProxyType({}),
+    ) -> None:
+        self.whole = whole
+        self.spent = spent
+        self.shares = shares
+        # Reserves over one common bottom: what is compared below is whole numbers, so nothing is rounded.
+        self._common = math.lcm(*(share.reserve.denominator for share in shares.values()))
+        self._kept: tuple[Filter, list[int]] | None = None  # what all reserves hold, under one filter
+
+    def charged(self, analyst: str, cost: Totals) -> Accounts:
+        """The accounts after a charge, admissible or not."""
+        after = Accounts.__new__(Accounts)
+        after.whole = self.whole + cost
+        after.spent = {**self.spent, analyst: self.spent.get(analyst, NOTHING) + cost}
+        after.shares = self.shares
+        after._common = self._common  # noqa: SLF001 - the shares are the same
+        after._kept = None  # noqa: SLF001
+        if self._kept is not None:  # a charge moves one reserve: with many analysts, none of the others is looked at
+            rule, kept = self._kept
+            before, now = self._reserved(rule, analyst), after._reserved(rule, analyst)  # noqa: SLF001
+            moved = [all_of - was + is_now for all_of, was, is_now in zip(kept, before, now, strict=True)]
+            after._kept = (rule, moved)  # noqa: SLF001
+        return after
+
+    def hold(self, rule: Filter, analyst: str) -> bool:
+        """Whether the last charge was admissible: within the cap, within the analyst's share, and leaving the rest."""
+        own, share = self.spent.get(analyst, NOTHING), self.shares.get(analyst, FREE)
+        return rule.holds(self.whole) and rule.holds(own, share.share) and self._covered(rule, analyst)
+
+    def given(self, rule: Filter, analyst: str, share: Share) -> Accounts:
+        """The accounts after the owner set a share; refused where a reserve could not be honoured.
+
+        Raises:
+            SetupError: `bad-share`: all reserves together pass the budget, or a larger one passes what is left.
+        """
+        check_analyst(analyst)
+        after = Accounts(self.whole, self.spent, {**self.shares, analyst: share})
+        if sum(each.reserve for each in after.shares.values()) > 1:
+            raise SetupError("bad-share", "All reserves together are more than the budget.")
+        larger = share.reserve > self.shares.get(analyst, FREE).reserve
+        if larger and not after._covered(rule, None):
+            raise SetupError("bad-share", "What is left of the budget does not cover this reserve beside the others.")
+        return after
+
+    def remaining(self, rule: Filter, analyst: str) -> Loss:
+        """What one ask of this analyst may still cost: its share, the cap and the others' reserves permitting."""
+        own, share = self.spent.get(analyst, NOTHING), self.shares.get(analyst, FREE)
+        left = [min(pair) for pair in zip(rule.left(own, share.share), rule.left(self.whole), strict=True)]
+        used = rule.measure(self.whole)
+        for i, (limit, aside) in enumerate(zip(rule.limits(), self._aside(rule, analyst), strict=True)):
+            if aside:
+                free = limit - used[i] - -(-aside // self._common)
+                if free < 0:  # not even a free ask would leave the rest
+                    return rule.loss((0,) * len(left))
+                blended = i == 0 and len(left) > 1
+                left[i] = min(left[i], rule.within_room(free) if blended else free)
+        return rule.loss(tuple(left))
+
+    def standing(self, rule: Filter, analyst: str) -> Standing:
+        """One analyst's account."""
+        share = self.shares.get(analyst, FREE)
+        spent = rule.spent(self.spent.get(analyst, NOTHING))
+        return Standing(analyst, share.share, share.reserve, spent, self.remaining(rule, analyst))
+
+    def _aside(self, rule: Filter, analyst: str | None) -> list[int]:
+        """What the others' reserves still hold of each limit, in units of 1/_common of the filter's."""
+        if self._kept is None or self._kept[0] is not rule:
+            kept = [0] * len(rule.limits())
+            for name in self.shares:
+                kept = [sum(pair) for pair in zip(kept, self._reserved(rule, name), strict=True)]
+            self._kept = (rule, kept)
+        own = self._reserved(rule, analyst)
+        return [all_of - mine for all_of, mine in zip(self._kept[1], own, strict=True)]
+
+    def _reserved(self, rule: Filter, analyst: str | None) -> list[int]:
+        """What one reserve still holds of each limit."""
+        share = FREE if analyst is None else self.shares.get(analyst, FREE)
+        limits = rule.limits()
+        if analyst is None or not share.reserve:
+            return [0] * len(limits)
+        top = share.reserve.numerator * (self._common // share.reserve.denominator)
+        used = rule.measure(self.spent.get(analyst, NOTHING))
+        return [max(top * limit - self._common * use, 0) for limit, use in zip(limits, used, strict=True)]
+
+    def _covered(self, rule: Filter, analyst: str | None) -> bool:
+        """Whether what is left covers what is set aside for everyone but one."""
+        if not self.shares:  # by far the most frequent
+            return True
+        aside = self._aside(rule, analyst)
+        return all(
+            held == 0 or self._common * used + held <= self._common * limit
+            for held, used, limit in zip(aside, rule.measure(self.whole), rule.limits(), strict=True)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Accounts) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.whole, frozenset(self.spent.items()), frozenset(self.shares.items())))
+
+    def _key(self) -> tuple[Totals, dict[str, Totals], dict[str, Share]]:
+        return self.whole, dict(self.spent), dict(self.shares)
+
+
+def check_analyst(name: object) -> None:
+    """Refuse what is no analyst's name."""
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST or not name.isprintable():
+        why = f"An analyst's name is text of 1 to {LONGEST} printable characters."
+        raise SetupError("bad-share", why, "Give another name.")
+
+
+def _part(value: object, name: str) -> Fraction:
+    if isinstance(value, (float, int)) and not isinstance(value, bool):
+        value = repr(value)
+    if isinstance(value, str) and _PART.fullmatch(value):  # no long exponent is worked out
+        return Fraction(value)
+    if isinstance(value, Fraction):
+        return value
+    raise SetupError("bad-share", f"A {name} is a fraction of the budget, from 0 to 1: 0.25, or 1/4.")

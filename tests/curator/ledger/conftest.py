@@ -1,0 +1,49 @@
+"""The tests of the ledger's behaviour run on every store: what they keep in a folder lies in PostgreSQL as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sulq.curator.ledger import ledger, opening
+from sulq.curator.ledger.postgres import Address
+from tests.curator.ledger.places import STORES
+from tests.postgres import server
+
+MODULES = {"test_ledger", "test_shares", "test_transcript"}
+FILES = {  # these are about the file itself
+    "test_T56_renamed_and_registered_again_data_keep_their_spend",
+    "test_T91_a_later_format_is_refused_and_this_one_opens",
+    "test_a_line_that_changed_since_it_was_read_is_not_shown",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that takes a folder once on each store."""
+    named = metafunc.module.__name__.rpartition(".")[2]
+    if named in MODULES and "folder" in metafunc.fixturenames and metafunc.function.__name__ not in FILES:
+        metafunc.parametrize("laid", STORES, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def laid(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lay every ledger of a test into PostgreSQL, a schema for each path, if that is asked for."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        yield
+        return
+    schemas: dict[Path, Address] = {}
+    given = opening.place_of
+
+    def place_of(path: Path | str) -> Path | Address:
+        place = given(path)
+        if isinstance(place, Address) or not place.parent.is_dir():
+            return place
+        return schemas.setdefault(place, Address.of(server().url()))
+
+    for module in (ledger, opening):
+        monkeypatch.setattr(module, "place_of", place_of)
+    yield
+    for address in schemas.values():
+        server().do(f"DROP SCHEMA IF EXISTS {address.ledger} CASCADE")

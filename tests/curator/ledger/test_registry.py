@@ -1,0 +1,39 @@
+"""What a ledger is told of its data: noted when it is new, refused when it changed underneath."""
+
+from __future__ import annotations
+
+import pytest
+
+from sulq import Epsilon, Int, Text, Unit
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.registry import MANY, open_keys, register
+from sulq.errors import SetupError
+from sulq.terms.domain import Schema
+from sulq.terms.facts import TableFacts
+
+FACTS = TableFacts(Schema.of("data", {"x": Int(0, 9)}))
+
+
+def test_SR12_a_changed_source_stops_its_owner_unless_it_is_renewed() -> None:
+    """The same source again is no news; another one is refused, or with `renew` a new version."""
+    with Ledger.open(None, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger:
+        register(ledger, FACTS, source="a 1 1", size=None, renew=False)
+        first = ledger.version
+        register(ledger, FACTS, source="a 1 1", size=None, renew=False)
+        assert ledger.version == first
+        with pytest.raises(SetupError) as refused:
+            register(ledger, FACTS, source="a 2 2", size=None, renew=False)
+        assert refused.value.code == "source-changed"
+        assert ledger.version == first
+        register(ledger, FACTS, source="a 2 2", size=None, renew=True)
+        assert ledger.version == first + 1
+        register(ledger, TableFacts(FACTS.schema, key="x"), source="a 2 2", size=None, renew=False)
+        assert ledger.version == first + 2
+
+
+def test_SR14_open_keys_are_columns_too_long_to_list() -> None:
+    """Texts, and whole numbers of too many values."""
+    assert not open_keys([FACTS.schema])
+    assert open_keys([FACTS.schema, Schema.of("t", {"x": Text()})])
+    assert open_keys([Schema.of("t", {"x": Int(0, MANY)})])
+    assert not open_keys([Schema.of("t", {"x": Int(1, MANY)})])
