@@ -32,7 +32,7 @@ from sulq.sql.wording import NAMES as TEXTS
 from sulq.terms.facts import Facts
 from sulq.terms.privacy import EpsilonDelta
 from tests.sql import constructs
-from tools import threats
+from tools import http, threats
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SRC: Final = ROOT / "src" / "sulq"
@@ -109,9 +109,9 @@ def commands_page() -> str:
     parts = [
         "# Commands",
         NOTE,
-        "DATASET is a data file with a `NAME.sulq.toml` beside it, or a data set of `sulq.toml`",
-        "([configuration](configuration.md)). Exit codes: 0 answered, 2 bad question or set-up, 3 refused by budget or",
-        "access, 1 the curator's own failure.",
+        "DATASET is a data file with a `NAME.sulq.toml` beside it, a data set of `sulq.toml`",
+        "([configuration](configuration.md)), or the URL of a curator, asked with the token in `$SULQ_TOKEN`.",
+        "Exit codes: 0 answered, 2 bad question or set-up, 3 refused by budget or access, 1 the curator's own failure.",
         "",
     ]
     for name, command in sorted(_commands("sulq", get_command(app))):
@@ -126,6 +126,7 @@ def settings_page() -> str:
     titles = {
         "": "The file",
         "dataset": "`[dataset.NAME]`, or `[dataset]` in NAME.sulq.toml",
+        "share": "`shares`: one of these an analyst",
         "table": "`[dataset.NAME.tables.TABLE]`: of a data set of several tables",
         "unit": "`unit`",
         "budget": "`budget`",
@@ -285,6 +286,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/commands.md": commands_page,
     "docs/reference/configuration.md": settings_page,
     "docs/reference/sql.md": sql_page,
+    "docs/reference/http.md": http.page,
     "docs/operate/threats.md": threats_page,
     "docs/theory/theorems.md": theorems_page,
 }

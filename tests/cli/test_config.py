@@ -83,7 +83,7 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
                 table="survey",
             )
         },
-        Server("127.0.0.1", 9000),
+        Server("127.0.0.1", 9000, state=tmp_path / "sulq.state"),
     )
 
 
@@ -141,7 +141,9 @@ def test_places_are_relative_to_the_file_and_urls_stay(tmp_path: Path) -> None:
         (with_dataset("unit = { colum = 'id' }"), "colum", "column"),
         (with_dataset("budget = { epsilom = 1 }"), "epsilom", "epsilon"),
         (with_dataset("columns = { age = { imt = [0, 1] } }"), "imt", "int"),
-        ("[server]\nhots = '::1'", "hots", "host"),
+        ("[server]\nhst = '::1'", "hst", "host"),
+        ("[server]\ntls_cerd = 'a.pem'", "tls_cerd", "tls_cert"),
+        (with_dataset("shares = { alice = { shar = 1 } }"), "shar", "share"),
     ],
 )
 def test_an_unknown_key_is_refused_with_the_nearest(tmp_path: Path, text: str, unknown: str, nearest: str) -> None:
@@ -311,3 +313,86 @@ def test_tables_that_protect_nobody_are_refused(tmp_path: Path) -> None:
     public = "[dataset.a.tables.b]\ndata = 'b.csv'\npublic = true\ncolumns = { x = [0, 1] }"
     assert "nobody" in str(refusal(tmp_path, alone + public))
     assert "at least one table" in str(refusal(tmp_path, f"{alone}tables = {{}}"))
+
+
+SERVED = """
+[dataset.a]
+data = "a.csv"
+budget = { epsilon = 1 }
+columns = { age = [0, 120] }
+shares = { alice = { share = 0.5, reserve = 0.1 }, bob = { } }
+anchor = "elsewhere/a.anchor"
+schedule = 2
+ledger = "postgresql://host/ledgers"
+[server]
+host = "0.0.0.0"
+hosts = ["curator.example.org"]
+tls_cert = "cert.pem"
+tls_key = "key.pem"
+state = "kept"
+data_root = "data"
+workers = 3
+limit = 12.5
+memory = 1024
+web = 2
+share_answers = true
+rate = 60
+schedule = 0.5
+public_url = "https://Curator.example.org:443/"
+"""
+
+
+def test_the_servers_settings_are_read(tmp_path: Path) -> None:
+    """Each setting of [server], and of a dataset what the server needs; places are relative to the file."""
+    found = read(write(tmp_path, SERVED))
+    assert found.server == Server(
+        "0.0.0.0", 8765, ("curator.example.org",), tmp_path / "cert.pem", tmp_path / "key.pem", False,
+        tmp_path / "kept", tmp_path / "data", 3, 12.5, 1024, 2, True, 60, 0.5, "https://curator.example.org",
+    )  # fmt: skip
+    dataset = found.datasets["a"]
+    assert dict(dataset.shares) == {"alice": (0.5, 0.1), "bob": (1.0, 0.0)}
+    assert (dataset.anchor, dataset.schedule) == (tmp_path / "elsewhere" / "a.anchor", 2.0)
+    assert dataset.ledger == "postgresql://host/ledgers"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'public_url = "http://curator.example.org"',
+        'public_url = "https://curator.example.org/console"',
+        "public_url = 1",
+        "port = -1",
+        "port = 65536",
+        "port = 1.5",
+        "workers = 0",
+        "memory = 1",
+        "web = 0",
+        "rate = 0",
+        "rate = true",
+        "limit = 0",
+        "limit = nan",
+        "limit = '3'",
+        "schedule = -1",
+        "hosts = 'a'",
+        "hosts = [1]",
+        "tls_cert = 'a.pem'",
+        "tls_key = 'a.pem'",
+        "share_answers = 1",
+        "insecure_public = 'yes'",
+        "state = 3",
+        "host = 1",
+    ],
+)
+def test_a_setting_of_the_server_that_makes_no_sense_is_refused(tmp_path: Path, line: str) -> None:
+    """With the setting's name and the place in the file."""
+    error = refusal(tmp_path, f"[server]\n{line}")
+    assert error.code == "bad-config"
+    assert "[server]" in error.message
+
+
+@pytest.mark.parametrize(
+    "line", ["{ a = 1 }", "{ a = { share = 2 } }", "{ a = { reserve = -0.1 } }", "{ a = { share = '1' } }"]
+)
+def test_shares_are_fractions(tmp_path: Path, line: str) -> None:
+    """A share or a reserve outside 0 to 1 is refused where it is written."""
+    assert refusal(tmp_path, with_dataset(f"shares = {line}")).code == "bad-config"

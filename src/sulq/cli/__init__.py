@@ -14,12 +14,14 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from sulq.cli.analyst import analyst
 from sulq.cli.budget import budget
 from sulq.cli.demo import demo
 from sulq.cli.explain import explain
 from sulq.cli.ledger import ledger
 from sulq.cli.prepare import prepare
 from sulq.cli.query import query
+from sulq.cli.serve import serve
 from sulq.cli.show import show_versions
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, SetupError, SulqError
 
@@ -34,7 +36,9 @@ app.command()(budget)
 app.command()(prepare)
 app.command()(query)
 app.command()(explain)
+app.command()(serve)
 app.add_typer(ledger, name="ledger")
+app.add_typer(analyst, name="analyst")
 
 
 def _later(name: str) -> Callable[[], None]:
@@ -44,7 +48,7 @@ def _later(name: str) -> Callable[[], None]:
     return command
 
 
-for word in ("serve", "analyst", "learn", "release", "audit"):
+for word in ("learn", "release", "audit"):
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
     app.command(word, hidden=True, context_settings=anything)(_later(word))
 

@@ -1,7 +1,8 @@
-"""`sulq demo`: the whole story on made-up people, in the terminal."""
+"""`sulq demo`: the whole story on made-up people, in the terminal; then the console in a browser."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ PEOPLE = 100_000
 
 
 def demo() -> None:
-    """Open a made-up survey of 100,000 people, ask it a handful of questions, and show what they cost."""
+    """Ask a made-up survey of 100,000 people a handful of questions, then serve the console (DEMO_ONCE=1: do not)."""
     folder = Path(tempfile.mkdtemp(prefix="sulq-demo-"))
     _say("The owner", "has a health survey: 100,000 made-up people, one to four visits each.")
     data = folder / "survey.parquet"
@@ -58,6 +59,12 @@ def demo() -> None:
         ledger = folder / "survey.ledger"
     _say("The ledger", f"lies in {ledger}")
     console.print(f"  look at it: sulq ledger show {ledger}\n  check it:   sulq ledger verify {ledger}")
+    if os.environ.get("DEMO_ONCE") != "1":
+        _say("The server", "opens the console for an owner and two analysts, over a survey of other made-up people.")
+        from sulq.cli.demo_console import serve_console  # the server's parts are loaded only now
+
+        random = np.random.default_rng()
+        serve_console(folder, survey(PEOPLE, random), clinic=survey(max(PEOPLE // 10, 1), random))
 
 
 def _say(who: str, what: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.cli.open import declared, opened
+from sulq.cli.open import asked
 from sulq.cli.query import (
     AtMost,
     BetaOf,
@@ -34,7 +34,7 @@ def explain(
     config: ConfigOf = None,
 ) -> None:
     """Explain a query: its questions, sensitivity and why, noise, split of the spend, expected accuracy."""
-    with opened(declared(dataset, config)) as db:
+    with asked(dataset, config) as db:
         found = db.explain(
             sql,
             spend=spend_of(epsilon, rho, None if at_most else delta),

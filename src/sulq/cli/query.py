@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sulq.cli.open import declared, opened
+from sulq.cli.open import asked
 from sulq.cli.show import console
 from sulq.errors import QuestionError
 from sulq.sql.answer import SqlAnswer
@@ -21,7 +21,7 @@ from sulq.sql.explain import Explanation
 from sulq.terms.answer import bar
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho
 
-Dataset = Annotated[str, typer.Argument(help="A data file with its NAME.sulq.toml, or a name in sulq.toml.")]
+Dataset = Annotated[str, typer.Argument(help="A data file with its NAME.sulq.toml, a name in sulq.toml, or a URL.")]
 Text = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, or EXPLAIN SELECT.")]
 EpsilonOf = Annotated[str | None, typer.Option("--epsilon", help="Pay so much epsilon; with --delta, of both.")]
 DeltaOf = Annotated[
@@ -57,7 +57,7 @@ def query(
     config: ConfigOf = None,
 ) -> None:
     """Ask in SQL. Every cell has an error bar; what it cost is in the ledger before a row is read."""
-    with opened(declared(dataset, config)) as db:
+    with asked(dataset, config) as db:
         answer = db.sql(
             sql,
             spend=spend_of(epsilon, rho, None if at_most else delta),

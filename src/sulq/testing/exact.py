@@ -46,8 +46,10 @@ class Exact:
         if not curator.facts.synthetic:
             raise AccessDenied("not-synthetic", "This data was not declared synthetic when its ledger was created.")
         self._curator = curator
-        engine = curator._rows._engine  # noqa: SLF001 - no door leads here; that is the point
-        self._rows = Rows(engine, lambda _receipt, _plan: True, without_noise, all_groups)
+        rows = curator._rows  # noqa: SLF001 - no door leads here; that is the point
+        if not isinstance(rows, Rows):
+            raise AccessDenied("private-value", "These rows are in another process, which gives nothing exact.")
+        self._rows = Rows(rows._engine, lambda _receipt, _plan: True, without_noise, all_groups)  # noqa: SLF001
 
     @property
     def facts(self) -> Facts:

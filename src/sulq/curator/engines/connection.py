@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import tempfile
 import weakref
@@ -18,8 +19,11 @@ MEMORY: Final = 0.7  # the part of the machine's memory one engine may take befo
 
 
 def _memory() -> int:
-    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    return max(256, int(MEMORY * pages * size) >> 20)
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:  # what a worker may address holds the program too
+        whole = min(whole, limit * 2 // 3)
+    return max(256, int(MEMORY * whole) >> 20)
 
 
 class Connection:
@@ -38,6 +42,9 @@ class Connection:
             "python_enable_replacements": "false",
             "temp_directory": str(self.folder),
         }
+        spilled, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if spilled != resource.RLIM_INFINITY:  # a worker's: what one file may take, all that is spilled may
+            config["max_temp_directory_size"] = f"{spilled >> 20}MiB"
         if threads is not None:
             config["threads"] = threads
         self.root = duckdb.connect(":memory:", config=config)

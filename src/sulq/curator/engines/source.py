@@ -261,6 +261,20 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, attached:
     return Source(f"({inner}) AS source({aliases}{place})", columns, cast("int", count), attach=(attached, path))
 
 
+def described(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The tables of a DuckDB file, each with the names and kinds of its columns."""
+    attach = f"ATTACH {literal(str(path))} AS origin (READ_ONLY)"
+    rows = _ask(
+        attach,
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        "WHERE database_name = 'origin' AND NOT internal ORDER BY table_name, column_index",
+    )
+    found: dict[str, list[tuple[str, str]]] = {}
+    for table, column, kind in rows:
+        found.setdefault(str(table), []).append((str(column), str(kind)))
+    return list(found.items())
+
+
 def _kinds(query: str) -> list[str]:
     return [str(row[1]) for row in _ask("SELECT 1", f"DESCRIBE {query}")]
 

@@ -1,0 +1,141 @@
+"""`sulq serve`: the curator as a service, until Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from sulq.cli.config import CONFIG, Dataset, Server, read
+from sulq.errors import SetupError
+
+ANYWHERE: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not listened on
+
+if TYPE_CHECKING:
+    from sulq.server.settings import Declared, Service
+
+
+def serve(
+    config: Annotated[Path | None, typer.Option("--config", help="The sulq.toml to read; default: here.")] = None,
+    host: Annotated[str | None, typer.Option("--host", help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="The port to listen on; 0: any that is free.")] = None,
+    insecure_public: Annotated[
+        bool, typer.Option("--insecure-public", help="Listen on a public address without TLS all the same.")
+    ] = False,
+) -> None:
+    """Serve the datasets of a configuration over HTTP, with the console; the first start prints an owner's token."""
+    from sulq.server import isolation, logs
+    from sulq.server.access import Access
+    from sulq.server.supervisor import Supervisor
+
+    found = read(config or Path(CONFIG))
+    server = settled(found.server, host, port, insecure_public=insecure_public)
+    declared = [declaration(dataset) for dataset in found.datasets.values()]
+    service = service_of(server)
+    speak = Console(stderr=True, soft_wrap=True, highlight=False)
+    with Access(service.access) as access:
+        token = access.first()
+    if token is not None:
+        speak.print("The first owner's token, shown this once (`sulq analyst add owner --role owner` replaces it):")
+        speak.print(escape(token))
+    isolation.closed()
+    logs.start("supervisor")
+    supervisor = Supervisor(service, declared)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: supervisor.stop())
+    supervisor.start()
+    speak.print(escape(f"sulq serves {_url(server, supervisor.port)} (Ctrl-C stops it)"))
+    supervisor.run()
+
+
+def settled(server: Server, host: str | None, port: int | None, *, insecure_public: bool) -> Server:
+    """The settings with what the command line says; a public address needs TLS, or the owner's word (T86)."""
+    from sulq.client.http import loopback
+
+    made = replace(
+        server,
+        host=server.host if host is None else host,
+        port=server.port if port is None else port,
+        insecure_public=server.insecure_public or insecure_public,
+    )
+    if not 0 <= made.port < 2**16:
+        raise SetupError("bad-config", "A port lies between 0 and 65535.")
+    if not loopback(made.host) and made.tls_cert is None and not made.insecure_public:
+        raise SetupError("public-address", f"{made.host} can be reached by others, and there is no TLS.")
+    if made.host in ANYWHERE and not made.hosts and made.public_url is None:
+        raise SetupError(
+            "bad-config",
+            f"{made.host or 'An empty host'} is every address of this machine, and nothing says what it goes by.",
+            "Name them in hosts of [server], or listen on one address.",
+        )
+    for file in (made.tls_cert, made.tls_key):
+        if file is not None and not file.is_file():
+            raise SetupError("missing-file", f"There is no file {file}.")
+    return made
+
+
+def service_of(server: Server) -> Service:
+    """The settings as the server's processes take them."""
+    from sulq.server.settings import Service
+
+    return Service(
+        state=server.state.resolve(),
+        host=server.host,
+        port=server.port,
+        hosts=server.hosts,
+        tls_cert=server.tls_cert,
+        tls_key=server.tls_key,
+        data_root=server.data_root,
+        workers=server.workers,
+        limit=server.limit,
+        memory=server.memory,
+        web=server.web,
+        share_answers=server.share_answers,
+        rate=server.rate,
+        schedule=server.schedule,
+        public_url=server.public_url,
+    )
+
+
+def declaration(found: Dataset) -> Declared:
+    """A dataset as the server holds it."""
+    from sulq.server.declared import declare
+
+    if isinstance(found.data, str):
+        raise SetupError("bad-config", f"[dataset.{found.name}] names a URL; a server reads files.")
+    parts = found.tables
+    data: Path | Mapping[str, Path] = {name: part.data for name, part in parts.items()} if parts else found.data
+    columns: Mapping[str, object] = (
+        {name: part.columns for name, part in parts.items()} if parts else dict(found.columns)
+    )
+    sizes = {name: part.size for name, part in parts.items() if part.size is not None}
+    return declare(
+        found.name,
+        data,
+        columns,
+        budget=found.budget,
+        unit=found.unit,
+        table=None if parts else found.table,
+        size=sizes if parts else found.size,
+        synthetic=found.synthetic,
+        ledger=found.ledger,
+        prepared=found.prepared,
+        keys={name: part.key for name, part in parts.items() if part.key is not None},
+        public=tuple(name for name, part in parts.items() if part.public),
+        persons={name: part.person for name, part in parts.items() if part.person is not None},
+        references={name: part.references for name, part in parts.items() if part.references},
+        shares=found.shares,
+        anchor=found.anchor,
+        schedule=found.schedule,
+    )
+
+
+def _url(server: Server, port: int) -> str:
+    name = f"[{server.host}]" if ":" in server.host else server.host
+    return f"{'http' if server.tls_cert is None else 'https'}://{name}:{port}"

@@ -1,0 +1,74 @@
+"""A curator elsewhere, as an analyst uses it: the desk of a database, the rows far away."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Final, NoReturn, Self, cast
+
+import httpx
+
+from sulq.client.http import Http
+from sulq.client.oracle import RemoteOracle
+from sulq.desk import Desk
+from sulq.errors import AccessDenied, SulqError
+
+PAGE: Final = 500
+
+
+class Client(Desk):
+    """What `sulq.connect("https://...", token=...)` gives: the same asks, answered by a remote curator.
+
+    SQL is compiled here; the curator sees questions of the language, and its
+    answers come back whole, with their error bars and receipts.
+    """
+
+    def __init__(
+        self, url: str, token: str, *, insecure: bool = False, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        self._http = Http(url, token, insecure=insecure, transport=transport)
+        self._closed = False
+        super().__init__(RemoteOracle(self._http))
+
+    def transcript(self) -> list[dict[str, object]]:
+        """The questions and answers this token may see, in order."""
+        lines: list[dict[str, object]] = []
+        while True:
+            after = cast("int", lines[-1]["seq"]) if lines else 0
+            page = self._http.get(self._http.at("transcript"), after=after, limit=PAGE)["lines"]
+            lines += cast("list[dict[str, object]]", page)
+            if len(cast("list[object]", page)) < PAGE:
+                return lines
+
+    def receipt(self, seq: int) -> dict[str, object]:
+        """The receipt of one debit, to keep and to check offline."""
+        return cast("dict[str, object]", self._http.get(self._http.at("receipts", seq))["receipt"])
+
+    def budget(self) -> dict[str, object]:
+        """Budget, spent, remaining and the shares this token may see."""
+        return self._http.get(self._http.at("budget"))
+
+    def close(self) -> None:
+        """End the conversation."""
+        if not self._closed:
+            self._closed = True
+            self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise AccessDenied("private-value", "A client holds a token and cannot be pickled.")
+
+    def __repr__(self) -> str:
+        where = f"{self._http.base}/{self._http.dataset}"
+        if self._closed:
+            return f"<sulq client of {where}: closed>"
+        try:
+            return f"<sulq client of {where}: {self.facts}>"
+        except SulqError as error:
+            return f"<sulq client of {where}: {error.code}>"

@@ -1,0 +1,54 @@
+"""The Oracle at the far end of HTTP: questions out, answers back, both in the canonical JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar, cast
+
+from sulq.client.http import Http, Tree
+from sulq.errors import CuratorError, SulqError
+from sulq.terms import wire
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.facts import Facts
+from sulq.terms.plan import Plan
+from sulq.terms.privacy import Loss
+from sulq.terms.question import Question
+
+T = TypeVar("T")
+
+
+class RemoteOracle:
+    """Asks a curator elsewhere."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    @property
+    def facts(self) -> Facts:
+        """Everything public, with what is left for whoever holds the token."""
+        return _of(self._http.get(self._http.at()), "facts", Facts)
+
+    def ask(
+        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
+    ) -> Answer | Answers:
+        """Pay and answer. Each ask has an idempotency key, so that one cut short is repeated and charged once (T44)."""
+        own = os.urandom(16).hex() if key is None else key
+        body = {"question": wire.to_json(question), "spend": wire.to_json(spend), "key": own, "reuse": reuse}
+        tree = self._http.post(self._http.at("ask"), body, again=True)
+        return cast("Answer | Answers", _of(tree, "answer", Answer, Answers))
+
+    def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
+        """Price, sensitivity, mechanism and accuracy; free."""
+        body = {"question": wire.to_json(question), "spend": wire.to_json(spend)}
+        return _of(self._http.post(self._http.at("foresee"), body, again=True), "plan", Plan)
+
+
+def _of(tree: Tree, name: str, *kinds: type[T]) -> T:
+    """A value of a reply, of a kind it may have."""
+    try:
+        found = wire.from_json(tree.get(name))
+    except SulqError:
+        found = None
+    if not isinstance(found, kinds):
+        raise CuratorError("unreachable", "The curator's reply could not be read; it may be of another version.")
+    return found

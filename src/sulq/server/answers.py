@@ -1,0 +1,130 @@
+"""Answers, explanations and plans as the JSON of the HTTP API: for callers that have no sulq of their own.
+
+A number's error bar stands in `low` and `high`, cell by cell; null where a cell
+has none, or none on that side. The `answer` beside them is the whole release in
+the canonical JSON, from which sulq reads every other level again, free.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, cast
+
+import numpy as np
+
+from sulq.errors import QuestionError
+from sulq.sql.answer import SqlAnswer
+from sulq.sql.explain import Explanation
+from sulq.sql.workload import Workload
+from sulq.terms import wire
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho
+from sulq.terms.reuse import nothing
+
+LEVEL: Final = 0.95
+LOSSES: Final[Mapping[frozenset[str], type[Loss]]] = {
+    frozenset({"epsilon"}): Epsilon,
+    frozenset({"epsilon", "delta"}): EpsilonDelta,
+    frozenset({"rho"}): Rho,
+    frozenset({"queries"}): Queries,
+}
+
+
+def loss_of(tree: Mapping[str, object] | None) -> Loss | None:
+    """A spend: canonical JSON, or short {"epsilon": 0.1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.01}."""
+    if tree is None:
+        return None
+    if "kind" in tree:
+        found = wire.from_json(tree)
+        if not isinstance(found, (Epsilon, EpsilonDelta, Rho, Queries)):
+            raise QuestionError("bad-loss", "A spend is an Epsilon, EpsilonDelta, Rho or Queries.")
+        return found
+    kind = LOSSES.get(frozenset(tree))
+    if kind is None:
+        raise QuestionError("bad-loss", "A spend names epsilon, epsilon and delta, rho, or queries.")
+    return kind(**tree)  # type: ignore[arg-type]  # each loss checks what it is given
+
+
+def sql_json(answer: SqlAnswer | Explanation, level: float = LEVEL) -> dict[str, object]:
+    """The answer to a query; an EXPLAIN SELECT is answered by lines of text, as PostgreSQL does."""
+    if isinstance(answer, Explanation):
+        left = answer.facts.remaining
+        return _told(
+            ["QUERY PLAN"], [[line] for line in str(answer).splitlines()], level, nothing(left), left,
+            unit=str(answer.facts.unit),
+        )  # fmt: skip
+    rows = _rows(answer, answer.value)
+    bars = answer._intervals(1 - level)  # noqa: SLF001 - cells without a bar must be told from those of width zero
+    ends = [[[None if bar is None else _cell(bar[side]) for bar in line] for line in bars] for side in (0, 1)]
+    return _told(
+        list(answer.columns), [[_cell(cell) for cell in row] for row in rows], level, answer.spent, answer.remaining,
+        low=ends[0], high=ends[1], unit=str(answer.unit), guarantee=answer.guarantee, reused=answer.reused,
+        receipt=wire.to_json(answer.receipt), notes=list(answer.notes), answer=wire.to_json(answer.answers),
+    )  # fmt: skip
+
+
+def _told(
+    columns: list[str], rows: list[list[object]], level: float, spent: Loss, remaining: Loss, **more: object
+) -> dict[str, object]:
+    empty: list[list[object]] = [[None] * len(columns) for _ in rows]
+    usual = {
+        "low": empty, "high": empty, "unit": "", "guarantee": "dp", "reused": False, "receipt": None, "notes": [],
+        "answer": None,
+    }  # fmt: skip
+    told = {"columns": columns, "rows": rows, "level": level}
+    return told | usual | more | {"spent": wire.to_json(spent), "remaining": wire.to_json(remaining)}
+
+
+def explained_json(found: Explanation) -> dict[str, object]:
+    """What a query would cost and how accurate it would be: widths for groups of so many `rows`."""
+    return {
+        "text": str(found),
+        "price": wire.to_json(found.price),
+        "remaining": wire.to_json(found.facts.remaining),
+        "beta": found.beta,
+        "rows": list(found.rows),
+        "columns": [
+            {"name": column.name, "widths": [_cell(width) for width in column.widths], "sure": column.sure}
+            for column in found.columns
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def workload_json(found: Workload) -> dict[str, object]:
+    """How a total is divided over queries, and how accurate each part makes its query."""
+    return {
+        "total": wire.to_json(found.total),
+        "rows": found.rows,
+        "queries": [
+            {
+                "sql": query.text,
+                "spend": wire.to_json(query.spend),
+                "error": _cell(query.error),
+                "columns": [{"name": name, "width": _cell(width)} for name, width in query.widths],
+            }
+            for query in found.queries
+        ],
+    }
+
+
+def _rows(answer: SqlAnswer, cells: object) -> Sequence[Sequence[object]]:
+    """All rows, also where there is a single cell."""
+    alone = len(answer.columns) == 1 and not isinstance(cells, tuple)
+    return ((cells,),) if alone else cast("Sequence[Sequence[object]]", cells)
+
+
+def _cell(value: object) -> object:
+    """A cell as JSON has it: moments in ISO 8601, and no number that is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, (Fraction, Decimal)):
+        value = float(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else str(value)

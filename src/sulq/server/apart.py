@@ -1,0 +1,175 @@
+"""The first step of a process that is kept apart: what the kernel wants from a process of one thread.
+
+    python -P apart.py COMMAND...
+
+One line of JSON on standard input says what to give up; the command takes over
+and finds the rest of its input untouched:
+
+    network   false: a network of its own, with nothing in it
+    read      files and folders that may be read and run
+    write     folders that may be changed; whatever is in neither list cannot be opened at all (Landlock)
+    closed    files that must not open any more: they are tried
+
+Root's special rights go too, and no program gives them back. What came of it is
+left to the command in its environment (`FOUND`). Nothing but the standard library
+is loaded here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+FOUND: Final = "SULQ_APART"  # names what was given up, for the command
+LONGEST: Final = 2**20
+
+NEW_USERS: Final = 0x10000000
+NEW_NETWORK: Final = 0x40000000
+SET_NO_NEW_PRIVS: Final = 38
+DROP_RIGHT: Final = 24  # PR_CAPBSET_DROP
+AMBIENT_RIGHTS: Final = 47
+CLEAR_ALL: Final = 4
+RIGHTS: Final = 64  # more than any kernel has
+RIGHTS_VERSION: Final = 0x20080522
+
+# Landlock's calls have the same numbers on every machine.
+MAKE_RULES, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+BENEATH: Final = 1
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+TRUNCATE: Final = 1 << 14
+OF_FILES: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
+READING: Final = EXECUTE | READ_FILE | READ_DIR
+EVERYTHING: Final = (1 << 13, 1 << 14, 1 << 15, 1 << 15, 1 << 16)  # one past the last right, by the kernel's version
+NO_TCP: Final = 3  # neither to listen nor to connect anew
+NO_REACH: Final = 3  # neither abstract sockets nor signals to processes outside
+
+
+class _Rules(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scope", ctypes.c_uint64))
+
+
+class _Beneath(ctypes.Structure):
+    _pack_ = 1
+    _layout_ = "ms"
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def cut_network() -> bool:
+    """Move this process, which must have one thread, into a network of its own; whether it is in one."""
+    try:
+        libc = _libc()
+        if libc.unshare(NEW_NETWORK) == 0:
+            return True
+        user, group = os.geteuid(), os.getegid()
+        if libc.unshare(NEW_USERS | NEW_NETWORK) != 0:
+            return False
+        # Files are reached as before: the new space of users knows this one by its own number.
+        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def give_up_rights() -> None:
+    """Root's special rights, here and in whatever takes over; a plain user has none to give up."""
+    with contextlib.suppress(OSError, AttributeError):
+        libc = _libc()
+        for right in range(RIGHTS):
+            libc.prctl(DROP_RIGHT, right, 0, 0, 0)
+        libc.prctl(AMBIENT_RIGHTS, CLEAR_ALL, 0, 0, 0)
+        libc.capset((ctypes.c_uint32 * 2)(RIGHTS_VERSION, 0), (ctypes.c_uint32 * 6)())
+        libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def landlock() -> int:
+    """The version of the kernel's Landlock; 0 where it has none."""
+    try:
+        return max(int(_libc().syscall(MAKE_RULES, None, ctypes.c_size_t(0), 1)), 0) if sys.platform == "linux" else 0
+    except (OSError, AttributeError):
+        return 0
+
+
+def shut_files(read: Iterable[str], write: Iterable[str], *, tcp: bool = False) -> bool:
+    """Let this process open nothing but these, from here on and whatever takes over; whether the kernel does it."""
+    version = landlock()
+    if not version:
+        return False
+    libc = _libc()
+    handled = EVERYTHING[min(version, len(EVERYTHING)) - 1] - 1
+    network = NO_TCP if version >= 4 and not tcp else 0
+    rules = _Rules(handled, network, NO_REACH if version >= 6 else 0)
+    size = 24 if version >= 6 else 16 if version >= 4 else 8
+    made = libc.syscall(MAKE_RULES, ctypes.byref(rules), ctypes.c_size_t(size), 0)
+    if made < 0:
+        return False
+    try:
+        for paths, rights in ((read, READING), (write, handled & ~EXECUTE)):
+            for path in paths:
+                _allow(libc, made, path, rights & handled)
+        return bool(libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.syscall(RESTRICT_SELF, made, 0) == 0)
+    finally:
+        os.close(made)
+
+
+def _allow(libc: ctypes.CDLL, made: int, path: str, rights: int) -> None:
+    """Allow what lies at or below a path; what is not there needs no rule."""
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        folder = os.path.isdir(path)  # noqa: PTH112 - this file loads as little as it can
+        rule = _Beneath(rights if folder else rights & OF_FILES, place)
+        libc.syscall(ADD_RULE, made, BENEATH, ctypes.byref(rule), 0)
+    finally:
+        os.close(place)
+
+
+def opens(path: str) -> bool:
+    """Whether a file or a folder can be opened."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
+def apart(told: Mapping[str, object]) -> dict[str, bool]:
+    """Give up what was told; what came of it."""
+    cut = told.get("network") is False and cut_network()
+    give_up_rights()
+    lists = {name: [str(item) for item in _list(told.get(name))] for name in ("read", "write", "closed")}
+    shut = shut_files(lists["read"], lists["write"])
+    return {"network": cut, "files": shut and not any(opens(path) for path in lists["closed"])}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _line() -> bytes:
+    """One line, and not a byte of the next."""
+    found = bytearray()
+    while not found.endswith(b"\n") and len(found) < LONGEST:
+        part = os.read(0, 1)
+        if not part:
+            break
+        found += part
+    return bytes(found)
+
+
+if __name__ == "__main__":
+    os.environ[FOUND] = ",".join(name for name, there in apart(json.loads(_line())).items() if there)
+    os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606 - the supervisor's own command, without a shell

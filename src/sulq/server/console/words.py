@@ -1,0 +1,184 @@
+"""Losses, units, columns and numbers in plain words, for people who never read a proof."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from sulq.errors import SulqError
+from sulq.terms import wire
+from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp
+from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+
+FEW: Final = 8  # categories named before the rest are counted
+
+
+def number(value: object) -> str:
+    """A number as it is read: thousands apart, no more digits than mean something."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "anything"
+    size = abs(value)
+    if isinstance(value, int) or size >= 1000 or value == int(value):
+        return f"{value:,.0f}".replace("-", "−")
+    return f"{value:.4g}".replace("-", "−")
+
+
+def off(value: float) -> str:
+    """How far off: three digits are enough."""
+    return number(value) if abs(value) >= 1000 or not math.isfinite(value) else number(float(f"{value:.3g}"))
+
+
+def small(value: float) -> str:
+    """An epsilon or delta: few digits, and powers of ten where there are many noughts."""
+    return f"{value:.3g}"
+
+
+def loss(tree: object) -> Loss | Budget | None:
+    """A loss or budget from its JSON, in the canonical form or the short one."""
+    if not isinstance(tree, Mapping):
+        return None
+    try:
+        if "kind" in tree:
+            found = wire.from_json(dict(tree))
+        elif {"epsilon", "delta"} <= set(tree):
+            found = EpsilonDelta(tree["epsilon"], tree["delta"])
+        elif "epsilon" in tree:
+            found = Epsilon(tree["epsilon"])
+        else:
+            found = Rho(tree["rho"]) if "rho" in tree else Queries(int(str(tree["queries"])))
+    except (SulqError, LookupError, TypeError, ValueError):
+        return None
+    return found if isinstance(found, (Epsilon, Rho, EpsilonDelta, SubLinear, Queries)) else None
+
+
+def size(value: Loss | Budget | None) -> float:
+    """How much a loss is, in its own currency, for a gauge or a chart."""
+    match value:
+        case SubLinear() | Queries():
+            return float(value.queries)
+        case Epsilon() | Rho() | EpsilonDelta():
+            return float(value.amount)
+    return 0.0
+
+
+def price(value: Loss | Budget | None) -> str:
+    """A loss as a price tag."""
+    match value:
+        case Queries():
+            return f"{value.queries:,} {'query' if value.queries == 1 else 'queries'}"
+        case SubLinear():
+            return f"{value.queries:,} queries"
+        case EpsilonDelta():
+            return f"ε {small(float(value.amount))}, δ {small(float(value.delta))}"
+        case Epsilon():
+            return f"ε {small(float(value.amount))}"
+        case Rho():
+            return f"ρ {small(float(value.amount))}"
+    return "nothing"
+
+
+def left(remaining: Loss | Budget | None, budget: Loss | Budget | None) -> float:
+    """What part of a budget is left, from 0 to 1."""
+    whole = size(budget)
+    return min(max(size(remaining) / whole, 0.0), 1.0) if whole > 0 else 0.0
+
+
+def odds(value: Loss | Budget | None, unit: Unit, of: str = "this answer") -> str:
+    """What an epsilon means, without a formula: the ratio of an answer's probabilities with and without someone."""
+    if not isinstance(value, (Epsilon, EpsilonDelta)):
+        return ""
+    one = "row" if unit.column is None else "person"
+    who = {
+        "add_remove": f"Whether a {one} is in the data or not",
+        "replace_one": f"Having another {one} in one's place",
+        "zero_out": f"Blanking what a {one} says",
+    }[unit.neighbors]
+    factor = math.exp(min(float(value.amount), 50.0))
+    if factor >= 1e6:
+        return f"{who} may change the odds of {of} by a factor of more than a million."
+    by = f"{factor:,.2f}" if factor < 10 else f"{factor:,.0f}"
+    return f"{who} changes the odds of {of} by a factor of at most {by}."
+
+
+def whom(unit: Unit) -> str:
+    """Who is hidden, as the object of a sentence."""
+    if unit.column is None:
+        return "any one row"
+    if unit.rows == 1:
+        return "any one person, of whom one row is kept"
+    return f"any one person, with all of their rows (up to {unit.rows:,}) together"
+
+
+def relation(unit: Unit) -> str:
+    """What is compared when we say that nobody can tell."""
+    one = "row" if unit.column is None else "person"
+    return {
+        "add_remove": f"Nobody can tell whether a {one} is in the data at all.",
+        "replace_one": f"Nobody can tell a {one} from another in their place; how many there are is public.",
+        "zero_out": f"Nobody can tell what a {one} says; how many rows there are, and where, is public.",
+    }[unit.neighbors]
+
+
+def guarantee(unit: Unit, budget: Budget) -> list[str]:
+    """The promise of a dataset, a sentence each."""
+    found = [f"Every answer carries just enough noise to hide {whom(unit)}.", relation(unit)]
+    if means := odds(budget, unit, "all answers together, for ever,"):
+        found.append(means)
+    if isinstance(budget, EpsilonDelta):
+        found.append(f"This holds except with probability {small(float(budget.delta))}.")
+    if isinstance(budget, SubLinear):
+        found.append(f"At most {budget.queries:,} noisy sums are ever answered.")
+    return found
+
+
+def kind(column: Column) -> str:
+    """What a column holds."""
+    names = {
+        Int: "whole number",
+        Real: "number",
+        Bool: "true or false",
+        Category: "category",
+        Date: "date",
+        Timestamp: "moment",
+        Text: "text",
+    }
+    return names[type(column)]
+
+
+def bounds(column: Column) -> str:
+    """The declared bounds of a column."""
+    match column:
+        case Int() | Real():
+            return f"{number(column.lo)} to {number(column.hi)}"
+        case Date():
+            return f"{column.lo} to {column.hi}"
+        case Timestamp():
+            return f"{column.lo} to {column.hi} (UTC)"
+        case Category():
+            named = ", ".join(str(value) for value in column.values[:FEW])
+            more = len(column.values) - FEW
+            return f"{named} and {more:,} more" if more > 0 else named
+        case Bool():
+            return "true, false"
+        case Text():
+            return "compared, never listed"
+
+
+def moment(value: object) -> str:
+    """A time in UTC, to the minute; Unix seconds or ISO text."""
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            when = datetime.datetime.fromtimestamp(value, datetime.UTC)
+        else:
+            when = datetime.datetime.fromisoformat(str(value))
+    except (ValueError, OverflowError, OSError):
+        return str(value or "")
+    if when.tzinfo is not None:
+        when = when.astimezone(datetime.UTC)
+    return when.strftime("%Y-%m-%d %H:%M")

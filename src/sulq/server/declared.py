@@ -1,0 +1,93 @@
+"""An owner's words to a dataset the server can hold: the same as `sulq.connect` takes, for files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from sulq.connect import SUFFIXES, declarations
+from sulq.errors import SetupError
+from sulq.server.settings import Declared, Table
+from sulq.terms.domain import Schema
+from sulq.terms.facts import TableFacts
+from sulq.terms.privacy import Budget, Unit
+
+
+def declare(
+    name: str,
+    data: Path | Mapping[str, Path],
+    columns: Mapping[str, object],
+    *,
+    budget: Budget,
+    unit: Unit | None = None,
+    table: str | None = None,
+    size: int | Mapping[str, int] | None = None,
+    synthetic: bool = False,
+    ledger: str | Path | None = None,
+    prepared: Path | Literal[False] | None = None,
+    keys: Mapping[str, str] | None = None,
+    public: tuple[str, ...] = (),
+    persons: Mapping[str, str] | None = None,
+    references: Mapping[str, Mapping[str, str]] | None = None,
+    shares: Mapping[str, tuple[float, float]] | None = None,
+    anchor: Path | None = None,
+    schedule: float | None = None,
+    renew: bool = False,
+) -> Declared:
+    """A dataset from the same words as `sulq.connect`; a server reads files, never frames."""
+    whole = Unit() if unit is None else unit
+    if isinstance(data, Mapping):
+        facts = declarations(
+            data, columns, whole, keys=keys or {}, public=public, persons=persons or {}, references=references or {}
+        )
+        sizes = dict(size) if isinstance(size, Mapping) else {}
+        tables = tuple(
+            Table(
+                _file(data[item.schema.table]), item, sizes.get(item.schema.table),
+                item.schema.table if _several(data[item.schema.table]) else None,
+            )
+            for item in facts
+        )  # fmt: skip
+    else:
+        alone = TableFacts(Schema.of(table or name, columns))
+        number = size if isinstance(size, int) else None
+        tables = (Table(_file(data), alone, number, table if _several(data) else None),)
+    first = tables[0].data
+    place = str(ledger) if ledger is not None else str(first.with_name(f"{_stem(first)}.ledger"))
+    beside = first if "://" in place else Path(place)
+    return Declared(
+        name=name,
+        tables=tables,
+        unit=whole,
+        budget=budget,
+        ledger=place if "://" in place else str(Path(place).resolve()),
+        prepared=prepared if prepared is not None else copy_of(beside, name),
+        alone=not isinstance(data, Mapping),
+        synthetic=synthetic,
+        shares=dict(shares or {}),
+        anchor=anchor,
+        schedule=schedule,
+        renew=renew,
+    )
+
+
+def copy_of(beside: Path, dataset: str) -> Path:
+    """Where a dataset's prepared copy lies by default: datasets of one ledger have each their own."""
+    stem, name = _stem(beside), quote(dataset, safe="")
+    return beside.with_name(f"{stem}.prepared" if name == stem else f"{stem}.{name}.prepared")
+
+
+def _file(data: Path) -> Path:
+    if not data.name.lower().endswith(SUFFIXES):
+        raise SetupError("unreadable-data", f"{data.name!r} is none of {', '.join(SUFFIXES)}.")
+    return data.resolve()
+
+
+def _several(data: Path) -> bool:
+    return data.name.lower().endswith(".duckdb")
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").rsplit(".", 1)[0] or "data"

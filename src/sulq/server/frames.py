@@ -1,0 +1,188 @@
+"""What the server's processes say to each other: one JSON object a frame, over a Unix socket.
+
+A frame is four bytes of length, most significant first, and that many bytes of
+strict JSON (terms.wire.strict): nothing that crosses a process boundary is ever
+code. Frames longer than MOST are refused before they are read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.terms import wire
+
+MOST: Final = 64 * 2**20
+HEAD: Final = 4
+Frame = dict[str, object]
+FAMILIES: Final[Mapping[str, type[SulqError]]] = {
+    family.__name__: family for family in (QuestionError, BudgetExceeded, AccessDenied, SetupError, CuratorError)
+}
+
+
+def send(sock: socket.socket, obj: Mapping[str, object]) -> None:
+    """Write one frame."""
+    body = json.dumps(obj, separators=(",", ":"), allow_nan=False).encode()
+    if len(body) > MOST:
+        raise QuestionError("too-large", "A message between the curator's parts is too long.")
+    sock.sendall(len(body).to_bytes(HEAD, "big") + body)
+
+
+def receive(sock: socket.socket) -> Frame:
+    """Read one frame; EOFError where the other side closed between frames, ConnectionError where within one."""
+    head = _exactly(sock, HEAD)
+    if head is None:
+        raise EOFError
+    size = int.from_bytes(head, "big")
+    body = _exactly(sock, size) if 0 < size <= MOST else None
+    if body is None:
+        raise ConnectionError("a frame is too long, empty or cut short")
+    tree = wire.strict(body)
+    if not isinstance(tree, dict):
+        raise ConnectionError("a frame is not an object")
+    return cast("Frame", tree)
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes | None:
+    """So many bytes; None where there are none at all, an error where there are some."""
+    found = bytearray()
+    while len(found) < size:
+        part = sock.recv(min(size - len(found), 2**20))
+        if not part:
+            if found:
+                raise ConnectionError("a frame is cut short")
+            return None
+        found += part
+    return bytes(found)
+
+
+def refusal(error: SulqError) -> Frame:
+    """An error as it stands in a reply."""
+    told = {"kind": type(error).__name__, "code": error.code, "message": error.message, "remedy": error.remedy}
+    return {"error": told}
+
+
+def opened(reply: Mapping[str, object]) -> Frame:
+    """What a reply gives, or its error, raised here as it was raised there."""
+    told = reply.get("error")
+    if isinstance(told, dict):
+        kind, code = told.get("kind"), told.get("code")
+        family = FAMILIES.get(kind, CuratorError) if isinstance(kind, str) else CuratorError
+        known = code if isinstance(code, str) and code in CODES else "engine-failed"
+        raise family(known, str(told.get("message", "")), str(told.get("remedy", "")))
+    found = reply.get("ok")
+    if not isinstance(found, dict):
+        raise CuratorError("engine-failed", "The curator's reply could not be read.")
+    return cast("Frame", found)
+
+
+class Line:
+    """Calls over connections to one Unix socket, which threads may share; each is used by one call at a time.
+
+    A connection whose other side went away is replaced. A call that was not sent
+    whole was not heard, and is sent again over a new connection; one that was sent
+    is never repeated: it may have been charged.
+    """
+
+    def __init__(self, path: str | Path, *, timeout: float = 120.0) -> None:
+        self._path = str(path)
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._idle: list[socket.socket] = []
+        self._closed = False
+
+    def ask(
+        self,
+        call: str,
+        *,
+        token: str | None = None,
+        dataset: str | None = None,
+        body: Mapping[str, object] | None = None,
+    ) -> Frame:
+        """One call of the clerk's table: what it gives, or the error it raises."""
+        return opened(self.call({"call": call, "token": token, "dataset": dataset, "body": dict(body or {})}))
+
+    def call(self, obj: Mapping[str, object]) -> Frame:
+        """Send one frame and wait for its reply."""
+        with self._connection(obj) as sock:
+            try:
+                return receive(sock)
+            except (OSError, EOFError, QuestionError):
+                sock.close()
+        raise CuratorError("unreachable", "The curator stopped before it answered.")
+
+    @contextlib.contextmanager
+    def _connection(self, obj: Mapping[str, object]) -> Iterator[socket.socket]:
+        """A connection over which the frame was sent whole."""
+        sock = self._taken()
+        while True:
+            fresh = sock is None
+            sock = self._connected() if sock is None else sock
+            try:
+                send(sock, obj)
+                break
+            except OSError:
+                sock.close()
+                sock = None
+                if fresh:
+                    raise _away() from None
+            except BaseException:
+                sock.close()
+                raise
+        try:
+            yield sock
+        except BaseException:
+            sock.close()  # an interrupted call's reply must not be taken for the next one's
+            raise
+        with self._lock:
+            if sock.fileno() >= 0 and not self._closed:
+                self._idle.append(sock)
+                return
+        sock.close()
+
+    def _taken(self) -> socket.socket | None:
+        """An idle connection whose other side is still there."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                sock = self._idle.pop()
+            if not _spoke(sock):
+                return sock
+            sock.close()
+
+    def _connected(self) -> socket.socket:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(self._timeout)
+        try:
+            sock.connect(self._path)
+        except OSError:
+            sock.close()
+            raise _away() from None
+        return sock
+
+    def close(self) -> None:
+        """Let go of the idle connections; those in use close as their calls end."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for sock in idle:
+            sock.close()
+
+
+def _spoke(sock: socket.socket) -> bool:
+    """Whether there is something to read while nothing was asked: the other side closed, or is out of step."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _away() -> SetupError:
+    return SetupError("not-ready", "The curator is not reachable at the moment.", "Try again in a moment.")

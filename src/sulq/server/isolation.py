@@ -1,0 +1,99 @@
+"""What a process of the server takes from itself before it reads a row, and what it says of it (`/v1/health`).
+
+Two steps, since the kernel wants the first from a process of one thread:
+
+    apart.py COMMAND...        no network, no special rights, no file but its own; then the command takes over
+    confine(memory, files)     in the process that reads rows: limits, no core dumps, nobody looks into its memory, and
+                               a filter of system calls (`system_calls`)
+
+Where the kernel allows one and not the other, the process says which.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import socket
+from pathlib import Path
+from typing import Final
+
+from sulq.server import apart, system_calls
+
+NETWORK: Final = Path("/proc/self/ns/net")
+STATUS: Final = Path("/proc/self/status")
+SET_DUMPABLE: Final = 4
+
+
+def network() -> int:
+    """The name of the network this process is in; 0 where the kernel has none."""
+    try:
+        return NETWORK.stat().st_ino
+    except OSError:
+        return 0
+
+
+def closed() -> None:
+    """Leave no core dump, and let no other process of the same user look into this one's memory.
+
+    Root's own processes are kept out too unless they have the right to trace, which those kept apart gave up.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def files() -> str:
+    """`own` where this process can open nothing but what is its own, `shared` where it opens what its user may."""
+    return "own" if "files" in os.environ.get(apart.FOUND, "").split(",") else "shared"
+
+
+def confine(memory: int, files_open: int, *, outside: int, written: int | None = None) -> dict[str, object]:
+    """Give up what a worker does not need, and say what was given up.
+
+    Limits hold or this raises: a worker without them must not start.
+
+    Args:
+        memory: bytes of addresses.
+        files_open: at one time.
+        outside: the network it must not be in.
+        written: bytes of one file.
+    """
+    apart_from = network() not in (0, outside)
+    closed()
+    # No limit on processes: the kernel counts all of the user's, and the filter lets none be made.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files_open, files_open))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    if written is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (written, written))
+    filtered = system_calls.shut()
+    refused = _no_socket()
+    ways = [way for way, there in (("namespace", apart_from), ("seccomp", filtered and refused)) if there]
+    return {
+        "network": "+".join(ways) or "open",
+        "files": files(),
+        "rights": rights(),
+        "seccomp": filtered,
+        "namespace": apart_from,
+        "memory": memory >> 20,
+    }
+
+
+def rights() -> str:
+    """`none` where this process has no special right, `some` where it has one, or nobody says."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        line = next(line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith("CapEff:"))
+        return "some" if int(line.split()[1], 16) else "none"
+    return "some"
+
+
+def _no_socket() -> bool:
+    """Whether a socket is refused: what the filter says it does, tried."""
+    try:
+        socket.socket().close()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False

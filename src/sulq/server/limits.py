@@ -1,0 +1,194 @@
+"""How much a caller may send and how often: bodies, rates, and nothing that grows without end (T85).
+
+The limits guard the service, not the data: what protects people is the ledger.
+They are counted in each web process for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+
+from sulq.errors import AccessDenied, QuestionError
+
+SMALL: Final = 256 * 2**10  # bytes of a body
+LARGE: Final = 16 * 2**20  # of a structured question, from somebody who is known
+SMALL_SECONDS: Final = 10.0  # within which a body must have arrived
+LARGE_SECONDS: Final = 60.0
+REMEMBERED: Final = 10_000  # callers a limit keeps in mind
+FAILURES: Final = 30  # tokens an address may guess in a minute
+PER_ADDRESS: Final = 20  # an address may ask for so many tokens together
+AT_ONCE: Final = 4  # calls of one token that hold a thread, of those that ask and of those that read
+WAITING: Final = 16  # further ones that wait for their turn, without a thread
+PLANNED: Final = 32  # queries a total may be divided over: each is compiled and priced here, free
+MINUTE: Final = 60.0
+
+
+class RateLimited(AccessDenied):
+    """Too many calls; `seconds` until the next one is welcome."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("rate-limited", "Too many calls in a short time.")
+        self.seconds = max(1, int(seconds + 0.999))
+
+
+class Rate:
+    """So many calls a minute for each caller: a bucket that fills evenly and holds half a minute's worth."""
+
+    def __init__(self, a_minute: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._speed = a_minute / MINUTE
+        self._holds = max(a_minute / 2, 1.0)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and when it was so
+
+    def take(self, who: str) -> None:
+        """Count one call, or refuse it."""
+        now = self._clock()
+        with self._lock:
+            level = self._level(who, now)
+            self._keep(who, level - 1 if level >= 1 else level, now)
+        if level < 1:
+            raise RateLimited((1 - level) / self._speed)
+
+    def spent(self, who: str) -> bool:
+        """Whether the next call would be refused; counts nothing."""
+        with self._lock:
+            return self._level(who, self._clock()) < 1
+
+    def _level(self, who: str, now: float) -> float:
+        level, then = self._buckets.get(who, (self._holds, now))
+        return min(self._holds, level + max(now - then, 0.0) * self._speed)
+
+    def _keep(self, who: str, level: float, now: float) -> None:
+        self._buckets[who] = (level, now)
+        self._buckets.move_to_end(who)
+        while len(self._buckets) > REMEMBERED:  # whoever was quiet longest has a full bucket, or nearly
+            self._buckets.popitem(last=False)
+
+
+class Known:
+    """The tokens' hashes that were good a moment ago: a flood of wrong ones from their address leaves them alone."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, token_hash: str) -> None:
+        """Remember one."""
+        with self._lock:
+            self._seen[token_hash] = None
+            self._seen.move_to_end(token_hash)
+            while len(self._seen) > REMEMBERED:
+                self._seen.popitem(last=False)
+
+    def discard(self, token_hash: str) -> None:
+        """Forget one that is good no longer."""
+        with self._lock:
+            self._seen.pop(token_hash, None)
+
+    def __contains__(self, token_hash: object) -> bool:
+        with self._lock:
+            return token_hash in self._seen
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One caller's calls under way: how many, and the turns to hold a thread."""
+
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    calls: int = 0
+
+
+class UnderWay:
+    """So many calls of one caller at a time: whoever asks much at once waits for its own calls, not others for it.
+
+    Used from the event loop alone. Only callers with calls under way are kept in mind.
+    """
+
+    def __init__(self) -> None:
+        self._callers: dict[str, _Turn] = {}
+
+    @asynccontextmanager
+    async def turn(self, who: str) -> AsyncIterator[None]:
+        """Wait for a turn; too many that wait are refused."""
+        mine = self._callers.setdefault(who, _Turn())
+        if mine.calls >= AT_ONCE + WAITING:
+            raise RateLimited(1)
+        mine.calls += 1
+        try:
+            async with mine.turns:
+                yield
+        finally:
+            mine.calls -= 1
+            if not mine.calls:
+                del self._callers[who]
+
+    def __len__(self) -> int:
+        return len(self._callers)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one web process."""
+
+    tokens: Rate
+    addresses: Rate
+    failures: Rate
+    known: Known
+    under_way: UnderWay = field(default_factory=UnderWay)
+
+    @classmethod
+    def of(cls, rate: int, *, clock: Callable[[], float] = time.monotonic) -> Limits:
+        """From the owner's `rate`, calls a minute for each token."""
+        several = (Rate(rate, clock=clock), Rate(rate * PER_ADDRESS, clock=clock), Rate(FAILURES, clock=clock))
+        return cls(*several, Known())
+
+    def admit(self, address: str, token_hash: str | None) -> None:
+        """Count a call before anything is done for it; one without a token is no guess, and is refused anyway."""
+        self.addresses.take(address)
+        if token_hash is None:
+            return
+        if token_hash not in self.known and self.failures.spent(address):
+            raise RateLimited(MINUTE / FAILURES)
+        self.tokens.take(token_hash)
+
+    def settle(self, address: str, token_hash: str, *, good: bool) -> None:
+        """Take note of how a call's token fared."""
+        if good:
+            self.known.add(token_hash)
+            return
+        self.known.discard(token_hash)
+        with suppress(RateLimited):
+            self.failures.take(address)
+
+
+async def body_of(request: Request, most: int, seconds: float) -> bytes:
+    """A request's body, of bounded size and within a bounded time."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:20]) > most:
+        raise _large(most)
+    found = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in request.stream():
+                found += part
+                if len(found) > most:
+                    raise _large(most)
+    except TimeoutError:
+        raise QuestionError("body-too-slow", "The body did not arrive in time.") from None
+    except ClientDisconnect:
+        raise QuestionError("bad-request", "The body ended before its end.") from None
+    return bytes(found)
+
+
+def _large(most: int) -> QuestionError:
+    return QuestionError("body-too-large", f"The body is longer than {most} bytes.")

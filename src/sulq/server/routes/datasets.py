@@ -1,0 +1,97 @@
+"""Datasets: which there are, their public facts, and the owner's registering of a new one."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from sulq.server.caller import Asker, Body
+from sulq.server.documented import Tree, documented
+from sulq.server.replies import Json
+
+router = APIRouter(prefix="/v1", tags=["datasets"])
+
+
+class Listed(BaseModel):
+    """A dataset the caller may see; facts once it is ready."""
+
+    name: str
+    ready: bool
+    facts: Tree | None
+
+
+class Datasets(BaseModel):
+    """The datasets the caller may see."""
+
+    datasets: list[Listed]
+
+
+class PublicFacts(BaseModel):
+    """Declarations, unit, budget and what remains of it."""
+
+    facts: Tree
+
+
+class Register(Body):
+    """The owner's declarations: columns, unit and budget in the canonical JSON, the file below data_root."""
+
+    name: str
+    file: str
+    columns: dict[str, Tree]
+    budget: Tree
+    unit: Tree | None = None
+    table: str | None = None
+    size: int | None = None
+    synthetic: bool = False
+
+
+class Look(Body):
+    """A data file below the server's data_root; none: which files there are."""
+
+    file: str | None = None
+
+
+class Registered(BaseModel):
+    """The new dataset's name, and whether it can be asked yet; a large one is still being opened."""
+
+    name: str
+    ready: bool
+
+
+class Seen(BaseModel):
+    """Names and types of a file's columns, or the files there are; no value, no count."""
+
+    model_config = {"extra": "allow"}
+
+
+@router.get("/datasets", **documented(Datasets))
+async def datasets(caller: Asker) -> Json:
+    """The datasets the caller may see."""
+    return await caller.reply("datasets")
+
+
+@router.get("/datasets/{name}", **documented(PublicFacts))
+async def facts(name: str, caller: Asker) -> Json:
+    """A dataset's public facts."""
+    return await caller.reply("facts", dataset=name)
+
+
+@router.post("/datasets", **documented(Registered, body=Register, named=True, status=201))
+async def register(caller: Asker) -> Json:
+    """Register a dataset (owner); if its rows cannot be opened nothing is registered, and the reply says why."""
+    body = await caller.body(Register)
+    return await caller.reply("register", body.model_dump(exclude_none=True), status=201)
+
+
+@router.delete("/datasets/{name}", response_class=Response, **documented(None, status=204))
+async def withdraw(name: str, caller: Asker) -> Response:
+    """Take away a dataset that was registered over HTTP; its data and its ledger stay (owner)."""
+    await caller.ask("withdraw", dataset=name)
+    return Response(status_code=204)
+
+
+@router.post("/look", **documented(Seen, body=Look))
+async def look(caller: Asker) -> Json:
+    """Names and types of a data file's columns (owner)."""
+    return await caller.reply("look", (await caller.body(Look)).model_dump(exclude_none=True))

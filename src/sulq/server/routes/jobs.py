@@ -1,0 +1,112 @@
+"""Jobs: which kinds there are, starting one, its progress and result, ending it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from sulq.errors import AccessDenied, SetupError
+from sulq.server.caller import Asker, Body, Caller
+from sulq.server.documented import Told, documented
+from sulq.server.jobs import KINDS, Jobs
+from sulq.server.replies import Json
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+ASKERS: Final = ("owner", "analyst")
+
+
+class Work(Body):
+    """A kind of job and its parameters."""
+
+    kind: str
+    parameters: dict[str, Any]
+
+
+class Progress(BaseModel):
+    """How far a job is: waiting, running, done, failed or cancelled, and what it found so far."""
+
+    id: str
+    dataset: str
+    kind: str
+    state: str
+    done: int
+    total: int
+    result: dict[str, Any] | None
+    error: Told | None
+
+
+class AllJobs(BaseModel):
+    """The caller's own jobs, the latest first."""
+
+    jobs: list[Progress]
+
+
+class Offered(BaseModel):
+    """A kind of job and the JSON schema of its parameters."""
+
+    name: str
+    title: str
+    parameters: dict[str, Any]
+
+
+class Kinds(BaseModel):
+    """The kinds of job there are."""
+
+    kinds: list[Offered]
+
+
+def _jobs(caller: Caller) -> Jobs:
+    state = caller.request.app.state
+    if state.settings.web > 1:
+        raise SetupError("not-available", "Jobs need one web process.", "Set web = 1 in [server].")
+    return cast("Jobs", state.jobs)
+
+
+async def _name(caller: Caller, *roles: str) -> str:
+    """Who calls, if of one of these roles (of any, where none is named)."""
+    found = await caller.ask("whoami")
+    if roles and found["role"] not in roles:
+        raise AccessDenied("forbidden", "A job asks questions; your role does not.")
+    return str(found["name"])
+
+
+@router.get("/kinds", **documented(Kinds))
+async def kinds(caller: Asker) -> Json:
+    """The kinds of job and their parameters."""
+    await _name(caller)
+    told = [
+        {"name": kind.name, "title": kind.title, "parameters": kind.parameters.model_json_schema()} for kind in KINDS
+    ]
+    return Json({"kinds": told})
+
+
+@router.post("/datasets/{name}/jobs", **documented(Progress, body=Work, status=202))
+async def start(name: str, caller: Asker) -> Json:
+    """Start a job; it asks with the caller's token."""
+    body = await caller.body(Work)
+    jobs, owner = _jobs(caller), await _name(caller, *ASKERS)
+    await caller.ask("facts", dataset=name)  # a dataset that is not there is refused now
+    return Json(jobs.start(owner, name, body.kind, body.parameters, caller.desk(name)).json(), status_code=202)
+
+
+@router.get("/jobs", **documented(AllJobs))
+async def mine(caller: Asker) -> Json:
+    """The caller's own jobs."""
+    owner = await _name(caller)
+    return Json({"jobs": [job.json() | {"result": None} for job in _jobs(caller).of(owner)]})
+
+
+@router.get("/jobs/{key}", **documented(Progress))
+async def progress(key: str, caller: Asker) -> Json:
+    """A job's progress and what it found so far; its maker's alone."""
+    owner = await _name(caller)
+    return Json(_jobs(caller).find(owner, key).json())
+
+
+@router.delete("/jobs/{key}", **documented(Progress))
+async def end(key: str, caller: Asker) -> Json:
+    """Ask no further question for a job; what was asked stays paid."""
+    owner = await _name(caller)
+    return Json(_jobs(caller).end(owner, key).json())

@@ -1,0 +1,135 @@
+"""What the server is told when it starts: itself, and each dataset as its owner declared it; all of it as JSON.
+
+The processes are handed these through a pipe, never through a command line or
+an environment that others could read. Everything here is the owner's; nothing
+is read off the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Literal, cast
+
+from sulq.terms import wire
+from sulq.terms.facts import TableFacts
+from sulq.terms.privacy import Budget, Unit
+
+Tree = Mapping[str, object]
+WORKERS: Final = 2
+LIMIT: Final = 30.0
+MEMORY: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The server's own settings; times in seconds, memory in MiB for each worker."""
+
+    state: Path  # where the access store and what was registered over the console lie
+    host: str = "127.0.0.1"
+    port: int = 8765
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    data_root: Path | None = None
+    workers: int = WORKERS
+    limit: float = LIMIT
+    memory: int = MEMORY
+    web: int = 1
+    share_answers: bool = False
+    rate: int | None = None
+    schedule: float | None = None
+    hosts: tuple[str, ...] = ()  # further names the server goes by
+    public_url: str | None = None  # where browsers find it, if a proxy speaks TLS for it: https://NAME[:PORT]
+
+    @property
+    def tls(self) -> bool:
+        """Whether browsers reach it by TLS."""
+        return self.tls_cert is not None or self.public_url is not None
+
+    @property
+    def access(self) -> Path:
+        """The access store."""
+        return self.state / "access.db"
+
+    def to_json(self) -> dict[str, object]:
+        """As a tree of JSON."""
+        return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_json(cls, tree: Tree) -> Service:
+        """Read it back."""
+        told = dict(tree)
+        for name in ("state", "tls_cert", "tls_key", "data_root"):
+            told[name] = None if told.get(name) is None else Path(str(told[name]))
+        told["hosts"] = tuple(cast("list[str]", told.get("hosts") or ()))
+        return cls(**told)  # type: ignore[arg-type]  # written by to_json above
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: its data file, its public facts, its declared size, its name inside a file of several."""
+
+    data: Path
+    facts: TableFacts
+    size: int | None = None
+    inside: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One dataset. `ledger` is a file, or an address with `://`; `alone`: its one table is the whole dataset."""
+
+    name: str
+    tables: tuple[Table, ...]
+    unit: Unit
+    budget: Budget
+    ledger: str
+    prepared: Path | Literal[False] = False  # False: no copy, the data is read for each question
+    alone: bool = True
+    synthetic: bool = False
+    shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # share and reserve of an analyst
+    anchor: Path | None = None
+    schedule: float | None = None
+    renew: bool = False
+
+    def for_worker(self) -> Declared:
+        """What a worker needs of it: nothing of the ledger, whose address may hold a password, nor of analysts."""
+        return replace(self, ledger="", shares={}, anchor=None, schedule=None)
+
+    def to_json(self) -> dict[str, object]:
+        """As a tree of JSON."""
+        tables = [
+            {"data": str(t.data), "facts": wire.to_json(t.facts), "size": t.size, "inside": t.inside}
+            for t in self.tables
+        ]
+        plain = {
+            name: _plain(getattr(self, name))
+            for name in ("name", "ledger", "prepared", "alone", "synthetic", "anchor", "schedule", "renew")
+        }
+        shares = {name: list(pair) for name, pair in self.shares.items()}
+        unit, budget = wire.to_json(self.unit), wire.to_json(self.budget)
+        return {**plain, "tables": tables, "unit": unit, "budget": budget, "shares": shares}
+
+    @classmethod
+    def from_json(cls, tree: Tree) -> Declared:
+        """Read it back."""
+        told = dict(tree)
+        told["tables"] = tuple(_table(tree) for tree in cast("list[dict[str, object]]", told["tables"]))
+        told["unit"], told["budget"] = wire.from_json(told["unit"]), wire.from_json(told["budget"])
+        told["shares"] = {name: tuple(pair) for name, pair in cast("dict[str, list[float]]", told["shares"]).items()}
+        told["prepared"] = False if told["prepared"] is False else Path(str(told["prepared"]))
+        told["anchor"] = None if told["anchor"] is None else Path(str(told["anchor"]))
+        return cls(**told)  # type: ignore[arg-type]  # written by to_json above
+
+
+def _table(tree: Mapping[str, object]) -> Table:
+    facts = cast("TableFacts", wire.from_json(tree["facts"]))
+    size, inside = cast("tuple[int | None, str | None]", (tree["size"], tree["inside"]))
+    return Table(Path(str(tree["data"])), facts, size, inside)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,174 @@
+"""A worker: one dataset's rows, read-only, and the noise drawn beside them; one question at a time.
+
+It acts on a plan only with a receipt stamped by its own seal, and once (T43,
+T60): the seal's key is new for each worker that is started, and comes to it
+through the supervisor's pipe. Whatever else reaches its socket is refused. What
+leaves it are released integers, or one of three codes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import socket
+import threading
+from dataclasses import replace
+from typing import Final, cast
+
+from sulq.curator.engines import OpenEngine, open_dataset
+from sulq.curator.engines.source import Origin
+from sulq.curator.engines.tables import Dataset, Given, rows_at_most
+from sulq.curator.ledger.seal import Seal
+from sulq.curator.run import Rows
+from sulq.errors import CuratorError, SulqError
+from sulq.server import child, frames, isolation
+from sulq.server.frames import Frame
+from sulq.server.settings import Declared
+from sulq.terms import wire
+from sulq.terms.receipt import Receipt
+
+FILES: Final = 256
+LEFT: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS has no word for half a hang-up
+
+_log = logging.getLogger("sulq.server.worker")  # the module is run, so its name is not its own
+
+
+class Opened:
+    """The rows, opened, and what the clerk must know of them: nothing but public facts."""
+
+    def __init__(self, declared: Declared, key: bytes, space: str, seal: Seal) -> None:
+        given = []
+        self.rows: dict[str, int] = {}
+        for table in declared.tables:
+            origin, facts = Origin.of(table.data), table.facts
+            if facts.public:
+                count = rows_at_most(origin, facts.schema, table.inside)
+                self.rows[facts.schema.table] = count
+                facts = replace(facts, rows=count)
+            given.append(Given(origin, facts, table.inside))
+        dataset = Dataset(tuple(given), declared.unit, key, space)
+        self.engine: OpenEngine = open_dataset(dataset, prepared=declared.prepared, renew=declared.renew)
+        self.engine.ready()
+        names = [table.facts.schema.table for table in declared.tables]
+        self.sources = {name: self.engine.fingerprint(name) for name in names}
+        self.run = Rows(self.engine, seal.redeem)
+
+
+class Talk:
+    """One connection of the clerk's, and whether the clerk is still at its other end."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._busy = False
+        self._gone = False
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def heard(self) -> Frame:
+        """The next frame, if its reply has somebody to go to."""
+        frame = frames.receive(self._sock)
+        self._busy = True
+        if self._gone:
+            raise EOFError
+        return frame
+
+    def said(self, reply: Frame) -> None:
+        """Send a reply."""
+        self._busy = False
+        frames.send(self._sock, reply)
+
+    def _watch(self) -> None:
+        """End, question in hand, when the clerk that would have stopped an overrun is gone."""
+        poll = select.poll()
+        poll.register(self._sock, LEFT)
+        poll.poll()
+        self._gone = True
+        if self._busy:
+            os._exit(3)
+
+    def close(self) -> None:
+        """Let the connection go; the watcher wakes and ends."""
+        self._busy = False
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+        self._watcher.join()
+        self._sock.close()
+
+
+class Worker:
+    """Answers the clerk over one connection after another."""
+
+    def __init__(self, opened: Opened, hello: Frame) -> None:
+        self._opened = opened
+        self._hello = {**hello, "sources": opened.sources, "rows": opened.rows}
+
+    def serve(self, listener: socket.socket) -> None:
+        """Serve whoever connects, one at a time."""
+        while True:
+            talk = Talk(listener.accept()[0])
+            try:
+                talk.said(self._hello)
+                while True:
+                    talk.said(self.answer(talk.heard()))
+            except (EOFError, OSError, SulqError):
+                talk.close()  # the clerk is gone, and will connect again
+
+    def answer(self, frame: Frame) -> Frame:
+        """What one frame gets: released integers, a code, or word that the data is no longer what was registered."""
+        try:
+            self._opened.run.ready()
+            if "run" not in frame:
+                return {"ready": True}
+            receipt = wire.from_json(frame.get("receipt"))
+            if not isinstance(receipt, Receipt):
+                return {"failed": "bad-receipt"}
+            released = self._opened.run.run_text(str(frame["run"]), receipt)
+            return {"released": [wire.to_json(item) for item in released]}
+        except CuratorError as error:
+            return {"failed": error.code}
+        except SulqError as error:
+            return {"stopped": frames.refusal(error)["error"]}
+        except Exception as error:  # noqa: BLE001 - one outcome for every failure after the debit (R5)
+            _log.error("a question failed", extra={"error": type(error).__name__})
+        return {"failed": "engine-failed"}
+
+
+def _written(declared: Declared) -> int:
+    """Bytes that one file of a worker's may have: a copy or a spill is no such multiple of its data."""
+    sizes = 0
+    for table in declared.tables:
+        with contextlib.suppress(OSError):
+            sizes += table.data.stat().st_size
+    return 64 * sizes + 2**30
+
+
+def main() -> None:
+    """Start as the supervisor says: give up what is not needed, open the rows, then listen."""
+    told = child.settings("worker")
+    declared = Declared.from_json(cast("Frame", told["dataset"]))
+    isolated = isolation.confine(
+        cast("int", told["memory"]) << 20, FILES, outside=cast("int", told["outside"]), written=_written(declared)
+    )
+    hello: Frame = {"worker": told["name"], "generation": told["generation"], "isolation": isolated}
+    listener = socket.socket(fileno=cast("int", told["listen"]))
+    try:
+        opened = Opened(
+            declared,
+            bytes.fromhex(str(told["hash_key"])),
+            str(told["space"]),
+            Seal.given(bytes.fromhex(str(told["key"]))),
+        )
+    except SulqError as error:  # the owner's to hear, through the clerk; then the supervisor tries again
+        _log.error("the rows could not be opened", extra={"code": error.code, "worker": str(told["name"])})
+        sock, _ = listener.accept()
+        frames.send(sock, {**hello, "stopped": frames.refusal(error)["error"]})
+        sock.close()
+        raise SystemExit(1) from None
+    _log.info("a worker is ready", extra={"worker": str(told["name"]), "network": str(isolated["network"])})
+    Worker(opened, hello).serve(listener)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""`sulq ledger` as a person types it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from sulq.cli import app
+from sulq.curator.ledger.ledger import Ledger
+from sulq.errors import SulqError
+from sulq.mechanisms import MECHANISMS
+from sulq.terms.privacy import Epsilon, Unit
+from tests.curator.ledger.cases import pure
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A ledger with a debit of ann's."""
+    with Ledger.open(tmp_path / "a.ledger", mechanisms=tuple(MECHANISMS), unit=Unit(), budget=Epsilon(1)) as ledger:
+        ledger.debit(pure("0.25"), question="q", plan_digest="p", analyst="ann [b]x[/b]")
+    return tmp_path
+
+
+def run(*words: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["ledger", *map(str, words)], input=text)
+
+
+def said(*words: object, text: str | None = None) -> str:
+    found = run(*words, text=text)
+    assert found.exit_code == 0, found.exception
+    return " ".join(found.output.split())
+
+
+def refused(code: str, *words: object, text: str | None = None) -> None:
+    error = run(*words, text=text).exception
+    assert isinstance(error, SulqError)
+    assert error.code == code
+
+
+def test_a_receipt_is_printed_and_checked(folder: Path) -> None:
+    """Printed by the curator, it is checked offline, by the public key and against the ledger (T60)."""
+    path = folder / "a.ledger"
+    text = run("receipt", path, 2).output
+    (folder / "receipt.json").write_text(text, encoding="utf-8")
+    key = json.loads(text)["public_key"]
+    assert key in said("show", path)
+    offline = said("check", folder / "receipt.json")
+    assert "signed: entry 2" in offline
+    assert "ann [b]x[/b]" in offline  # a name is text, not markup
+    assert f"by the key {key}: compare it" in offline
+    assert "compare" not in said("check", folder / "receipt.json", "--key", key)
+    assert "the ledger has this entry" in said("check", "-", "--ledger", path, text=text)
+    refused("bad-signature", "check", folder / "receipt.json", "--key", "00" * 32)
+    refused("bad-signature", "check", "-", text=text.replace("1/4", "1/5"))
+    refused("missing-file", "check", folder / "none.json")
+    refused("missing-file", "check", folder / "receipt.json", "--ledger", folder / "none.ledger")
+    refused("not-in-ledger", "receipt", path, 1)
+
+
+def test_shares_are_set_and_shown(folder: Path) -> None:
+    """A share is an entry; nonsense is refused and writes nothing."""
+    path = folder / "a.ledger"
+    shown = said("share", path, "ben", "--share", "1/2", "--reserve", "0.25")
+    assert "ben" in shown
+    assert "0.25" in shown
+    assert "ann [b]x[/b]" in said("show", path)
+    refused("bad-share", "share", path, "ben", "--share", "2")
+    refused("bad-share", "share", path, "cat", "--reserve", "0.9")
+    refused("missing-file", "share", folder / "none.ledger", "ben")
+    assert "3 entries" in said("verify", path)
+
+
+def test_T46_a_restored_copy_is_reconciled(folder: Path) -> None:
+    """The gap is burnt by a command and said; afterwards the ledger opens under its anchor (T46)."""
+    path, anchor = folder / "a.ledger", folder / "a.anchor"
+
+    def opened() -> Ledger:
+        return Ledger.open(path, mechanisms=tuple(MECHANISMS), anchor=anchor)
+
+    opened().close()
+    shutil.copy(path, folder / "old")
+    with opened() as ledger:
+        ledger.debit(pure("0.5"), question="q", plan_digest="p")
+    assert "nothing is burnt" in said("reconcile", path, "--anchor", anchor)
+    shutil.copy(folder / "old", path)
+    with pytest.raises(SulqError):
+        opened()
+    found = said("reconcile", path, "--anchor", anchor)
+    assert "burnt: 1 asks" in found
+    assert "spent epsilon 0.75" in found
+    opened().close()
+    refused("bad-anchor", "reconcile", path, "--anchor", anchor, "--lost")
+    anchor.unlink()
+    refused("bad-anchor", "reconcile", path, "--anchor", anchor)
+    said("reconcile", path, "--anchor", anchor, "--lost")
+    opened().close()

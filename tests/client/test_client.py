@@ -1,0 +1,162 @@
+"""A curator elsewhere: the desk, transcript and receipts over the real application."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+import sulq
+from sulq.client import client as clients
+from sulq.client.client import Client
+from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError
+from sulq.server.app import create_app
+from tests.client.far import Loop
+from tests.server.office import Office, survey
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    made = Office(tmp_path, survey=survey(budget=sulq.Epsilon(2)))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def far(office: Office) -> Iterator[Client]:
+    with (
+        Loop(create_app(office.call, office.service, console=False)) as loop,
+        Client("http://localhost/survey", office.tokens["analyst"], transport=loop.transport) as client,
+    ):
+        yield client
+
+
+def test_asks_are_answered_and_charged_there(far: Client, office: Office) -> None:
+    """Values with error bars, what is left, receipts and the transcript; the far ledger has it all."""
+    answer = far.count(sulq.col("age") > 40, spend=sulq.Epsilon(0.5))
+    assert answer.spent == sulq.Epsilon(0.5)
+    assert answer.accuracy(0.05) > 0
+    assert far.remaining == office.databases["survey"].remaining == sulq.Epsilon(1.5)
+    again = far.count(sulq.col("age") > 40, spend=sulq.Epsilon(0.5))
+    assert (again.value, again.reused) == (answer.value, True)
+    table = far.sql("SELECT city, COUNT(*) FROM survey GROUP BY city", spend=sulq.Epsilon(0.5))
+    assert table.columns == ("city", "count")
+    lines = far.transcript()
+    assert [line["seq"] for line in lines] == [answer.receipt.seq, table.receipt.seq]
+    assert far.receipt(answer.receipt.seq)["seq"] == answer.receipt.seq
+    assert far.budget()["shares"]
+
+
+def test_a_long_transcript_comes_in_pages(far: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line once, in order, however many requests it takes."""
+    monkeypatch.setattr(clients, "PAGE", 2)
+    for _ in range(5):
+        far.count(spend=sulq.Epsilon(0.01), fresh=True)
+    seqs = [line["seq"] for line in far.transcript()]
+    assert len(seqs) == 5
+    assert seqs == sorted(set(seqs))
+
+
+def test_refusals_are_the_curators_own(far: Client, office: Office) -> None:
+    """The same classes and codes as of a database here; nothing is spent."""
+    with pytest.raises(QuestionError) as column:
+        far.sql("SELECT COUNT(nothing) FROM survey", spend=sulq.Epsilon(0.1))
+    assert column.value.code == "unknown-column"
+    with pytest.raises(BudgetExceeded):
+        far.count(spend=sulq.Epsilon(50))
+    with pytest.raises(QuestionError) as missing:
+        far.count()
+    assert missing.value.code == "spend-missing"
+    assert office.databases["survey"].transcript() == []
+    office.access.revoke("analyst")
+    with pytest.raises(AccessDenied) as access:
+        far.count(spend=sulq.Epsilon(0.1))
+    assert access.value.code == "unauthorized"
+
+
+def test_T44_an_ask_cut_short_is_repeated_and_charged_once(office: Office) -> None:
+    """The reply is lost after the debit; the client asks again with the same key and gets the answer that was paid."""
+    with Loop(create_app(office.call, office.service, console=False)) as loop:
+        lost = []
+
+        class Cutting(httpx.BaseTransport):
+            def handle_request(self, request: httpx.Request) -> httpx.Response:
+                reply = loop.transport.handle_request(request)
+                if request.url.path.endswith("/ask") and not lost:
+                    reply.read()
+                    lost.append(reply)
+                    raise httpx.ReadError("cut")
+                return reply
+
+        with Client("http://localhost/survey", office.tokens["analyst"], transport=Cutting()) as client:
+            client._http._sleep = lambda _seconds: None
+            answer = client.ask(sulq.Sums((sulq.lit(1),)), spend=sulq.Epsilon(0.5))
+            assert len(lost) == 1
+            assert office.databases["survey"].spent == sulq.Epsilon(0.5)
+            assert answer.receipt.seq == lost[0].json()["answer"]["receipt"]["seq"]
+            assert len(client.transcript()) == 1
+
+
+def test_threads_may_share_a_client(far: Client, office: Office) -> None:
+    """Eight threads ask at once; each is charged and answered."""
+    errors = []
+
+    def ask(number: int) -> None:
+        try:
+            far.count(sulq.col("age") > number, spend=sulq.Epsilon(0.01))
+        except Exception as error:  # noqa: BLE001 - shown below
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert errors == []
+    assert len(office.databases["survey"].transcript()) == 8
+
+
+def test_a_client_shows_no_token_and_is_not_pickled(far: Client, office: Office) -> None:
+    """Neither its repr nor a pickle lets the token out; closed, it says so."""
+    token = office.tokens["analyst"]
+    assert token not in repr(far)
+    assert "survey" in repr(far)
+    with pytest.raises(AccessDenied):
+        pickle.dumps(far)
+    far.close()
+    far.close()
+    assert "closed" in repr(far)
+
+
+def test_a_curator_of_another_version_is_said_to_be_one() -> None:
+    """A reply that holds no value of the vocabulary is the curator's failure, not a crash here."""
+
+    def reply(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"facts": {"kind": "FactsOfTomorrow"}})
+
+    client = Client("http://localhost/survey", "t", transport=httpx.MockTransport(reply))
+    with pytest.raises(CuratorError) as caught:
+        _ = client.facts
+    assert caught.value.code == "unreachable"
+    assert "unreachable" in repr(client)
+
+
+def test_connect_opens_the_door_by_the_address() -> None:
+    """A URL with a token is a client; raw-data options, a missing token and a token for a file are refused."""
+    client = sulq.connect("http://127.0.0.1:1/survey", token="t")
+    assert isinstance(client, Client)
+    client.close()
+    for options in ({}, {"token": "t", "budget": sulq.Epsilon(1)}, {"token": "t", "engine": "memory"}):
+        with pytest.raises(SetupError) as caught:
+            sulq.connect("http://127.0.0.1:1/survey", **options)
+        assert caught.value.code == "bad-declaration"
+    with pytest.raises(SetupError) as caught:
+        sulq.connect("http://example.org/survey", token="t")
+    assert caught.value.code == "insecure-url"
+    with pytest.raises(SetupError):
+        sulq.connect({"a": [1]}, token="t")
+    sulq.connect("http://example.org/survey", token="t", insecure=True).close()

@@ -1,0 +1,84 @@
+"""The OpenAPI document against the application: generated requests of each role, fitting and not (T87).
+
+No response is a 5xx, holds a traceback, or differs from what the document says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.python import asgi
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from sulq.server.app import create_app
+from sulq.server.limits import Rate
+from tests import counts
+from tests.server.office import Office, survey
+
+# A text that fits the schema need not be SQL this database can answer, and a name need not be one it knows.
+NOT_PROMISED = [positive_data_acceptance]
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    (tmp_path / "people.csv").write_text("age\n1\n")
+    made = Office(tmp_path, survey=survey())
+    yield made
+    made.close()
+
+
+def fuzz(operation: object, mode: GenerationMode, examples: int, check: Callable[[schemathesis.Case], None]) -> None:
+    """So many generated requests of one route."""
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=not counts.auditing(),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def run(case: schemathesis.Case) -> None:
+        check(case)
+
+    run()
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("role", ["owner", "analyst", "auditor", None])
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_T87_generated_requests_get_what_the_document_says(
+    office: Office, role: str | None, mode: GenerationMode
+) -> None:
+    """Status, media type, body and headers of every response are documented; none is the server's failure."""
+    app = create_app(office.call, replace(office.service, hosts=(asgi.HOST,)), console=False)
+    app.app.state.limits = replace(app.app.state.limits, failures=Rate(10**9))  # wrong tokens are part of the game
+    owner = {"Authorization": f"Bearer {office.tokens['owner']}"}
+    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=owner)
+    headers = {} if role is None else {"Authorization": f"Bearer {office.tokens[role]}"}
+    examples = counts.count(f"fuzzed requests a route, {role}, {mode.value}", short=3, long=200)
+    asked = set()
+
+    def check(case: schemathesis.Case) -> None:
+        if "datasets/{name}" in case.operation.path and mode is GenerationMode.POSITIVE:
+            case.path_parameters["name"] = "survey"
+        response = case.call(headers=headers)
+        asked.add((case.operation.label, response.status_code))
+        assert response.status_code < 500, response.text
+        assert "Traceback" not in response.text
+        assert not any(token in response.text for token in office.tokens.values())
+        case.validate_response(response, excluded_checks=NOT_PROMISED, headers=headers)
+
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if mode is GenerationMode.POSITIVE or operation.body or operation.path_parameters or operation.query:
+            fuzz(operation, mode, examples, check)
+    assert len({label for label, _ in asked}) >= (20 if mode is GenerationMode.POSITIVE else 10)
+    if role == "owner" and mode is GenerationMode.POSITIVE:
+        assert {200, 400} <= {status for _, status in asked}, "the control: some requests get through"

@@ -1,0 +1,217 @@
+"""The clerk's end of the workers: one worker, one run, one constant outcome for whatever goes wrong."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sulq
+from sulq.curator.ledger.seal import Seal
+from sulq.curator.plan import draw
+from sulq.errors import CuratorError, SetupError
+from sulq.server import frames, pool
+from sulq.server.pool import Post, RemoteRows
+from sulq.terms import wire
+from sulq.terms.domain import Schema
+from sulq.terms.facts import Facts
+from sulq.terms.released import Released
+
+SCHEMA = Schema.of("data", {"x": sulq.Int(0, 9)})
+BUDGET = sulq.Epsilon(9)
+PLAN = draw(sulq.Sums((sulq.lit(1),)), Facts(SCHEMA, sulq.Unit(), BUDGET, BUDGET, BUDGET), sulq.Epsilon(1))
+KEY = b"k" * 32
+LEDGER = Seal(b"the ledger's")
+NUMBERS = itertools.count(10)
+GIVEN = {"released": [wire.to_json(Released(np.array([[7]]), PLAN.parts[0].noise))]}
+
+
+class Fake:
+    """A worker's socket, answered by a function of the frame; None hangs up."""
+
+    def __init__(self, path: Path, generation: int, answer: Callable[[dict], dict | None]) -> None:
+        self.path, self.generation, self.answer = str(path), generation, answer
+        self.heard: list[dict] = []
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(self.path)
+        self.listener.listen(4)
+        self.sock: socket.socket | None = None
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        try:
+            self.sock, _ = self.listener.accept()
+            frames.send(self.sock, {"generation": self.generation, "isolation": {"network": "open"}})
+            while True:
+                self.heard.append(frames.receive(self.sock))
+                reply = self.answer(self.heard[-1])
+                if reply is None:
+                    break
+                frames.send(self.sock, reply)
+        except (OSError, EOFError):
+            pass
+        if self.sock is not None:
+            self.sock.close()
+
+    @property
+    def runs(self) -> list[dict]:
+        return [frame for frame in self.heard if "run" in frame]
+
+    def hang_up(self) -> None:
+        self.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        if self.sock is not None:
+            self.sock.close()
+        self.listener.close()
+
+
+class Pool:
+    """Rows behind fake workers."""
+
+    def __init__(self, folder: Path, limit: float = 0.4) -> None:
+        self.folder = folder
+        self.fakes: list[Fake] = []
+        self.killed: list[tuple[str, int]] = []
+        self.events: list[str] = []
+        self.rows = RemoteRows(
+            limit=limit, redeem=LEDGER.redeem, kill=lambda name, n: self.killed.append((name, n)),
+            hello=lambda _: None, event=self.events.append,
+        )  # fmt: skip
+
+    def worker(self, answer: Callable[[dict], dict | None], generation: int = 1) -> Fake:
+        fake = Fake(self.folder / f"w{len(self.fakes)}", generation, answer)
+        self.fakes.append(fake)
+        self.rows.post(Post(f"w{len(self.fakes) - 1}", generation, fake.path, KEY))
+        until = time.monotonic() + 5
+        while len(self.rows.workers) < len(self.fakes) and time.monotonic() < until:
+            time.sleep(0.005)
+        return fake
+
+    def receipt(self):
+        seq = next(NUMBERS)
+        return LEDGER.stamp(seq, bytes([seq]) * 32, wire.digest(PLAN))
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Iterator[Pool]:
+    made = Pool(tmp_path)
+    yield made
+    made.rows.close()
+    for fake in made.fakes:
+        fake.close()
+
+
+def test_a_run_goes_to_one_worker_with_a_receipt_of_its_own(found: Pool) -> None:
+    """What is sent is the plan's canonical text and a receipt stamped with the worker's key, not the ledger's."""
+    fake = found.worker(lambda _: GIVEN)
+    found.rows.ready()
+    (released,) = found.rows.run(PLAN, found.receipt())
+    assert released.units.tolist() == [[7]]
+    (frame,) = fake.runs
+    assert frame["run"] == wire.encode(PLAN)
+    stamped = wire.from_json(frame["receipt"])
+    assert Seal.given(KEY).redeem(stamped, wire.digest(PLAN))
+    assert not LEDGER.verifies(stamped, wire.digest(PLAN))
+
+
+def test_T60_the_ledgers_receipt_is_good_for_one_run(found: Pool) -> None:
+    """The clerk itself runs no receipt twice, and none of another plan's."""
+    fake = found.worker(lambda _: GIVEN)
+    receipt = found.receipt()
+    found.rows.run(PLAN, receipt)
+    for bad in (
+        receipt,
+        LEDGER.stamp(3, b"\x03" * 32, "another plan"),
+        Seal(b"x").stamp(4, b"\x04" * 32, receipt.plan),
+    ):
+        with pytest.raises(CuratorError) as refused:
+            found.rows.run(PLAN, bad)
+        assert refused.value.code == "bad-receipt"
+    assert len(fake.runs) == 1
+
+
+def test_a_worker_that_left_before_it_heard_is_passed_over(found: Pool) -> None:
+    """A dead connection is noticed as the plan is sent: another worker runs it, and only that one."""
+    gone, there = found.worker(lambda _: GIVEN), found.worker(lambda _: GIVEN)
+    gone.hang_up()
+    gone.close()
+    time.sleep(0.05)
+    found.rows.run(PLAN, found.receipt())
+    assert len(gone.runs) + len(there.runs) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _: None,
+        lambda _: time.sleep(1) or GIVEN,
+        lambda _: {"failed": "engine-failed"},
+        lambda _: {"failed": "bad-receipt"},
+        lambda _: {"stopped": {"kind": "SetupError", "code": "source-changed", "message": "the cell is 7"}},
+        lambda _: {"nonsense": 1},
+    ],
+)
+def test_R5_whatever_a_worker_does_there_is_one_outcome_and_no_second_run(found: Pool, answer: Callable) -> None:
+    """It hangs up, overruns, fails, refuses: one error, and nobody else is given the plan."""
+    first = found.worker(answer)
+    second = found.worker(lambda _: GIVEN)
+    with pytest.raises(CuratorError) as failed:
+        found.rows.run(PLAN, found.receipt())
+    assert failed.value.args == CuratorError("engine-failed", pool.FAILURES["engine-failed"]).args
+    assert len(first.runs) + len(second.runs) == 1
+
+
+def test_T37_an_overrun_is_killed_at_its_limit(found: Pool) -> None:
+    """The clerk asks for the death of that generation of that worker, and uses it no more."""
+    found.worker(lambda _: time.sleep(2) or GIVEN, generation=3)
+    begun = time.monotonic()
+    with pytest.raises(CuratorError):
+        found.rows.run(PLAN, found.receipt())
+    assert 0.35 < time.monotonic() - begun < 1.2
+    assert found.killed == [("w0", 3)]
+    assert found.events == ["overrun"]
+    assert found.rows.workers == []
+
+
+def test_a_deadline_binds_also_while_no_worker_is_free(found: Pool) -> None:
+    """Under a schedule a question that waits past its time ends in the same outcome, without a worker's death."""
+    begun = time.monotonic()
+    with found.rows.until(begun + 0.2), pytest.raises(CuratorError) as failed:
+        found.rows.run(PLAN, found.receipt())
+    assert failed.value.code == "engine-failed"
+    assert time.monotonic() - begun < 1
+    assert found.killed == []
+
+
+def test_nothing_is_paid_while_there_is_no_worker(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ready` refuses before the debit: no worker yet, or one that says its data changed."""
+    monkeypatch.setattr(pool, "OPENING", 0.1)
+    with pytest.raises(SetupError) as refused:
+        found.rows.ready()
+    assert refused.value.code == "not-ready"
+    changed = {"kind": "SetupError", "code": "source-changed", "message": "The data changed."}
+    found.worker(lambda frame: {"stopped": changed} if "ready" in frame else GIVEN)
+    found.rows.ready()
+    monkeypatch.setattr(pool, "LOOK", 0.0)
+    found.rows.look()
+    with pytest.raises(SetupError) as stopped:
+        found.rows.ready()
+    assert stopped.value.code == "not-ready"
+    assert found.rows.stopped.code == "source-changed"
+
+
+def test_another_generation_than_announced_is_not_used(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that reaches another start of the worker has another key: it is let go."""
+    monkeypatch.setattr(pool, "OPENING", 0.3)
+    fake = Fake(found.folder / "other", 5, lambda _: GIVEN)
+    found.fakes.append(fake)
+    found.rows.post(Post("other", 4, fake.path, KEY))
+    with pytest.raises(SetupError):
+        found.rows.ready()

@@ -1,0 +1,92 @@
+"""Datasets as the clerk takes them on: several tables, one person space in two datasets, ones that do not open."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import sulq
+from sulq.errors import BudgetExceeded, SetupError
+from sulq.server.declared import declare
+from sulq.server.settings import Declared
+from sulq.terms import wire
+from tests.server.service import Running, service
+
+COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}
+
+
+def declared(folder: Path) -> tuple[Declared, ...]:
+    pa.parquet.write_table(pa.table({"pid": range(300), "region": [i % 4 for i in range(300)]}), folder / "p.parquet")
+    (folder / "regions.csv").write_text("code,name\n0,n\n1,s\n2,e\n3,w\n")
+    (folder / "damaged.ledger").write_bytes(b"not a ledger" * 100)
+    shutil.copy(folder / "p.parquet", folder / "copy.parquet")
+    columns = {"region": sulq.Int(0, 3)}
+    unit, space = sulq.Unit("pid"), folder / "shared.ledger"
+    several = declare(
+        "clinic", {"people": folder / "p.parquet", "regions": folder / "regions.csv"},
+        {"people": columns, "regions": {"code": sulq.Int(0, 3), "name": ["n", "s", "e", "w"]}},
+        keys={"regions": "code"}, public=("regions",), unit=unit, budget=sulq.Epsilon(3), ledger=space,
+        prepared=folder / "clinic.prepared",
+    )  # fmt: skip
+    alone = declare(
+        "ward", folder / "p.parquet", columns, unit=unit, budget=sulq.Epsilon(3), ledger=space,
+        prepared=folder / "ward.prepared",
+    )  # fmt: skip
+    damaged = declare(
+        "damaged", folder / "copy.parquet", columns, unit=unit, budget=sulq.Epsilon(3), ledger=folder / "damaged.ledger"
+    )
+    missing = declare(
+        "missing", folder / "gone.parquet", columns, unit=unit, budget=sulq.Epsilon(3), ledger=folder / "gone.ledger"
+    )
+    return several, alone, damaged, missing
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with tempfile.TemporaryDirectory() as folder, service(more=declared(Path(folder)), workers=1) as found:
+        found.ready("clinic")
+        found.ready("ward")
+        yield found
+
+
+def test_a_dataset_of_several_tables_is_served(running: Running) -> None:
+    """Its facts name the tables, with the rows of the public one, which only a worker could count."""
+    facts = wire.from_json(running.ask("owner", "facts", dataset="clinic")["facts"])
+    assert [(table.schema.table, table.rows) for table in facts.tables] == [("people", None), ("regions", 4)]
+    answer = wire.from_json(running.ask("owner", "ask", COUNT, dataset="clinic")["answer"])
+    assert abs(float(answer.value) - 300) < 60
+
+
+def test_T56_two_datasets_of_one_person_space_share_its_budget(running: Running) -> None:
+    """What is asked of one is charged to both, and neither goes past the cap."""
+    before = wire.from_json(running.ask("owner", "budget", dataset="clinic")["spent"]).amount
+    running.ask("owner", "ask", COUNT, dataset="ward")
+    assert wire.from_json(running.ask("owner", "budget", dataset="clinic")["spent"]).amount == before + 1
+    codes = []
+    for dataset in ("ward", "clinic") * 2:
+        try:
+            running.ask("owner", "ask", COUNT, dataset=dataset)
+        except BudgetExceeded as error:
+            codes.append(error.code)
+    assert len(codes) >= 3
+    assert wire.from_json(running.ask("owner", "budget", dataset="ward")["spent"]).amount <= 3
+
+
+@pytest.mark.parametrize(("name", "code"), [("damaged", "ledger-damaged"), ("missing", "missing-file")])
+def test_T33_one_that_cannot_be_opened_stops_nobody_else(running: Running, name: str, code: str) -> None:
+    """Its owner is told why; who asks hears that it is not ready; the rest of the service goes on."""
+    listed = {item["name"]: item for item in running.ask("owner", "datasets")["datasets"]}
+    assert listed[name]["problem"]["code"] == code
+    assert not listed[name]["ready"]
+    assert all("problem" not in item for item in running.ask("auditor", "datasets")["datasets"])
+    with pytest.raises(SetupError) as refused:
+        running.ask("owner", "ask", COUNT, dataset=name)
+    assert refused.value.code == "not-ready"
+    running.ask("alice", "ask", COUNT)
+    assert running.line.ask("health")["status"] == "ok"

@@ -1,0 +1,249 @@
+"""The web process over real sockets: slow heads, silent connections, no word about itself (T85, T87)."""
+
+from __future__ import annotations
+
+import datetime
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+import sulq
+from sulq.errors import CuratorError
+from sulq.server import web
+from sulq.server.app import create_app
+from sulq.server.settings import Service
+from tests.server.office import Office, survey
+
+HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.fixture
+def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr(web, "HEAD_SECONDS", 0.5)
+    with served(Office(tmp_path, survey=survey()), Service(tmp_path, rate=10**6)) as found:
+        yield found
+
+
+@contextmanager
+def served(office: Office, service: Service) -> Iterator[int]:
+    """The application on a port of its own."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    server = web.server(create_app(office.call, service, console=False), service)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        office.close()
+    assert not thread.is_alive()
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def response(sock: socket.socket) -> bytes:
+    """All until the head and the body it announces are there."""
+    found = b""
+    while b"\r\n\r\n" not in found:
+        found += (part := sock.recv(65536))
+        assert part, found
+    head, _, body = found.partition(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    while len(body) < length:
+        body += sock.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+def test_T87_a_response_says_nothing_of_the_server(port: int) -> None:
+    """No Server header; a connection serves one request after another."""
+    with connected(port) as sock:
+        for _ in range(3):
+            sock.sendall(HEALTH)
+            found = response(sock)
+            assert found.startswith(b"HTTP/1.1 200")
+            assert b"\r\nserver:" not in found.lower()
+            assert b"uvicorn" not in found.lower()
+
+
+@pytest.mark.parametrize("drip", [b"", b"G", b"GET /v1/health HTTP/1.1\r\nX: "])
+def test_T85_a_head_that_does_not_come_is_not_waited_for(port: int, drip: bytes) -> None:
+    """Silent or dripping connections are closed in time, and others are answered meanwhile."""
+    with connected(port) as slow:
+        slow.settimeout(5)
+        begun = time.monotonic()
+        if drip:
+            slow.sendall(drip)
+        with connected(port) as quick:
+            quick.sendall(HEALTH)
+            assert response(quick).startswith(b"HTTP/1.1 200")
+        ended = False
+        while not ended and time.monotonic() - begun < 4:
+            try:
+                if drip:
+                    slow.sendall(b"a")
+                slow.settimeout(0.1)
+                ended = slow.recv(100) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                ended = True
+        assert ended
+        assert 0.3 < time.monotonic() - begun < 3
+
+
+@pytest.mark.parametrize("drip", [b"", b"a"])
+def test_T85_a_body_that_nobody_waits_for_holds_no_connection(port: int, drip: bytes) -> None:
+    """A request refused before its body came is answered at once, and its connection closed if the body never ends.
+
+    Control: where the body comes after the answer, the same connection serves the next request.
+    """
+    request = b"POST /v1/look HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na"
+    with connected(port) as slow:
+        slow.sendall(request)
+        assert response(slow).startswith(b"HTTP/1.1 401")
+        begun, ended = time.monotonic(), False
+        slow.settimeout(0.1)
+        while not ended and time.monotonic() - begun < 4:
+            try:
+                if drip:
+                    slow.sendall(drip)
+                ended = slow.recv(100) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                ended = True
+        assert ended
+        assert 0.3 < time.monotonic() - begun < 3
+    with connected(port) as sock:
+        sock.sendall(request)
+        response(sock)
+        sock.sendall(b"a" * 999)
+        time.sleep(0.1)
+        sock.sendall(HEALTH)
+        assert response(sock).startswith(b"HTTP/1.1 200")
+
+
+def test_a_connection_that_asked_may_rest(port: int) -> None:
+    """Between requests a connection is kept open for longer than a head may take."""
+    with connected(port) as sock:
+        sock.sendall(HEALTH)
+        response(sock)
+        time.sleep(0.8)
+        sock.sendall(HEALTH)
+        assert response(sock).startswith(b"HTTP/1.1 200")
+
+
+def test_T85_many_silent_connections_leave_room(port: int) -> None:
+    """A hundred of them do not keep a question waiting."""
+    idle = [connected(port) for _ in range(100)]
+    begun = time.monotonic()
+    with connected(port) as sock:
+        sock.sendall(HEALTH)
+        assert response(sock).startswith(b"HTTP/1.1 200")
+    assert time.monotonic() - begun < 2
+    for sock in idle:
+        sock.close()
+
+
+def test_T85_one_address_leaves_connections_for_others(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address with as many connections as it may have gets no more; another one, and it later, is answered."""
+    monkeypatch.setattr(web, "OF_ONE_ADDRESS", 5)
+    held = [connected(port) for _ in range(5)]
+    time.sleep(0.1)
+    with connected(port) as more:
+        try:
+            more.sendall(HEALTH)
+            refused = more.recv(100) == b""
+        except OSError:
+            refused = True
+    assert refused
+    with socket.create_connection(("127.0.0.1", port), 5, source_address=("127.0.0.2", 0)) as other:
+        other.sendall(HEALTH)
+        assert response(other).startswith(b"HTTP/1.1 200")
+    for sock in held:
+        sock.close()
+    time.sleep(0.1)
+    with connected(port) as again:
+        again.sendall(HEALTH)
+        assert response(again).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 600_000 + b"\r\n\r\n",
+        b"POST /v1/look HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
+        b"POST /v1/look HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde",
+    ],
+)
+def test_what_is_no_request_is_refused(port: int, text: bytes) -> None:
+    """A malformed or oversized head, or two lengths for one body, never reaches a route."""
+    with connected(port) as sock:
+        sock.sendall(text)
+        found = sock.recv(65536)
+    assert found.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401"))
+    assert b"Traceback" not in found
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for localhost that signs itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=2))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    cert, private = folder / "cert.pem", folder / "key.pem"
+    cert.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return cert, private
+
+
+def test_T86_over_tls_a_client_asks_the_curator_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the certificate trusted it is answered; without, no token is sent; http to the same port gets nothing."""
+    cert, key = certificate(tmp_path)
+    office = Office(tmp_path, survey=survey())
+    token = office.tokens["analyst"]
+    with served(office, Service(tmp_path, rate=10**6, tls_cert=cert, tls_key=key)) as port:
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        with sulq.connect(f"https://localhost:{port}/survey", token=token) as far:
+            assert far.count(spend=sulq.Epsilon(1)).accuracy(0.05) > 0
+        seen = len(office.seen)
+        monkeypatch.delenv("SSL_CERT_FILE")
+        with (
+            sulq.connect(f"https://localhost:{port}/survey", token=token) as stranger,
+            pytest.raises(CuratorError) as caught,
+        ):
+            stranger.ask(sulq.Sums((sulq.lit(1),)), spend=sulq.Epsilon(1))
+        assert caught.value.code == "unreachable"
+        assert len(office.seen) == seen
+        with connected(port) as plain:
+            plain.sendall(HEALTH)
+            assert not plain.recv(100).startswith(b"HTTP/1.1 200")

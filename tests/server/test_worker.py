@@ -1,0 +1,127 @@
+"""A worker as a process: it acts on receipts of its own seal, once, and on nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sulq
+from sulq.curator.ledger.seal import Seal
+from sulq.curator.plan import draw
+from sulq.server import frames, isolation, process
+from sulq.server.declared import declare
+from sulq.server.settings import Declared
+from sulq.terms import wire
+from sulq.terms.facts import Facts
+from sulq.terms.plan import Plan
+from sulq.terms.released import Released
+from tests.server.service import COLUMNS, found_by_children, survey
+
+KEY = bytes(range(32))
+
+
+class Started:
+    """A worker's socket, and the plan of a question it can answer."""
+
+    def __init__(self, sock: socket.socket, declared: Declared) -> None:
+        self.sock = sock
+        self.seal = Seal.given(KEY)
+        schema = declared.tables[0].facts.schema
+        facts = Facts(schema, declared.unit, declared.budget, declared.budget, declared.budget)
+        self.plan: Plan = draw(sulq.Sums((sulq.lit(1),)), facts, sulq.Epsilon(1))
+        self.other: Plan = draw(sulq.Sums((sulq.lit(2),)), facts, sulq.Epsilon(1))
+
+    def run(self, receipt: object, plan: object = None) -> dict:
+        text = wire.encode(plan or self.plan)
+        frames.send(self.sock, {"run": text, "receipt": wire.to_json(receipt)})
+        return frames.receive(self.sock)
+
+
+@contextlib.contextmanager
+def worker(module: str = "") -> Iterator[Started]:
+    """A worker without a service around it."""
+    with tempfile.TemporaryDirectory(prefix="sulq-") as name, found_by_children(module):
+        folder = Path(name)
+        declared = declare(
+            "survey", survey(folder / "survey.parquet"), COLUMNS, unit=sulq.Unit("person"), budget=sulq.Epsilon(9)
+        )
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(folder / "w.sock"))
+            listener.listen(5)
+            settings = {
+                "name": "w", "generation": 1, "listen": listener.fileno(), "dataset": declared.to_json(),
+                "hash_key": "00" * 32, "space": "space", "key": KEY.hex(), "memory": 4096,
+                "outside": isolation.network(),
+            }  # fmt: skip
+            child = process.launched("worker", settings, [listener.fileno()], folder / "spill")
+            try:
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+                    sock.settimeout(60)
+                    sock.connect(str(folder / "w.sock"))
+                    assert frames.receive(sock)["sources"].keys() == {"survey"}
+                    yield Started(sock, declared)
+            finally:
+                child.kill()
+                child.wait()
+                child.stdin.close()
+
+
+def replayed(module: str = "") -> list[dict]:
+    """What a worker says to a plan without its receipt, with others' receipts, with its own, and with that again."""
+    with worker(module) as found:
+        digest = wire.digest(found.plan)
+        given = [
+            Seal.given(b"another seal's key" * 2).stamp(1, b"\x01" * 32, digest),
+            found.seal.stamp(2, b"\x02" * 32, wire.digest(found.other)),
+            found.seal.stamp(3, b"\x03" * 32, digest),
+        ]
+        said = [found.run(None), *(found.run(receipt) for receipt in given), found.run(given[-1])]
+        forged = wire.to_json(given[-1]) | {"seq": 4}
+        return [*said, found.run(wire.from_json(forged))]
+
+
+def test_T43_T60_a_worker_acts_on_its_own_receipts_and_once() -> None:
+    """No receipt, another seal's, another plan's, a used one, a forged one: refused. Its own: released integers."""
+    said = replayed()
+    assert [reply.get("failed") for reply in said] == ["bad-receipt"] * 3 + [None] + ["bad-receipt"] * 2
+    (released,) = wire.from_json(said[3]["released"])
+    assert isinstance(released, Released)
+    assert abs(int(released.units[0, 0]) - 2000) < 100
+
+
+def test_T60_a_worker_that_forgets_is_caught() -> None:
+    """Control: a worker that does not remember its receipts runs one twice, and the test above would fail."""
+    said = replayed("tests.server.forgetful_worker")
+    assert "released" in said[4]
+
+
+def test_a_worker_goes_on_for_the_next_clerk() -> None:
+    """When its clerk goes away between questions it waits for the next, and remembers what it acted on."""
+    with worker() as found:
+        receipt = found.seal.stamp(7, b"\x07" * 32, wire.digest(found.plan))
+        assert "released" in found.run(receipt)
+        path = found.sock.getpeername()
+        found.sock.close()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as again:
+            again.settimeout(60)
+            again.connect(path)
+            assert frames.receive(again)["generation"] == 1
+            found.sock = again
+            assert found.run(receipt) == {"failed": "bad-receipt"}
+            frames.send(again, {"ready": True})
+            assert frames.receive(again) == {"ready": True}
+
+
+@pytest.mark.parametrize("frame", [{}, {"run": 7}, {"run": "{}"}, {"run": "x", "receipt": {"kind": "Unit"}}])
+def test_what_is_no_question_is_refused_by_a_code(frame: dict) -> None:
+    """Whatever reaches the socket, a worker says one of its codes and goes on."""
+    with worker() as found:
+        frames.send(found.sock, frame)
+        said = frames.receive(found.sock)
+        assert said in ({"ready": True}, {"failed": "bad-receipt"}, {"failed": "engine-failed"}) or "stopped" in said
+        assert "released" in found.run(found.seal.stamp(1, b"\x01" * 32, wire.digest(found.plan)))
