@@ -6,6 +6,7 @@ MINUTES ?= 60
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+HEAVY := $(VENV)/.heavy
 BUILD := .build
 TRUSTED := src/sulq/mechanisms src/sulq/curator
 
@@ -24,19 +25,28 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
-demo: $(READY) ## show sulq at work on made-up people (DEMO_ONCE=1: leave after the story)
+# A browser and PostgreSQL: what the tests drive for real. Without root the browser must be there already.
+$(HEAVY): $(READY)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,heavy]'
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update \
+			&& DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null; } \
+		|| echo "no chromium on the path: the browser's tests are skipped (a failure under .ci/run)"
+	@touch $@
+
+demo: $(READY) ## show sulq at work on made-up people, then open the console (DEMO_ONCE=1: leave after the story)
 	@$(BIN)/sulq demo
 
-test: $(READY) ## run the tests (JOBS=2; TESTS="tests/terms -k grid" for some of them)
+test: $(HEAVY) ## run the tests, heavy tools included (JOBS=2; TESTS="tests/terms -k grid" for some of them)
 	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
 check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), trusted lines
 	@$(MAKE) --no-print-directory lint types imports wheel test lines
 
-audit: $(READY) ## the long statistical and fault runs, resumable (MINUTES=60; 0: full counts); writes docs/audit.md
+audit: $(HEAVY) ## the long statistical and fault runs, resumable (MINUTES=60; 0: full counts); writes docs/audit.md
 	@$(BIN)/python -m tools.audit --minutes $(MINUTES)
 
-bench: $(READY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md
+bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md
 	@$(BIN)/python -m benchmarks
 
 format: $(READY) ## put the code in form
