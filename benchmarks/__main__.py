@@ -19,7 +19,7 @@ from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
 import sulq
-from benchmarks import data, sql
+from benchmarks import data, server, sql
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from sulq import Epsilon, Rho, Unit, col
@@ -150,6 +150,7 @@ def main() -> None:
         fixed(report, folder)
         sql.grouped(report, folder, con)
         sql.joined(report, folder, con)
+        server.service(report, folder)
     imports(report)
     report.write(PAGE)
     print(f"\n{len(report.missed)} bars missed; wrote docs/benchmarks.md")

@@ -37,6 +37,7 @@ class Report:
     """All comparisons of one run."""
 
     lines: dict[str, list[Line]] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, group: str, line: Line) -> None:
         """Take a comparison in and print it."""
@@ -44,6 +45,11 @@ class Report:
         verdict = "met" if line.met else "MISSED"
         figures = f"{line.ratio:7.2f}x (bar {line.bar}x, {verdict})   {line.ours}   {line.baseline}"
         print(f"{line.what:40s} {figures}", flush=True)
+
+    def note(self, group: str, text: str) -> None:
+        """Take in a sentence that decides nothing and print it."""
+        self.notes.setdefault(group, []).append(text)
+        print(text, flush=True)
 
     @property
     def missed(self) -> list[Line]:
@@ -70,4 +76,5 @@ class Report:
                 verdict = "met" if line.met else "**missed**"
                 figures = f"{line.ratio:.2f}x | {line.bar}x | {verdict} | {line.ours} | {line.baseline}"
                 rows.append(f"| {line.what} | {figures} |")
+            rows += [part for note in self.notes.get(group, ()) for part in ("", note)]
         path.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -1,9 +1,11 @@
 """Processes that are killed while they ask, and processes that race: run as a script, since it forks.
 
-    python -m tests.privacy.children kill COUNT SEED [backwards]
-    python -m tests.privacy.children race PROCESSES THREADS ASKS SEED equal|mixed
+    python -m tests.privacy.children kill COUNT SEED WHERE [backwards]
+    python -m tests.privacy.children race PROCESSES THREADS ASKS SEED equal|mixed WHERE
+    python -m tests.privacy.children load FOLDER PROCESSES THREADS URL [hasty]
 
-Prints one JSON record. The script itself has no threads and no open ledger when it forks.
+WHERE is `file` or the postgresql:// URL of a server. The first two print one JSON
+record. The script itself has no threads and no open ledger when it forks.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+from sulq.curator.ledger import opening
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
+from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
 from sulq.errors import BudgetExceeded, SulqError
 from sulq.terms.privacy import Budget, Epsilon, Unit
 from tests.curator.ledger.cases import MECHANISMS, memory_folder, pure
 from tests.privacy.disks import Disk
 
+Place = Path | str
 COST = "0.01"
 BUDGET = Epsilon(3)
 STEPS = (
@@ -51,11 +56,29 @@ class KillingDisk(Disk):
             die()
 
 
-def open_ledger(path: Path, budget: Budget = BUDGET, **options: object) -> Ledger:
-    return Ledger.open(path, unit=Unit(), budget=budget, mechanisms=MECHANISMS, wait=60.0, **options)
+def open_ledger(path: Place, budget: Budget = BUDGET, wait: float = 60.0, **options: object) -> Ledger:
+    return Ledger.open(path, unit=Unit(), budget=budget, mechanisms=MECHANISMS, wait=wait, **options)
 
 
-def asking(path: Path, say: int, step: str, draw: random.Random, cycle: int, *, backwards: bool) -> NoReturn:
+def laid(where: str, folder: Path, name: str) -> Place:
+    """Where a ledger of this name lies."""
+    if is_address(where):
+        return f"{where}_{folder.name.lower()}_{name.replace('-', '_')}"
+    return folder / f"{name}.ledger"
+
+
+def begun(path: Place) -> bool:
+    """Whether there is a ledger already."""
+    if isinstance(path, Path):
+        return path.exists()
+    store = PostgresStore(Address.of(path))
+    try:
+        return store.exists()
+    finally:
+        store.close()
+
+
+def asking(path: Place, say: int, step: str, draw: random.Random, cycle: int, *, backwards: bool) -> NoReturn:
     """Ask until killed, saying each debit (A), answer (R) and kept answer (K) through a pipe."""
     left = [draw.randrange(1, 6)]
 
@@ -64,8 +87,12 @@ def asking(path: Path, say: int, step: str, draw: random.Random, cycle: int, *, 
             left[0] -= 1
             if left[0] <= 0:
                 die()
+        if name == "before-commit" and step == "inside" and isinstance(path, str):
+            left[0] -= 1
+            if left[0] == 0:  # at any moment of the statement that is sent next
+                threading.Timer(draw.uniform(0, 0.002), die).start()
 
-    disk = KillingDisk(draw.randrange(1, 120)) if step == "inside" else None
+    disk = KillingDisk(draw.randrange(1, 120)) if step == "inside" and isinstance(path, Path) else None
     ledger = open_ledger(path, failpoint=failpoint, vfs=disk.name if disk else "")
     threads = draw.choice((1, 1, 3))
 
@@ -98,7 +125,7 @@ def asking(path: Path, say: int, step: str, draw: random.Random, cycle: int, *, 
     die()
 
 
-def spawn(path: Path, step: str, draw: random.Random, cycle: int, *, backwards: bool) -> list[list[str]]:
+def spawn(path: Place, step: str, draw: random.Random, cycle: int, *, backwards: bool) -> list[list[str]]:
     """Run a child until it is killed; what it said before."""
     listen, say = os.pipe()
     child = os.fork()
@@ -110,7 +137,7 @@ def spawn(path: Path, step: str, draw: random.Random, cycle: int, *, backwards: 
             os._exit(1)
     os.close(say)
     if step == "timer":
-        time.sleep(draw.uniform(0, 0.02))
+        time.sleep(draw.uniform(0, 0.02 if isinstance(path, Path) else 0.1))
         os.kill(child, signal.SIGKILL)
     with os.fdopen(listen) as pipe:
         said = [line.split() for line in pipe.read().splitlines()]
@@ -120,9 +147,9 @@ def spawn(path: Path, step: str, draw: random.Random, cycle: int, *, backwards: 
     return said
 
 
-def violations(path: Path, said: list[list[str]]) -> list[str]:
+def violations(path: Place, said: list[list[str]]) -> list[str]:
     """What must not be: a lost debit, an answer without one, an overspend, a broken chain, a second charge."""
-    if not path.exists():  # killed while it was being created
+    if not begun(path):  # killed while it was being created
         return [f"{line} without a ledger" for line in said]
     try:
         verify(path)
@@ -147,7 +174,7 @@ def violations(path: Path, said: list[list[str]]) -> list[str]:
         return [str(error)]
 
 
-def kill(number: int, seed: int, *, backwards: bool) -> dict[str, object]:
+def kill(number: int, seed: int, where: str, *, backwards: bool) -> dict[str, object]:
     draw = random.Random(seed)
     found: list[str] = []
     hits = dict.fromkeys(STEPS, 0)
@@ -156,7 +183,7 @@ def kill(number: int, seed: int, *, backwards: bool) -> dict[str, object]:
         for cycle in range(number):
             step = STEPS[cycle % len(STEPS)]
             # A prime: every step meets ledgers of every age; the timer also strikes while one is created.
-            path = folder / (f"new-{cycle}.ledger" if step == "timer" else f"{cycle // 23}.ledger")
+            path = laid(where, folder, f"new-{cycle}" if step == "timer" else f"{cycle // 23}")
             said = spawn(path, step, random.Random(draw.random()), cycle, backwards=backwards)
             hits[step] += 1
             debits += sum(line[0] == "A" for line in said)
@@ -165,7 +192,7 @@ def kill(number: int, seed: int, *, backwards: bool) -> dict[str, object]:
     return {"kills": number, "hits": hits, "debits": debits, "violations": found, "drafts": len(left)}
 
 
-def racing(path: Path, budget: Budget, log: Path, *, start: float, threads: int, seed: int, costs: list[str]) -> None:
+def racing(path: Place, budget: Budget, log: Path, *, start: float, threads: int, seed: int, costs: list[str]) -> None:
     """Ask from several threads until refused, noting when each ask began and ended and what came of it."""
     records: list[tuple[int, int, str, int, str]] = []
 
@@ -193,11 +220,11 @@ def racing(path: Path, budget: Budget, log: Path, *, start: float, threads: int,
     log.write_text(json.dumps(records), encoding="utf-8")
 
 
-def race(processes: int, threads: int, asks: int, seed: int, kind: str) -> dict[str, object]:
+def race(processes: int, threads: int, asks: int, seed: int, *, kind: str, where: str) -> dict[str, object]:
     budget = Epsilon(asks / 1000)
     costs = ["0.001"] if kind == "equal" else ["0.001", "0.001", "0.003"]
     with memory_folder() as folder:
-        path = folder / "race.ledger"
+        path = laid(where, folder, "race")
         open_ledger(path, budget).close()
         start = time.monotonic() + 1.0
         children = []
@@ -225,9 +252,68 @@ def race(processes: int, threads: int, asks: int, seed: int, kind: str) -> dict[
         }  # fmt: skip
 
 
+class Hasty(PostgresStore):
+    """Says that a debit is made before it is on disk."""
+
+    def _connect(self) -> None:
+        super()._connect()
+        assert self._db is not None
+        self._db.execute("SET synchronous_commit = off")
+
+
+def loading(url: str, folder: Path, *, threads: int, number: int) -> None:
+    """Ask from several threads until told to stop, noting what came of each ask; some wait long and some do not."""
+    wait = (60.0, 0.05)[number % 2]
+
+    def work(place: int) -> None:
+        asks = 0
+        with (folder / f"{number}-{place}.log").open("a", encoding="utf-8") as lines:
+            while not (folder / "stop").exists():
+                asks += 1
+                name = f"{number}-{place}-{asks}"
+                try:
+                    receipt = ledger.debit(pure("0.0001"), question=name, plan_digest=name)
+                    lines.write(f"granted {name} {receipt.seq} {time.monotonic()}\n")
+                except SulqError as error:
+                    lines.write(f"{error.code} {name} 0 {time.monotonic()}\n")
+                    if error.code == "ledger-damaged":
+                        return
+                    time.sleep(0.01)
+                lines.flush()
+
+    with open_ledger(url, Epsilon(1000)) as ledger:
+        ledger._writer._store.wait = wait
+        crowd = [threading.Thread(target=work, args=(place,)) for place in range(threads)]
+        for thread in crowd:
+            thread.start()
+        for thread in crowd:
+            thread.join()
+
+
+def load(folder: Path, processes: int, threads: int, url: str, *, hasty: bool) -> None:
+    """Keep a ledger in PostgreSQL under load until a file `stop` is there."""
+    if hasty:
+        opening.PostgresStore = Hasty
+    children = []
+    for number in range(processes):
+        child = os.fork()
+        if child == 0:
+            try:
+                loading(url, folder, threads=threads, number=number)
+            except SulqError as error:
+                (folder / f"{number}.error").write_text(error.code, encoding="utf-8")
+            finally:
+                os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["kill", number, seed, *rest]:
-            print(json.dumps(kill(int(number), int(seed), backwards=rest == ["backwards"])))
-        case ["race", processes, threads, asks, seed, kind]:
-            print(json.dumps(race(int(processes), int(threads), int(asks), int(seed), kind)))
+        case ["kill", number, seed, where, *rest]:
+            print(json.dumps(kill(int(number), int(seed), where, backwards=rest == ["backwards"])))
+        case ["race", processes, threads, asks, seed, kind, where]:
+            print(json.dumps(race(int(processes), int(threads), int(asks), int(seed), kind=kind, where=where)))
+        case ["load", folder, processes, threads, url, *rest]:
+            load(Path(folder), int(processes), int(threads), url, hasty=rest == ["hasty"])
