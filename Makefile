@@ -29,8 +29,8 @@ $(READY): pyproject.toml constraints.txt
 $(HEAVY): $(READY)
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,heavy]'
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
-		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update \
-			&& DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null; } \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq -o Acquire::Retries=3 update \
+			&& DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 install -y chromium >/dev/null; } \
 		|| echo "no chromium on the path: the browser's tests are skipped (a failure under .ci/run)"
 	@touch $@
 
