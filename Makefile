@@ -57,7 +57,7 @@ lint: $(READY) ## form and rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: $(READY) ## mypy --strict on src
+types: $(HEAVY) ## mypy --strict on src
 	$(BIN)/mypy --strict src
 
 imports: $(READY) ## who may import whom
