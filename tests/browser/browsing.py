@@ -33,7 +33,7 @@ FLAGS = (
 )
 WIDE = {"width": 1200, "height": 850}
 PHONE = {"width": 375, "height": 812}
-SECONDS = 60
+SECONDS = 30
 
 
 def missing(what: str) -> None:

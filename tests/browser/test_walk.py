@@ -195,16 +195,34 @@ def auditors_part(at: Watched, running: Running) -> None:
     at.sign_out()
 
 
-def test_the_whole_way_in_a_browser(running: Running) -> None:
-    """Owner, analyst and auditor walk the console; nothing is loaded from elsewhere and nothing complains."""
-    with browser(running.url) as at:
-        token = owners_part(at, running)
-        analysts_part(at, token)
-        jobs_part(at, running)
-        auditors_part(at, running)
-        assert at.foreign() == []
-        assert at.complaints == []
-        assert len(at.requests) > 50
+TRIES = 3
+
+
+def test_the_whole_way_in_a_browser() -> None:
+    """Owner, analyst and auditor walk the console; nothing is loaded from elsewhere and nothing complains.
+
+    A browser that waits in vain on a busy machine begins anew, with a service of its own; a wrong page never passes.
+    """
+    for left in reversed(range(TRIES)):
+        try:
+            with service(Epsilon(10), web=1, workers=1) as running, browser(running.url) as at:
+                walk(at, running)
+        except Exception as error:
+            if type(error).__name__ != "TimeoutError" or not left:
+                raise
+        else:
+            return
+
+
+def walk(at: Watched, running: Running) -> None:
+    """Every part, one after the other."""
+    token = owners_part(at, running)
+    analysts_part(at, token)
+    jobs_part(at, running)
+    auditors_part(at, running)
+    assert at.foreign() == []
+    assert at.complaints == []
+    assert len(at.requests) > 50
 
 
 def test_T82_hostile_texts_run_nowhere(running: Running) -> None:
