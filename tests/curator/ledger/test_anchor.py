@@ -193,11 +193,14 @@ def test_T46_a_burn_is_charged_whatever_the_limits(folder: Path) -> None:
 
 
 def test_T46_of_two_copies_only_one_goes_on(folder: Path) -> None:
-    """A second copy under the same anchor is stopped at its first debit, which nobody is told of."""
-    with anchored(folder) as ledger:
+    """A second copy under the same anchor is stopped at its first debit, which nobody is told of.
+
+    Also where both are asked the same in the same moment: the clock stands still.
+    """
+    with anchored(folder, clock=lambda: 0.0) as ledger:
         ask(ledger, pure("0.1"))
     shutil.copy(folder / "a.ledger", folder / "b.ledger")
-    with anchored(folder) as one, anchored(folder, "b.ledger") as two:
+    with anchored(folder, clock=lambda: 0.0) as one, anchored(folder, "b.ledger", clock=lambda: 0.0) as two:
         ask(one, pure("0.1"))
         refused("ledger-rolled-back", ask, two, pure("0.1"))
         assert isinstance(refused("ledger-failed", ask, two, pure("0.1")), CuratorError)

@@ -123,10 +123,16 @@ def debit(
     analyst: str = "",
     dataset: str = "",
 ) -> str:
-    """One ask, charged."""
+    """One ask, charged.
+
+    No two debits are the same entry, also where two copies of a ledger are asked
+    the same in the same moment: each has drawn noise of its own, and an anchor
+    must tell the one history from the other (T46).
+    """
     return canonical(
         {
             "kind": "debit",
+            "nonce": random_bytes(16).hex(),
             "analyst": analyst,
             "dataset": dataset,
             "event": wire.to_json(event),
