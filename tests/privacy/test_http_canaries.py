@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import time
@@ -17,6 +16,7 @@ import sulq
 from sulq.errors import CODES
 from sulq.terms import wire
 from sulq.terms.rowfn import RowFn
+from tests import escapes
 from tests.counts import count, generator
 from tests.privacy.canaries import CANARY, NUMBER, PRICE, Door, seen, survey, watched
 from tests.privacy.cases import facts_of, people
@@ -81,9 +81,6 @@ def test_T30_T31_error_expressions_over_http_have_one_outcome_whatever_the_rows(
     assert seen({"data": (tmp_path / "with.parquet").read_bytes().decode("latin-1")})
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("tests.escapes") is None, reason="tests/escapes.py is not in this tree yet"
-)
 def test_T69_T31_escapes_over_http_reach_nothing_and_tell_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,8 +89,6 @@ def test_T69_T31_escapes_over_http_reach_nothing_and_tell_nothing(
     Bar: 0 answers of another kind than any query's or refusal's, 0 canaries, nothing spent but for what was answered.
     Control: the file they reach for holds a canary, as the data does.
     """
-    from tests import escapes
-
     secret = tmp_path / "secret.csv"
     secret.write_text(f"a\n{escapes.CANARY}\n", encoding="utf-8")
     away = tmp_path / "away"

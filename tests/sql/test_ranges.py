@@ -16,7 +16,6 @@ from sulq.sql.ranges import (
     Few,
     Outcome,
     Span,
-    certain,
     hull,
     may,
     only,
@@ -100,8 +99,6 @@ def test_ranges_that_decide_are_certain():
     open_ = outcome("<", [Span(0, 2), only(1)])
     assert outcome("and", [open_, only(value=False)]) == only(value=False)
     assert outcome("or", [Anything(), only(value=True)]).values >= {True}
-    assert certain(only(3))
-    assert not certain(Span(1, 1))
     assert may(Anything(), None)
     assert not may(only(value=True), None)
     assert shown(only("x")) is None

@@ -30,6 +30,9 @@ from sulq.terms import wire
 from sulq.terms.receipt import Receipt
 
 FILES: Final = 256
+SPILLS: Final = (
+    16  # times its memory that a worker may write: from a setting, as no limit may follow from the rows (T32)
+)
 LEFT: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS has no word for half a hang-up
 
 _log = logging.getLogger("sulq.server.worker")  # the module is run, so its name is not its own
@@ -135,22 +138,12 @@ class Worker:
         return {"failed": "engine-failed"}
 
 
-def _written(declared: Declared) -> int:
-    """Bytes that one file of a worker's may have: a copy or a spill is no such multiple of its data."""
-    sizes = 0
-    for table in declared.tables:
-        with contextlib.suppress(OSError):
-            sizes += table.data.stat().st_size
-    return 64 * sizes + 2**30
-
-
 def main() -> None:
     """Start as the supervisor says: give up what is not needed, open the rows, then listen."""
     told = child.settings("worker")
     declared = Declared.from_json(cast("Frame", told["dataset"]))
-    isolated = isolation.confine(
-        cast("int", told["memory"]) << 20, FILES, outside=cast("int", told["outside"]), written=_written(declared)
-    )
+    memory = cast("int", told["memory"]) << 20
+    isolated = isolation.confine(memory, FILES, outside=cast("int", told["outside"]), written=SPILLS * memory)
     hello: Frame = {"worker": told["name"], "generation": told["generation"], "isolation": isolated}
     listener = socket.socket(fileno=cast("int", told["listen"]))
     try:

@@ -48,11 +48,6 @@ def only(value: object) -> Few:
     return Few(frozenset((value,)))
 
 
-def certain(outcome: Outcome) -> bool:
-    """Whether there is one value only."""
-    return isinstance(outcome, Few) and len(outcome.values) == 1
-
-
 def span(outcome: Outcome) -> Span | None:
     """The numbers among the outcomes; None where there may be other things."""
     if isinstance(outcome, Span):

@@ -131,14 +131,6 @@ class Filter:
         if event.key_delta and self._key_limit == 0:
             raise QuestionError("open-keys", "Nothing of this budget's delta was set aside for open keys.")
 
-    def admits(self, totals: Totals, event: Event) -> bool:
-        """Whether the event may happen on top of these totals."""
-        try:
-            self.check(event)
-        except QuestionError:
-            return False
-        return self.holds(self.add(totals, event))
-
     def holds(self, totals: Totals, part: Fraction = WHOLE) -> bool:
         """Whether totals are within the budget, or within a part of it: every limit is then that part of itself."""
         top, bottom = part.numerator, part.denominator
