@@ -9,6 +9,7 @@ import pytest
 
 from tests import counts
 from tools import audit
+from tools.reached import ROOT, imported, reached
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,30 @@ def test_runs_add_up(tmp_path: Path) -> None:
     assert suite.complete
     suite.result = "failed"
     assert not suite.complete
+
+
+def test_a_suite_reaches_what_it_imports_and_no_more(tmp_path: Path) -> None:
+    """Straight, through others, inside functions and by name in a string; the parser of SQL is far off."""
+    one = tmp_path / "test_one.py"
+    one.write_text("def f():\n    from sulq.curator.ledger import filter\n", encoding="utf-8")
+    found = {path.relative_to(ROOT).as_posix() for path in reached([one]) - {one}}
+    assert {"src/sulq/curator/ledger/filter.py", "src/sulq/terms/privacy.py", "src/sulq/__init__.py"} <= found
+    assert not any(path.startswith(("src/sulq/sql/", "src/sulq/server/")) for path in found)
+    service = reached([ROOT / "tests/privacy/test_service.py"])
+    assert {ROOT / "src/sulq/server/clerk.py", ROOT / "src/sulq/curator/engines/duckdb.py"} <= service
+    run = tmp_path / "test_run.py"
+    run.write_text('COMMAND = ["-m", "sulq.server.worker"]\n', encoding="utf-8")
+    assert ROOT / "src/sulq/server/worker.py" in imported(run)
+    assert ROOT / "src/sulq/server/isolation.py" in reached([run])
+    text = tmp_path / "test_text.py"
+    text.write_text('"""About sulq.server.worker, in words."""\nx = "tests"\n', encoding="utf-8")
+    assert imported(text) == {ROOT / "tests/__init__.py"}
+
+
+def test_a_change_anywhere_a_suite_reaches_starts_its_counts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digest follows every reached file, and no other."""
+    suite = audit.Suite("s", "tests/test_audit.py")
+    before = audit.digest(suite)
+    more = reached([ROOT / suite.target]) | {ROOT / "src/sulq/cli/query.py"}
+    monkeypatch.setattr(audit, "reached", lambda _: more)
+    assert audit.digest(suite) != before

@@ -5,7 +5,8 @@
 A suite is a test file that takes its counts from tests/counts.py. Each gets an
 equal share of the time left, runs as many cases as fit, and adds them to those
 of earlier runs on the same code, so that an interrupted or short audit goes on
-where it stopped. A change to the code or to the suite starts its counts anew.
+where it stopped. A change to the suite or to code it can reach (tools/reached.py)
+starts its counts anew.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Final
+
+from tools.reached import reached
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 HOME: Final = ROOT / ".audit"
@@ -113,12 +116,13 @@ def discover() -> list[Suite]:
 
 
 def digest(suite: Suite) -> str:
-    """A name for the code a suite's counts are about: all of src, the pins, the suite and what all tests share."""
-    files: list[Path] = [ROOT / "constraints.txt", *(ROOT / "src").rglob("*.py"), *(ROOT / "tests").glob("[!t]*.py")]
+    """A name for the code a suite's counts are about: all that it can reach, the pins, and what all tests share."""
     target = ROOT / suite.target
-    files += target.rglob("*.py") if target.is_dir() else [target]
+    suites = target.rglob("*.py") if target.is_dir() else [target]
+    around = [folder / "conftest.py" for folder in (target, *target.parents) if (folder / "conftest.py").is_file()]
+    files = reached([*suites, *around])
     total = hashlib.sha256()
-    for path in sorted(files):
+    for path in sorted({ROOT / "constraints.txt", *files}):
         total.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()[:16]
 
