@@ -113,6 +113,7 @@ class Server:
             shutil.copytree(libraries, copy / libraries.name)
         self._home.chmod(0o755)
         shutil.chown(self._folder, "nobody")
+        self._folder.chmod(0o711)  # its socket is reached by processes of root that gave up root's rights
         self._rights = {"user": "nobody", "extra_groups": []}
         return copy / package.name / latest.name / "bin"
 

@@ -1,8 +1,9 @@
 """Processes that are killed while they ask of an anchored ledger, and old copies put back afterwards: run as a script.
 
-    python -m tests.privacy.anchored COUNT SEED [late]
+    python -m tests.privacy.anchored COUNT SEED WHERE [late]
 
-Prints one JSON record. `late`: children that acknowledge a debit before its anchor is written.
+WHERE is `file` or the postgresql:// URL of a server. Prints one JSON record. `late`: children that acknowledge
+a debit before its anchor is written.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from sulq.curator.ledger.ledger import Ledger, reconcile
+from sulq.curator.ledger.postgres import is_address
 from sulq.errors import BudgetExceeded, SulqError
 from sulq.terms.privacy import Epsilon, Unit
 from tests.curator.ledger.cases import MECHANISMS, memory_folder, pure
+from tests.curator.ledger.places import Place, copied
 
+WHERE = sys.argv[3] if sys.argv[3:] else "file"
 COST = "0.01"
 BUDGET = Epsilon(4)
 STEPS = (
@@ -35,10 +39,17 @@ def die() -> NoReturn:
     raise AssertionError
 
 
+def ledger_of(folder: Path) -> Place:
+    """Where the ledger of a folder lies: in it, or in a schema of its name."""
+    if not is_address(WHERE):
+        return folder / "a.ledger"
+    return f"{WHERE}_{'_'.join(folder.relative_to(folder.anchor).parts[-3:]).lower()}"
+
+
 def open_ledger(folder: Path, **options: object) -> Ledger:
     return Ledger.open(
-        folder / "a.ledger", anchor=folder / "far" / "a.anchor", unit=Unit(), budget=BUDGET, mechanisms=MECHANISMS,
-        **options,
+        ledger_of(folder), anchor=folder / "far" / "a.anchor", unit=Unit(), budget=BUDGET, mechanisms=MECHANISMS,
+        wait=60.0, **options,
     )  # fmt: skip
 
 
@@ -109,7 +120,7 @@ def violations(folder: Path, said: list[int]) -> list[str]:
     return found
 
 
-def restored(folder: Path, old: Path, said: list[int]) -> list[str]:
+def restored(folder: Path, old: Place, said: list[int]) -> list[str]:
     """Put an old copy back: it must be refused if it lacks an acknowledged debit, and know the spend once mended."""
     with open_ledger(folder) as ledger:
         before = ledger.totals
@@ -117,7 +128,7 @@ def restored(folder: Path, old: Path, said: list[int]) -> list[str]:
     shutil.rmtree(trial, ignore_errors=True)
     (trial / "far").mkdir(parents=True)
     shutil.copy(folder / "far" / "a.anchor", trial / "far" / "a.anchor")
-    shutil.copy(old, trial / "a.ledger")
+    copied(old, ledger_of(trial))
     found = []
     try:
         open_ledger(trial).close()
@@ -126,7 +137,7 @@ def restored(folder: Path, old: Path, said: list[int]) -> list[str]:
     except SulqError as error:
         if error.code != "ledger-rolled-back":
             found.append(error.code)
-        reconcile(trial / "a.ledger", trial / "far" / "a.anchor", mechanisms=MECHANISMS)
+        reconcile(ledger_of(trial), trial / "far" / "a.anchor", mechanisms=MECHANISMS)
     noted = json.loads((folder / "far" / "a.anchor").read_bytes())
     with open_ledger(trial) as ledger:
         if ledger.totals.epsilon < noted["whole"]["epsilon"] or ledger.totals.epsilon > before.epsilon:
@@ -145,10 +156,11 @@ def kill(number: int, seed: int, *, late: bool) -> dict[str, object]:
             folder = top / str(cycle // 19)
             if cycle % 19 == 0:
                 (folder / "far").mkdir(parents=True)
+                (folder / "old").mkdir()
                 open_ledger(folder).close()
             step = STEPS[cycle % len(STEPS)]
-            old = folder / "old.ledger"
-            shutil.copy(folder / "a.ledger", old)
+            old = ledger_of(folder / "old")
+            copied(ledger_of(folder), old)
             said = spawn(folder, step, random.Random(draw.random()), late=late)
             hits[step] += 1
             debits += len(said)
@@ -160,4 +172,4 @@ def kill(number: int, seed: int, *, late: bool) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(kill(int(sys.argv[1]), int(sys.argv[2]), late=sys.argv[3:] == ["late"])))
+    print(json.dumps(kill(int(sys.argv[1]), int(sys.argv[2]), late=sys.argv[4:] == ["late"])))

@@ -9,7 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.counts import count
+from tests.curator.ledger.places import STORES
+from tests.postgres import server
 from tests.privacy.anchored import STEPS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,17 +34,24 @@ def run(*words: object) -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-def test_T46_killed_at_any_step_the_anchor_knows_every_acknowledged_debit() -> None:
+def where(kind: str) -> str:
+    """Where ledgers lie, as anchored.py wants it said."""
+    return "file" if kind == "sqlite" else server().url()
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_T46_killed_at_any_step_the_anchor_knows_every_acknowledged_debit(kind: str) -> None:
     """Killed at each step, the ledger opens again, and every older copy of it is refused and mended by a burn (T46)."""
-    number = count("T46 kills", short=90, long=1_800)
-    found = run(number, random.randrange(2**32))
+    number = count(f"T46 kills, {kind}", short=90 if kind == "sqlite" else 27, long=1_800)
+    found = run(number, random.randrange(2**32), where(kind))
     assert found["violations"] == []
     assert min(found["hits"].values()) >= number // len(STEPS)
     assert found["debits"] > number  # the children did get somewhere before they died
     assert found["refused"] > number // 3  # so many old copies lacked a debit that somebody was told of
 
 
-def test_T46_an_answer_before_its_anchor_is_noticed() -> None:
+@pytest.mark.parametrize("kind", STORES)
+def test_T46_an_answer_before_its_anchor_is_noticed(kind: str) -> None:
     """Control: children that acknowledge first and write the anchor afterwards are caught."""
-    found = run(3 * len(STEPS), random.randrange(2**32), "late")
+    found = run(3 * len(STEPS), random.randrange(2**32), where(kind), "late")
     assert any("is not anchored" in line for line in found["violations"])

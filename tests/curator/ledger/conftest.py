@@ -9,13 +9,14 @@ import pytest
 
 from sulq.curator.ledger import ledger, opening
 from sulq.curator.ledger.postgres import Address
-from tests.curator.ledger.places import STORES
+from tests.curator.ledger.places import LAID, STORES
 from tests.postgres import server
 
-MODULES = {"test_ledger", "test_shares", "test_transcript"}
+MODULES = {"test_anchor", "test_ledger", "test_shares", "test_transcript"}
 FILES = {  # these are about the file itself
     "test_T56_renamed_and_registered_again_data_keep_their_spend",
     "test_T91_a_later_format_is_refused_and_this_one_opens",
+    "test_an_anchor_reads_back",
     "test_a_line_that_changed_since_it_was_read_is_not_shown",
 }
 
@@ -33,17 +34,20 @@ def laid(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     if getattr(request, "param", "sqlite") == "sqlite":
         yield
         return
-    schemas: dict[Path, Address] = {}
+    LAID.clear()
     given = opening.place_of
 
     def place_of(path: Path | str) -> Path | Address:
         place = given(path)
         if isinstance(place, Address) or not place.parent.is_dir():
             return place
-        return schemas.setdefault(place, Address.of(server().url()))
+        if place not in LAID:
+            LAID[place] = server().url()
+        return Address.of(LAID[place])
 
     for module in (ledger, opening):
         monkeypatch.setattr(module, "place_of", place_of)
     yield
-    for address in schemas.values():
-        server().do(f"DROP SCHEMA IF EXISTS {address.ledger} CASCADE")
+    for url in LAID.values():
+        server().do(f"DROP SCHEMA IF EXISTS {Address.of(url).ledger} CASCADE")
+    LAID.clear()

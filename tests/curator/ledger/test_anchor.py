@@ -24,6 +24,7 @@ from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, ask, gaussian, memory_folder, opened, pure
+from tests.curator.ledger.places import copied, removed, there
 
 
 @pytest.fixture
@@ -56,11 +57,11 @@ def test_T46_an_older_copy_is_refused_and_the_gap_is_burnt(folder: Path) -> None
     path = folder / "a.ledger"
     with anchored(folder) as ledger:
         ledger.debit(pure("0.1"), question="q", plan_digest="p", analyst="ann")
-    shutil.copy(path, folder / "old")
+    copied(path, folder / "old")
     with anchored(folder) as ledger:
         ledger.debit(pure("0.2"), question="q", plan_digest="p", analyst="ann")
         ledger.debit(pure("0.3"), question="q", plan_digest="p", analyst="ben")
-    shutil.copy(folder / "old", path)
+    copied(folder / "old", path)
     before = verify(path)
     refused("ledger-rolled-back", anchored, folder)
     assert verify(path) == before  # a refusal writes nothing
@@ -106,20 +107,20 @@ def test_T46_a_new_ledger_is_not_begun_under_an_old_anchor(folder: Path) -> None
     """Where the ledger is gone and its anchor is not, nothing is begun: the people's spend would be forgotten (T56)."""
     with anchored(folder) as ledger:
         ask(ledger, pure("0.1"))
-    (folder / "a.ledger").unlink()
+    removed(folder / "a.ledger")
     refused("ledger-rolled-back", anchored, folder)
-    assert not (folder / "a.ledger").exists()
+    assert not there(folder / "a.ledger")
 
 
 def test_T46_a_lost_anchor_is_replaced_by_the_owners_word(folder: Path) -> None:
     """With --lost a new anchor is begun; the old one, found again, is added up rather than compared."""
     with anchored(folder) as ledger:
         ask(ledger, pure("0.1"))
-        shutil.copy(folder / "a.ledger", folder / "copy")
+        copied(folder / "a.ledger", folder / "copy")
         ask(ledger, pure("0.2"))
     refused("bad-anchor", mended, folder, lost=True)  # it is there
     (folder / "a.anchor").rename(folder / "found")
-    shutil.copy(folder / "copy", folder / "a.ledger")
+    copied(folder / "copy", folder / "a.ledger")
     refused("bad-anchor", mended, folder)
     assert mended(folder, lost=True) == {}
     with anchored(folder) as ledger:  # goes on from the copy: nobody can know of the 0.2
@@ -154,11 +155,11 @@ def test_T46_an_interrupted_replacement_can_be_finished(folder: Path) -> None:
 def test_T46_a_burn_that_was_interrupted_is_not_charged_twice(folder: Path) -> None:
     """Stopped between the burn and the new anchor, the ledger opens, and the command again burns nothing."""
     anchored(folder).close()
-    shutil.copy(folder / "a.ledger", folder / "old")
+    copied(folder / "a.ledger", folder / "old")
     with anchored(folder) as ledger:
         ask(ledger, pure("0.3"))
     for again in (lambda: mended(folder), lambda: anchored(folder).close()):
-        shutil.copy(folder / "old", folder / "a.ledger")
+        copied(folder / "old", folder / "a.ledger")
         shutil.copy(folder / "a.anchor", folder / "kept")
 
         def failpoint(name: str) -> None:
@@ -177,11 +178,11 @@ def test_T46_a_burn_is_charged_whatever_the_limits(folder: Path) -> None:
     """A raise that was lost with the asks it paid for leaves a ledger past its budget, which then refuses all."""
     with anchored(folder) as ledger:
         ledger.share("ann", Share.of("1/2"))
-    shutil.copy(folder / "a.ledger", folder / "old")
+    copied(folder / "a.ledger", folder / "old")
     with anchored(folder) as ledger:
         ledger.raise_to(Epsilon(5))
         ledger.debit(pure("2.5"), question="q", plan_digest="p", analyst="ann")
-    shutil.copy(folder / "old", folder / "a.ledger")
+    copied(folder / "old", folder / "a.ledger")
     mended(folder)
     with anchored(folder) as ledger:
         assert ledger.spent == Epsilon(2.5)
@@ -199,7 +200,7 @@ def test_T46_of_two_copies_only_one_goes_on(folder: Path) -> None:
     """
     with anchored(folder, clock=lambda: 0.0) as ledger:
         ask(ledger, pure("0.1"))
-    shutil.copy(folder / "a.ledger", folder / "b.ledger")
+    copied(folder / "a.ledger", folder / "b.ledger")
     with anchored(folder, clock=lambda: 0.0) as one, anchored(folder, "b.ledger", clock=lambda: 0.0) as two:
         ask(one, pure("0.1"))
         refused("ledger-rolled-back", ask, two, pure("0.1"))
@@ -316,10 +317,10 @@ def test_an_anchor_may_be_added_later_and_old_ledgers_open(folder: Path) -> None
     """A ledger begun without one takes one at any opening; its earlier copies are then refused as well."""
     with opened(folder / "a.ledger") as ledger:
         ask(ledger, pure("0.1"))
-    shutil.copy(folder / "a.ledger", folder / "old")
+    copied(folder / "a.ledger", folder / "old")
     with anchored(folder) as ledger:
         ask(ledger, pure("0.1"))
-    shutil.copy(folder / "old", folder / "a.ledger")
+    copied(folder / "old", folder / "a.ledger")
     refused("ledger-rolled-back", anchored, folder)
 
 
@@ -330,16 +331,20 @@ def test_T46_random_restores_never_lose_a_spend(folder: Path) -> None:
     for story in range(count("T46 stories of restores", short=12, long=400)):
         for file in folder.iterdir():
             file.unlink()
+        for name in ("a.ledger", *map(str, range(13))):
+            removed(folder / name)
         budget = EpsilonDelta(50, 1e-6)
         anchored(folder, budget=budget).close()
-        copies = [path.read_bytes()]
+        copies = 1
+        copied(path, folder / "0")
         acknowledged = {"epsilon": Fraction(0), "rho": Fraction(0), "events": 0}
         for _ in range(12):
             match draw.choice(["ask", "ask", "copy", "restore"]):
                 case "copy":
-                    copies.append(path.read_bytes())
+                    copied(path, folder / str(copies))
+                    copies += 1
                 case "restore":
-                    path.write_bytes(draw.choice(copies))
+                    copied(folder / str(draw.randrange(copies)), path)
                 case _:
                     with contextlib.suppress(SetupError):
                         mended(folder)
@@ -361,8 +366,8 @@ def test_T46_without_an_anchor_a_restore_goes_unnoticed(folder: Path) -> None:
     """Control: the same restore of a ledger without an anchor opens, and the spend is forgotten."""
     with opened(folder / "a.ledger") as ledger:
         ask(ledger, pure("0.1"))
-        old = (folder / "a.ledger").read_bytes()
+        copied(folder / "a.ledger", folder / "old")
         ask(ledger, pure("0.9"))
-    (folder / "a.ledger").write_bytes(old)
+    copied(folder / "old", folder / "a.ledger")
     with opened(folder / "a.ledger") as ledger:
         assert ledger.spent == Epsilon(0.1)

@@ -115,8 +115,8 @@ class Ledger:
         """
         place = None if path is None else place_of(path)
         outside = None if anchor is None else Path(anchor).resolve()
-        if outside is not None:
-            _not_alone(place, outside)
+        if outside is not None and place is None:
+            raise SetupError("bad-declaration", "A ledger in memory has nothing to anchor.")
         store = connect(
             place,
             unit=unit,
@@ -127,6 +127,7 @@ class Ledger:
             wait=wait,
             vfs=vfs,
             time=_moment(clock),
+            remembered=outside is not None and outside.exists(),
         )
         ledger = cls(
             store, path=place, mechanisms=mechanisms, clock=clock, failpoint=failpoint, answer_wait=answer_wait
@@ -663,14 +664,6 @@ def reconcile(
         if lost:
             ledger._name_anchor(noted.name)  # noqa: SLF001
         return {}
-
-
-def _not_alone(place: Path | Address | None, anchor: Path) -> None:
-    """Refuse to begin a ledger where an anchor remembers one."""
-    if place is None:
-        raise SetupError("bad-declaration", "A ledger in memory has nothing to anchor.")
-    if isinstance(place, Path) and anchor.exists() and not place.exists():
-        raise SetupError("ledger-rolled-back", "The ledger is gone and its anchor is not.", "Restore a copy of it.")
 
 
 def _not_behind(noted: Noted, state: State, store: Store) -> None:

@@ -128,10 +128,13 @@ def connect(
     wait: float,
     vfs: str,
     time: str,
+    remembered: bool = False,
 ) -> Store:
-    """Connect to a ledger, writing its first entry if there is none."""
+    """Connect to a ledger, writing its first entry if there is none; not where an anchor `remembered` one (T46)."""
 
     def first() -> list[Row]:
+        if remembered:
+            raise SetupError("ledger-rolled-back", "The ledger is gone and its anchor is not.", "Restore a copy of it.")
         if unit is None or budget is None:
             raise SetupError("missing-file", f"There is no ledger at {path}, and no unit and budget to begin one.")
         body = entries.genesis(unit, budget, open_keys=open_keys, synthetic=synthetic is True, time=time)
@@ -140,7 +143,7 @@ def connect(
     with opening():
         if path is None:
             return SqliteStore.in_memory(first())
-        begin = first if create else None
+        begin = first if create or remembered else None
         store = _postgres(path, begin, wait) if isinstance(path, Address) else _sqlite(path, begin, wait, vfs)
         try:
             if store.readonly:
