@@ -33,7 +33,8 @@ FLAGS = (
 )
 WIDE = {"width": 1200, "height": 850}
 PHONE = {"width": 375, "height": 812}
-SECONDS = 30
+SECONDS = 180  # for one step: on a busy machine all take longer, and none takes so long
+SHOWN = 2000  # characters of a page that a failure tells of
 
 
 def missing(what: str) -> None:
@@ -57,8 +58,12 @@ class Watched:
         self.page.goto(self.base + path)
 
     def sign_in(self, token: str) -> None:
-        """As somebody at a keyboard does: the field has the focus already."""
+        """As somebody at a keyboard does: the field has the focus by itself, once the page is drawn.
+
+        A page may be loaded and not drawn yet, on a busy machine for long: keys that came before would be lost.
+        """
         self.go("/sign-in")
+        self.page.wait_for_selector("#token:focus")
         self.page.keyboard.type(token)
         self.page.keyboard.press("Enter")
         self.page.wait_for_selector("header")
@@ -79,6 +84,14 @@ class Watched:
             assert wide <= view["width"], f"{name} is {wide} wide on a {size}"
         self.page.set_viewport_size(WIDE)
         self.page.emulate_media(color_scheme="light")
+
+    def told(self) -> str:
+        """Where a walk ended and what was to be seen there, for whoever reads that it failed."""
+        try:
+            shown = self.page.evaluate("document.body.innerText")
+        except Exception as error:  # noqa: BLE001 - it is about another failure
+            shown = f"nothing: {error}"
+        return f"at {self.page.url}, complaints {self.complaints}, last {self.requests[-5:]}:\n{shown[:SHOWN]}"
 
     def foreign(self) -> list[str]:
         """Requests that were not for this machine."""
@@ -102,13 +115,16 @@ def browser(base: str) -> Iterator[Watched]:
         missing("there is no chromium on the path")
     with tempfile.TemporaryDirectory(prefix="sulq-browser-") as folder, sync_playwright() as play:
         context = play.chromium.launch_persistent_context(
-            folder, executable_path=path, headless=True, args=list(FLAGS), viewport=WIDE
+            folder, executable_path=path, headless=True, args=list(FLAGS), viewport=WIDE, timeout=SECONDS * 1000
         )
         context.set_default_timeout(SECONDS * 1000)
         watched = Watched(context, context.pages[0], base)
         _watch(watched)
         try:
             yield watched
+        except BaseException as error:
+            error.add_note(watched.told())
+            raise
         finally:
             context.close()
 

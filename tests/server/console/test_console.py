@@ -183,6 +183,66 @@ def test_the_price_is_shown_before_and_costs_nothing(visitor: Visitor) -> None:
     assert "Nothing is spent yet" in shown(quiet).words
 
 
+def test_an_accuracy_may_be_named_instead_of_a_price(visitor: Visitor) -> None:
+    """The price that a width costs is shown before, and paid; the bars are as sure as was wished; no more than the cap.
+
+    Control: a price named by hand, with the same fields filled in, is paid as it stands.
+    """
+    visitor.sign_in("analyst")
+    asked = {"sql": GROUPED, "amount": "1", "by": "accuracy", "width": "20", "sure": "0.1"}
+    page = shown(visitor.send("/datasets/survey/price", piece=True, **asked))
+    paid = float(re.search(r"ε ([\d.]+)", page.words)[1])
+    assert 0.05 < paid < 0.5
+    assert "with 90% confidence" in page.words
+    assert float(re.search(r"± ([\d.]+)", page.words)[1]) <= 20
+    answer = shown(visitor.send("/datasets/survey/ask", piece=True, **asked)).words
+    assert "with 90% confidence" in answer
+    assert float(re.search(r"Spent ε ([\d.]*\d)", answer)[1]) == pytest.approx(paid, rel=0.02)
+    above = asked | {"amount": "0.01"}
+    assert (
+        "costs more than the most you named" in shown(visitor.send("/datasets/survey/price", piece=True, **above)).words
+    )
+    assert visitor.send("/datasets/survey/ask", piece=True, **above, fresh="yes").status_code in {400, 402}
+    for wrong in ({"width": ""}, {"width": "-1"}, {"width": "wide"}, {"sure": "2"}):
+        refused = visitor.send("/datasets/survey/ask", piece=True, **(asked | wrong))
+        assert refused.status_code == 400
+        assert "Nothing was spent" in shown(refused).words
+    by_hand = shown(visitor.send("/datasets/survey/ask", piece=True, **(asked | {"by": "price", "fresh": "yes"}))).words
+    assert re.search(r"Spent ε ([\d.]*\d)", by_hand)[1] == "1"
+
+
+def test_the_form_of_a_refused_ask_keeps_what_was_named(visitor: Visitor) -> None:
+    """Without scripts the page comes back whole, with the accuracy and how sure still in it."""
+    visitor.sign_in("analyst")
+    asked = {"sql": GROUPED, "amount": "0.01", "by": "accuracy", "width": "20", "sure": "0.01"}
+    page = shown(visitor.send("/datasets/survey/ask", **asked))
+    given = {str(fields.get("name")): fields for tag, fields in page.tags if tag in {"input", "select"}}
+    assert given["width"]["value"] == "20"
+    chosen = [fields.get("value") for tag, fields in page.tags if tag == "option" and "selected" in fields]
+    assert "0.01" in chosen
+    checked = [fields for _, fields in page.tags if fields.get("name") == "by" and "checked" in fields]
+    assert [fields["value"] for fields in checked] == ["accuracy"]
+
+
+def test_groups_too_small_to_show_may_have_one_row_together(tmp_path: Path) -> None:
+    """Where keys are found in the data, the form asks for the name of a row for the rest; elsewhere it does not."""
+    database = sulq.connect(
+        pa.table({"age": [30] * 400, "town": ["Haifa"] * 390 + [f"hamlet {i}" for i in range(10)]}), table="survey",
+        columns={"age": sulq.Int(0, 120), "town": sulq.Text()}, budget=sulq.EpsilonDelta(8, 1e-3),
+    )  # fmt: skip
+    sql = "SELECT town, COUNT(*) FROM survey GROUP BY town"
+    with Visitor(Office(tmp_path, survey=database)) as visitor:
+        visitor.sign_in("analyst")
+        assert "Groups that are too small to show" in shown(visitor.get("/datasets/survey/ask")).words
+        asked = {"sql": sql, "amount": "1", "way": "both", "delta": "1e-5"}
+        rows = []
+        for other in ("", "elsewhere"):
+            page = shown(visitor.send("/datasets/survey/ask", piece=True, **asked, other=other, fresh="yes"))
+            rows.append("elsewhere" in page.words)
+            assert "Haifa" in page.words
+        assert rows == [False, True]
+
+
 def test_an_answer_has_its_chart_its_table_and_its_receipt(visitor: Visitor) -> None:
     """Asked with and without scripts, the answer says what it means, what was spent and what is left."""
     visitor.sign_in("analyst")
@@ -304,7 +364,8 @@ def test_a_job_is_a_form_of_its_signature_and_shows_its_progress(visitor: Visito
     assert visitor.send(path, **{"p-queries": several, "p-spend": "x"}).status_code == 400
     begun = visitor.send(path, **{"p-queries": several, "p-spend": "0.2", "p-beta": "0.05"})
     assert begun.status_code == 303
-    for _ in range(100):
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
         piece = visitor.get(begun.headers["location"], headers={"HX-Request": "true"})
         page = shown(piece)
         if "Done" in page.words:

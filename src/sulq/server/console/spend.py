@@ -11,6 +11,7 @@ from sulq.server.console.words import size
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear
 
 LEAST: Final = 0.001  # where the slider starts; a smaller price may be typed
+SURE: Final = {"0.1": "90%", "0.05": "95%", "0.01": "99%"}  # chances of being further off, and how one says it
 
 
 def ways(budget: Budget) -> list[tuple[str, str]]:
@@ -48,6 +49,19 @@ def spend(fields: Fields, budget: Budget) -> dict[str, float] | None:
     if way == "both":
         return {"epsilon": amount, "delta": _number(fields.text("delta"), "Delta")}
     return {"rho" if way == "rho" else "epsilon": amount}
+
+
+def terms(fields: Fields, budget: Budget) -> dict[str, object]:
+    """How a form names its price, as the API takes it: a spend, or the accuracy wished for and the most it may cost."""
+    paid = spend(fields, budget)
+    if paid is None:
+        return {}
+    if fields.text("by") != "accuracy":
+        return {"spend": paid}
+    beta = fields.text("sure") or "0.05"
+    if beta not in SURE:
+        raise Refusal(400, "bad-literal", "How sure is one of the list.", f"Choose {', '.join(SURE.values())}.")
+    return {"within": _number(fields.text("width"), "How far off"), "beta": float(beta), "at_most": paid}
 
 
 def _number(text: str, what: str) -> float:

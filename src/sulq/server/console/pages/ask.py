@@ -12,12 +12,12 @@ from sulq.server.console.guard import Fields
 from sulq.server.console.page import page
 from sulq.server.console.pages.datasets import examples
 from sulq.server.console.refusal import Refusal
-from sulq.server.console.spend import LEAST, most, spend, usual, ways
+from sulq.server.console.spend import LEAST, SURE, most, terms, usual, ways
 from sulq.server.console.table import Table, to_csv, to_parquet
 from sulq.server.console.visit import Visit, place
 from sulq.terms import wire
 from sulq.terms.facts import Facts
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear
+from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
 
 DOWNLOAD = 8 * 2**20  # an answer of 65,536 cells comes back to be saved
 _ALIKE = {(Epsilon, Epsilon), (Epsilon, EpsilonDelta), (Rho, Rho), (Queries, SubLinear)}
@@ -36,15 +36,16 @@ async def price(visit: Visit) -> Response:
     fields = await visit.form()
     known = await visit.facts()
     try:
-        paid = spend(fields, known.budget)
-        told = await visit.api.post(visit.at("explain"), _body(fields, paid))
-        foreseen = Foreseen.of(told)
+        body = _body(fields, known.budget)
+        foreseen = Foreseen.of(await visit.api.post(visit.at("explain"), body))
     except Refusal as refusal:
         if refusal.status == 401:
             raise
         # A text that is still being typed is not a mistake: the hint replaces the price, quietly.
-        return HTMLResponse(page("price.html", foreseen=None, refusal=refusal, **_left(known, None)))
-    return HTMLResponse(page("price.html", foreseen=foreseen, refusal=None, **_left(known, foreseen)))
+        return HTMLResponse(page("price.html", foreseen=None, refusal=refusal, above=False, **_left(known, None)))
+    cap = words.loss(body.get("at_most"))
+    above = type(cap) is type(foreseen.price) and words.size(foreseen.price) > words.size(cap) * (1 + 1e-9)
+    return HTMLResponse(page("price.html", foreseen=foreseen, refusal=None, above=above, **_left(known, foreseen)))
 
 
 async def answer(visit: Visit) -> Response:
@@ -52,7 +53,9 @@ async def answer(visit: Visit) -> Response:
     fields = await visit.form()
     known = await visit.facts()
     try:
-        body = _body(fields, spend(fields, known.budget)) | {"fresh": fields.text("fresh") == "yes"}
+        body = _body(fields, known.budget) | {"fresh": fields.text("fresh") == "yes"}
+        if "beta" in body:
+            body["level"] = 1 - float(str(body["beta"]))  # the bars are of the accuracy that was wished for
         told = await visit.api.post(visit.at("sql"), body)
     except Refusal as refusal:
         if refusal.status == 401 or visit.piece:
@@ -102,6 +105,12 @@ def _page(
         ways=ways(known.budget),
         way=fields.text("way"),
         delta=fields.text("delta") or delta,
+        by=fields.text("by") or "price",
+        width=fields.text("width"),
+        sure=fields.text("sure") or "0.05",
+        sureness=SURE,
+        other=fields.get("other", ""),
+        groups=isinstance(known.budget, EpsilonDelta),
         least=LEAST,
         most=most(known.budget, known.remaining),
         examples=examples(known),
@@ -112,10 +121,10 @@ def _page(
     )
 
 
-def _body(fields: Fields, paid: dict[str, float] | None) -> dict[str, object]:
-    body: dict[str, object] = {"sql": fields.get("sql", "").replace("\r\n", "\n")}
-    if paid is not None:
-        body["spend"] = paid
+def _body(fields: Fields, budget: Budget) -> dict[str, object]:
+    body: dict[str, object] = {"sql": fields.get("sql", "").replace("\r\n", "\n")} | terms(fields, budget)
+    if fields.text("other"):
+        body["other"] = fields.text("other")
     return body
 
 
