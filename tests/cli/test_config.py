@@ -331,6 +331,7 @@ tls_cert = "cert.pem"
 tls_key = "key.pem"
 state = "kept"
 data_root = "data"
+ledgers = "books"
 workers = 3
 limit = 12.5
 memory = 1024
@@ -348,6 +349,7 @@ def test_the_servers_settings_are_read(tmp_path: Path) -> None:
     assert found.server == Server(
         "0.0.0.0", 8765, ("curator.example.org",), tmp_path / "cert.pem", tmp_path / "key.pem", False,
         tmp_path / "kept", tmp_path / "data", 3, 12.5, 1024, 2, True, 60, 0.5, "https://curator.example.org",
+        tmp_path / "books",
     )  # fmt: skip
     dataset = found.datasets["a"]
     assert dict(dataset.shares) == {"alice": (0.5, 0.1), "bob": (1.0, 0.0)}

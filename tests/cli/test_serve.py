@@ -96,7 +96,7 @@ def test_settings_and_declarations_reach_the_server_whole(folder: Path) -> None:
     found = read(folder / "sulq.toml")
     server = replace(
         found.server, workers=3, limit=5.0, memory=512, web=2, share_answers=True, rate=7, schedule=1.0, hosts=("a",),
-        data_root=folder,
+        data_root=folder, ledgers=folder / "books",
     )  # fmt: skip
     service = service_of(server)
     for name in Service.__dataclass_fields__:

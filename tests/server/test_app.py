@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import sulq
 from sulq.errors import CODES, BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.server.app import create_app, document
 from sulq.server.frames import Frame, refusal
 from sulq.server.limits import LARGE, SMALL
 from sulq.server.replies import FAILED, HEADERS
 from sulq.server.settings import Service
+from sulq.terms import wire
 from tests.server.door import Door
 from tests.server.office import Office, survey
 
@@ -253,6 +255,28 @@ def test_the_document_is_for_those_with_a_token_and_says_all(door: Door) -> None
             if body is not None:
                 assert body["content"]["application/json"]["schema"]["additionalProperties"] is False
     assert "ValidationError" not in json.dumps(told)
+    assert "$defs" not in json.dumps(told), "what a body is made of stands where it is"
+
+
+def test_several_tables_are_registered_in_one_body(door: Door, tmp_path: Path) -> None:
+    """Each with its file and columns; a table and tables at once, none at all, or a field too many is refused."""
+    (tmp_path / "people.csv").write_text("pid,age")
+    (tmp_path / "codes.csv").write_text("code")
+    age = wire.to_json(sulq.Int(0, 120))
+    people = {"file": "people.csv", "columns": {"age": age}}
+    codes = {"file": "codes.csv", "columns": {"code": age}, "key": "code", "public": True}
+    body = {
+        "name": "clinic", "tables": {"people": people, "codes": codes}, "budget": wire.to_json(sulq.Epsilon(1)),
+        "unit": wire.to_json(sulq.Unit("pid")),
+    }  # fmt: skip
+    for wrong in (
+        {"file": "people.csv"}, {"columns": people["columns"]}, {"tables": {}}, {"tables": {"people": {"file": "x"}}},
+        {"tables": {"people": people | {"more": 1}}}, {"tables": {"codes": codes}}, {"tables": None},
+    ):  # fmt: skip
+        reply = door.post("/v1/datasets", body | wrong, "owner")
+        assert (reply.status_code, reply.json()["error"]["kind"] in {"QuestionError", "SetupError"}) == (400, True)
+    reply = door.post("/v1/datasets", body, "owner")
+    assert (reply.status_code, reply.json()) == (201, {"name": "clinic", "ready": True})
 
 
 def test_there_are_no_pages_that_explain_the_api_to_strangers(door: Door) -> None:

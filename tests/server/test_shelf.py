@@ -28,11 +28,28 @@ def test_a_dataset_is_there_once_its_folder_is_synced(tmp_path: Path, monkeypatc
     monkeypatch.setattr(os, "fsync", fsync)
     shelf = Shelf(tmp_path / "datasets")
     shelf.put(declared)
-    assert synced == [False, True]
+    assert synced == [False, True] * 2, "the ledger of its rows, then the dataset"
     assert list(shelf.read()) == [("x", declared)]
     shelf.remove("x")
-    assert synced[2:] == [True]
+    assert synced[4:] == [True]
     assert (shelf.names, list(shelf.read())) == ([], [])
+    assert shelf.ledgers == {str(tmp_path / "x.csv"): str(tmp_path / "x.ledger")}, "what was spent stays known"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', "\xff"])
+def test_T56_a_note_of_ledgers_that_cannot_be_read_stops_registering(tmp_path: Path, text: str) -> None:
+    """Nobody could say what was spent on any rows, so none is put under a new ledger; datasets go on."""
+    folder = tmp_path / "state" / "datasets"
+    Shelf(folder).put(dataset(tmp_path, "good"))
+    (folder / ".ledgers").write_bytes(text.encode("latin-1"))
+    with staff(tmp_path) as (found, _):
+        found.take_on_registered()
+        assert found.datasets["good"].fault is None
+        with pytest.raises(SetupError) as refused:
+            found.hold(dataset(tmp_path, "other", "other.parquet"))
+        assert refused.value.code == "bad-declaration"
+        assert list(found.datasets) == ["good"]
+        assert not (tmp_path / "other.ledger").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"name": "bad"}', "\xff", '{"name": "bad", "tables": 3}'])

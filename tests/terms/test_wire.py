@@ -9,10 +9,12 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sulq
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.terms import vocabulary, wire
@@ -241,6 +243,39 @@ def test_the_text_is_canonical():
     assert text.isascii()
     loose = json.dumps(json.loads(text), indent=3, sort_keys=False)
     assert wire.encode(wire.decode(loose)) == text
+
+
+def answered(number: int) -> Answers:
+    """Answers to so many questions asked together."""
+    frame = pa.table({"x": [1, 2]})
+    with sulq.connect(frame, columns={"x": Int(0, 9)}, budget=Epsilon(9)) as db:
+        return db.ask(Together((Sums((Col("x"),)),) * number), spend=Epsilon(1))
+
+
+def test_answers_together_say_once_what_they_cost():
+    """Twice the questions, twice the text; read back, every answer has the event. Control: an answer alone says it."""
+    sizes = [len(wire.encode(answered(number))) for number in (10, 20, 40)]
+    assert sizes[2] - sizes[1] < 2.1 * (sizes[1] - sizes[0])
+    found = answered(4)
+    back = wire.decode(wire.encode(found))
+    assert [answer.event for answer in back] == [found[0].event] * 4
+    tree = wire.to_json(found)
+    assert ["event" in answer for answer in tree["answers"]] == [True, False, False, False]
+    assert "event" in wire.to_json(found[3])
+
+
+def test_answers_that_cost_something_else_each_say_so():
+    """An event of its own is written and read back; a text that repeats the first one's means the same as without."""
+    found = answered(3)
+    other = dataclasses.replace(found[1], event=dataclasses.replace(found[1].event, queries=7))
+    mixed = Answers((found[0], other, found[2]))
+    assert [answer.event.queries for answer in wire.decode(wire.encode(mixed))] == [0, 7, 0]
+    tree = wire.to_json(found)
+    tree["answers"] = [wire.to_json(answer) for answer in found]
+    assert wire.encode(wire.from_json(tree)) == wire.encode(found)
+    for broken in ([1], [tree["answers"][0], {"kind": "Answer"}], [{"kind": "Answer"}], {}, [wire.to_json(Plain())]):
+        with pytest.raises(QuestionError):
+            wire.encode(wire.from_json({"kind": "Answers", "answers": broken}).answers[0])
 
 
 REFUSED = {

@@ -115,10 +115,11 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "insecure_public": "true: listen on a public address without TLS, behind a proxy that has it.",
         "state": "The folder of the access store and of datasets registered over HTTP; default: sulq.state here.",
         "data_root": "The folder below which an owner may register data files over HTTP; default: none.",
+        "ledgers": "The folder of the ledgers of datasets registered over HTTP; default: beside their data.",
         "workers": "Processes that hold each dataset's rows; default: 2.",
         "limit": "Seconds after which a question is stopped, charged; default: 30.",
         "memory": "MiB that a worker may take; default: 4096.",
-        "web": "Processes that answer HTTP; default: 1. Jobs need one.",
+        "web": "Processes that answer HTTP; default: 1.",
         "share_answers": "true: a stored answer is given again to every analyst of the dataset, not its asker alone.",
         "rate": "Calls a minute for each token; default: 1200.",
         "schedule": "Answers leave every so many seconds, so that their time tells nothing; default: at once.",
@@ -197,6 +198,7 @@ class Server:
     rate: int = 1200
     schedule: float | None = None
     public_url: str | None = None
+    ledgers: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,6 +445,7 @@ def _server(table: Mapping[str, object], folder: Path, where: str) -> Server:
         insecure_public=truth("insecure_public"),
         state=_file(table.get("state", STATE), folder, f"{where} state") or folder,
         data_root=_file(table.get("data_root"), folder, f"{where} data_root"),
+        ledgers=_file(table.get("ledgers"), folder, f"{where} ledgers"),
         workers=whole("workers", 1, 64),
         limit=_seconds(table.get("limit"), f"{where} limit") or usual.limit,
         memory=whole("memory", 256, 2**20),

@@ -92,6 +92,7 @@ def service_of(server: Server) -> Service:
         tls_cert=server.tls_cert,
         tls_key=server.tls_key,
         data_root=server.data_root,
+        ledgers=server.ledgers,
         workers=server.workers,
         limit=server.limit,
         memory=server.memory,

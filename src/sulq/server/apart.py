@@ -6,8 +6,10 @@ One line of JSON on standard input says what to give up; the command takes over
 and finds the rest of its input untouched:
 
     network   false: a network of its own, with nothing in it
+    tcp       true: TCP connections stay as they are, and so do sockets that have no file
     read      files and folders that may be read and run
-    write     folders that may be changed; whatever is in neither list cannot be opened at all (Landlock)
+    list      folders whose names may be seen, and no file in them
+    write     folders that may be changed; whatever is in none of the lists cannot be opened at all (Landlock)
     closed    files that must not open any more: they are tried
 
 Root's special rights go too, and no program gives them back. What came of it is
@@ -48,6 +50,7 @@ READING: Final = EXECUTE | READ_FILE | READ_DIR
 EVERYTHING: Final = (1 << 13, 1 << 14, 1 << 15, 1 << 15, 1 << 16)  # one past the last right, by the kernel's version
 NO_TCP: Final = 3  # neither to listen nor to connect anew
 NO_REACH: Final = 3  # neither abstract sockets nor signals to processes outside
+NO_SIGNALS: Final = 2  # of them
 
 
 class _Rules(ctypes.Structure):
@@ -101,7 +104,7 @@ def landlock() -> int:
         return 0
 
 
-def shut_files(read: Iterable[str], write: Iterable[str], *, tcp: bool = False) -> bool:
+def shut_files(read: Iterable[str], write: Iterable[str], listed: Iterable[str] = (), *, tcp: bool = False) -> bool:
     """Let this process open nothing but these, from here on and whatever takes over; whether the kernel does it."""
     version = landlock()
     if not version:
@@ -109,13 +112,14 @@ def shut_files(read: Iterable[str], write: Iterable[str], *, tcp: bool = False) 
     libc = _libc()
     handled = EVERYTHING[min(version, len(EVERYTHING)) - 1] - 1
     network = NO_TCP if version >= 4 and not tcp else 0
-    rules = _Rules(handled, network, NO_REACH if version >= 6 else 0)
+    scope = NO_SIGNALS if tcp else NO_REACH
+    rules = _Rules(handled, network, scope if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     made = libc.syscall(MAKE_RULES, ctypes.byref(rules), ctypes.c_size_t(size), 0)
     if made < 0:
         return False
     try:
-        for paths, rights in ((read, READING), (write, handled & ~EXECUTE)):
+        for paths, rights in ((read, READING), (listed, READ_DIR), (write, handled & ~EXECUTE)):
             for path in paths:
                 _allow(libc, made, path, rights & handled)
         return bool(libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.syscall(RESTRICT_SELF, made, 0) == 0)
@@ -150,8 +154,8 @@ def apart(told: Mapping[str, object]) -> dict[str, bool]:
     """Give up what was told; what came of it."""
     cut = told.get("network") is False and cut_network()
     give_up_rights()
-    lists = {name: [str(item) for item in _list(told.get(name))] for name in ("read", "write", "closed")}
-    shut = shut_files(lists["read"], lists["write"])
+    lists = {name: [str(item) for item in _list(told.get(name))] for name in ("read", "list", "write", "closed")}
+    shut = shut_files(lists["read"], lists["write"], lists["list"], tcp=told.get("tcp") is True)
     return {"network": cut, "files": shut and not any(opens(path) for path in lists["closed"])}
 
 

@@ -23,6 +23,7 @@ from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.mechanisms.entropy import random_bytes
 from sulq.server.caller import Asker
 from sulq.server.console import mount_console
+from sulq.server.job_desk import Here
 from sulq.server.jobs import Jobs
 from sulq.server.limits import Limits
 from sulq.server.oracle import Call
@@ -63,6 +64,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
     app.state.settings = service
     app.state.limits = Limits.of(service.rate or RATE)
     app.state.jobs = Jobs()
+    app.state.job_desk = Here(app.state.jobs, call)
     app.state.tally = tally
     app.state.cookies = random_bytes(32) if cookies is None else cookies
     for router in (*ROUTERS, _document(app)):

@@ -56,8 +56,8 @@ def check_length(oracle: Oracle, question: Question, spend: Loss | None) -> None
         return
     plan = oracle.foresee(question, spend=spend)
     numbers = sum(part.tally.cells * part.tally.width for part in plan.parts)
-    each = len(wire.encode(plan.event)) + SHORT  # every answer says what all of them cost together
-    if numbers * LONGEST_NUMBER + len(plan.parts) * each > MOST // 2:
+    once = len(wire.encode(plan.event))  # the first answer says what all of them cost together
+    if once + numbers * LONGEST_NUMBER + len(plan.parts) * SHORT > MOST // 2:
         raise QuestionError("too-large", "The answer would be longer than the server sends at once.")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
-from sulq.server import calls, child, frames
+from sulq.server import calls, child, frames, isolation
 from sulq.server.access import Access
 from sulq.server.counts import Counts
 from sulq.server.frames import Frame
@@ -74,14 +74,14 @@ class Clerk:
         self.staff.withdraw(name)
 
     def health(self) -> Frame:
-        """Whether the service runs, and how its workers are cut off; no name and no number of a dataset."""
+        """Whether the service runs, and how it and its workers are cut off; no name and no number of a dataset."""
         ready = all(held.ready or held.problem is not None for held in list(self.datasets.values()))
         found: Frame = {"status": "ok" if ready else "starting", "version": __version__}
         if self._staff is not None:
+            found |= {"files": isolation.files(), "rights": isolation.rights()}
             told = self._staff.isolation()
             found["workers"] = {
-                name: sorted({str(isolation.get(name)) for isolation in told})
-                for name in ("network", "files", "rights")
+                name: sorted({str(worker.get(name)) for worker in told}) for name in ("network", "files", "rights")
             }
         return found
 

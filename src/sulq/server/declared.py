@@ -55,15 +55,15 @@ def declare(
         number = size if isinstance(size, int) else None
         tables = (Table(_file(data), alone, number, table if _several(data) else None),)
     first = tables[0].data
-    place = str(ledger) if ledger is not None else str(first.with_name(f"{_stem(first)}.ledger"))
-    beside = first if "://" in place else Path(place)
+    place = str(ledger) if ledger is not None else str(beside(first))
+    near = first if "://" in place else Path(place)
     return Declared(
         name=name,
         tables=tables,
         unit=whole,
         budget=budget,
         ledger=place if "://" in place else str(Path(place).resolve()),
-        prepared=prepared if prepared is not None else copy_of(beside, name),
+        prepared=prepared if prepared is not None else copy_of(near, name),
         alone=not isinstance(data, Mapping),
         synthetic=synthetic,
         shares=dict(shares or {}),
@@ -73,10 +73,15 @@ def declare(
     )
 
 
-def copy_of(beside: Path, dataset: str) -> Path:
+def beside(data: Path) -> Path:
+    """Where a data file's ledger lies by default, as for the library."""
+    return data.with_name(f"{_stem(data)}.ledger")
+
+
+def copy_of(near: Path, dataset: str) -> Path:
     """Where a dataset's prepared copy lies by default: datasets of one ledger have each their own."""
-    stem, name = _stem(beside), quote(dataset, safe="")
-    return beside.with_name(f"{stem}.prepared" if name == stem else f"{stem}.{name}.prepared")
+    stem, name = _stem(near), quote(dataset, safe="")
+    return near.with_name(f"{stem}.prepared" if name == stem else f"{stem}.{name}.prepared")
 
 
 def _file(data: Path) -> Path:

@@ -78,7 +78,21 @@ def documented(
     }
     found: dict[str, Any] = {"responses": responses, "status_code": status, "response_model": reply}
     if body is not None:
-        schema = body.model_json_schema()
+        schema = _whole(body.model_json_schema())
         content = {"application/json": {"schema": schema}}
         found["openapi_extra"] = {"requestBody": {"required": True, "content": content}}
     return found
+
+
+def _whole(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema with the parts it refers to written where they stand: the document has no place for a route's own."""
+    parts = schema.pop("$defs", {})
+
+    def written(tree: Any) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(tree, dict):
+            if "$ref" in tree:
+                return written(parts[tree["$ref"].rpartition("/")[2]])
+            return {name: written(value) for name, value in tree.items()}
+        return [written(value) for value in tree] if isinstance(tree, list) else tree
+
+    return dict(written(schema))

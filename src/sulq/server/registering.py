@@ -8,8 +8,9 @@ the rows (T17).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from sulq.connect import SUFFIXES
 from sulq.errors import QuestionError, SetupError
@@ -22,7 +23,10 @@ from sulq.terms.domain import COLUMNS
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-FIELDS: Final = ("name", "file", "table", "columns", "unit", "budget", "size", "synthetic")
+ALONE: Final = ("file", "table", "columns", "size")  # what a dataset of one table says of it
+FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", "synthetic")
+PART: Final = ("file", "columns", "size", "key", "public", "person", "references")  # what each of several tables says
+MOST: Final = 2**40  # rows
 
 
 class Registrar(Protocol):
@@ -63,19 +67,51 @@ def register(office: Registrar, request: Request) -> Frame:
     name = request.text("name")
     if not NAME.fullmatch(name):
         raise QuestionError("bad-request", "A dataset's name is letters, digits, _ and -, a letter first.")
-    path = place(_root(office), request.text("file"))
-    size = request.body.get("size")
-    declared = declare(
+    made = _several(office, request, name) if request.body.get("tables") is not None else _alone(office, request, name)
+    return {"name": name, "ready": office.hold(made)}
+
+
+def _alone(office: Registrar, request: Request, name: str) -> Declared:
+    """A dataset of one table."""
+    return declare(
         name,
-        path,
+        place(_root(office), request.text("file")),
         _columns(request),
         budget=_budget(request),
         unit=_unit(request),
         table=request.optional("table"),
-        size=None if size is None else request.whole("size", 0, 2**40),
+        size=_size(request),
         synthetic=request.truth("synthetic"),
     )
-    return {"name": name, "ready": office.hold(declared)}
+
+
+def _several(office: Registrar, request: Request, name: str) -> Declared:
+    """A dataset of several tables, each with its file, columns, and how it hangs together with the others."""
+    for alone in ALONE:
+        if request.body.get(alone) is not None:
+            raise QuestionError("bad-request", f"{alone} belongs to each of the tables.")
+    told = request.tree("tables")
+    parts = {table: Request(request.principal, None, cast("Mapping[str, object]", told[table])) for table in told}
+    for table, part in parts.items():
+        if not isinstance(part.body, dict):
+            raise QuestionError("bad-request", f"tables says of {table[:40]!r} its file and columns.")
+        part.only(*PART)
+    keys = {table: part.optional("key") for table, part in parts.items()}
+    persons = {table: part.optional("person") for table, part in parts.items()}
+    sizes = {table: _size(part) for table, part in parts.items()}
+    return declare(
+        name,
+        {table: place(_root(office), part.text("file")) for table, part in parts.items()},
+        {table: _columns(part) for table, part in parts.items()},
+        budget=_budget(request),
+        unit=_unit(request),
+        size={table: size for table, size in sizes.items() if size is not None},
+        synthetic=request.truth("synthetic"),
+        keys={table: key for table, key in keys.items() if key is not None},
+        public=tuple(table for table, part in parts.items() if part.truth("public")),
+        persons={table: person for table, person in persons.items() if person is not None},
+        references={table: found for table, part in parts.items() if (found := _references(part))},
+    )
 
 
 def withdraw(office: Registrar, request: Request) -> Frame:
@@ -103,9 +139,20 @@ def _root(office: Registrar) -> Path:
     return office.data_root
 
 
+def _size(request: Request) -> int | None:
+    return None if request.body.get("size") is None else request.whole("size", 0, MOST)
+
+
+def _references(request: Request) -> dict[str, str]:
+    tree = {} if request.body.get("references") is None else request.tree("references")
+    if not all(isinstance(table, str) for table in tree.values()):
+        raise QuestionError("bad-request", "references names a table for each column.")
+    return cast("dict[str, str]", tree)
+
+
 def _columns(request: Request) -> dict[str, object]:
-    tree = request.body.get("columns")
-    if not isinstance(tree, dict) or not tree:
+    tree = request.tree("columns")
+    if not tree:
         raise QuestionError("bad-request", "columns declares each column.")
     found = {name: wire.from_json(column) for name, column in tree.items()}
     if not all(isinstance(column, COLUMNS) for column in found.values()):

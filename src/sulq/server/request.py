@@ -85,6 +85,10 @@ class Request:
             raise QuestionError("bad-request", f"{name} must be a list of names.")
         return cast("list[str] | None", value)
 
+    def tree(self, name: str) -> dict[str, object]:
+        """A field that is an object."""
+        return cast("dict[str, object]", self._of(dict, name, "an object"))
+
     def question(self) -> Question:
         """The field `question`."""
         value = wire.from_json(self.body.get("question"))

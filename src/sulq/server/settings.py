@@ -41,6 +41,7 @@ class Service:
     schedule: float | None = None
     hosts: tuple[str, ...] = ()  # further names the server goes by
     public_url: str | None = None  # where browsers find it, if a proxy speaks TLS for it: https://NAME[:PORT]
+    ledgers: Path | None = None  # where those of datasets registered by calls lie; None: beside their data
 
     @property
     def tls(self) -> bool:
@@ -60,7 +61,7 @@ class Service:
     def from_json(cls, tree: Tree) -> Service:
         """Read it back."""
         told = dict(tree)
-        for name in ("state", "tls_cert", "tls_key", "data_root"):
+        for name in ("state", "tls_cert", "tls_key", "data_root", "ledgers"):
             told[name] = None if told.get(name) is None else Path(str(told[name]))
         told["hosts"] = tuple(cast("list[str]", told.get("hosts") or ()))
         return cls(**told)  # type: ignore[arg-type]  # written by to_json above

@@ -1,4 +1,8 @@
-"""The datasets that were registered by calls, one file each below the server's state, there after a restart."""
+"""The datasets that were registered by calls, one file each below the server's state, there after a restart.
+
+Beside them a note of the ledger that each table's rows were put under, which stays
+when a dataset is taken away: who registers the rows again finds what was spent (T56).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,13 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final, cast
 
 from sulq.errors import SetupError, SulqError
+from sulq.server.placing import rows_of
 from sulq.server.settings import Declared
+
+LEDGERS: Final = ".ledgers"  # no dataset's name begins so
 
 _log = logging.getLogger(__name__)
 
@@ -25,15 +33,39 @@ class Shelf:
         """The datasets there are, readable or not."""
         return sorted(path.stem for path in self._folder.glob("*.json"))
 
+    @property
+    def ledgers(self) -> dict[str, str]:
+        """Under which ledger each table's rows were ever registered.
+
+        Raises:
+            SetupError: `bad-declaration`; the note cannot be read, and nobody can say what has been spent.
+        """
+        place = self._folder / LEDGERS
+        try:
+            found = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+            if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+                raise ValueError("not a note of ledgers")
+        except (OSError, ValueError) as error:
+            raise SetupError(
+                "bad-declaration", "The server's note of ledgers cannot be read.", f"Restore {place} from a copy."
+            ) from error
+        return cast("dict[str, str]", found)
+
     def put(self, declared: Declared) -> None:
-        """Write a dataset down: synced under another name, renamed, and the folder synced too."""
+        """Write a dataset down, and first the ledger of its rows."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self._folder / f".{declared.name}.new"
+        noted = self.ledgers
+        self._write(self._folder / LEDGERS, noted | dict.fromkeys(rows_of(declared), declared.ledger))
+        self._write(self._path(declared.name), declared.to_json())
+
+    def _write(self, path: Path, tree: object) -> None:
+        """Durable on return: synced under another name, renamed, and the folder synced too."""
+        draft = path.with_name(f".{path.name}.new")
         with draft.open("w", encoding="utf-8") as file:
-            json.dump(declared.to_json(), file)
+            json.dump(tree, file)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(self._path(declared.name))
+        draft.replace(path)
         self._sync()
 
     def remove(self, name: str) -> None:

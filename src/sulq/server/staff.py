@@ -29,13 +29,14 @@ from sulq.server.counts import Counts
 from sulq.server.frames import Frame
 from sulq.server.held import Held
 from sulq.server.holdings import Holdings
+from sulq.server.placing import placed
 from sulq.server.pool import Post, RemoteRows
 from sulq.server.schedule import Paced, Schedule
 from sulq.server.settings import Declared, Service
 from sulq.server.shelf import Shelf
 from sulq.terms.facts import TableFacts
 
-LOOKING: Final = 30.0  # seconds for a look at a file's columns
+LOOKING: Final = 70.0  # seconds for a look at a file's columns
 FIRST_WORD: Final = 20.0  # seconds a registration waits to hear whether its rows could be opened
 
 _log = logging.getLogger(__name__)
@@ -165,10 +166,11 @@ class Staff:
         What is wrong with it is heard now, if it is heard within FIRST_WORD, and then it is as if nothing had been
         registered. A larger one is opened meanwhile, and its owner looks at the list.
         """
-        place = Path(declared.ledger)
         with self._holding:
             if declared.name in self.datasets:
                 raise QuestionError("name-taken", f"There is a dataset {declared.name!r} already.", "Use another name.")
+            declared = placed(declared, self.service, self._shelf.ledgers)
+            place = Path(declared.ledger)
             begun = "://" not in declared.ledger and not place.exists()
             self.take_on(declared)
             try:

@@ -33,7 +33,7 @@ from sulq.server.settings import Declared, Service
 
 BACKLOG: Final = 256
 LOOK_MEMORY: Final = 2048
-LOOK_SECONDS: Final = 20.0
+LOOK_SECONDS: Final = 60.0
 WEB_GRACE: Final = 25.0
 CLERK_GRACE: Final = 10.0
 WORKER_GRACE: Final = 2.0
@@ -74,20 +74,14 @@ class Supervisor:
             if self._service.web > 0:
                 self._listeners["web"] = self._public()
                 self.port = self._listeners["web"].getsockname()[1]
+            if self._service.web > 1:
+                self._listen("jobs", self.folder / "jobs.sock")
         except BaseException:
             self._clean()
             raise
         self._start_clerk()
         for number in range(self._service.web):
-            settings = {
-                "service": self._service.to_json(),
-                "clerk": str(self.clerk),
-                "listen": self._listeners["web"].fileno(),
-                "cookies": self._cookies,
-            }
-            web = Process(f"web-{number}", "web", settings, (self._listeners["web"].fileno(),))
-            self._processes[web.name] = web
-            self._start(web)
+            self._start_web(number)
 
     def run(self) -> None:
         """Do what is due until `stop`; then end web, clerk and workers, in this order."""
@@ -144,11 +138,29 @@ class Supervisor:
             "listen": listener,
             "control": theirs.fileno(),
         }
-        clerk = self._processes.setdefault("clerk", Process("clerk", "clerk", {}))
+        clerk = self._processes.setdefault("clerk", Process("clerk", "clerk", {}, folder=self.folder / "clerk"))
         clerk.settings, clerk.fds = settings, (listener, theirs.fileno())
         self._start(clerk)
         theirs.close()
         threading.Thread(target=self._hear, args=(self._control,), daemon=True).start()
+
+    def _start_web(self, number: int) -> None:
+        """One of the web processes; where there are several, the first has the jobs."""
+        fds = [self._listeners["web"].fileno()]
+        settings: dict[str, object] = {
+            "service": self._service.to_json(),
+            "clerk": str(self.clerk),
+            "listen": fds[0],
+            "cookies": self._cookies,
+        }
+        if self._service.web > 1:
+            settings["jobs"] = str(self.folder / "jobs.sock")
+            if number == 0:
+                fds.append(self._listeners["jobs"].fileno())
+                settings["jobs_listen"] = fds[1]
+        web = Process(f"web-{number}", "web", settings, tuple(fds))
+        self._processes[web.name] = web
+        self._start(web)
 
     def _start(self, process: Process) -> None:
         if self._stopping:

@@ -3,12 +3,15 @@
 Started by the supervisor as `python -m sulq.server.web`; on its standard input one
 line of JSON: `listen`, the listening socket's descriptor; `clerk`, the path of the
 clerk's socket; `service`, the settings; `cookies`, the key of the console's cookies.
+Where there are several web processes, `jobs` is the path of the first one's socket
+for jobs, and that one has its descriptor as `jobs_listen`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from typing import Final, cast
 
 import h11
@@ -18,6 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from sulq.server import child
 from sulq.server.app import create_app
 from sulq.server.frames import Line
+from sulq.server.job_desk import Elsewhere
 from sulq.server.oracle import Call
 from sulq.server.settings import Service, Tree
 from sulq.server.traffic import Traffic
@@ -102,7 +106,14 @@ def main() -> None:
     listener = socket.socket(fileno=cast("int", told["listen"]))
     line = Line(str(told["clerk"]))
     cookies = bytes.fromhex(str(told["cookies"]))
-    server(create_app(cast("Call", line.call), service, cookies=cookies), service).run(sockets=[listener])
+    app = create_app(cast("Call", line.call), service, cookies=cookies)
+    state = app.app.state
+    if "jobs_listen" in told:
+        passed_on = socket.socket(fileno=cast("int", told["jobs_listen"]))
+        threading.Thread(target=state.job_desk.serve, args=(passed_on,), daemon=True).start()
+    elif "jobs" in told:
+        state.job_desk = Elsewhere(Line(str(told["jobs"])))
+    server(app, service).run(sockets=[listener])
     line.close()
 
 

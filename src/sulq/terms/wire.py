@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from sulq.errors import QuestionError
 from sulq.terms import vocabulary
+from sulq.terms.answer import Answer, Answers
 
 FORMAT: typing.Final = 1
 DEPTH: typing.Final = 200
@@ -72,6 +73,8 @@ def to_json(value: object) -> object:
     if kind is Fraction:
         number = typing.cast("Fraction", value)
         return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
+    if kind is Answers:
+        return {"kind": "Answers", "answers": _together(typing.cast("Answers", value).answers)}
     if vocabulary.KINDS.get(kind.__name__) is kind:
         tree: dict[str, object] = {"kind": kind.__name__}
         for name in _hints(kind):
@@ -80,6 +83,23 @@ def to_json(value: object) -> object:
     if kind is tuple or isinstance(value, (tuple, list)):
         return [to_json(item) for item in typing.cast("typing.Iterable[object]", value)]
     return _number(value)
+
+
+def _together(answers: tuple[Answer, ...]) -> list[object]:
+    """Answers to questions asked together: the first says what all of them cost, the others only if it is not that.
+
+    The event lists a draw for each question, so that a text that repeated it would grow with their square.
+    """
+    found = [typing.cast("dict[str, object]", to_json(answer)) for answer in answers[:1]]
+    for answer in answers[1:]:
+        event = answers[0].event
+        same = answer.event is event or answer.event == event
+        tree: dict[str, object] = {"kind": "Answer"}
+        for name in _hints(Answer):
+            if not (same and name == "event"):
+                tree[name] = to_json(getattr(answer, name))
+        found.append(tree)
+    return list(found)
 
 
 def _number(value: object) -> object:
@@ -109,6 +129,8 @@ def from_json(tree: object, depth: int = 0) -> object:
     if not isinstance(tree, dict):
         return tree
     kind = tree.get("kind")
+    if kind == "Answers":
+        tree = _apart(tree, depth)
     given = {
         name: item if type(item) in _LEAVES else from_json(item, depth + 1)
         for name, item in tree.items()
@@ -128,6 +150,21 @@ def from_json(tree: object, depth: int = 0) -> object:
         if not tests[name](item):
             raise _refuse(f"the field {name} of a {kind} is of the wrong kind")
     return cls(**given)
+
+
+def _apart(tree: dict[str, object], depth: int) -> dict[str, object]:
+    """Give each of several answers what the first one cost, where it does not say; the value itself, read once."""
+    several = tree.get("answers")
+    if not isinstance(several, list) or not several:
+        return tree
+    first = from_json(several[0], depth + 2)
+    if not isinstance(first, Answer):
+        return tree
+    rest = [
+        {**item, "event": first.event} if isinstance(item, dict) and "event" not in item else item
+        for item in several[1:]
+    ]
+    return {**tree, "answers": [first, *rest]}
 
 
 @functools.cache

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from sulq.server.caller import Asker, Body
@@ -33,13 +35,34 @@ class PublicFacts(BaseModel):
     facts: Tree
 
 
-class Register(Body):
-    """The owner's declarations: columns, unit and budget in the canonical JSON, the file below data_root."""
+class Table(Body):
+    """One of several tables: its file, its columns, and how it hangs together with the others.
 
-    name: str
+    `key`: the column that differs from row to row. `public`: rows that need no protection. `person`: the column that
+    says whose row it is, where it is not the unit's. `references`: columns that name a row of another private table by
+    its key, {column: table}.
+    """
+
     file: str
     columns: dict[str, Tree]
+    key: str | None = None
+    public: bool = False
+    person: str | None = None
+    references: dict[str, str] | None = None
+    size: int | None = None
+
+
+class Register(Body):
+    """The owner's declarations: columns, unit and budget in the canonical JSON, files below data_root.
+
+    One table is `file` and `columns`; several are `tables`, by their names, in place of these.
+    """
+
+    name: str
     budget: Tree
+    file: str | None = None
+    columns: dict[str, Tree] | None = None
+    tables: Annotated[dict[str, Table], Field(min_length=1)] | None = None
     unit: Tree | None = None
     table: str | None = None
     size: int | None = None

@@ -6,11 +6,13 @@ from typing import Any, Final, cast
 
 from fastapi import APIRouter
 from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 
-from sulq.errors import AccessDenied, SetupError
+from sulq.errors import AccessDenied
 from sulq.server.caller import Asker, Body, Caller
 from sulq.server.documented import Told, documented
-from sulq.server.jobs import KINDS, Jobs
+from sulq.server.job_desk import JobDesk
+from sulq.server.jobs import KINDS
 from sulq.server.replies import Json
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -57,11 +59,11 @@ class Kinds(BaseModel):
     kinds: list[Offered]
 
 
-def _jobs(caller: Caller) -> Jobs:
-    state = caller.request.app.state
-    if state.settings.web > 1:
-        raise SetupError("not-available", "Jobs need one web process.", "Set web = 1 in [server].")
-    return cast("Jobs", state.jobs)
+async def _do(caller: Caller, what: str, *roles: str, **body: object) -> dict[str, object]:
+    """Have something done about the caller's own jobs, in whichever web process they are."""
+    desk, owner = cast("JobDesk", caller.request.app.state.job_desk), await _name(caller, *roles)
+    token = caller.clerk.token or ""
+    return await run_in_threadpool(lambda: desk.do(what, body, token=token, owner=owner))
 
 
 async def _name(caller: Caller, *roles: str) -> str:
@@ -86,27 +88,25 @@ async def kinds(caller: Asker) -> Json:
 async def start(name: str, caller: Asker) -> Json:
     """Start a job; it asks with the caller's token."""
     body = await caller.body(Work)
-    jobs, owner = _jobs(caller), await _name(caller, *ASKERS)
+    await _name(caller, *ASKERS)
     await caller.ask("facts", dataset=name)  # a dataset that is not there is refused now
-    return Json(jobs.start(owner, name, body.kind, body.parameters, caller.desk(name)).json(), status_code=202)
+    told = {"dataset": name, "kind": body.kind, "parameters": body.parameters}
+    return Json(await _do(caller, "start", *ASKERS, **told), status_code=202)
 
 
 @router.get("/jobs", **documented(AllJobs))
 async def mine(caller: Asker) -> Json:
     """The caller's own jobs."""
-    owner = await _name(caller)
-    return Json({"jobs": [job.json() | {"result": None} for job in _jobs(caller).of(owner)]})
+    return Json(await _do(caller, "of"))
 
 
 @router.get("/jobs/{key}", **documented(Progress))
 async def progress(key: str, caller: Asker) -> Json:
     """A job's progress and what it found so far; its maker's alone."""
-    owner = await _name(caller)
-    return Json(_jobs(caller).find(owner, key).json())
+    return Json(await _do(caller, "find", id=key))
 
 
 @router.delete("/jobs/{key}", **documented(Progress))
 async def end(key: str, caller: Asker) -> Json:
     """Ask no further question for a job; what was asked stays paid."""
-    owner = await _name(caller)
-    return Json(_jobs(caller).end(owner, key).json())
+    return Json(await _do(caller, "end", id=key))
