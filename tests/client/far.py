@@ -19,7 +19,7 @@ class _Transport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         content = request.read()
-        return asyncio.run_coroutine_threadsafe(self._answer(request, content), self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(self._answer(request, content), self._loop).result(300)
 
     async def _answer(self, request: httpx.Request, content: bytes) -> httpx.Response:
         asked = httpx.Request(request.method, request.url, headers=request.headers, content=content)
@@ -45,5 +45,5 @@ class Loop:
     ) -> None:
         self._app.app.state.jobs.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(120)
         self._loop.close()

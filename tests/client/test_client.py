@@ -115,7 +115,7 @@ def test_threads_may_share_a_client(far: Client, office: Office) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     assert errors == []
     assert len(office.databases["survey"].transcript()) == 8
 

@@ -21,6 +21,10 @@ from tests.privacy.histories import Act, Entry, Terms, disorder
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUND = 5_000
+HAPPENS = {
+    ("read", "read"), ("debit", "granted"), ("debit", "refused"), ("debit", "stored"), ("keep", "kept"),
+    ("any", "cut short"),
+}  # fmt: skip
 
 
 def crowd(acts: int, *words: str, store: str = "sqlite") -> tuple[list[Act], list[Entry], Terms]:
@@ -66,14 +70,14 @@ def test_T42_one_order_explains_all_that_was_seen(store: str) -> None:
     long = 1_000_000 if store == "sqlite" else 100_000
     left = count(f"T42 acts in linearizable histories, {store}", short=short, long=long)
     seen: set[tuple[str, str]] = set()
-    while left > 0:
-        acts, log, terms = crowd(min(ROUND, left), store=store)
+    more = 20  # rounds until all that may happen did, or the test shows less than it says
+    while left > 0 or (more and not seen >= HAPPENS):
+        more -= left <= 0
+        acts, log, terms = crowd(min(ROUND, max(left, ROUND // 5)), store=store)
         assert disorder(acts, log, terms) == []
-        seen |= {(act.what, act.outcome) for act in acts}
+        seen |= {(act.what, act.outcome) if act.outcome else ("any", "cut short") for act in acts}
         left -= len([act for act in acts if act.outcome])
-    # All that may happen did, or the test shows less than it says.
-    assert {("read", "read"), ("debit", "granted"), ("debit", "refused"), ("debit", "stored"), ("keep", "kept")} <= seen
-    assert any(outcome == "" for _, outcome in seen)
+    assert seen >= HAPPENS
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -91,7 +95,7 @@ def test_T42_a_read_between_debits_sees_others_and_disturbs_none(kind: str) -> N
 @pytest.mark.parametrize("kind", ["stale", "hasty"])
 def test_T42_a_ledger_that_is_stale_or_hasty_is_noticed(kind: str) -> None:
     """Control: reads that do not look at the file, and debits told a moment before their commit."""
-    assert any(disorder(*crowd(1_500, kind)) for _ in range(3))
+    assert any(disorder(*crowd(1_500, kind)) for _ in range(12))
 
 
 HALF = Fraction(1, 2)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -62,10 +63,10 @@ class Running:
     def ask(self, who: str, call: str, body: Frame | None = None, dataset: str | None = "survey") -> Frame:
         """One call of the clerk's table by one of them."""
         if self.line is None:
-            self.line = Line(self.socket, timeout=60)
+            self.line = Line(self.socket, timeout=300)
         return self.line.ask(call, token=self.tokens[who], dataset=dataset, body=body)
 
-    def ready(self, dataset: str = "survey", seconds: float = 60.0) -> None:
+    def ready(self, dataset: str = "survey", seconds: float = 240.0) -> None:
         """Wait until a dataset can be asked, and every worker of its is there."""
         until = time.monotonic() + seconds
         while True:
@@ -126,7 +127,7 @@ def clerk_alone(budget: sulq.Epsilon | None = None) -> Iterator[Running]:
                     running.line.close()
                 listener.shutdown(socket.SHUT_RDWR)
                 listener.close()
-                thread.join(5)
+                thread.join(60)
                 clerk.stop(5)
                 database.close()
 
@@ -142,6 +143,9 @@ def service(
     clerk: str = "",
     shares: dict[str, tuple[float, float]] | None = None,
     ledger: str | None = None,
+    anchor: Path | None = None,
+    prepared: Path | Literal[False] | None = None,
+    renew: bool = False,
     more: tuple[Declared, ...] = (),
     wait: bool = True,
     **settings: object,
@@ -156,6 +160,7 @@ def service(
         declared = declare(
             "survey", survey(folder / "survey.parquet", rows), COLUMNS, unit=sulq.Unit("person"),
             budget=budget or sulq.Epsilon(100), synthetic=True, shares=shares, ledger=ledger,
+            anchor=anchor, prepared=prepared, renew=renew,
         )  # fmt: skip
         told = Service(folder / "state", port=0, workers=workers, web=web, data_root=folder, **settings)  # type: ignore[arg-type]
         with Access(told.access) as access:
@@ -174,7 +179,7 @@ def service(
             if running.line is not None:
                 running.line.close()
             supervisor.stop()
-            thread.join(90)
+            thread.join(240)
         assert not thread.is_alive(), "the supervisor did not stop"
 
 

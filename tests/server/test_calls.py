@@ -28,7 +28,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def line(running: Running) -> Iterator[Line]:
-    found = Line(running.socket, timeout=20)
+    found = Line(running.socket, timeout=120)
     yield found
     found.close()
 

@@ -15,8 +15,8 @@ from sulq.server.frames import Line
 
 def pair() -> tuple[socket.socket, socket.socket]:
     left, right = socket.socketpair()
-    left.settimeout(5)
-    right.settimeout(5)
+    left.settimeout(60)
+    right.settimeout(60)
     return left, right
 
 
@@ -123,7 +123,7 @@ class Echo:
 def test_a_line_reconnects_and_repeats_nothing_that_was_heard(tmp_path: Path) -> None:
     """A connection that was closed is replaced unnoticed; a reply that was lost is an error, and the call went once."""
     server = Echo(tmp_path / "s")
-    line = Line(tmp_path / "s", timeout=5)
+    line = Line(tmp_path / "s", timeout=60)
     assert line.call({"n": 1}) == {"ok": {"n": 1}}
     server.hang_up()
     assert line.call({"n": 2}) == {"ok": {"n": 2}}
@@ -144,7 +144,7 @@ def test_a_line_reconnects_and_repeats_nothing_that_was_heard(tmp_path: Path) ->
 def test_threads_share_a_line(tmp_path: Path) -> None:
     """Each call has a connection of its own while it lasts: no thread is given another's reply."""
     server = Echo(tmp_path / "s")
-    line = Line(tmp_path / "s", timeout=5)
+    line = Line(tmp_path / "s", timeout=60)
     wrong: list[int] = []
 
     def work(number: int) -> None:

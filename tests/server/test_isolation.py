@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,11 +113,13 @@ OWN = ("own kill", "own limits", "own thread", "pair")
 @pytest.fixture
 def victim() -> Iterator[int]:
     """Another process of the same user."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
-    time.sleep(0.2)
+    program = "import time; print('there', flush=True); time.sleep(3600)"
+    process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True, stdout=subprocess.PIPE)
+    process.stdout.readline()
     yield process.pid
     process.kill()
     process.wait()
+    process.stdout.close()
 
 
 def tried(how: str, folder: Path, victim: int, *, kept_apart: bool) -> dict:
@@ -137,7 +138,7 @@ def tried(how: str, folder: Path, victim: int, *, kept_apart: bool) -> dict:
         line = json.dumps(
             {"network": False, "read": read, "write": [str(spill), "/dev/null"], "closed": [str(other), "/"]}
         )
-    done = subprocess.run(command, input=line + "\n", capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, input=line + "\n", capture_output=True, text=True, check=True, timeout=300)
     return json.loads(done.stdout)
 
 
@@ -207,7 +208,7 @@ def test_a_process_that_could_open_what_it_must_not_says_so(tmp_path: Path) -> N
             {"read": [*reach.SYSTEM, *reach.program(), SOURCE, *read], "write": [], "closed": [str(secret)]}
         )
         command = [sys.executable, "-P", apart.__file__, sys.executable, "-P", "-c", shown]
-        done = subprocess.run(command, input=line + "\n", capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(command, input=line + "\n", capture_output=True, text=True, check=True, timeout=300)
         said.append(done.stdout.strip())
     assert said == (["own", "shared"] if apart.landlock() else ["shared", "shared"])
 

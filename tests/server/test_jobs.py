@@ -13,6 +13,7 @@ from sulq.desk import Desk
 from sulq.errors import AccessDenied, QuestionError
 from sulq.server import jobs
 from sulq.server.caller import Body
+from sulq.server.job_desk import Here
 from sulq.server.jobs import KINDS, LIVE, Job, Jobs, Kind, Step
 from tests.server.door import Door
 from tests.server.office import Office, survey
@@ -20,6 +21,7 @@ from tests.server.office import Office, survey
 COUNT = "SELECT COUNT(*) FROM survey"
 HIGH = "SELECT AVG(income) FROM survey"
 PLACE = "/v1/datasets/survey/jobs"
+LONG = 120.0  # seconds: nothing here takes long, but the machine may be busy
 
 
 class Nothing(Body):
@@ -35,7 +37,7 @@ class Slow:
 
     def run(self, _desk: Desk, _asked: Nothing) -> Iterator[Step]:
         for number in range(1, 4):
-            self.let.acquire(timeout=10)
+            self.let.acquire(timeout=LONG)
             self.steps = number
             yield Step(number, 3, {"steps": number})
 
@@ -61,14 +63,14 @@ def several() -> Iterator[Jobs]:
 
 
 def until(job: Job, state: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG
     while job.state != state and time.monotonic() < deadline:
         time.sleep(0.005)
     assert job.state == state, job
 
 
 def ended(door: Door, key: str) -> dict[str, object]:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LONG
     while time.monotonic() < deadline:
         told = door.get(f"/v1/jobs/{key}", "analyst").json()
         if told["state"] not in ("waiting", "running"):
@@ -110,12 +112,13 @@ def test_a_revoked_token_stops_its_jobs(tmp_path: Path, slow: Slow) -> None:
         def call(frame):
             if frame["call"] == "ask":
                 desk_seen.set()
-                slow.let.acquire(timeout=10)
+                slow.let.acquire(timeout=LONG)
             return real(frame)
 
-        door.app.app.state.call = call
+        state = door.app.app.state
+        state.job_desk = Here(state.jobs, call)
         key = door.post(PLACE, {"kind": "queries", "parameters": asked}, "analyst").json()["id"]
-        assert desk_seen.wait(10)
+        assert desk_seen.wait(LONG)
         door.office.access.revoke("analyst")
         slow.let.release(2)
         job = door.app.app.state.jobs.find("analyst", key)
@@ -131,13 +134,13 @@ def test_a_job_can_be_ended(several: Jobs, desk: Desk, slow: Slow) -> None:
     until_step(job, 1)
     assert several.end("alice", job.id).state == "cancelled"
     slow.let.release()
-    assert job.ended.wait(10)
+    assert job.ended.wait(LONG)
     assert (job.state, slow.steps) == ("cancelled", 2), "the step under way was finished, the third never begun"
     assert several.end("alice", job.id).state == "cancelled"
 
 
 def until_step(job: Job, done: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG
     while job.step.done < done and time.monotonic() < deadline:
         time.sleep(0.005)
     assert job.step.done == done
@@ -210,12 +213,3 @@ def test_the_kinds_are_listed_with_their_parameters(door: Door) -> None:
     told = door.get("/v1/kinds", "analyst").json()["kinds"]
     assert [kind["name"] for kind in told] == [kind.name for kind in KINDS]
     assert "queries" in told[0]["parameters"]["properties"]
-
-
-def test_several_web_processes_have_no_jobs(tmp_path: Path) -> None:
-    """A job lives in one process; where there are several, a request could ask the wrong one."""
-    office = Office(tmp_path, survey=survey())
-    office.service = type(office.service)(tmp_path, web=2)
-    with Door(office) as door:
-        reply = door.post(PLACE, {"kind": "queries", "parameters": {}}, "analyst")
-        assert (reply.status_code, reply.json()["error"]["code"]) == (400, "not-available")

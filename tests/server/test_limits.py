@@ -19,7 +19,6 @@ from sulq.server.app import create_app
 from sulq.server.frames import Frame
 from sulq.server.limits import AT_ONCE, FAILURES, PLANNED, WAITING, Limits, Rate, RateLimited, UnderWay, body_of
 from sulq.server.settings import Service
-from sulq.server.traffic import Traffic
 from tests.server.door import Door
 from tests.server.office import Office, survey
 
@@ -174,48 +173,51 @@ def test_T85_one_caller_holds_few_threads_and_a_short_queue() -> None:
     assert asyncio.run(tried()) == (AT_ONCE, AT_ONCE + 1, 7, 0)
 
 
-def test_T85_one_analyst_s_waiting_asks_leave_threads_for_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bounded", [True, False])
+def test_T85_one_analyst_s_waiting_asks_leave_threads_for_others(tmp_path: Path, *, bounded: bool) -> None:
     """Fifty asks of one token that hang keep at most AT_ONCE threads; another token, and its own pages, are answered.
 
     Control: without the turns the same asks hold every thread the web process has.
     """
-    for bounded in (True, False):
-        office = Office(tmp_path / str(bounded), survey=survey())
-        hang, threads = threading.Event(), set()
+    office = Office(tmp_path, survey=survey())
+    hang, full, threads = threading.Event(), threading.Event(), set()
+    places, patience = (AT_ONCE, 60) if bounded else (8, 1)
 
-        def call(frame: Mapping[str, object], office: Office = office, hang=hang, threads=threads) -> Frame:
-            if frame["call"] == "budget":
-                threads.add(threading.get_ident())
-                hang.wait(20)
-            return office.call(frame)
+    def call(frame: Mapping[str, object]) -> Frame:
+        if frame["call"] == "budget" and not hang.is_set():
+            threads.add(threading.get_ident())
+            if len(threads) >= places:
+                full.set()
+            hang.wait(300)
+        return office.call(frame)
 
-        app = create_app(call, office.service, console=False)
-        if not bounded:
-            app.app.state.limits.under_way.turn = lambda _: contextlib.nullcontext()
+    app = create_app(call, office.service, console=False)
+    if not bounded:
+        app.app.state.limits.under_way.turn = lambda _: contextlib.nullcontext()
 
-        async def tried(app: Traffic = app, office: Office = office, hang=hang) -> list[int]:
-            to_thread.current_default_thread_limiter().total_tokens = 8
-            transport = httpx.ASGITransport(app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+    async def tried() -> list[int]:
+        to_thread.current_default_thread_limiter().total_tokens = 8
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
 
-                async def get(path: str, who: str) -> int:
-                    headers = {"Authorization": f"Bearer {office.tokens[who]}"}
-                    return (await http.get(path, headers=headers)).status_code
+            async def get(path: str, who: str) -> int:
+                headers = {"Authorization": f"Bearer {office.tokens[who]}"}
+                return (await http.get(path, headers=headers)).status_code
 
-                held = [asyncio.create_task(get("/v1/datasets/survey/budget", "analyst")) for _ in range(50)]
-                await asyncio.sleep(0.3)
-                try:
-                    other = await asyncio.wait_for(get("/v1/me", "other"), 2)
-                except TimeoutError:
-                    other = 0
-                hang.set()
-                return [other, *await asyncio.gather(*held)]
+            held = [asyncio.create_task(get("/v1/datasets/survey/budget", "analyst")) for _ in range(50)]
+            assert await asyncio.get_running_loop().run_in_executor(None, full.wait, 120)
+            try:
+                other = await asyncio.wait_for(get("/v1/me", "other"), patience)
+            except TimeoutError:
+                other = 0
+            hang.set()
+            return [other, *await asyncio.gather(*held)]
 
-        other, *held = asyncio.run(tried())
-        office.close()
-        assert other == (200 if bounded else 0)
-        assert len(threads) == (AT_ONCE if bounded else 8)
-        assert held.count(429) == (50 - AT_ONCE - WAITING if bounded else 0)
+    other, *held = asyncio.run(tried())
+    office.close()
+    assert other == (200 if bounded else 0)
+    assert len(threads) == places
+    assert held.count(429) == (50 - AT_ONCE - WAITING if bounded else 0)
 
 
 def test_T85_one_analyst_has_half_of_a_dataset_s_slots(monkeypatch: pytest.MonkeyPatch) -> None:

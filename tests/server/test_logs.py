@@ -28,7 +28,7 @@ float("{CANARY}")
 
 def test_T31_no_text_of_an_exception_reaches_the_log() -> None:
     """Logged, uncaught in any thread, or raised where it cannot be: the type is written, the text is not."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 1
     assert CANARY not in done.stdout + done.stderr
     lines = [json.loads(line) for line in done.stderr.splitlines()]

@@ -75,7 +75,7 @@ class Fake:
 class Pool:
     """Rows behind fake workers."""
 
-    def __init__(self, folder: Path, limit: float = 0.4) -> None:
+    def __init__(self, folder: Path, limit: float) -> None:
         self.folder = folder
         self.fakes: list[Fake] = []
         self.killed: list[tuple[str, int]] = []
@@ -89,8 +89,9 @@ class Pool:
         fake = Fake(self.folder / f"w{len(self.fakes)}", generation, answer)
         self.fakes.append(fake)
         self.rows.post(Post(f"w{len(self.fakes) - 1}", generation, fake.path, KEY))
-        until = time.monotonic() + 5
-        while len(self.rows.workers) < len(self.fakes) and time.monotonic() < until:
+        until = time.monotonic() + 60
+        while len(self.rows.workers) < len(self.fakes):
+            assert time.monotonic() < until, "the worker was not connected to"
             time.sleep(0.005)
         return fake
 
@@ -100,8 +101,9 @@ class Pool:
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Iterator[Pool]:
-    made = Pool(tmp_path)
+def found(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pool]:
+    """A pool whose questions have a minute, or as long as a test says: a busy machine overruns nothing by chance."""
+    made = Pool(tmp_path, getattr(request, "param", 60.0))
     yield made
     made.rows.close()
     for fake in made.fakes:
@@ -142,7 +144,6 @@ def test_a_worker_that_left_before_it_heard_is_passed_over(found: Pool) -> None:
     gone, there = found.worker(lambda _: GIVEN), found.worker(lambda _: GIVEN)
     gone.hang_up()
     gone.close()
-    time.sleep(0.05)
     found.rows.run(PLAN, found.receipt())
     assert len(gone.runs) + len(there.runs) == 1
 
@@ -151,13 +152,14 @@ def test_a_worker_that_left_before_it_heard_is_passed_over(found: Pool) -> None:
     "answer",
     [
         lambda _: None,
-        lambda _: time.sleep(1) or GIVEN,
+        lambda _: time.sleep(5) or GIVEN,
         lambda _: {"failed": "engine-failed"},
         lambda _: {"failed": "bad-receipt"},
         lambda _: {"stopped": {"kind": "SetupError", "code": "source-changed", "message": "the cell is 7"}},
         lambda _: {"nonsense": 1},
     ],
 )
+@pytest.mark.parametrize("found", [1.0], indirect=True)
 def test_R5_whatever_a_worker_does_there_is_one_outcome_and_no_second_run(found: Pool, answer: Callable) -> None:
     """It hangs up, overruns, fails, refuses: one error, and nobody else is given the plan."""
     first = found.worker(answer)
@@ -168,13 +170,14 @@ def test_R5_whatever_a_worker_does_there_is_one_outcome_and_no_second_run(found:
     assert len(first.runs) + len(second.runs) == 1
 
 
+@pytest.mark.parametrize("found", [0.4], indirect=True)
 def test_T37_an_overrun_is_killed_at_its_limit(found: Pool) -> None:
     """The clerk asks for the death of that generation of that worker, and uses it no more."""
-    found.worker(lambda _: time.sleep(2) or GIVEN, generation=3)
+    found.worker(lambda _: time.sleep(60) or GIVEN, generation=3)
     begun = time.monotonic()
     with pytest.raises(CuratorError):
         found.rows.run(PLAN, found.receipt())
-    assert 0.35 < time.monotonic() - begun < 1.2
+    assert 0.35 < time.monotonic() - begun < 30
     assert found.killed == [("w0", 3)]
     assert found.events == ["overrun"]
     assert found.rows.workers == []
@@ -186,7 +189,7 @@ def test_a_deadline_binds_also_while_no_worker_is_free(found: Pool) -> None:
     with found.rows.until(begun + 0.2), pytest.raises(CuratorError) as failed:
         found.rows.run(PLAN, found.receipt())
     assert failed.value.code == "engine-failed"
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 30
     assert found.killed == []
 
 

@@ -13,13 +13,17 @@ import duckdb
 import pytest
 
 import sulq
+from sulq.desk import Desk
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
+from sulq.server import apart
+from sulq.server.oracle import Clerk, ClerkOracle
 from sulq.server.registering import place
 from sulq.terms import wire
 from tests.server.service import Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}
 CANARY = "Secret-Person-31"
+PATIENT = "tests.server.patient_clerk"
 DECLARED = {
     "name": "clinic",
     "file": "clinic/visits.csv",
@@ -28,11 +32,12 @@ DECLARED = {
     "budget": wire.to_json(sulq.Epsilon(3)),
     "synthetic": True,
 }
+ONE = {name: DECLARED[name] for name in ("file", "columns")}
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    with service(workers=1) as found:
+    with service(workers=1, clerk=PATIENT) as found:
         folder = found.folder / "clinic"
         folder.mkdir()
         lines = ["who,age,note", *(f"{i},{20 + i % 50},{CANARY}" for i in range(500))]
@@ -85,7 +90,6 @@ def test_a_dataset_is_registered_asked_and_there_after_a_restart(running: Runnin
     answer = wire.from_json(running.ask("owner", "ask", COUNT, dataset="clinic")["answer"])
     assert abs(float(answer.value) - 500) < 60
     os.kill(running.supervisor.pids()["clerk"], signal.SIGKILL)
-    time.sleep(0.2)
     running.ready("clinic")
     running.ready("survey")
     assert wire.from_json(running.ask("owner", "budget", dataset="clinic")["spent"]) == sulq.Epsilon(1)
@@ -101,7 +105,13 @@ def test_a_dataset_is_registered_asked_and_there_after_a_restart(running: Runnin
         {"name": "../x"}, {"name": ""}, {"columns": {}}, {"columns": {"age": {"kind": "Unit"}}}, {"columns": None},
         {"unit": {"kind": "Epsilon", "epsilon": 1}}, {"budget": None}, {"budget": wire.to_json(sulq.Unit())},
         {"file": "../x.csv"}, {"file": None}, {"size": "many"}, {"nonsense": 1},
-        {"columns": {"age": {"kind": "Int", "low": 9, "high": 1}}},
+        {"columns": {"age": {"kind": "Int", "low": 9, "high": 1}}}, {"tables": {}}, {"tables": {"a": {}}},
+        {"file": None, "columns": None, "tables": {"other": 1}}, {"file": None, "columns": None, "tables": []},
+        {"file": None, "columns": None, "tables": {"other": {**ONE, "nonsense": 1}}},
+        {"file": None, "columns": None, "tables": {"other": {**ONE, "references": {"age": 1}}}},
+        {"file": None, "columns": None, "tables": {"other": {**ONE, "public": True}}},
+        {"file": None, "columns": None, "tables": {"other": {**ONE, "key": "none"}}},
+        {"file": None, "columns": None, "tables": {"other": {**ONE, "file": "../x.csv"}}},
     ],
 )  # fmt: skip
 def test_bad_declarations_are_refused_and_leave_nothing(running: Running, change: dict) -> None:
@@ -122,7 +132,7 @@ def test_SR12_data_that_changed_underneath_stops_its_dataset(running: Running) -
     running.ready("moved")
     running.ask("owner", "ask", COUNT, dataset="moved")
     survey(path, 51)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         (found,) = [d for d in running.ask("owner", "datasets")["datasets"] if d["name"] == "moved"]
         if found["problem"] is not None:
@@ -149,7 +159,7 @@ def test_a_wrong_registration_is_refused_at_once_and_can_be_put_right(running: R
     assert refused.value.code == "missing-column"
     assert "late" not in [d["name"] for d in running.ask("owner", "datasets")["datasets"]]
     assert [path.name for path in running.folder.rglob("*late*") if path.is_file()] == ["late.parquet"]
-    until = time.monotonic() + 10
+    until = time.monotonic() + 120
     while set(running.supervisor.pids()) != before and time.monotonic() < until:
         time.sleep(0.05)
     assert set(running.supervisor.pids()) == before
@@ -175,7 +185,6 @@ def test_T56_a_dataset_is_taken_away_and_its_ledger_stays(running: Running) -> N
     assert refused.value.code == "bad-config"
     running.ask("owner", "withdraw", dataset="brief")
     os.kill(running.supervisor.pids()["clerk"], signal.SIGKILL)
-    time.sleep(0.2)
     running.ready("survey")
     assert "brief" not in [d["name"] for d in running.ask("owner", "datasets")["datasets"]]
     assert set(running.supervisor.pids()) == before
@@ -203,3 +212,65 @@ def test_T56_a_file_of_the_configurations_has_no_second_budget(running: Running)
     assert refused.value.code == "bad-declaration"
     assert "second budget" in refused.value.message
     assert not (running.folder / "linked.ledger").exists()
+
+
+def clinic(folder: Path) -> dict:
+    """Files of people, their visits and public regions; how they are registered."""
+    folder.mkdir()
+    (folder / "people.csv").write_text("\n".join(["pid,region", *(f"{i},{i % 4}" for i in range(300))]))
+    (folder / "visits.csv").write_text("\n".join(["who,cost", *(f"{i % 300},{i % 50}" for i in range(600))]))
+    (folder / "regions.csv").write_text("code,coast\n0,true\n1,false\n2,true\n3,false")
+    code = wire.to_json(sulq.Int(0, 3))
+    tables = {
+        "people": {"file": f"{folder.name}/people.csv", "columns": {"region": code}, "key": "pid"},
+        "visits": {
+            "file": f"{folder.name}/visits.csv", "columns": {"cost": wire.to_json(sulq.Int(0, 50))}, "person": "who",
+        },
+        "regions": {
+            "file": f"{folder.name}/regions.csv", "key": "code", "public": True,
+            "columns": {"code": code, "coast": wire.to_json(sulq.Bool())},
+        },
+    }  # fmt: skip
+    unit = wire.to_json(sulq.Unit("pid", rows=2))
+    return {"name": folder.name, "tables": tables, "unit": unit, "budget": wire.to_json(sulq.Epsilon(9))}
+
+
+def test_several_tables_are_registered_and_joined(running: Running) -> None:
+    """People, their visits and public regions, with keys: a join along them is answered, and a doubled key refused."""
+    body = clinic(running.folder / "ward")
+    assert running.ask("owner", "register", body) == {"name": "ward", "ready": True}
+    running.ready("ward")
+    desk = Desk(ClerkOracle(Clerk(running.line.call, running.tokens["owner"]), "ward"))
+    text = "SELECT coast, COUNT(*) FROM people JOIN regions ON region = code GROUP BY coast"
+    found = {row[0]: float(row[1]) for row in desk.sql(text, spend=sulq.Epsilon(4)).value}
+    assert all(abs(found[coast] - 150) < 30 for coast in (False, True)), found
+    other = clinic(running.folder / "twice")
+    (running.folder / "twice" / "regions.csv").write_text("code,coast\n0,true\n0,false")
+    with pytest.raises(SetupError) as refused:
+        running.ask("owner", "register", other)
+    assert refused.value.code == "key-not-unique"
+    assert "twice" not in [d["name"] for d in running.ask("owner", "datasets")["datasets"]]
+    running.ask("owner", "withdraw", dataset="ward")
+    alone = {**body, "name": "alone", "tables": {"visits": body["tables"]["visits"]}}
+    running.ask("owner", "register", alone)
+    spent = wire.from_json(running.ask("owner", "budget", dataset="alone")["spent"])
+    assert spent == sulq.Epsilon(4), "the same people's, whichever of their tables is asked (T56)"
+
+
+def test_R10_ledgers_have_a_folder_of_their_own_where_the_owner_says_so(tmp_path: Path) -> None:
+    """Registered data then has its ledger there, the clerk opens no data, and says so; asked, it answers."""
+    books = tmp_path / "books"
+    with service(
+        workers=1, clerk=PATIENT, ledgers=books, ledger=str(books / "survey.ledger"), prepared=False
+    ) as running:
+        body = clinic(running.folder / "ward")
+        running.ask("owner", "register", body)
+        running.ready("ward")
+        running.ask("owner", "ask", COUNT, dataset="ward")
+        assert sorted(path.name for path in books.glob("*.ledger")) == ["survey.ledger", "ward%2Fpeople.ledger"]
+        assert not list(running.folder.rglob("*.ledger"))
+        assert running.ask("owner", "look", {})["files"], "the names of what may be registered are seen"
+        os.kill(running.supervisor.pids()["clerk"], signal.SIGKILL)
+        running.ready("ward")
+        assert wire.from_json(running.ask("owner", "budget", dataset="ward")["spent"]) == sulq.Epsilon(1)
+        assert running.ask("owner", "health")["files"] == ("own" if apart.landlock() else "shared")

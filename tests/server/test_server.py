@@ -14,7 +14,7 @@ print(json.dumps(sorted(name for name in sys.modules if name.partition(".")[0] i
 
 def loaded(part: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(part=part)], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", PROGRAM.format(part=part)], capture_output=True, text=True, check=True, timeout=300
     )
     return set(done.stdout.translate(str.maketrans("", "", '[]",\n')).split())
 

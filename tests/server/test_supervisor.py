@@ -24,6 +24,7 @@ from tests.server.kills import KINDS, PRICE, Seen, asking, killed, question, vio
 from tests.server.service import ROWS, Running, service
 
 FAULTY = "tests.server.faulty_worker"
+LIMIT = 5.0  # seconds of a question: many times what an honest one takes on a busy machine
 
 
 def spent(running: Running) -> object:
@@ -38,7 +39,7 @@ def outcome(running: Running, number: int) -> dict:
 
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[Running]:
-    with service(worker=FAULTY, limit=1.0, memory=3072) as running:
+    with service(worker=FAULTY, limit=LIMIT, memory=3072) as running:
         yield running
 
 
@@ -71,7 +72,7 @@ def test_T30_T32_T37_every_failure_of_a_worker_is_one_constant_outcome_and_charg
         before = spent(faulty)
         begun = time.monotonic()
         told[number] = json.dumps(outcome(faulty, number), sort_keys=True)
-        assert time.monotonic() - begun < 1.0 + 4.0  # the limit, and what a loaded machine takes
+        assert time.monotonic() - begun < LIMIT + 60  # what a busy machine takes; by itself it would be an hour
         assert spent(faulty) - before == sulq.Epsilon(PRICE).exact
         faulty.ready()
         faulty.ask("alice", "ask", question(10))
@@ -114,7 +115,7 @@ def test_a_stop_ends_every_process_and_keeps_every_answer() -> None:
             time.sleep(0.01)
         pids = running.supervisor.pids()
         running.supervisor.stop()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while running.supervisor.folder.exists() and time.monotonic() < until:
             time.sleep(0.05)
         stop.set()
@@ -139,7 +140,7 @@ def test_a_supervisor_that_dies_takes_its_children_with_it() -> None:
         running.supervisor._stopping = True  # as if it were gone: nobody is started again
         for child in running.supervisor._processes.values():
             child.running.stdin.close()
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while any(_alive(pid) for pid in pids.values()) and time.monotonic() < until:
             time.sleep(0.05)
         assert not any(_alive(pid) for pid in pids.values())
@@ -149,12 +150,12 @@ def test_a_web_process_that_is_killed_is_replaced_behind_the_same_address() -> N
     """The listening socket is the supervisor's: whoever connects while there is no web process waits for the next."""
     with service(web=1) as running:
         token = {"Authorization": f"Bearer {running.tokens['alice']}"}
-        with httpx.Client(base_url=running.url, timeout=30) as client:
+        with httpx.Client(base_url=running.url, timeout=120) as client:
             assert "seccomp" in client.get("/v1/health").text
             answered = client.post("/v1/datasets/survey/ask", json=question(50_000), headers=token)
             assert answered.status_code == 200, answered.text
         before = running.supervisor.pids()["web-0"]
         os.kill(before, signal.SIGKILL)
-        with httpx.Client(base_url=running.url, timeout=30) as client:
+        with httpx.Client(base_url=running.url, timeout=120) as client:
             assert client.get("/v1/datasets/survey", headers=token).status_code == 200
         assert running.supervisor.pids()["web-0"] != before

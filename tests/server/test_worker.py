@@ -61,7 +61,7 @@ def worker(module: str = "") -> Iterator[Started]:
             child = process.launched("worker", settings, [listener.fileno()], folder / "spill")
             try:
                 with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-                    sock.settimeout(60)
+                    sock.settimeout(300)
                     sock.connect(str(folder / "w.sock"))
                     assert frames.receive(sock)["sources"].keys() == {"survey"}
                     yield Started(sock, declared)
@@ -108,7 +108,7 @@ def test_a_worker_goes_on_for_the_next_clerk() -> None:
         path = found.sock.getpeername()
         found.sock.close()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as again:
-            again.settimeout(60)
+            again.settimeout(300)
             again.connect(path)
             assert frames.receive(again)["generation"] == 1
             found.sock = again
