@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -86,3 +87,23 @@ def test_a_change_anywhere_a_suite_reaches_starts_its_counts_anew(monkeypatch: p
     more = reached([ROOT / suite.target]) | {ROOT / "src/sulq/cli/query.py"}
     monkeypatch.setattr(audit, "reached", lambda _: more)
     assert audit.digest(suite) != before
+
+
+def test_what_earlier_code_showed_is_told_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A change starts counts anew; the fullest run before it stays in the table, named by its day, until outdone."""
+    monkeypatch.setattr(audit, "HOME", tmp_path)
+    name = "tests/test_audit.py"
+    full = audit.Suite(name, name, digest="old", result="passed", counts={"x": [9, 9]}, day="2026-01-01")
+    state = json.dumps({name: dataclasses.asdict(full)})
+    (tmp_path / "state.json").write_text(state, encoding="utf-8")
+    now = audit.Suite(name, name)
+    now.digest = audit.digest(now)
+    (suite,) = audit.load([now])
+    assert suite.counts == {}
+    assert "| x | 9 | 9 | passed, code of 2026-01-01 |" in audit.table([suite])
+    suite.counts, suite.result, suite.day = {"x": [3, 9]}, "passed", "2026-02-02"
+    table = audit.table([suite])
+    assert "| x | 3 | 9 | passed | 0 |" in table
+    assert "| x | 9 | 9 | passed, code of 2026-01-01 |" in table
+    suite.counts = {"x": [9, 9]}
+    assert "code of" not in audit.table([suite])

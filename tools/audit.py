@@ -15,6 +15,7 @@ import argparse
 import dataclasses
 import datetime
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -31,7 +32,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tools.reached import reached
 
@@ -55,6 +56,14 @@ class Suite:
     seconds: float = 0.0
     whole: float = 0.0  # seconds the full counts are expected to take; 0: unknown
     counts: dict[str, list[int]] = field(default_factory=dict)  # name: [done, planned]
+    day: str = ""  # of the last run
+    earlier: dict[str, Any] = field(default_factory=dict)  # the fullest run on earlier code, as a suite is kept
+
+    @property
+    def reached(self) -> float:
+        """The part of the planned cases that was run."""
+        shares = [min(done / planned, 1.0) for done, planned in self.counts.values() if planned]
+        return sum(shares) / len(shares) if shares and self.result == "passed" else 0.0
 
     @property
     def complete(self) -> bool:
@@ -178,6 +187,7 @@ def run(suite: Suite, share: float, limit: float | None) -> None:
             code = None
     took = time.monotonic() - start
     suite.seconds += took
+    suite.day = today()
     suite.result = {0: "passed", None: "out of time"}.get(code, "failed")
     reached = add(suite, log, output.read_text(encoding="utf-8"))
     suite.whole = took / reached if reached and suite.result == "passed" else suite.whole
@@ -231,9 +241,14 @@ def load(suites: list[Suite]) -> list[Suite]:
     found = []
     for suite in suites:
         before = kept.get(suite.name, {})
-        same = before.get("digest") == suite.digest
-        # Of other code only how long a whole run takes is worth knowing.
-        found.append(Suite(**before) if same else dataclasses.replace(suite, whole=before.get("whole", 0.0)))
+        if before.get("digest") == suite.digest:
+            found.append(Suite(**before))
+            continue
+        # Of earlier code it is worth knowing how long a whole run takes, and what it showed then.
+        known = [Suite(**each) for each in (before, before.get("earlier")) if each]
+        fullest = max(known, key=lambda each: each.reached, default=None)
+        earlier = dataclasses.asdict(fullest) | {"earlier": {}} if fullest is not None and fullest.reached else {}
+        found.append(dataclasses.replace(suite, whole=before.get("whole", 0.0), earlier=earlier))
     return found
 
 
@@ -248,21 +263,21 @@ def save(suites: list[Suite]) -> None:
 def table(suites: list[Suite]) -> str:
     """The page docs/audit.md."""
     rows = []
-    for suite in suites:
+    for suite in itertools.chain.from_iterable(map(shown, suites)):
         for position, (name, (done, planned)) in enumerate(sorted(suite.counts.items()) or [("", (0, 0))]):
             first = position == 0
             head = (f"`{suite.target}`" + (f" (DuckDB {OLDER})" if suite.older else "")) if first else ""
-            tail = (suite.result, f"{suite.seconds:,.0f}") if first else ("", "")
+            tail = (_result(suite), f"{suite.seconds:,.0f}") if first else ("", "")
             rows.append(f"| {head} | {name} | {done:,} | {planned:,} | {tail[0]} | {tail[1]} |")
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return "\n".join(
         [
             "# Audit",
             "",
             "The long statistical and fault runs. Written by `make audit`, which goes on where it stopped",
-            "(`MINUTES=60` by default, `MINUTES=0` for the full counts).",
+            "(`MINUTES=60` by default, `MINUTES=0` for the full counts). A suite's counts are of the code it reaches",
+            "now, unless a day is named: then that code has changed since.",
             "",
-            f"{today}; {machine()}.",
+            f"{today()}; {machine()}.",
             "",
             "| suite | cases | done | planned | result | seconds |",
             "|---|---|---:|---:|---|---:|",
@@ -272,11 +287,27 @@ def table(suites: list[Suite]) -> str:
     )
 
 
+def shown(suite: Suite) -> list[Suite]:
+    """A suite as the table has it: what was run on this code, and what more of it on earlier code."""
+    earlier = Suite(**suite.earlier) if suite.earlier else None
+    rows = [suite] if suite.counts else []
+    return [*rows, earlier] if earlier is not None and earlier.reached > suite.reached else rows or [suite]
+
+
+def _result(suite: Suite) -> str:
+    return suite.result if suite.digest == digest(suite) or not suite.day else f"{suite.result}, code of {suite.day}"
+
+
 def machine() -> str:
     """What the runs ran on, in one line."""
     packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("duckdb", "opendp", "apsw", "numpy"))
     system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return f"{system}, Python {platform.python_version()}, {packages}"
+
+
+def today() -> str:
+    """The day, as a table says it."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def report(suite: Suite) -> None:
