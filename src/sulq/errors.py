@@ -118,6 +118,7 @@ CODES: Final[dict[str, str]] = {
     "ledger-busy": "Another process holds the ledger; nothing was spent, try again.",
     "ledger-damaged": "Do not answer from it; restore the ledger from a good copy and run `sulq ledger verify`.",
     "ledger-rolled-back": "Restore the newest copy, or burn the gap: `sulq ledger reconcile LEDGER --anchor ANCHOR`.",
+    "no-entropy": "Nothing was spent; the operator must check the machine's entropy source.",
     "bad-anchor": "Bring the ledger's anchor back; if it is lost: `sulq ledger reconcile LEDGER --anchor NEW --lost`.",
     "bad-share": "Give share and reserve as fractions of the budget: reserve <= share <= 1, all reserves within 1.",
     "bad-signature": "Do not rely on this receipt: ask the owner for the ledger's public key and your own receipt.",

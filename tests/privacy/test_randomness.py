@@ -19,7 +19,7 @@ from sulq import Epsilon, EpsilonDelta, Int, Rho, SubLinear, Sums
 from sulq.cli import app
 from sulq.cli.config import SETTINGS
 from sulq.database import Database
-from sulq.errors import AccessDenied, CuratorError
+from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.mechanisms import entropy
 from sulq.terms.rowfn import Bins, Lit
 from tests import counts
@@ -199,8 +199,22 @@ def test_T68_the_survey_coins_fail_closed(monkeypatch: pytest.MonkeyPatch) -> No
     """Binomial noise without the system's random bytes is no noise: nothing is released, the query is spent (T68)."""
     with opened(TABLE, columns=COLUMNS, budget=SubLinear(1, 1e-3, 50, "binomial"), size=3) as db:
         db.count()
-        monkeypatch.setattr(os, "urandom", fails)
+        sources = iter([os.urandom])  # the debit has its random bytes, the coins have none
+        monkeypatch.setattr(os, "urandom", lambda count: next(sources, fails)(count))  # noqa: PLW0108 - anew each time
         with pytest.raises(CuratorError) as failed:
             db.count(fresh=True)
         assert failed.value.code == "noise-failed"
         assert db.spent.queries == 2
+
+
+def test_T68_without_entropy_nothing_is_debited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A debit that could be taken for another is not written: the ask is refused, free, and answered later."""
+    with opened(TABLE, columns=COLUMNS, budget=Epsilon(5)) as db:
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "urandom", fails)
+            with pytest.raises(SetupError) as refused:
+                db.count(spend=Epsilon(1))
+            assert refused.value.code == "no-entropy"
+        assert db.transcript() == []
+        assert db.spent.amount == 0
+        assert db.count(spend=Epsilon(1)).spent == Epsilon(1)

@@ -169,7 +169,7 @@ class Ledger:
         Raises:
             BudgetExceeded: It does not fit the budget, or what of it is this analyst's; nothing was written.
             QuestionError: The budget cannot hold such an event, or the key is taken; nothing was written.
-            SetupError: `ledger-busy`, `bad-anchor`; nothing was written.
+            SetupError: `ledger-busy`, `bad-anchor`, `no-entropy`; nothing was written.
             CuratorError: `ledger-failed`; whether it was written is not known, and no answer may follow.
         """
         self._writer.guard()
@@ -179,18 +179,21 @@ class Ledger:
             check_key(key)
         if analyst != "":
             check_analyst(analyst)
-        body = entries.debit(
-            event,
-            question=question,
-            question_digest=question_digest,
-            asked=asked,
-            plan_digest=plan_digest,
-            version=self._version,
-            key=key,
-            time=self._now(),
-            analyst=analyst,
-            dataset=dataset,
-        )
+        try:
+            body = entries.debit(
+                event,
+                question=question,
+                question_digest=question_digest,
+                asked=asked,
+                plan_digest=plan_digest,
+                version=self._version,
+                key=key,
+                time=self._now(),
+                analyst=analyst,
+                dataset=dataset,
+            )
+        except OSError as error:  # each debit is told from all others by random bytes
+            raise SetupError("no-entropy", "The machine gives no random bytes, so nothing can be asked.") from error
         name = None if key is None else (analyst, key)
 
         def propose(draft: Draft) -> Receipt:
