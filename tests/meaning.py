@@ -56,7 +56,9 @@ from sulq.terms.rowfn import (
     Power,
     Relabel,
     Round,
+    Route,
     RowFn,
+    Scaled,
     StartsWith,
     Substring,
     ToDate,
@@ -228,6 +230,24 @@ def nearest(fn: Nearest, schema: Schema, row: Row) -> int | None:
     return distances.index(min(distances))
 
 
+def scaled(fn: Scaled, schema: Schema, row: Row) -> tuple[int, ...] | None:
+    found, factor = meaning(fn.vector, schema, row), meaning(fn.factor, schema, row)
+    if found is None or factor is None:
+        return None
+    whole = units(factor, *fn.span(schema))
+    return tuple(q * whole for q in found)
+
+
+def route(fn: Route, schema: Schema, row: Row) -> int | None:
+    """Walk the tree by hand."""
+    place = 0 if fn.tree else -1
+    while place is not None and place >= 0:
+        key, *children = fn.tree[place]
+        code = meaning(fn.keys[key], schema, row)
+        place = None if code is None else children[int(code)]
+    return None if place is None else -1 - place
+
+
 def outer(fn: Outer, schema: Schema, row: Row) -> tuple[int, ...] | None:
     found = meaning(fn.vector, schema, row)
     return None if found is None else tuple(a * b for i, a in enumerate(found) for b in found[i:])
@@ -318,8 +338,9 @@ def nearest_whole(value: float) -> int:
 
 def rounded(fn: Round, schema: Schema, row: Row) -> float | None:
     value = meaning(fn.item, schema, row)
-    step = fn.item.kind(schema)
-    if value is None or isinstance(step, Truth) or (fn.digits >= 0 and step.step is not None and step.step >= 1):
+    kind = fn.item.kind(schema)
+    whole = isinstance(kind, Truth) or (kind.step is not None and kind.step >= 1)
+    if value is None or (fn.digits >= 0 and whole):
         return None if value is None else float(value)
     scale = float(10 ** abs(fn.digits))
     scaled = float(value) * scale if fn.digits >= 0 else float(value) / scale
@@ -561,6 +582,8 @@ _MEANINGS = {
     Power: power,
     Relabel: relabel,
     Round: rounded,
+    Route: route,
+    Scaled: scaled,
     StartsWith: text_function,
     Substring: text_function,
     ToDate: to_date,

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 import sulq.mechanisms
 from sulq.errors import CuratorError
 from sulq.mechanisms import _opendp, release
-from sulq.mechanisms._release import LIMIT, released
+from sulq.mechanisms._release import LIMIT, chosen, released
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.private import Private
 
@@ -140,3 +140,24 @@ def test_T2_a_number_derived_from_the_release_is_recomputed_bit_for_bit() -> Non
     assert all(Fraction(value) / step == int(Fraction(value) / step) for value in first)
     porous = np.random.default_rng(1).laplace(0, 100, 1000) * float(step)  # control: float noise leaves the grid
     assert any(Fraction(value) / step != int(Fraction(value) / step) for value in porous)
+
+
+def test_a_place_past_the_candidates_stands_for_none_and_nothing_else_does() -> None:
+    """Of m candidates 0 to m - 1 may be told, and m where none is a possible answer; all else is a failure."""
+    scores = Private(np.zeros((1, 3), dtype=np.int64))
+    for place, none, passes in (
+        (2, False, True),
+        (3, False, False),
+        (3, True, True),
+        (4, True, False),
+        (-1, True, False),
+    ):
+
+        def pick(_scores: np.ndarray, place: int = place) -> np.ndarray:
+            return np.array([place], dtype=np.int64)
+
+        if passes:
+            assert chosen(scores, pick, none=none).tolist() == [[place]]
+        else:
+            with pytest.raises(CuratorError):
+                chosen(scores, pick, none=none)

@@ -49,6 +49,7 @@ def test_SR22_rows_are_complete() -> None:
     assert MECHANISMS["permute_and_flip"].cost(Fraction(4), Fraction(2)) == Cost(Fraction(1, 2), Fraction(1, 8))
     assert MECHANISMS["exponential"].cost(Fraction(4), Fraction(2)) == Cost(None, Fraction(1, 64))
     assert MECHANISMS["passed"].cost(Fraction(4), Fraction(2)) == Cost(None, Fraction(1, 16))
+    assert MECHANISMS["above"].cost(Fraction(4), Fraction(2)) == Cost(Fraction(1, 2), Fraction(1, 8))
 
 
 def test_SR3_a_recorded_draw_can_be_priced_again() -> None:

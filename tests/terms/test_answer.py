@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +14,9 @@ from scipy import stats
 from sulq.errors import QuestionError, SetupError
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
-from sulq.terms.law import LaplaceLaw
+from sulq.terms.law import AboveLaw, LaplaceLaw
 from sulq.terms.privacy import Epsilon, Event, Unit
-from sulq.terms.readings import Covariance, Mean, Plain, Reading
+from sulq.terms.readings import Covariance, FirstAbove, Mean, Plain, Reading
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Noise, Released
 from tests.stub import noise
@@ -241,3 +242,21 @@ def test_T1_every_released_number_is_a_whole_number_of_public_steps():
     ):
         value = answer([[unit]], step=step).value
         assert Fraction(value) / step == unit
+
+
+def test_the_first_above_a_threshold_is_a_place_with_a_reach():
+    """The value is a whole number whatever the grid; the accuracy is the law's, in the sums' own units."""
+    law = AboveLaw(Fraction(8), Fraction(8), 5)
+    for place, words in ((2, "sum 2, from 0, is the first of 5 at or above"), (5, "none of 5 sums is at or above")):
+        cells = Released(np.array([[place]], dtype=np.int64), (Noise(law, Fraction(1), 1),))
+        found = replace(answer([[0]], columns=("first",), reading=FirstAbove(Fraction(1, 4))), released=cells)
+        assert (found.value, type(found.value)) == (place, int)
+        assert found.accuracy(0.01) == law.accuracy(0.01) / 4 == found.accuracy(0.01, simultaneous=True)
+        assert found.interval() == (0.0, 5.0)
+        assert words in repr(found)
+        assert f"give or take {law.accuracy(0.05) / 4:g}" in repr(found)
+        assert found.to_dict()["value"] == [place]
+        back = wire.decode(wire.encode(found))
+        assert (back.value, back.accuracy()) == (found.value, found.accuracy())
+    with pytest.raises(QuestionError):
+        found.accuracy(0)

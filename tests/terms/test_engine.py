@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from sulq.curator.plan import draw
 from sulq.terms.domain import Bool, Category, Int, Schema
-from sulq.terms.engine import Block
+from sulq.terms.engine import Block, Tally, sums_of
 from sulq.terms.privacy import Epsilon
+from sulq.terms.private import Private
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import Col, Lit, Vector
 from tests.frames import Frame, sums
@@ -37,3 +38,19 @@ def test_cells_run_over_all_labels_the_last_key_fastest():
             cell[0] += 1
             cell[1] -= 1
     assert sums(tally, Frame(SCHEMA, rows)).tolist() == expected
+
+
+def test_an_engine_without_shared_scans_is_asked_tally_by_tally():
+    """Sums of several tallies come from the engine's own one pass, or one after the other."""
+    tallies = [draw(Sums((Lit(n),)), facts(SCHEMA), Epsilon(1)).parts[0].tally for n in (1, 2)]
+
+    class Plain:
+        def sums(self, tally: Tally) -> Private:
+            return Private(tally.blocks[0].fn.value)
+
+    class Sharing(Plain):
+        def sums_of(self, tallies: list[Tally]) -> tuple[Private, ...]:
+            return tuple(Private(10 * tally.blocks[0].fn.value) for tally in tallies)
+
+    assert [sums.open() for sums in sums_of(Plain(), tallies)] == [1, 2]
+    assert [sums.open() for sums in sums_of(Sharing(), tallies)] == [10, 20]

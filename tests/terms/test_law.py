@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, round_up
+from sulq.terms.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, round_up
 from tests.terms.exact import binomial_tail, gaussian_mass, gaussian_tail, laplace_tail
 
 SCALES = [Fraction(n, d) for n, d in ((1, 1024), (1, 10), (1, 3), (1, 1), (7, 2), (20, 1), (64, 1))]
@@ -182,3 +182,54 @@ def test_round_up_gives_the_next_double(number: Fraction) -> None:
     found = round_up(number)
     assert Fraction(float(found)) == found >= number
     assert Fraction(math.nextafter(float(found), 0.0)) < number
+
+
+def beyond(scale: Fraction, threshold_scale: Fraction, t: int) -> mpmath.mpf:
+    """P(Z1 - Z2 > t) of two discrete Laplace draws: over all z2 in fifty digits, the rest of it a geometric sum."""
+    with mpmath.workdps(50):
+        b, c = (mpmath.mpf(s.numerator) / s.denominator for s in (scale, threshold_scale))
+        a, e = mpmath.exp(-1 / b), mpmath.exp(-1 / c)
+
+        def above(n: int) -> mpmath.mpf:
+            return a ** (n + 1) / (1 + a) if n >= 0 else 1 - a ** (-n) / (1 + a)
+
+        reach = int(150 * max(b, c)) + t
+        return (1 - e) / (1 + e) * mpmath.fsum(e ** abs(z) * above(t + z) for z in range(-reach, reach + 1))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(1), Fraction(7, 2)], ids=str)
+@pytest.mark.parametrize("ratio", [Fraction(1), Fraction(13, 16), Fraction(2), Fraction(100_001, 100_000)], ids=str)
+def test_the_tail_of_a_threshold_is_rounded_up_and_tight(scale: Fraction, ratio: Fraction) -> None:
+    """tail() of one sum is never below P(W > t) and at most 1e-9 above it, also where the scales nearly agree."""
+    law = AboveLaw(scale, ratio * scale, 1)
+    loose = 1e-2 if 1 < ratio < 2 else 1e-9  # scales this near are taken as equal
+    for t in (0, 1, int(2 * scale), int(9 * scale)):
+        exact = beyond(scale, ratio * scale, t)
+        assert 0 <= mpmath.mpf(law.tail(t)) / exact - 1 < loose
+        assert law.pmf(t + 1) == pytest.approx(float(exact), rel=loose)
+        assert law.pmf(t + 1) + law.pmf(-t) == 1.0
+        assert AboveLaw(scale, ratio * scale, 7).tail(t) == pytest.approx(min(1.0, 7 * law.tail(t)), rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 1024), Fraction(3), Fraction(2**50)], ids=str)
+def test_the_accuracy_of_a_threshold_is_the_smallest_reach(scale: Fraction) -> None:
+    """`accuracy` inverts `tail` at every scale and number of sums; without noise on the threshold it is Laplace's."""
+    for level, sums, beta in ((Fraction(0), 1, 0.05), (scale, 1, 1e-9), (scale, 2**22, 0.05), (2 * scale, 5, 1e-200)):
+        if level > 2**50:
+            continue
+        law = AboveLaw(scale, level, sums)
+        t = law.accuracy(beta)
+        assert law.tail(t) <= beta
+        assert t == 0 or law.tail(t - 1) > beta
+        assert law.tail(-1) == 1.0
+    alone = AboveLaw(scale, Fraction(0), 2)
+    assert alone.accuracy(0.05) == LaplaceLaw(scale).accuracy(0.05)
+    assert alone.variance() == LaplaceLaw(scale).variance()
+    assert AboveLaw(scale, scale, 2).variance() == 2 * LaplaceLaw(scale).variance()
+
+
+def test_a_threshold_has_sums_and_noise() -> None:
+    """No law without a sum, without noise on the sums, or with too little on the threshold."""
+    for bad in ((Fraction(1), Fraction(0), 0), (Fraction(0), Fraction(1), 1), (Fraction(1), Fraction(1, 10**6), 1)):
+        with pytest.raises(QuestionError):
+            AboveLaw(*bad)

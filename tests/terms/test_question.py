@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.terms.question import QUESTIONS, WHOLE, Choose, OpenSums, Sums, Together
+from sulq.terms.question import QUESTIONS, WHOLE, Above, Choose, OpenSums, Sums, Together
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import Col, Lit
 from sulq.terms.score import Rank
@@ -67,9 +68,25 @@ def test_shares_are_positive_numbers_one_for_each():
         assert code(lambda bad=bad: Together((Sums((Lit(1),)),) * 2, bad)) == "bad-question"
 
 
-def test_four_questions_are_the_whole_language():
-    """Sums, sums by open keys, choices, and several together: everything else is post-processing (S0.29)."""
-    assert set(QUESTIONS) == {Sums, OpenSums, Choose, Together}
+def test_five_questions_are_the_whole_language():
+    """Sums, sums by open keys, choices, thresholds, several together: everything else is post-processing (S0.29)."""
+    assert set(QUESTIONS) == {Sums, OpenSums, Choose, Above, Together}
+
+
+def test_a_threshold_is_a_number_or_one_for_each_sum():
+    """Kept as a tuple of plain numbers, exact as they were given; its parts are those of its sums."""
+    counts = Sums((Lit(1),), Col("f"), (Col("g"),))
+    asked = Above(counts, 3)
+    assert (asked.threshold, asked.levels) == ((3,), (Fraction(3),))
+    assert Above(counts, [0.5, np.int64(2), Fraction(1, 4)]).levels == (Fraction(1, 2), Fraction(2), Fraction(1, 4))
+    assert Above(counts, asked.threshold).threshold == asked.threshold
+    assert (asked.parts(), asked.over) == (counts.parts(), counts.over)
+    assert len(Together((asked, counts)).questions) == 2
+    for bad in (lambda: Above(counts.values, 3), lambda: Above(Sums((Lit(1), Lit(2))), 3), lambda: Above(asked, 3)):
+        assert code(bad) == "bad-question"
+    for bad in ("3", None, True, float("inf"), (1, float("nan"))):
+        assert code(lambda bad=bad: Above(counts, bad)) == "bad-literal"
+    assert code(lambda: Above(counts, ())) == code(lambda: Above(counts, (1,) * 4097)) == "too-large"
 
 
 def test_open_sums_and_choices_are_built_from_row_functions():

@@ -11,9 +11,9 @@ import pytest
 from sulq.curator.plan import draw
 from sulq.errors import SulqError
 from sulq.terms import wire
-from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
+from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, Unit
-from sulq.terms.question import Choose, OpenSums, Sums, Together
+from sulq.terms.question import Above, Choose, OpenSums, Sums, Together
 from sulq.terms.released import Noise, Released
 from sulq.terms.reuse import name_of, narrower, nothing, rearranged, serves, strength
 from sulq.terms.rowfn import Arith, Bernstein, Case, Col, Compare, IsIn, Lit, Logic, Not
@@ -142,6 +142,8 @@ def test_releases_are_put_in_the_order_they_are_asked_for():
     assert rearranged([release(9, 1, 2, widths=(1, 1, 1))], *opened)[0].units.tolist() == [[9, 2, 1]]
     choice = Choose(Sums((Lit(1),), None, (Col("code"),)), Rank(1, 2))
     assert rearranged([release(5, widths=(1,))], choice, choice)[0].units.tolist() == [[5]]
+    first = Above(Sums((Lit(1),), None, (Col("code"),)), 3)
+    assert rearranged([release(5, widths=(1,))], first, first)[0].units.tolist() == [[5]]
 
 
 @pytest.mark.parametrize(
@@ -164,6 +166,10 @@ def test_releases_are_put_in_the_order_they_are_asked_for():
         (FlipLaw(Fraction(2), 9), ExponentialLaw(Fraction(2), 9), True),
         (ExponentialLaw(Fraction(2), 9), FlipLaw(Fraction(2), 9), False),
         (FlipLaw(Fraction(2), 8), FlipLaw(Fraction(2), 9), False),
+        (AboveLaw(Fraction(2), Fraction(0), 9), AboveLaw(Fraction(2), Fraction(1), 9), True),
+        (AboveLaw(Fraction(2), Fraction(2), 9), AboveLaw(Fraction(3), Fraction(1), 9), False),
+        (AboveLaw(Fraction(2), Fraction(1), 8), AboveLaw(Fraction(2), Fraction(1), 9), False),
+        (AboveLaw(Fraction(1), Fraction(0), 1), LaplaceLaw(Fraction(2)), False),
     ],
 )
 def test_a_law_is_narrower_only_if_it_is_so_at_every_confidence(law, other, expected):

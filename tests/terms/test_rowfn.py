@@ -38,7 +38,9 @@ from sulq.terms.rowfn import (
     Not,
     Outer,
     Position,
+    Route,
     RowFn,
+    Scaled,
     Vector,
     WithinBall,
     bins,
@@ -53,6 +55,8 @@ from sulq.terms.rowfn import (
     nearest,
     outer,
     position,
+    route,
+    scaled,
     vector,
     within_ball,
 )
@@ -282,6 +286,8 @@ def test_T51_numbers_out_of_all_measure_cannot_stand_in_a_question(bad):
         lambda: within_ball(["few"], bad),
         lambda: dot(["few"], [bad]),
         lambda: nearest(["few"], [[bad]]),
+        lambda: scaled(["few"], bad),
+        lambda: route("city", [[0, -1, -1, bad]]),
         lambda: lookup("city", [0, 1, bad]),
         lambda: Lookup((Col("city"),), ((bad,), (0,), (0,))),
         lambda: Dot(Vector((Col("few"),)), (bad,)),
@@ -323,6 +329,9 @@ def test_nodes_are_built_from_row_functions_only(bad):
         lambda: Vector((bad,)),
         lambda: WithinBall(bad, 1),
         lambda: Outer(bad),
+        lambda: Scaled(bad, Col("few")),
+        lambda: Scaled(Vector((Col("few"),)), bad),
+        lambda: Route((bad,), ((0, -1),)),
         lambda: Bernstein(bad),
         lambda: Lookup((bad,), ((1,),)),
         lambda: Sums((bad,)),
@@ -398,6 +407,9 @@ def test_an_unknown_column_is_refused_and_the_declared_ones_are_named():
         WithinBall(Col("few"), 1),
         Dot(Col("few"), (1,)),
         Nearest(Col("few"), ((1,),)),
+        Scaled(Col("few"), Col("few")),
+        Scaled(Vector((Col("few"),)), Col("city")),
+        Route((Col("few"),), ((0, -1),)),
         Vector((Col("city"),)),
         Bernstein(Col("name")),
         Lookup((Col("few"),), ((1,),)),
@@ -418,7 +430,7 @@ def test_T12_what_has_no_bounds_is_refused_where_bounds_are_needed():
     assert not free.kind(SCHEMA).bounded
     assert (free > 2).kind(SCHEMA) == Truth()
     assert Clip(free, -1, 1).kind(SCHEMA).bounded
-    for fn in (Vector((free,)), Bernstein(free)):
+    for fn in (Vector((free,)), Bernstein(free), Scaled(Vector((Col("few"),)), free)):
         with pytest.raises(QuestionError, match="bounds") as refusal:
             fn.kind(SCHEMA)
         assert refusal.value.code == "unbounded"
@@ -440,6 +452,9 @@ BOMBS = {
     "list": lambda: Col("few").isin(range(1_000_000)),
     "edges": lambda: Bins(Col("few"), tuple(range(2**20 + 1))),
     "table": lambda: Lookup((Col("city"),), (((0,) * 2**21,) * 3)),
+    "tree": lambda: Route((Col("flag"),), ((0, -1, -2),) * 70_000),
+    "deep tree": lambda: Route((Col("flag"),), tuple((0, i + 1 if i < 64 else -2, -1) for i in range(65))),
+    "broad tree": lambda: Route((Col("city"),), ((0, *(-1,) * 2**20),)),
     "vector": lambda: Vector((Col("few"),) * 5000),
     "text": lambda: Col("name") == "x" * 10**7,
 }
@@ -472,6 +487,9 @@ def test_T74_bombs_are_refused_before_they_go_off(name):
         lambda: bomb(lambda fn: Lookup((Nearest(Vector((fn,)), ((0,), (1,))),), ((0,), (1,))), Col("few"), 20),
         lambda: bomb(lambda fn: Fill(Case(((fn > 0, fn),), fn), 0), Col("few"), 8),
         lambda: bomb(lambda fn: Clip(fn, 0, 1), Col("few"), 20),
+        lambda: bomb(lambda fn: Dot(Scaled(Vector((fn,)), Lit(0.5)), (1,)), Col("few"), 20),
+        lambda: bomb(lambda fn: Scaled(fn, Lit(True)), Vector((Col("few"),)), 20),
+        lambda: bomb(lambda fn: Route((fn,), ((0, -1, -2),)), Each(Col("flag")), 20),
     ],
 )
 def test_T74_a_kind_is_found_in_time_linear_in_the_expression(fn):
@@ -504,6 +522,8 @@ def test_the_builders_build_the_nodes():
         Dot: dot(["few"], np.array([2.5])),
         Nearest: nearest(vector(["few"]), np.array([[0.5]])),
         Outer: outer(["few", "part"]),
+        Route: route("city", np.array([[0, -1, -2, -1]])),
+        Scaled: scaled(["few"], "part", bits=3),
         Lookup: lookup(["city", "flag2"], np.zeros((6, 2))),
         Col: named("few"),
         Lit: named(3),

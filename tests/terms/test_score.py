@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.terms.score import SCORES, Linear, NegAbs, Rank
+from sulq.terms.score import SCORES, Contrast, Linear, NegAbs, Rank
 
 
 def code(make: object, *args: object) -> str:
@@ -16,9 +16,10 @@ def code(make: object, *args: object) -> str:
 
 def test_SR5_the_list_of_scores_is_closed() -> None:
     """No callable, no stated sensitivity: numbers and nothing else (SR5)."""
-    assert set(SCORES) == {Rank, Linear, NegAbs}
+    assert set(SCORES) == {Rank, Linear, NegAbs, Contrast}
     assert set(Rank.__slots__) == {"numerator", "denominator", "shift"}
     assert Linear.__slots__ == NegAbs.__slots__ == ("matrix",)
+    assert Contrast.__slots__ == ("weights",)
 
 
 @pytest.mark.parametrize("bad", [(2, 1), (-1, 2), (0, 0), (1, -2), (0.5, 1), (True, 1), (1, 2**31 + 1), ("1", 2)])
@@ -39,3 +40,13 @@ def test_a_matrix_is_a_rectangle_of_whole_numbers(score: type) -> None:
     for bad in (((1, 2.0),), ((True,),), ((2**31 + 1,),), (("1",),)):
         assert code(score, bad) == "bad-literal"
     assert code(score, ((0,) * 2**11,) * (2**9 + 1)) == "too-large"
+
+
+def test_contrasts_are_as_many_in_every_choice() -> None:
+    """A matrix of whole numbers for each choice, all of one shape."""
+    assert Contrast((((1, -1), (0, 2)), ((3, 4), (5, 6)))).weights[1][0] == (3, 4)
+    for bad in ((), ((),), (((1, 2),), ((1, 2), (3, 4))), (((1, 2),), ((1,),))):
+        assert code(Contrast, bad) == "bad-question"
+    for bad in ((((1, 2.0),),), (((True,),),), (((2**31 + 1,),),)):
+        assert code(Contrast, bad) == "bad-literal"
+    assert code(Contrast, (((0,) * 2**11,),) * (2**9 + 1)) == "too-large"

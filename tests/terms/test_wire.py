@@ -22,18 +22,18 @@ from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
+from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
 from sulq.terms.private import Private
 from sulq.terms.quantiles import HOW, Bed, Picked, Quantile, Quantiles
-from sulq.terms.question import Choose, OpenSums, Sums, Together
-from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, Mean, Plain, Spread
+from sulq.terms.question import Above, Choose, OpenSums, Sums, Together
+from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Plain, Spread
 from sulq.terms.receipt import Receipt, SignedReceipt
 from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
 from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit
-from sulq.terms.score import Linear, NegAbs, Rank
+from sulq.terms.score import Contrast, Linear, NegAbs, Rank
 from tests import expressions
 from tests.counts import count
 from tests.expressions import EXAMPLES, SCHEMA
@@ -58,6 +58,7 @@ laws = st.one_of(
     passed,
     st.builds(FlipLaw, scales, st.integers(1, 99)),
     st.builds(ExponentialLaw, scales, st.integers(1, 99)),
+    st.builds(AboveLaw, scales, scales | st.just(Fraction(0)), st.integers(1, 99)),
 )
 ranks = st.builds(Rank, st.integers(0, 9), st.integers(9, 99), st.integers(-99, 99))
 matrices = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=3).map(tuple)
@@ -84,6 +85,7 @@ readings = st.one_of(
     st.builds(CentredMean, fractions, fractions, fractions),
     st.builds(Spread, fractions, st.booleans(), st.sampled_from([0, 1])),
     st.builds(Covariance, st.lists(fractions).map(tuple), st.none() | st.integers(1, 9)),
+    st.builds(FirstAbove, fractions),
 )
 beds = st.builds(Bed, fractions, fractions, fractions, fractions, st.integers(1, 9))
 trees = st.builds(
@@ -120,6 +122,8 @@ relations = st.recursive(
 )
 plans = questions.map(lambda question: draw(question, FACTS, Epsilon(1)))
 BY_CITY = Sums((Lit(1),), None, (Each(Col("flag")), Col("city")))
+levels = st.integers(-99, 99) | st.floats(-9, 9)
+thresholds = levels.map(lambda level: draw(Above(BY_CITY, level), FACTS, Epsilon(1)))
 choices = ranks.map(lambda rank: draw(Choose(BY_CITY, rank), FACTS, Epsilon(1)))
 
 VALUES: dict[type, st.SearchStrategy[object]] = {
@@ -140,14 +144,16 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     ExponentialLaw: st.builds(ExponentialLaw, scales, st.integers(1, 99)),
     FlipLaw: st.builds(FlipLaw, scales, st.integers(1, 99)),
     PassedLaw: passed,
+    AboveLaw: st.builds(AboveLaw, scales, scales | st.just(Fraction(0)), st.integers(1, 99)),
     Rank: ranks,
     Linear: matrices.map(Linear),
     NegAbs: matrices.map(NegAbs),
+    Contrast: matrices.map(lambda matrix: Contrast((matrix, matrix))),
     Block: plans.map(lambda plan: plan.parts[0].tally.blocks[0]),
     Facts: st.just(FACTS),
     Key: st.builds(Key, st.just(Each(Col("flag"))), st.just((False, True))),
-    Part: (plans | choices).map(lambda plan: plan.parts[0]),
-    Plan: plans | choices,
+    Part: (plans | choices | thresholds).map(lambda plan: plan.parts[0]),
+    Plan: plans | choices | thresholds,
     Schema: st.just(SCHEMA),
     TableFacts: st.builds(
         TableFacts, st.just(SCHEMA), st.none() | texts, st.booleans(), st.none() | st.integers(0, 99)
@@ -177,6 +183,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Quantiles: st.lists(trees, min_size=1, max_size=2).map(lambda found: Quantiles(tuple(found))),
     Picked: st.builds(Picked, trees),
     Chosen: st.just(Chosen()),
+    FirstAbove: st.builds(FirstAbove, fractions),
     Released: released,
     Spread: st.builds(Spread, fractions, st.booleans()),
     Int: st.builds(lambda a, b: Int(min(a, b), max(a, b)), st.integers(-9, 9), st.integers(-9, 9)),
@@ -189,6 +196,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Sums: questions,
     OpenSums: questions.map(lambda asked: OpenSums(asked.values, asked.where, (Col("city"),))),
     Choose: ranks.map(lambda rank: Choose(BY_CITY, rank)),
+    Above: st.builds(Above, st.just(BY_CITY), levels | st.lists(levels, min_size=1, max_size=4).map(tuple)),
     Together: st.lists(questions, min_size=1, max_size=2).map(
         lambda found: Together(tuple(found), (Fraction(1),) * len(found))
     ),

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq import Epsilon, EpsilonDelta, Int, Real, Rho, SubLinear, Sums, Together, col
+from sulq import Above, Epsilon, EpsilonDelta, Int, Real, Rho, SubLinear, Sums, Together, col
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, QuestionError
-from sulq.terms.rowfn import Lit
+from sulq.terms.rowfn import Bins, Lit, Vector
 from sulq.testing import exact
 
 X = [1, 5, 7, 3, None, 9]
@@ -73,3 +73,24 @@ def test_SR9_what_the_noisy_database_would_refuse_is_refused_here_too() -> None:
                 ask()
         assert exact(db).count(spend=Epsilon(500)).value == 6
         assert exact(db).foresee(Sums((Lit(1),))).parts
+
+
+@pytest.mark.parametrize("budget", [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)], ids=str)
+def test_SR9_without_noise_the_first_sum_that_reaches_its_threshold(budget: object) -> None:
+    """Cell by cell, coordinate by coordinate; equality passes; the number of sums where none does (SR9)."""
+    halves = (Bins(col("x"), (0, 4, 9)),)  # 2 and 3 of the values, which add up to 4 and 21
+    with opened(budget=budget) as db:
+        for question, place in (
+            (Above(Sums((Lit(1),)), 6), 0),
+            (Above(Sums((Lit(1),)), 7), 1),
+            (Above(Sums((Lit(1),), None, halves), 3), 1),
+            (Above(Sums((Lit(1),), None, halves), (2, 9)), 0),
+            (Above(Sums((Lit(-1),), None, halves), -2), 0),
+            (Above(Sums((col("x"),), None, halves), 4.5), 1),
+            (Above(Sums((col("x"),), None, halves), 100), 2),
+            (Above(Sums((Vector((col("x") > 8, col("x") > 4, col("x") > 2), 1),)), 3), 1),
+        ):
+            answer = exact(db).ask(question)
+            assert answer.value == place
+            assert "no noise" in repr(answer)
+        assert db.transcript() == []

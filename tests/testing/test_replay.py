@@ -15,7 +15,7 @@ from sulq import Epsilon, Sums, Unit, col
 from sulq.desk import Desk
 from sulq.errors import SetupError
 from sulq.mechanisms import MECHANISMS, release
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw
+from sulq.terms.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw
 from sulq.terms.privacy import Draw, Event
 from sulq.terms.private import Private
 from sulq.terms.rowfn import Lit
@@ -142,6 +142,12 @@ def one(law: object, given: list[list[int]], norm: str, sensitivity: int, event:
         (GaussianLaw(Fraction(9)), ("l2", 4), Event(None, Fraction(0), queries=2), [[3, 0]], True),
         (BinomialLaw(100), ("l1", 1), Event(None, Fraction(0), queries=1), [[1]], False),
         (BinomialLaw(100), ("l1", 1), Event(None, Fraction(0), queries=1), [[2]], True),
+        (AboveLaw(Fraction(2), Fraction(2), 3), ("l1", 2), Event(Fraction(1), Fraction(1, 2)), [[1, 1, 1]], False),
+        (AboveLaw(Fraction(2), Fraction(2), 3), ("l1", 2), Event(Fraction(1), Fraction(1, 2)), [[1, -1, 0]], True),
+        (AboveLaw(Fraction(2), Fraction(0), 3), ("l1", 2), Event(Fraction(1), Fraction(1, 2)), [[1, 1, 0]], False),
+        (AboveLaw(Fraction(2), Fraction(0), 3), ("l1", 2), Event(Fraction(1), Fraction(1, 2)), [[1, 1, 1]], True),
+        (AboveLaw(Fraction(2), Fraction(2), 3), ("l1", 2), Event(None, Fraction(1, 2)), [[0, 1, 1]], False),
+        (AboveLaw(Fraction(2), Fraction(2), 3), ("l1", 2), Event(None, Fraction(1, 3)), [[0, 1, 1]], True),
     ],
 )
 def test_RP_moves_are_measured_in_the_declared_norm(law, norm, event, moved, broken) -> None:
@@ -163,6 +169,7 @@ def test_cost_knows_every_law() -> None:
     assert cost(LaplaceLaw(Fraction(4)), Fraction(2)) == Fraction(1, 2)
     assert cost(GaussianLaw(Fraction(2)), Fraction(4)) == Fraction(1, 2)
     assert cost(BinomialLaw(10), Fraction(5)) == 0
+    assert cost(AboveLaw(Fraction(4), Fraction(4), 1), Fraction(2)) == Fraction(1, 2)
     with pytest.raises(TypeError):
         cost(None, Fraction(1))
 

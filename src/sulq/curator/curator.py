@@ -17,7 +17,7 @@ from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Loss
 from sulq.terms.question import Question, Together
-from sulq.terms.readings import Chosen, Plain
+from sulq.terms.readings import Chosen, FirstAbove, Plain
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
 from sulq.terms.reuse import name_of, nothing, rearranged, serves, strength
@@ -158,7 +158,9 @@ class Curator:
         return Answers(answers) if isinstance(plan.question, Together) else answers[0]
 
 
-def _reading(part: Part) -> Plain | Chosen:
+def _reading(part: Part) -> Plain | Chosen | FirstAbove:
+    if part.thresholds is not None:
+        return FirstAbove(part.tally.blocks[0].step)
     return Plain() if part.score is None else Chosen()
 
 
@@ -177,6 +179,8 @@ def names_of(part: Part) -> tuple[str, ...]:
     """Names of a part's columns."""
     if part.score is not None:
         return ("choice",)
+    if part.thresholds is not None:
+        return ("first",)
     found = [] if part.people is None else ["people"]
     for block in part.tally.blocks:
         base = _name(block.fn)

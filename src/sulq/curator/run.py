@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from sulq.errors import CuratorError
 from sulq.mechanisms import release as add_noise
 from sulq.mechanisms import reveal as reveal_groups
 from sulq.terms import wire
-from sulq.terms.engine import Engine, Groups, Tally
+from sulq.terms.engine import Engine, Groups, Tally, sums_of
 from sulq.terms.kinds import Integers
 from sulq.terms.law import Law
 from sulq.terms.plan import Part, Plan
@@ -68,20 +68,24 @@ class Rows:
         """
         if not self._redeem(receipt, wire.digest(plan)):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
-        return tuple(self._part(part) for part in plan.parts)
+        return self._all(plan.parts)
 
     def run_text(self, text: str, receipt: Receipt) -> tuple[Released, ...]:
         """As `run`, for a plan's canonical JSON as another process sent it: not even read unless it was paid for."""
         if not self._redeem(receipt, wire.digest_of(text)):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
-        return tuple(self._part(part) for part in _parts(text))
+        return self._all(_parts(text))
 
-    def _part(self, part: Part) -> Released:
-        if part.people is not None:
-            return self._open(part)
-        exact = self._sums(part.tally)
+    def _all(self, parts: tuple[Part, ...]) -> tuple[Released, ...]:
+        """One release for each part; the sums of all that have listed keys are asked for together (shared scans)."""
+        exact = iter(self._sums([part.tally for part in parts if part.people is None]))
+        return tuple(self._open(part) if part.people is not None else self._part(part, next(exact)) for part in parts)
+
+    def _part(self, part: Part, exact: Private[Integers]) -> Released:
         if part.score is not None:
             return Released(self._noisy(part.laws[0], exact, _scored(part, part.score)), part.noise)
+        if part.thresholds is not None:
+            return Released(self._noisy(part.laws[0], exact, _past(part.thresholds)), part.noise)
         columns = []
         start = 0
         for block, law, bits in zip(part.tally.blocks, part.laws, part.refine, strict=True):
@@ -92,8 +96,12 @@ class Rows:
     # Whatever fails below may fail because of a row. Its text can hold a cell and its kind can depend on one, so the
     # error is raised anew, outside the handler: not even the exception's context leads back to it (T30, T31).
 
-    def _sums(self, tally: Tally) -> Private[Integers]:
-        return self._read(lambda: self._engine.sums(tally).map(_of_shape(tally.cells, tally.width)))
+    def _sums(self, tallies: Sequence[Tally]) -> list[Private[Integers]]:
+        def checked() -> list[Private[Integers]]:
+            found = zip(tallies, sums_of(self._engine, tallies), strict=True)
+            return [exact.map(_of_shape(tally.cells, tally.width)) for tally, exact in found]
+
+        return self._read(checked)
 
     def _noisy(self, law: Law, exact: Private[Integers], columns: Callable[[Integers], Integers]) -> Integers:
         return self._hidden(lambda: self._release(law, exact.map(columns)))
@@ -147,6 +155,12 @@ def _of_shape(cells: int, width: int) -> Callable[[Integers], Integers]:
 def _scored(part: Part, score: Score) -> Callable[[Integers], Integers]:
     """The candidates' scores for each cell that chooses."""
     return lambda exact: scores(score, exact.reshape(part.cells, -1, part.tally.width))
+
+
+def _past(thresholds: tuple[int, ...]) -> Callable[[Integers], Integers]:
+    """All sums in one row, less their thresholds; saturated first, a 1-Lipschitz step (T5)."""
+    levels = np.array(thresholds, dtype=np.int64)
+    return lambda exact: (np.clip(exact, -LIMIT // 2, LIMIT // 2).ravel() - levels)[None]
 
 
 def _finer(start: int, stop: int, bits: int) -> Callable[[Integers], Integers]:

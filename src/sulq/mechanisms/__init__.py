@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sulq.mechanisms.above import SparseVector
 from sulq.mechanisms.binomial import CentredBinomial
 from sulq.mechanisms.choose import Exponential, PermuteAndFlip
 from sulq.mechanisms.gaussian import DiscreteGaussian
@@ -19,6 +20,7 @@ __all__ = [
     "Mechanism",
     "PermuteAndFlip",
     "Row",
+    "SparseVector",
     "Thresholded",
     "cost_of",
     "mechanism",

@@ -37,13 +37,13 @@ def released(exact: Private[Integers], add: Callable[[Integers], Integers]) -> I
     return opened(exact, lambda values: noisy(_of(values)))
 
 
-def chosen(exact: Private[Integers], pick: Callable[[Integers], Integers]) -> Integers:
-    """Draw a candidate for each row of exact scores; of m candidates, a number from 0 to m - 1."""
+def chosen(exact: Private[Integers], pick: Callable[[Integers], Integers], *, none: bool = False) -> Integers:
+    """Draw a candidate for each row of exact scores; of m candidates, a number from 0 to m - 1, m for none of them."""
 
     def drawn(scores: Integers) -> Integers:
         choices, candidates = scores.shape
         found = _of(pick(np.clip(scores, -LIMIT // 2, LIMIT // 2)), (choices,))
-        if choices and not 0 <= found.min() <= found.max() < candidates:
+        if choices and not 0 <= found.min() <= found.max() < candidates + none:
             raise ValueError
         return found[:, None]
 

@@ -15,13 +15,14 @@ from importlib import metadata
 from typing import Final, Literal, Protocol
 
 from sulq.errors import SetupError
+from sulq.mechanisms.above import SparseVector
 from sulq.mechanisms.binomial import CentredBinomial
 from sulq.mechanisms.choose import Exponential, PermuteAndFlip
 from sulq.mechanisms.gaussian import DiscreteGaussian
 from sulq.mechanisms.laplace import DiscreteLaplace
 from sulq.mechanisms.open_keys import Thresholded
 from sulq.terms.kinds import Integers
-from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.privacy import NEIGHBORS, Draw
 from sulq.terms.private import Private
 
@@ -63,7 +64,8 @@ class Row:
 
     `law` reads a Draw's scale (binomial: the number of coins); `pmf`, `epsilon`
     and `rho` follow from it. A sensitivity is in grid units, for l2 squared; of a
-    choice it is the norm of the spans by which its cells' scores move.
+    choice it is the norm of the spans by which its cells' scores move, of a sparse
+    vector the span or the total that `SparseVector` says.
     """
 
     name: str
@@ -129,6 +131,13 @@ MECHANISMS: Final[dict[str, Row]] = {
             "tests/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
             lambda draw: Thresholded(PassedLaw(draw.scale, _whole(draw.threshold))).key_delta(draw.alone),
         ),
+        Row(
+            "above",
+            NEIGHBORS,
+            "l1",
+            lambda scale: AboveLaw(scale, Fraction(0), 1),
+            "tests/mechanisms/test_above.py::test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit",
+        ),
     )
 }
 
@@ -148,6 +157,8 @@ def mechanism(law: Law) -> Mechanism:
             return Exponential(law)
         case PassedLaw():
             return Thresholded(law)
+        case AboveLaw():
+            return SparseVector(law)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -178,6 +189,11 @@ def cost_of(draw: Draw) -> Cost:
     row = MECHANISMS[draw.mechanism]
     if draw.norm != row.norm or draw.neighbors not in row.neighbors:
         raise ValueError(f"the mechanism {row.name} is priced in {row.norm}")
+    if draw.level is not None:  # noise on the threshold too: a law of two scales
+        if row.name != "above" or draw.level <= 0 or draw.most <= 0:
+            raise ValueError("a noisy threshold has a scale, and one person moves a sum")
+        vector = SparseVector(AboveLaw(draw.scale, draw.level, max(1, draw.cells)))
+        return Cost(vector.epsilon(draw.sensitivity, draw.most), vector.rho(draw.sensitivity, draw.most))
     cost = row.cost(draw.scale, draw.sensitivity)
     return replace(cost, key_delta=row.key_delta(draw))
 

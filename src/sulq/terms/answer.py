@@ -14,7 +14,7 @@ import numpy as np
 from sulq.errors import QuestionError, SetupError
 from sulq.terms.kinds import Floats
 from sulq.terms.privacy import Event, Loss, Unit
-from sulq.terms.readings import Chosen, Plain, Reading
+from sulq.terms.readings import Chosen, FirstAbove, Plain, Reading
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
 
@@ -31,7 +31,8 @@ class Answer:
     """The noisy answer to one question, with its error bars.
 
     `accuracy(beta)`: each cell is within that of the table's bounded statistic
-    except with probability beta. `spent`, `total`, `remaining`: this ask's price,
+    except with probability beta; of the first sum above a threshold, how far it or
+    one before it may be on the wrong side. `spent`, `total`, `remaining`: this ask's price,
     that of all answers up to it, and what is left. `unit`, `guarantee`: who is
     protected and in what sense (T93).
     """
@@ -58,11 +59,14 @@ class Answer:
     @property
     def value(self) -> Value:
         """A number; an array for a vector, a matrix for covariances, a mapping from keys for a partition."""
-        return self._shape(self.reading.value(self.released), whole=isinstance(self.reading, (Plain, Chosen)))
+        whole = isinstance(self.reading, (Plain, Chosen, FirstAbove))
+        return self._shape(self.reading.value(self.released), whole=whole)
 
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Value:
         """How far off: within this except with probability beta, for each cell or for all at once."""
         low, high = self._interval(beta, simultaneous=simultaneous)
+        if isinstance(self.reading, FirstAbove):
+            return self.reading.reach(self.released, beta)
         value = self.reading.value(self.released)
         return self._shape(np.maximum(high - value, value - low), whole=False)
 
@@ -174,6 +178,10 @@ class Answer:
     def _lines(self, limit: int) -> list[str]:
         if self.square:
             return [f"{len(self.columns)} entries of a covariance matrix; .value has the matrix"]
+        if isinstance(self.reading, FirstAbove):
+            sums, place = self.reading.sums(self.released), int(self.released.units[0, 0])
+            found = f"sum {place}, from 0, is the first of {sums}" if place < sums else f"none of {sums} sums is"
+            return [f"{found} at or above its threshold, give or take {self.accuracy(0.05):,.6g}"]
         table = self.to_dict()
         names = [self._names(j) for j in range(len(self.columns))]
         shown = []

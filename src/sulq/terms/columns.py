@@ -17,13 +17,15 @@ class Columns:
     oracle: Oracle
 
     def __post_init__(self) -> None:
+        schema = self.oracle.facts.schema  # read once: at a far curator each reading is a call
         for fn in self.row:
-            fn.kind(self.oracle.facts.schema)  # refuses what is not declared, naming what is
+            fn.kind(schema)  # refuses what is not declared, naming what is
 
     @property
     def domain(self) -> tuple[Column, ...]:
         """The columns' declared domains."""
-        found = [self.oracle.facts.schema.find(name) for name in self.names]
+        schema = self.oracle.facts.schema
+        found = [schema.find(name) for name in self.names]
         return tuple(column for column in found if column is not None)
 
     @property

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sulq.terms.kinds import Integers
 from sulq.terms.private import Private
@@ -95,3 +96,19 @@ class Engine(Protocol):
     def close(self) -> None:
         """Let go of files and memory."""
         ...
+
+
+@runtime_checkable
+class Scanning(Protocol):
+    """What an engine may do besides: several tallies in one pass over the rows they share."""
+
+    def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
+        """Exact sums of each tally, as `sums` gives them."""
+        ...
+
+
+def sums_of(engine: Engine, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
+    """Exact sums of several tallies: shared scans where the engine has them."""
+    if isinstance(engine, Scanning):
+        return engine.sums_of(tallies)
+    return tuple(engine.sums(tally) for tally in tallies)

@@ -323,7 +323,74 @@ class PassedLaw:
         return low, max(low, high)
 
 
-Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | PassedLaw
+@dataclass(frozen=True, slots=True)
+class AboveLaw:
+    """Discrete Laplace noise on each of `sums` sums and, of a scale of its own, on the threshold they share.
+
+    A `threshold_scale` of 0 leaves the threshold as it is. The first sum whose noisy
+    value is at or above its noisy threshold is told; noise enters as W, the sum's less
+    the threshold's, symmetric about zero.
+    Accuracy: `tail`. Source: docs/theory/above.md.
+    """
+
+    scale: Fraction
+    threshold_scale: Fraction
+    sums: int
+    kind: ClassVar[str] = "above"
+
+    def __post_init__(self) -> None:
+        _check_scale(self.scale)
+        if self.threshold_scale != 0:
+            _check_scale(self.threshold_scale)
+        if type(self.sums) is not int or self.sums < 1:
+            raise QuestionError("too-large", "A threshold is for one sum or more.")
+
+    def pmf(self, z: int) -> float:
+        """Probability that a sum z below its threshold passes it."""
+        return self._beyond(z - 1) if z > 0 else 1.0 - self._beyond(-z)
+
+    def tail(self, t: int) -> float:
+        """Probability, at most, that the found sum or one before it is on the wrong side by more than t.
+
+        Accuracy: of each sum only one of both can go wrong, and needs W beyond t on one
+        side; so at most P(W > t) for each sum, the exact one, rounded up.
+        """
+        return 1.0 if t < 0 else _up(self.sums * self._beyond(t))
+
+    def accuracy(self, beta: float) -> int:
+        """Smallest t such that nothing is on the wrong side by more than t except with probability beta."""
+        _check_beta(beta)
+        widest = float(max(self.scale, self.threshold_scale))
+        return _smallest(self.tail, math.ceil(widest * math.log(self.sums / beta)), beta)
+
+    def variance(self) -> float:
+        """Variance of W in squared grid units."""
+        noises = [scale for scale in (self.scale, self.threshold_scale) if scale]
+        return math.fsum(LaplaceLaw(scale).variance() for scale in noises)
+
+    def _beyond(self, t: int) -> float:
+        """P(W > t) for t of 0 or more.
+
+        With a and c the two ratios e^(-1/scale), P(W = n) is proportional to (a^n + c^n) ac/(1 - ac) +
+        (a^(n+1) - c^(n+1))/(a - c) for n >= 0; summed over n > t. Scales nearly but not
+        quite equal would cancel and are both taken as the larger one, which is never too small.
+        """
+        x = 1.0 / float(self.scale)
+        if not self.threshold_scale:
+            return math.exp(-(t + 1) * x) / (1.0 + math.exp(-x))
+        x, y = sorted((x, 1.0 / float(self.threshold_scale)))
+        y = x if y < x * 1.001 else y
+        mass = math.tanh(x / 2.0) * math.tanh(y / 2.0)
+        first, second = math.exp(-(t + 1) * x) / -math.expm1(-x), math.exp(-(t + 1) * y) / -math.expm1(-y)
+        outside = (first + second) * math.exp(-(x + y)) / -math.expm1(-(x + y))
+        if x == y:
+            between = first * (1.0 - (t + 1) * math.expm1(-x)) / -math.expm1(-x)
+        else:
+            between = (first - math.exp(x - y) * second) / -math.expm1(x - y)
+        return mass * (outside + between)
+
+
+Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | PassedLaw | AboveLaw
 
 
 def _check_scale(scale: Fraction) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sulq.terms.engine import Key, Tally
-from sulq.terms.law import ExponentialLaw, FlipLaw, Law, PassedLaw
+from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law, PassedLaw
 from sulq.terms.privacy import Event, Loss, Unit, plain
 from sulq.terms.question import Question
 from sulq.terms.released import Noise
@@ -23,7 +23,8 @@ class Part:
     are not released: laws[0] draws a candidate by their scores, for each cell of the
     keys but the last. With `people` the keys are open: that law hides each group's
     number of people, its threshold decides which groups are released, and
-    `sensitivity` has the people first.
+    `sensitivity` has the people first. With `thresholds`, in units of the one block,
+    the place of the first sum that reaches its own is released, by laws[0], and no sum.
     """
 
     tally: Tally
@@ -33,24 +34,32 @@ class Part:
     norm: str
     score: Score | None = None
     people: PassedLaw | None = None
+    thresholds: tuple[int, ...] | None = None  # one for all sums, or one for each
+
+    @property
+    def told(self) -> bool:
+        """Whether a place is released, of a candidate or of a sum, and no sum."""
+        return self.score is not None or self.thresholds is not None
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
         """One unit of each block's noise, in the answer's own units."""
-        if self.score is not None:
+        if self.told:
             return (Fraction(1),)
         return tuple(b.step / 2**r for b, r in zip(self.tally.blocks, self.refine, strict=True))
 
     @property
     def noise(self) -> tuple[Noise, ...]:
         """What the release will carry: the law of each of its columns, the people first where keys are open."""
-        widths = (1,) if self.score is not None else tuple(block.width for block in self.tally.blocks)
+        widths = (1,) if self.told else tuple(block.width for block in self.tally.blocks)
         found = tuple(Noise(law, s, w) for law, s, w in zip(self.laws, self.steps, widths, strict=True))
         return found if self.people is None else (Noise(self.people, Fraction(1), 1), *found)
 
     @property
     def by(self) -> tuple[Key, ...]:
-        """The keys whose cells are answered: for a choice all but the one it chooses by."""
+        """The keys whose cells are answered: for a choice all but the one it chooses by, for a threshold none."""
+        if self.thresholds is not None:
+            return ()
         return self.tally.by if self.score is None else self.tally.by[:-1]
 
     @property
@@ -58,10 +67,17 @@ class Part:
         """How many cells are answered; 0 where keys are open and nobody knows."""
         if self.people is not None:
             return 0
+        if self.thresholds is not None:
+            return 1
         return self.tally.cells if self.score is None else self.tally.cells // len(self.tally.by[-1].labels)
 
     def accuracy(self, beta: float) -> tuple[Fraction, ...]:
-        """How far each column may be off, except with probability beta a cell; of a choice, how far below the best."""
+        """How far each column may be off, except with probability beta a cell.
+
+        Of a choice, how far below the best; of a threshold, how far on the wrong side a sum may be.
+        """
+        if self.thresholds is not None:
+            return (self.laws[0].accuracy(beta) * self.tally.blocks[0].step,)
         return tuple(noise.law.accuracy(beta) * noise.step for noise in self.noise)
 
     def lines(self) -> Iterator[str]:
@@ -76,6 +92,12 @@ class Part:
                 f"score within {float(reach[0]):.6g} of the best at 95%"
             )
             return
+        if isinstance(laws[0], AboveLaw):
+            yield (
+                f"  Above x {laws[0].sums} sums: {_moved(laws[0], self.sensitivity[0])}, "
+                f"within {float(reach[0]):.6g} of the threshold at 95%"
+            )
+            return
         names = [f"{type(block.fn).__name__} x {block.width}" for block in self.tally.blocks]
         if self.people is not None:
             names, cells = ["People x 1", *names], f"groups of more than {self.people.threshold} (noisy) people"
@@ -84,6 +106,13 @@ class Part:
                 f"  {name}, {cells}: {self.norm} sensitivity {plain(moved)}, {_law(law)}, "
                 f"within {float(bars):.6g} at 95%"
             )
+
+
+def _moved(law: AboveLaw, move: Fraction) -> str:
+    """How far one person moves sums that are held against a threshold, and what hides it."""
+    if law.threshold_scale:
+        return f"one person moves two of them {plain(move)} apart at most, LaplaceLaw on each and on the threshold"
+    return f"l1 sensitivity {plain(move)}, LaplaceLaw on each"
 
 
 def _law(law: Law) -> str:

@@ -60,6 +60,12 @@ def price_of_mean(plan: Plan, spread: Fraction, within: float, beta: float, coun
     return _spend(plan, _ratio(laws[0], factor))
 
 
+def width_of_mean(plan: Plan, spread: Fraction, beta: float, count: float) -> float:
+    """How far off a mean over at least `count` values may be at a plan's noise, except with probability beta."""
+    steps = [float(step) for step in plan.parts[0].steps]
+    return _half_width(_laws(plan.parts[0]), steps, float(spread), beta, count)
+
+
 def _half_width(laws: list[Sampled], steps: list[float], spread: float, beta: float, count: float) -> float:
     """How wide the interval of a mean can get, for the pair (A, B) or for the count N and the centred sum S."""
     scales = [float(law.scale) * step for law, step in zip(laws, steps, strict=True)]

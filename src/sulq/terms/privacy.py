@@ -374,6 +374,8 @@ class Draw:
     cells: int  # 0 where keys are open and nobody knows
     threshold: int | None = None  # of open keys: what a group's noisy number of people must be above
     alone: int = 0  # likewise: how many groups one person alone may hold
+    level: Fraction | None = None  # of a sparse vector with a noisy threshold: the scale of that noise
+    most: Fraction = Fraction(0)  # likewise: how far one person moves one sum; `sensitivity` is then the span
 
 
 @dataclass(frozen=True, slots=True)

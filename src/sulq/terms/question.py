@@ -2,19 +2,20 @@
 
 `Sums` is the primitive of the SuLQ framework [S0.5, S1.1]; `OpenSums` is the same
 over keys nobody listed; `Choose` picks a candidate by a score of exact sums [S3.9];
-`Together` asks several questions at one debit. Whatever else an analyst wants is
-made of what they release and is free (S0.29).
+`Above` tells which of many sums is the first to reach a threshold; `Together` asks
+several questions at one debit. Whatever else an analyst wants is made of what they
+release and is free (S0.29).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, cast
 
 from sulq.errors import QuestionError
 from sulq.terms.relation import RELATIONS, Relation, Table, functions
-from sulq.terms.rowfn.scalar import RowFn
+from sulq.terms.rowfn.scalar import RowFn, figure
 from sulq.terms.score import SCORES, Score
 
 WHOLE: Final = Table()
@@ -129,7 +130,44 @@ class Choose:
         if not isinstance(self.counts, Sums) or not self.counts.by:
             raise QuestionError("bad-question", "A choice is made by sums with at least one key.")
         if not isinstance(self.score, SCORES):
-            raise QuestionError("bad-question", "A score is one of Rank, Linear and NegAbs.")
+            raise QuestionError("bad-question", "A score is one of Rank, Linear, NegAbs and Contrast.")
+
+    @property
+    def over(self) -> Relation:
+        """What the sums run over."""
+        return self.counts.over
+
+    def parts(self) -> list[RowFn]:
+        """The row functions this is built from."""
+        return self.counts.parts()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Above:
+    """Which of many sums is the first to reach its threshold; nothing else is released (the sparse vector).
+
+    `counts`: sums of one value, a number or a vector; its sums are looked at in the order
+    they would be answered in, cell by cell, and within a cell coordinate by coordinate.
+    `threshold`: one number for all of them, or one for each. The answer is the place of
+    the first sum at or above its threshold, counted from 0; if there is none, the number
+    of sums. For the first *below* a threshold negate value and threshold.
+    """
+
+    counts: Sums
+    threshold: int | float | tuple[int | float, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.counts, Sums) or len(self.counts.values) != 1:
+            raise QuestionError("bad-question", "A threshold is for sums of one value, a number or a vector.")
+        given = self.threshold if isinstance(self.threshold, (tuple, list)) else (self.threshold,)
+        if not 1 <= len(given) <= MOST_VALUES:
+            raise QuestionError("too-large", f"Give one threshold, or one for each sum; at most {MOST_VALUES}.")
+        object.__setattr__(self, "threshold", tuple(figure(level) for level in given))
+
+    @property
+    def levels(self) -> tuple[Fraction, ...]:
+        """The thresholds as exact numbers."""
+        return tuple(Fraction(level) for level in cast("tuple[int | float, ...]", self.threshold))
 
     @property
     def over(self) -> Relation:
@@ -148,18 +186,18 @@ class Together:
     `shares`: how the spend is divided over the questions (default evenly).
     """
 
-    questions: tuple[Sums | OpenSums | Choose, ...]
+    questions: tuple[Sums | OpenSums | Choose | Above, ...]
     shares: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.questions) <= MOST_VALUES:
             raise QuestionError("too-large", "Ask 1 to 4096 questions together.")
-        if not all(isinstance(question, (Sums, OpenSums, Choose)) for question in self.questions):
+        if not all(isinstance(question, (Sums, OpenSums, Choose, Above)) for question in self.questions):
             raise QuestionError("bad-question", "Together takes questions.")
         _measure([fn for asked in self.questions for fn in asked.parts() + functions(asked.over)])
         object.__setattr__(self, "shares", _shares(self.shares, len(self.questions), "question"))
 
 
-Single = Sums | OpenSums | Choose
+Single = Sums | OpenSums | Choose | Above
 Question = Single | Together
-QUESTIONS: Final = (Sums, OpenSums, Choose, Together)
+QUESTIONS: Final = (Sums, OpenSums, Choose, Above, Together)

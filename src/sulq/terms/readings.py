@@ -19,7 +19,7 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.terms.kinds import Floats, Truths
-from sulq.terms.law import ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw
+from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw
 from sulq.terms.quantiles import Picked, Quantile, Quantiles
 from sulq.terms.released import Noise, Released
 
@@ -53,6 +53,34 @@ class Chosen:
         law = released.noise[0].law
         last = law.candidates - 1 if isinstance(law, (FlipLaw, ExponentialLaw)) else 0
         return np.zeros_like(released.values()), np.full_like(released.values(), last)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAbove:
+    """The place of the first sum at or above its threshold; `step` is one unit of the sums."""
+
+    step: Fraction
+
+    def value(self, released: Released) -> Floats:
+        """The place itself, counted from 0; the number of sums if none passed."""
+        return released.values()
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Every place: that no earlier sum passes is not claimed, only that none does by more than `reach`."""
+        return np.zeros_like(released.values()), np.full_like(released.values(), self.sums(released))
+
+    def sums(self, released: Released) -> int:
+        """How many sums were looked at, at most."""
+        law = released.noise[0].law
+        return law.sums if isinstance(law, AboveLaw) else 0
+
+    def reach(self, released: Released, beta: float) -> float:
+        """How far a sum may be on the wrong side, except with probability beta.
+
+        Accuracy: every sum before the found one is below its threshold plus this, and the
+        found one is at least its threshold minus this, all at once.
+        """
+        return float(released.noise[0].law.accuracy(beta) * self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,4 +354,6 @@ class Covariance:
         return self._scaled(np.where(weak, -1.0, low)), self._scaled(np.where(weak, 1.0, high))
 
 
-Reading = Plain | Chosen | Average | Mean | CentredMean | Spread | Covariance | Picked | Quantile | Quantiles
+Reading = (
+    Plain | Chosen | FirstAbove | Average | Mean | CentredMean | Spread | Covariance | Picked | Quantile | Quantiles
+)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from sulq.terms import wire
-from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Loss, Queries, Rho
 from sulq.terms.question import OpenSums, Question, Single, Sums, Together
@@ -105,6 +105,9 @@ def narrower(law: Law, other: Law) -> bool:
     if isinstance(law, (FlipLaw, ExponentialLaw)) and isinstance(other, (FlipLaw, ExponentialLaw)):
         worse = isinstance(law, ExponentialLaw) and isinstance(other, FlipLaw)
         return law.scale <= other.scale and law.candidates == other.candidates and not worse
+    if isinstance(law, AboveLaw) and isinstance(other, AboveLaw):
+        scales = law.scale <= other.scale and law.threshold_scale <= other.threshold_scale
+        return scales and law.sums == other.sums
     return type(law) is type(other) and law.scale <= other.scale
 
 

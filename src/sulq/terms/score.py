@@ -3,7 +3,7 @@
 No callable and no stated sensitivity: the plan works out from the unit how far
 one person moves a score (SR5). The last key of the counts divides rows into m
 cells of w sums each; a matrix has a row for each candidate and m*w columns, the
-sums of a cell side by side.
+sums of a cell side by side (of a `Contrast`: m columns).
 """
 
 from __future__ import annotations
@@ -62,6 +62,23 @@ class NegAbs:
         check(self.matrix)
 
 
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Which sums differ most between the last key's cells: a difference weighed by public integers, either way.
+
+    `weights`: for each choice a matrix with a row for each contrast and a column for each of the m cells.
+    Of w sums a cell, candidate g*w + j scores |sum over the cells of weights[choice][g][cell] times their
+    j-th sum|: all sums are looked at in all contrasts.
+    """
+
+    weights: tuple[tuple[tuple[int, ...], ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.weights or len({len(matrix) for matrix in self.weights}) != 1:
+            raise QuestionError("bad-question", "Every choice has as many contrasts.")
+        check(tuple(row for matrix in self.weights for row in matrix))
+
+
 def check(matrix: tuple[tuple[int, ...], ...]) -> None:
     """Insist on a rectangle of whole numbers, not too many and none too large."""
     if not matrix or not matrix[0] or any(len(row) != len(matrix[0]) for row in matrix):
@@ -72,5 +89,5 @@ def check(matrix: tuple[tuple[int, ...], ...]) -> None:
         raise QuestionError("bad-literal", "A score's matrix holds whole numbers of at most 2^31.")
 
 
-Score = Rank | Linear | NegAbs
-SCORES: Final = (Rank, Linear, NegAbs)
+Score = Rank | Linear | NegAbs | Contrast
+SCORES: Final = (Rank, Linear, NegAbs, Contrast)

@@ -8,12 +8,12 @@ from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import COLUMNS, Schema
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
+from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
 from sulq.terms.quantiles import Bed, Picked, Quantile, Quantiles
 from sulq.terms.question import QUESTIONS
-from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, Mean, Plain, Spread
+from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Plain, Spread
 from sulq.terms.receipt import Receipt, SignedReceipt
 from sulq.terms.relation import RELATIONS
 from sulq.terms.released import Noise, Released
@@ -22,11 +22,11 @@ from sulq.terms.score import SCORES
 
 LOSSES: Final = (Epsilon, EpsilonDelta, Queries, Rho, SubLinear)
 EVENTS: Final = (Draw, Event, Receipt, SignedReceipt, Split, Unit)
-LAWS: Final = (BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw)
+LAWS: Final = (AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw)
 PLANS: Final = (Block, Facts, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES)
 ANSWERS: Final = (
     *(Answer, Answers, Average, Bed, CentredMean, Chosen, Covariance, Mean, Noise, Plain, Quantile, Quantiles),
-    *(Picked, Released, Spread),
+    *(FirstAbove, Picked, Released, Spread),
 )
 
 KINDS: Final[dict[str, type]] = {

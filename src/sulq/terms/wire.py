@@ -70,6 +70,8 @@ def to_json(value: object) -> object:
     kind: type = type(value)
     if kind in _PLAIN:
         return value
+    if kind is float:
+        return _finite_number(typing.cast("float", value))
     if kind is Fraction:
         number = typing.cast("Fraction", value)
         return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
@@ -81,7 +83,8 @@ def to_json(value: object) -> object:
             tree[name] = to_json(getattr(value, name))
         return tree
     if kind is tuple or isinstance(value, (tuple, list)):
-        return [to_json(item) for item in typing.cast("typing.Iterable[object]", value)]
+        items = typing.cast("typing.Iterable[object]", value)
+        return [item if type(item) in _PLAIN else to_json(item) for item in items]
     return _number(value)
 
 
@@ -102,14 +105,18 @@ def _together(answers: tuple[Answer, ...]) -> list[object]:
     return list(found)
 
 
+def _finite_number(value: float) -> float:
+    if not math.isfinite(value):
+        raise _refuse("a number is not finite")
+    return value
+
+
 def _number(value: object) -> object:
     """The tree of what is neither of the vocabulary nor put together: numbers, arrays, and nothing else."""
     if isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        if not math.isfinite(value):
-            raise _refuse("a number is not finite")
-        return value
+        return _finite_number(value)
     if isinstance(value, (Fraction, Decimal)):
         number = Fraction(value)
         return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}

@@ -22,7 +22,7 @@ from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Bool, Category, Column, Schema, Text, days, microseconds
 from sulq.terms.engine import Block, Tally
 from sulq.terms.kinds import Cells, Floats, Integers, Truths
-from sulq.terms.law import GaussianLaw, LaplaceLaw, Law
+from sulq.terms.law import AboveLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.privacy import Loss, Unit
 from sulq.terms.private import Private
 from sulq.terms.question import Question
@@ -200,6 +200,18 @@ class Nosy(Rows):
         if isinstance(law, (LaplaceLaw, GaussianLaw)):
             law = type(law)(law.scale * wide)
         return super()._noisy(law, exact, columns)
+
+
+class Bare(Rows):
+    """Compares sums without noise of their own with the noisy threshold, as published sparse vectors have done."""
+
+    def _noisy(self, law: Law, exact: Private[Integers], columns: Callable[[Integers], Integers]) -> Integers:
+        if not isinstance(law, AboveLaw):
+            return super()._noisy(law, exact, columns)
+        above = exact.map(columns).open()
+        level = super()._noisy(LaplaceLaw(law.scale), exact, lambda _sums: np.zeros((1, 1), dtype=np.int64))
+        first: Integers = np.where(above >= level, np.arange(law.sums), law.sums).min(axis=1, keepdims=True)
+        return first
 
 
 class Late(Curator):

@@ -15,7 +15,7 @@ from sulq.terms.answer import Answer, Answers
 from sulq.terms.engine import Groups
 from sulq.terms.facts import Facts
 from sulq.terms.kinds import Integers
-from sulq.terms.law import ExponentialLaw, FlipLaw, Law
+from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, SubLinear
@@ -28,8 +28,11 @@ DELTA: Final = EpsilonDelta(1, 1e-9)
 
 
 def without_noise(law: Law, exact: Private[Integers]) -> Integers:
-    """What a mechanism would be given, as it is; of scores the first best."""
+    """What a mechanism would be given, as it is; of scores the first best, of a threshold the first sum past it."""
     given = exact.open()
+    if isinstance(law, AboveLaw):
+        first: Integers = np.where(given >= 0, np.arange(law.sums), law.sums).min(axis=1, keepdims=True)
+        return first
     return given.argmax(axis=1)[:, None] if isinstance(law, (FlipLaw, ExponentialLaw)) else given
 
 

@@ -9,7 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from sulq.terms.question import Choose, OpenSums, Question, Sums, Together
+from sulq.terms.question import Above, Choose, OpenSums, Question, Sums, Together
 from sulq.terms.rowfn import (
     Arith,
     Bernstein,
@@ -50,7 +50,9 @@ from sulq.terms.rowfn import (
     Power,
     Relabel,
     Round,
+    Route,
     RowFn,
+    Scaled,
     StartsWith,
     Substring,
     ToDate,
@@ -61,7 +63,7 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
-from sulq.terms.score import Linear, NegAbs, Rank, Score
+from sulq.terms.score import Contrast, Linear, NegAbs, Rank, Score
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,8 +109,17 @@ class Drawer:
         matrix = tuple(tuple(row) for row in self.rng.integers(-3, 4, (int(self.rng.integers(1, 5)), 3)).tolist())
         whole = int(self.rng.integers(1, 20))
         ranked = Rank(int(self.rng.integers(whole + 1)), whole, int(self.rng.integers(-3, 4)))
-        scores: tuple[Score, ...] = (ranked, Linear(matrix), NegAbs(matrix))
+        contrast = Contrast((matrix, matrix) if outer else (matrix,))
+        scores: tuple[Score, ...] = (ranked, Linear(matrix), NegAbs(matrix), contrast)
         return Choose(counts, self._one(scores))
+
+    def above(self) -> Above:
+        """A threshold for a count, for the cells of a partition, or for sums that one row moves at once."""
+        flags = tuple(self.condition(1) for _ in range(int(self.rng.integers(2, 8))))
+        value = self._pick(lambda: Lit(1), lambda: Lit(-1), lambda: self.number(1), lambda: Vector(flags, 1))
+        by = tuple(self.key() for _ in range(int(self.rng.integers(2))))
+        where = self.condition(1) if self.rng.random() < 0.5 else None
+        return Above(Sums((self._pick(value, lambda: self.vector(1))(),), where, by), self._literal())
 
     def _open_key(self) -> RowFn:
         return self._pick(
@@ -211,6 +222,8 @@ class Drawer:
         return self._pick(
             self._coordinates,
             lambda: WithinBall(self._coordinates(), float(self._one((0.5, 3, 40)))),
+            lambda: Scaled(self._coordinates(), Lookup((Col("city"),), ((1,), (-1,), (0,)))),
+            lambda: Scaled(WithinBall(self._coordinates(), 3.0), self.number(depth - 1), int(self.rng.integers(1, 12))),
             lambda: Outer(self._coordinates()),
             lambda: Outer(WithinBall(self._coordinates(), float(self._one((0.5, 3, 40))))),
             lambda: Bernstein(self.number(depth - 1), 1, bool(self.rng.integers(2))),
@@ -229,6 +242,7 @@ class Drawer:
             lambda: Bins(self.number(1), (-1, 0, 3, 10)),
             lambda: Bins(Col("day"), ("2020-01-01", "2020-04-01", "2020-12-31")),
             lambda: Nearest(self._coordinates(), self._centres()),
+            lambda: Route((Col("city"), Each(self.condition(0))), ((0, 1, -1, 2), (1, -2, None), (1, -3, -1))),
             lambda: Bucket(int(self.rng.integers(1, 5)), int(self.rng.integers(5))),
             lambda: OrMissing(Col("city")),
             lambda: Relabel(Col("city"), ("coast", None, "coast")),

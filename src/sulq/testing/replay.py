@@ -29,9 +29,9 @@ from sulq.mechanisms import reveal as reveal_groups
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Schema, Text
-from sulq.terms.engine import Engine, Groups, Tally
+from sulq.terms.engine import Engine, Groups, Tally, sums_of
 from sulq.terms.kinds import Integers
-from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.oracle import Oracle
 from sulq.terms.privacy import Budget, Draw, Event, Unit
 from sulq.terms.private import Private
@@ -102,6 +102,10 @@ class _Watched:
         self._reads.append(self._paid())
         return self._engine.sums(tally)
 
+    def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
+        self._reads.extend(self._paid() for _ in tallies)
+        return sums_of(self._engine, tallies)
+
     def groups(self, tally: Tally) -> Private[Groups]:
         self._reads.append(self._paid())
         return self._engine.groups(tally)
@@ -160,7 +164,7 @@ def record(
         elif isinstance(old, Call) and old.given.shape == given.shape:
             noisy = old.noisy
         else:
-            noisy = np.zeros_like(given[:, :1] if isinstance(law, CHOICES) else given)
+            noisy = np.zeros_like(given[:, :1] if isinstance(law, (*CHOICES, AboveLaw)) else given)
         run.calls.append(Call(ledger.totals.events - 1, law, given, noisy))
         return noisy
 
@@ -276,7 +280,9 @@ def overruns(first: Run, second: Run) -> list[str]:
             moved = _moved(law, a, b, draw.norm, apart=event.queries > 0)
             if moved > draw.sensitivity:
                 found.append(f"ask {i}: moved {moved}, declared {draw.sensitivity} ({draw.norm})")
-            loss += cost(law, moved)
+            each = cost(law, moved)
+            # A sparse vector is priced in epsilon under every spend: rho = epsilon^2/2.
+            loss += each**2 / 2 if event.epsilon is None and isinstance(law, AboveLaw) else each
             found += [f"ask {i}: {fault}" for fault in _alone(draw, law, a, b)]
         paid = event.rho if event.epsilon is None else event.epsilon
         if not event.queries and loss > paid:
@@ -327,9 +333,13 @@ def _alone(draw: Draw, law: Law, a: Integers, b: Integers) -> Iterator[str]:
 def _moved(law: Law, a: Integers, b: Integers, norm: str, *, apart: bool) -> Fraction:
     """How far the input of one draw moved: L1, or L2 squared; with `apart` the farthest single sum (SubLinear).
 
-    Of scores, each choice moves by its span: the largest rise plus the largest fall.
+    Of scores, each choice moves by its span: the largest rise plus the largest fall. Sums
+    before a noisy threshold by their span and, as the scales weigh it, the largest move.
     """
     gap = a.astype(object) - b.astype(object)
+    if isinstance(law, AboveLaw) and law.threshold_scale:
+        rise, fall = int(max(gap.max(), 0)), int(max(-gap.min(), 0))
+        return max(rise, fall) * law.scale / law.threshold_scale + rise + fall
     if isinstance(law, CHOICES) and gap.size:
         gap = np.maximum(gap.max(axis=1), 0) - np.minimum(gap.min(axis=1), 0)
     gap = np.abs(gap).ravel()
@@ -342,7 +352,7 @@ def _moved(law: Law, a: Integers, b: Integers, norm: str, *, apart: bool) -> Fra
 
 def cost(law: Law, moved: Fraction) -> Fraction:
     """The loss of one draw whose input moved that far: epsilon of an L1 move, rho of a squared L2 move."""
-    if isinstance(law, (LaplaceLaw, FlipLaw)):
+    if isinstance(law, (LaplaceLaw, FlipLaw, AboveLaw)):
         return moved / law.scale
     if isinstance(law, ExponentialLaw):
         return moved / (8 * law.scale**2)

@@ -8,7 +8,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq import Category, Choose, Epsilon, EpsilonDelta, Int, Linear, NegAbs, Rank, Rho, SubLinear, Sums, Unit, col
+from sulq import (
+    Category,
+    Choose,
+    Contrast,
+    Epsilon,
+    EpsilonDelta,
+    Int,
+    Linear,
+    NegAbs,
+    Rank,
+    Rho,
+    SubLinear,
+    Sums,
+    Unit,
+    col,
+)
 from sulq.curator.plan import draw
 from sulq.curator.statistics.scores import scores
 from sulq.errors import QuestionError
@@ -26,6 +41,7 @@ BY_X = Sums((Lit(1),), None, (Each(col("x")),))
 BY_G = Sums((Lit(1),), None, (col("g"), Each(col("x"))))
 WEIGHED = Sums((col("w"),), None, (col("g"), Each(col("x"))))
 SCORES = [Rank(1, 2), Rank(1, 4), Linear(((1, 0, 0), (0, 1, 0), (0, 0, 1))), NegAbs(((1, -1, 0), (0, 2, 1)))]
+CONTRAST = Contrast((((1, -1, 0), (0, 3, -2)), ((2, 1, 1), (-3, 0, 1))))
 
 
 def planned(question: object, unit: Unit, spend: object, budget: object = BUDGET) -> Plan:
@@ -50,12 +66,14 @@ def moved(question: Choose, before: tuple, after: tuple) -> np.ndarray:
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one", "zero_out"])
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("counts", [BY_X, BY_G, WEIGHED], ids=["x", "g and x", "weighed"])
-@pytest.mark.parametrize("score", SCORES, ids=str)
+@pytest.mark.parametrize("score", [*SCORES, CONTRAST], ids=str)
 def test_SR1_no_person_moves_the_scores_farther_than_planned(score, counts, k, neighbors) -> None:
     """All persons of up to k rows, put in, taken out or exchanged, beside all others' tables of a sample (SR1, SR13).
 
     Control: a person of one row more than is kept passes the plan's sensitivity.
     """
+    if isinstance(score, Contrast):  # as many matrices as there are choices
+        score = Contrast(score.weights[: len(counts.by)])
     question = Choose(counts, score)
     unit = Unit("pid", k, neighbors)
     l1 = planned(question, unit, Epsilon(1)).event.draws[0].sensitivity
@@ -76,7 +94,7 @@ def test_SR1_no_person_moves_the_scores_farther_than_planned(score, counts, k, n
             widest = [max(widest[0], Fraction(int(spans.sum()))), max(widest[1], Fraction(int((spans**2).sum())))]
     assert widest[0] <= l1
     assert widest[1] <= l2
-    if neighbors == "add_remove" and not isinstance(score, NegAbs):
+    if neighbors == "add_remove" and not isinstance(score, (NegAbs, Contrast)):
         assert widest[0] > l1 * Fraction(k - 1, k)
         twice = planned(question, Unit("pid", 2 * k, neighbors), Epsilon(1)).event.draws[0].sensitivity
         assert twice == 2 * l1

@@ -33,7 +33,9 @@ from sulq.terms.rowfn import (
     Lookup,
     Nearest,
     Outer,
+    Route,
     RowFn,
+    Scaled,
     Vector,
     WithinBall,
 )
@@ -192,6 +194,36 @@ COVERED = {
         None,
         (),
     ),
+    "scaled": (
+        {"x": Int(-1, 2), "y": Int(0, 1), "l": Category([-1, 1])},
+        (Scaled(Vector((Col("x"), Col("y")), 1), Lookup((Col("l"),), ((-1,), (1,)))),),
+        None,
+        (),
+    ),
+    "scaled ball": (
+        {"x": Int(-2, 2), "y": Int(-2, 2), "k": Int(-1, 2)},
+        (Scaled(WithinBall(Vector((Col("x"), Col("y")), 2), 2), Col("k")),),
+        None,
+        (),
+    ),
+    "scaled by less than a unit": (
+        {"x": Int(-2, 2), "k": Int(-1, 2)},
+        (Scaled(WithinBall(Vector((Col("x"), Col("x")), 2), 2), Col("k") * 0.3, 2),),
+        None,
+        (),
+    ),
+    "scaled by its own length": (
+        {"x": Int(0, 2), "y": Int(0, 2)},
+        (Scaled(WithinBall(Vector((Col("x"), Col("y")), 2), 2), Dot(Vector((Col("x"), Col("y")), 2), (1, -1))),),
+        None,
+        (Route((Each(Col("x")), Each(Col("y"))), ((0, 1, -1, None), (1, -2, -1, -3))),),
+    ),
+    "leaf of a tree": (
+        {"x": Int(0, 2), "f": Bool()},
+        (Col("x"), Lit(1)),
+        None,
+        (Route((Each(Col("x")), Each(Col("f"))), ((0, 1, -1, None), (1, -2, -1))), Each(Col("f"))),
+    ),
     "dot": ({"x": Int(-1, 1), "y": Int(0, 2)}, (Dot(Vector((Col("x"), Col("y")), 2), (3, -1), 2),), None, ()),
     "k-means step": (
         {"x": Int(0, 2), "y": Int(0, 2)},
@@ -249,11 +281,18 @@ def asked(draw_):
     pair = Vector((draw_(number), draw_(number)), draw_(st.integers(1, 4)))
     ball = WithinBall(pair, float(pair.kind(schema).step) * draw_(st.sampled_from([1, 2, 5])))
     vector = st.sampled_from(
-        [pair, ball, Outer(pair), Outer(ball), Bernstein(x), Bernstein(y, 2), Lookup((Col("city"),), ((1, -2), (0, 3)))]
-    )
+        [
+            pair, ball, Outer(pair), Outer(ball), Bernstein(x), Bernstein(y, 2),
+            Lookup((Col("city"),), ((1, -2), (0, 3))), Scaled(pair, y, 3),
+            Scaled(ball, Lookup((Col("city"),), ((-1,), (1.3,))), draw_(st.integers(1, 4))),
+        ]
+    )  # fmt: skip
     key = st.sampled_from(
-        [Col("city"), Each(f), Each(x), Bins(y, (-1, 0, 2)), Bucket(3), Nearest(pair, ((0, 0), (1, 2)))]
-    )
+        [
+            Col("city"), Each(f), Each(x), Bins(y, (-1, 0, 2)), Bucket(3), Nearest(pair, ((0, 0), (1, 2))),
+            Route((Col("city"), Each(f)), ((0, -1, 1), (1, None, -2))),
+        ]
+    )  # fmt: skip
     values = tuple(draw_(st.lists(number | vector, min_size=1, max_size=2)))
     where = draw_(st.none() | st.sampled_from([f, x > 0, ~f, x == y]))
     by = tuple(draw_(st.lists(key, max_size=1)))
@@ -329,6 +368,18 @@ def test_E46_S4_6_a_histogram_is_1_or_2_by_the_relation():
         question = Sums((Lit(1),), None, (Col("c"),))
         moves = {n: planned(drafted(question, schema, Unit("who", 1, n))) for n in NEIGHBORS}
         assert moves == {"add_remove": Norms(1, 1), "zero_out": Norms(1, 1), "replace_one": Norms(2, 2)}
+
+
+@pytest.mark.parametrize(("width", "radius"), [(1, 3), (2, 2), (3, 2)])
+def test_S0_11_the_triangle_of_a_ball_has_the_L1_norm_of_its_corner(width, radius):
+    """|x|_1^2 and |x|_2^2 halved, (d + 1)/2 c^2, and not sqrt(d(d + 1)/2) c^2; brute force comes close (S0.11)."""
+    names = [f"x{i}" for i in range(width)]
+    schema = Schema.of("t", dict.fromkeys(names, Int(-radius, radius)))
+    draft = drafted(Sums((Outer(WithinBall(Vector(tuple(map(Col, names)), 2), radius)),)), schema, Unit())
+    found, told = brute(draft, schema, every_row(schema)), planned(draft)
+    assert found.l1 <= told.l1 <= Fraction(width + 1, 2) * radius**2 + 1
+    assert width < 3 or told.l1 < math.sqrt(width * (width + 1) / 2) * radius**2
+    assert found.l1 > told.l1 / 2  # the control: half of it would not hold
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

@@ -17,7 +17,7 @@ from sulq.terms.engine import Tally
 from sulq.terms.facts import Facts
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
-from sulq.terms.question import Choose, OpenSums, Question, Single, Sums, Together
+from sulq.terms.question import Above, Choose, OpenSums, Question, Single, Sums, Together
 from sulq.terms.sublinear import noise_for
 
 STEPS: Final[tuple[Callable[[Draft], Draft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
@@ -34,10 +34,12 @@ def draw(question: Question, facts: Facts, spend: Loss | None, versions: tuple[t
     """Work out what answering costs and how accurate it is, or refuse; free, reads no row."""
     paid = _accepted(spend, facts.budget)
     questions = question.questions if isinstance(question, Together) else (question,)
-    if not all(isinstance(item, (Sums, OpenSums, Choose)) for item in questions):
-        raise QuestionError("bad-question", "Ask Sums, OpenSums, Choose or Together.")
+    if not all(isinstance(item, (Sums, OpenSums, Choose, Above)) for item in questions):
+        raise QuestionError("bad-question", "Ask Sums, OpenSums, Choose, Above or Together.")
     if isinstance(facts.budget, SubLinear) and not all(isinstance(item, Sums) for item in questions):
-        raise QuestionError("not-a-noisy-sum", "A choice, or a key that is not declared, is no noisy sum (SR8).")
+        raise QuestionError(
+            "not-a-noisy-sum", "A choice, a threshold, or a key that is not declared, is no noisy sum (SR8)."
+        )
     rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions))
     asked = question.shares if isinstance(question, Together) else ()
     weights = asked or (Fraction(1),) * len(questions)
@@ -64,6 +66,8 @@ def _draft(item: Single, facts: Facts, share: Loss, key_delta: Fraction) -> Draf
     """A question before its first step."""
     if isinstance(item, Choose):
         return Draft(item.counts, facts, share, item.score)
+    if isinstance(item, Above):
+        return Draft(item.counts, facts, share, levels=item.levels)
     return Draft(item, facts, share, key_delta=key_delta if isinstance(item, OpenSums) else Fraction(0))
 
 
@@ -108,6 +112,9 @@ def _event(paid: Loss, drafts: list[Draft], versions: tuple[tuple[str, str], ...
 
 def _part(draft: Draft) -> Part:
     tally = Tally(draft.question.over, draft.blocks, draft.question.where, draft.keys, draft.cells)
+    if draft.thresholds is not None:
+        moved = (draft.draws[0].sensitivity * draft.blocks[0].step,)
+        return Part(tally, draft.laws, draft.refine, moved, draft.norm, thresholds=draft.thresholds)
     steps = [block.step for block in draft.blocks]
     if draft.score is not None:
         steps = [Fraction(1)]

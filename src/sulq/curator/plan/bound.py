@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 from sulq.curator.plan.draft import Draft
 from sulq.curator.statistics.scores import candidates
@@ -14,6 +16,7 @@ from sulq.terms.rowfn import RowFn
 from sulq.terms.rowfn.vectors import MAX_BITS, bounded, reach, scalar_grid
 
 MOST_SUMS = 2**24
+HIGHEST = 2**60  # a threshold, in units: sums are clamped beyond it, so that none changes sides (T5)
 TERM = 2 ** (2 * MAX_BITS)  # the largest term of a sum: a product of two coordinates (SR17)
 
 
@@ -23,10 +26,22 @@ def bound(draft: Draft) -> Draft:
     if draft.cells * sum(block.width for block in blocks) > MOST_SUMS:
         raise QuestionError("too-large", f"The answer would hold more than {MOST_SUMS} numbers.")
     if draft.score is not None:
-        options = candidates(draft.score, blocks, draft.cells // draft.answered)
+        options = candidates(draft.score, blocks, draft.cells // draft.answered, draft.answered)
         if draft.answered * options > MOST_SUMS:
             raise QuestionError("too-large", f"The choices would have more than {MOST_SUMS} candidates.")
-    return replace(draft, blocks=blocks)
+    thresholds = None if draft.levels is None else _thresholds(draft.levels, blocks[0], draft.cells)
+    return replace(draft, blocks=blocks, thresholds=thresholds)
+
+
+def _thresholds(levels: tuple[Fraction, ...], block: Block, cells: int) -> tuple[int, ...]:
+    """Thresholds in whole units: a sum of units reaches a level exactly if it reaches the next unit above it."""
+    sums = cells * block.width
+    if len(levels) not in (1, sums):
+        raise QuestionError("bad-question", f"There are {len(levels)} thresholds for {sums} sums.")
+    units = tuple(math.ceil(level / block.step) for level in levels)
+    if max(map(abs, units)) > HIGHEST:
+        raise QuestionError("too-large", "A threshold is farther out than any sum can be.")
+    return units
 
 
 def _block(fn: RowFn, schema: Schema) -> Block:

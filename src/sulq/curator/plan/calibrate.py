@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+from sulq.curator.plan.above import above
 from sulq.curator.plan.choice import choice
 from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.scale import root_of, scale_of
@@ -24,6 +25,8 @@ def calibrate(draft: Draft) -> Draft:
     if isinstance(draft.facts.budget, SubLinear):
         return _sublinear(draft, draft.facts.budget)
     if isinstance(draft.spend, Epsilon):
+        if draft.thresholds is not None:
+            return above(draft, draft.spend.exact, pure=True)
         return _laplace(draft, draft.spend.exact) if draft.score is None else choice(draft, draft.spend.exact, "l1")
     if isinstance(draft.spend, (Rho, EpsilonDelta)):
         rho = draft.spend.exact if isinstance(draft.spend, Rho) else draft.spend.rho
@@ -31,6 +34,8 @@ def calibrate(draft: Draft) -> Draft:
             raise QuestionError("too-little-noise", "This spend holds no zero-concentrated loss at all.")
         if draft.score is not None:
             return choice(draft, rho, "l2")
+        if draft.thresholds is not None:
+            return above(draft, rho, pure=False)
         return _gaussian(draft, rho) if draft.key_delta == 0 else threshold(draft, rho)
     raise QuestionError("spend-kind", "This budget does not take that spend.")
 

@@ -36,7 +36,7 @@ def choice(draft: Draft, paid: Fraction, norm: Literal["l1", "l2"]) -> Draft:
     """Permute-and-flip for an epsilon, the exponential mechanism for a rho, no noisier than must be (SR4)."""
     if draft.score is None:
         raise AssertionError("a choice is made by a score")
-    options = candidates(draft.score, draft.blocks, draft.cells // draft.answered)
+    options = candidates(draft.score, draft.blocks, draft.cells // draft.answered, draft.answered)
     reaches = draft.reaches[0].values()
     law: FlipLaw | ExponentialLaw
     if norm == "l1":

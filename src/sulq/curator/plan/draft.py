@@ -21,22 +21,26 @@ class Reach:
 
     l1: Fraction
     l2_squared: Fraction
+    most: Fraction = Fraction(0)  # of a stream of sums: the largest move of one of them
+    span: Fraction = Fraction(0)  # likewise: the largest rise plus the largest fall
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
     """One question on its way through the steps."""
 
-    question: Sums | OpenSums  # of a choice, its counts
+    question: Sums | OpenSums  # of a choice or a threshold, its counts
     facts: Facts
     spend: Loss  # this question's part of the price
     score: Score | None = None  # of a choice
+    levels: tuple[Fraction, ...] | None = None  # of a threshold
     key_delta: Fraction = Fraction(0)  # of open keys: the chance that a person alone in a group shows
     shape: Shape | None = None  # bind: what the sums run over
     keys: tuple[Key, ...] = ()  # bind
     droppable: bool = True  # bind: whether a row can fall outside the sums
     cells: int = 1  # bind; 0 where keys are open
     blocks: tuple[Block, ...] = ()  # bound
+    thresholds: tuple[int, ...] | None = None  # bound: the levels in units of the one block
     ways: tuple[str, ...] = ()  # contribution: "single", "pair", "apart"
     rows: int = 1  # contribution
     reaches: tuple[dict[str, Reach], ...] = ()  # sensitivity: for each block, by way

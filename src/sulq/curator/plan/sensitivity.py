@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+from sulq.curator.plan.above import moves
 from sulq.curator.plan.choice import spans
 from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.threshold import people
@@ -22,6 +23,8 @@ def sensitivity(draft: Draft) -> Draft:
     """
     if draft.score is not None:
         return spans(draft, draft.score)
+    if draft.thresholds is not None:
+        return moves(draft)
     extents = tuple(extent(block, draft.schema) for block in draft.blocks)
     reaches = tuple({way: _reach(found, way, draft.rows) for way in draft.ways} for found in extents)
     coordinates = tuple(_coordinate(found, draft.ways) * draft.rows for found in extents)

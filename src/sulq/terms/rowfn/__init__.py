@@ -10,6 +10,7 @@ from sulq.terms.rowfn.keys import Bins, Bucket, Each
 from sulq.terms.rowfn.labels import Choice, OrMissing, Relabel, Value
 from sulq.terms.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.terms.rowfn.missing import First, NullIf
+from sulq.terms.rowfn.route import Route
 from sulq.terms.rowfn.scalar import (
     Arith,
     Case,
@@ -27,6 +28,7 @@ from sulq.terms.rowfn.scalar import (
     figure,
     row,
 )
+from sulq.terms.rowfn.scaled import Scaled
 from sulq.terms.rowfn.texts import (
     Concat,
     IndexOf,
@@ -82,7 +84,9 @@ __all__ = [
     "Power",
     "Relabel",
     "Round",
+    "Route",
     "RowFn",
+    "Scaled",
     "StartsWith",
     "Substring",
     "ToDate",
@@ -106,7 +110,9 @@ __all__ = [
     "outer",
     "periods",
     "position",
+    "route",
     "row",
+    "scaled",
     "vector",
     "within_ball",
 ]
@@ -151,6 +157,8 @@ ROW_FUNCTIONS = (
     Power,
     Relabel,
     Round,
+    Route,
+    Scaled,
     StartsWith,
     Substring,
     ToDate,
@@ -245,6 +253,28 @@ def lookup(keys: object, table: Iterable[object]) -> Lookup:
     """A public table read at the rows' keys."""
     several = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
     return Lookup(tuple(named(key) for key in several), entries(table))
+
+
+def scaled(items: object, factor: object, bits: int = 11) -> Scaled:
+    """A vector times a bounded number of the same row, which is put on a grid of 2^bits units."""
+    return Scaled(_as_vector(items), named(factor), bits)
+
+
+def route(keys: object, tree: Iterable[Iterable[int | None]]) -> Route:
+    """The leaf of a public decision tree that a row falls into.
+
+    A node is (number of its key, a child for each label of the key): a later node, a leaf l as -1 - l, or None.
+    """
+    several = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
+    nodes = tuple(tuple(None if item is None else _index(item) for item in node) for node in tree)
+    return Route(tuple(named(key) for key in several), nodes)
+
+
+def _index(value: object) -> int:
+    found = figure(value)
+    if not isinstance(found, int):
+        raise QuestionError("bad-literal", "A tree is made of whole numbers.")
+    return found
 
 
 def _plain(value: object) -> float | int | str:

@@ -19,6 +19,7 @@ from sulq.terms.rowfn.scalar import RowFn, against, check, describe, evaluate, l
 PRIME: Final = 2**31 - 1
 HALF: Final = 2**30
 MOST_LABELS: Final = 2**20
+FEW: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +77,7 @@ class Bins(RowFn):
 
     def fitted(self, schema: Schema) -> list[float]:
         """The edges as they meet the cells."""
-        return self._fitted(self.item.kind(schema))[0]
+        return _few(self, schema)[0] if len(self.edges) <= FEW else self._fitted(self.item.kind(schema))[0]
 
     def _fitted(self, kind: Kind) -> tuple[list[float], Scalar]:
         if not isinstance(kind, Scalar):
@@ -87,6 +88,9 @@ class Bins(RowFn):
         return edges, kind
 
     def kind(self, schema: Schema) -> Code:
+        return _few(self, schema)[1] if len(self.edges) <= FEW else self._kind(schema)
+
+    def _kind(self, schema: Schema) -> Code:
         edges, inner = self._fitted(self.item.kind(schema))
         covered = inner.lo is not None and inner.hi is not None and edges[0] <= inner.lo and inner.hi <= edges[-1]
         return Code(tuple(itertools.pairwise(self.edges)), inner.nullable or not covered)
@@ -98,6 +102,12 @@ class Bins(RowFn):
         index = np.where(values == edges[-1], len(edges) - 2, index)
         outside = (index < 0) | (index > len(edges) - 2)
         return Cells(index.astype(np.int64), outside if missing is None else outside | missing)
+
+
+@functools.lru_cache(maxsize=64)
+def _few(fn: Bins, schema: Schema) -> tuple[list[float], Code]:
+    """Edges and kind of bins, kept from batch to batch where they are few: what is kept must stay small."""
+    return fn._fitted(fn.item.kind(schema))[0], fn._kind(schema)  # noqa: SLF001 - its own, looked up
 
 
 @functools.lru_cache(maxsize=1024)

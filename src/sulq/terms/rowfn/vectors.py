@@ -19,6 +19,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.terms.domain import TERM_BITS, Schema, grid_for
 from sulq.terms.kinds import Cells, Code, Floats, Frame, Grid, Integers, Scalar, Truths, union
+from sulq.terms.rowfn.keys import FEW
 from sulq.terms.rowfn.scalar import RowFn, as_number, check, describe, evaluate, figure, numbers
 
 EXACT: Final = 2**53  # every integer below is a double
@@ -170,6 +171,7 @@ class Dot(RowFn):
     def parts(self) -> tuple[RowFn, ...]:
         return (self.vector,)
 
+    @functools.lru_cache(maxsize=64)  # noqa: B019 - few, and every batch asks again
     def units(self) -> tuple[tuple[int, ...], Fraction]:
         """The weights in whole units, and the unit."""
         exact = [Fraction(w) for w in self.weights]
@@ -375,6 +377,9 @@ class Lookup(RowFn):
 
     def units(self) -> tuple[Integers, Fraction]:
         """The table in whole units, and the unit."""
+        return _small_table(self) if len(self.table) * len(self.table[0]) <= FEW else self._units()
+
+    def _units(self) -> tuple[Integers, Fraction]:
         table = np.array(self.table, dtype=np.float64)
         limit = 2**TERM_BITS
         step = grid_for(Fraction(float(np.abs(table).max())), TERM_BITS)
@@ -407,6 +412,14 @@ class Lookup(RowFn):
         if units.shape[1] == 1:
             return Cells(units[index, 0].astype(np.float64) * float(step), missing)
         return Cells(units[index], missing)
+
+
+@functools.lru_cache(maxsize=64)
+def _small_table(fn: Lookup) -> tuple[Integers, Fraction]:
+    """A table in whole units, kept from batch to batch where it is small: what is kept must stay so."""
+    units, step = fn._units()  # noqa: SLF001 - its own, looked up
+    units.setflags(write=False)
+    return units, step
 
 
 def entries(table: Iterable[object]) -> tuple[tuple[float | int, ...], ...]:
