@@ -39,7 +39,7 @@ from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.terms.facts import Facts
 from sulq.terms.private import Private
-from sulq.terms.rowfn import Dot, Lookup, Nearest, Outer, RowFn, WithinBall
+from sulq.terms.rowfn import Dot, Lookup, Nearest, Outer, Route, RowFn, Scaled, WithinBall
 from sulq.testing.neighbours import SPECIAL, Row
 from sulq.testing.replay import differences
 from tests.privacy.cases import ENGINES, asking, engine, facts_of, opened, people, run
@@ -85,11 +85,13 @@ VECTORS = [
     vector([(col("gain") / col("debt")).clip(-3, 3), col("score")]),
     WithinBall(vector([col("gain"), col("age")]), 5),
     Outer(WithinBall(vector([col("gain"), (1 / col("age")).clip(0, 1)]), 2)),
+    Scaled(WithinBall(vector([col("gain"), col("debt")]), 3), (col("age") / col("score")).clip(-1, 1)),
 ]
 KEYS = [
     bins((1 / col("gain")).clip(-1, 1), [-1, 0, 1]),
     each((col("age") + 2**53) - 2**53),
     Nearest(vector([(col("gain") / col("age")).clip(0, 9), col("debt")]), ((0, 0), (5, -5))),
+    Route((bins((1 / col("gain")).clip(-1, 1), [-1, 0, 1]), col("city")), ((0, 1, -1), (1, -2, None, -1))),
 ]
 
 

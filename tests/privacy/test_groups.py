@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq import Choose, OpenSums, Rank, Sums, Together, col
+from sulq import Above, Choose, OpenSums, Rank, Sums, Together, col
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Release, Rows
 from sulq.desk import Desk
@@ -21,9 +21,10 @@ from sulq.terms.engine import Engine, Groups
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.terms.private import Private
 from sulq.terms.released import Noise, Released
-from sulq.terms.rowfn import Each, Lit
+from sulq.terms.rowfn import Each, Lit, Vector
 from sulq.testing import exact as without_noise
 from sulq.testing import neighbours
+from sulq.testing.bad import Bare
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences
 from tests import counts
@@ -36,7 +37,7 @@ SPENDS = (EpsilonDelta(0.5, 1e-6), EpsilonDelta(5, 1e-4))
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-@pytest.mark.parametrize("what", ["choose", "open_sums"])
+@pytest.mark.parametrize("what", ["choose", "open_sums", "above"])
 def test_RP_T24_choices_and_groups_are_told_apart_by_noise_alone(kind: str, what: str) -> None:
     """Scores move by no more than was paid for; groups on one side only are few, of one person (RP, SR14, T24).
 
@@ -66,6 +67,34 @@ def test_RP_T24_choices_and_groups_are_told_apart_by_noise_alone(kind: str, what
 
 NOTES = asking(OpenSums((Lit(1),), None, (col("note"),)), EpsilonDelta(1, 1e-6))
 MEDIAN = asking(Choose(Sums((Lit(1),), None, (col("city"), Each(col("age")))), Rank(1, 2)), Epsilon(1))
+
+
+FLAGS = Vector(tuple(col("age") > level for level in range(8)), 1)
+RISING = asking(Above(Sums((FLAGS,)), 3), Epsilon(1))
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_RP_SR5_catches_thresholds_that_cost_too_little(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: sums compared without noise of their own, and the price of sums that only rise where they also fall."""
+    first, second = people("HLY", age=9), people("HLY", age=9) + people("H", age=50)
+    assert replayed(kind, first, second, [RISING], Unit()) == []
+
+    def bare(source: Engine, ledger: Ledger, release: Release) -> Rows:
+        return Bare(source, ledger.redeem, release)
+
+    # The same count against falling thresholds: the first it reaches, without noise of its own, tells the count.
+    ladder = asking(Above(Sums((Vector((col("age") > 0,) * 99, 1),)), tuple(range(50, -49, -1))), Epsilon(1))
+    assert replayed(kind, first, second, [ladder], Unit()) == []
+    assert any("outcome" in line for line in replayed(kind, first, second, [ladder], Unit(), rows=bare))
+    exchange = Unit(None, 1, "replace_one")
+    split = Vector((*(col("age") > level for level in range(8)), *(col("age") <= level for level in range(8))), 1)
+    signed = asking(Above(Sums((split,)), 3), Epsilon(1))
+    old, young = people("HLY", age=9), people("HL", age=9) + people("Y", age=0)
+    assert replayed(kind, old, young, [signed], exchange) == []
+    module = sys.modules["sulq.curator.plan.above"]
+    honest = module._reach
+    monkeypatch.setattr(module, "_reach", lambda rows, l1, most, span: honest(rows, l1, most, min(most, span)))
+    assert any("moved" in line for line in replayed(kind, old, young, [signed], exchange))
 
 
 class Counting:

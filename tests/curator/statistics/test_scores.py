@@ -14,7 +14,7 @@ from sulq.curator.statistics.scores import LIMIT, candidates, scores, span
 from sulq.errors import QuestionError
 from sulq.terms.engine import Block
 from sulq.terms.rowfn import Lit
-from sulq.terms.score import Linear, NegAbs, Rank, Score
+from sulq.terms.score import Contrast, Linear, NegAbs, Rank, Score
 
 
 def block(*bounds: tuple[int, int]) -> Block:
@@ -29,6 +29,11 @@ def meant(score: Score, sums: np.ndarray) -> list[int]:
         target = score.numerator * sum(flat) + score.shift
         ends = [score.denominator * n for n in itertools.accumulate(flat, initial=0)]
         return [-max(0, target - ends[c + 1], ends[c] - target) for c in range(len(flat))]
+    if isinstance(score, Contrast):
+        table = [[int(n) for n in row] for row in sums.reshape(len(score.weights[0][0]), -1)]
+        weighed = [[sum(m * n for m, n in zip(row, column, strict=True)) for column in zip(*table, strict=True)]
+                   for row in score.weights[0]]  # fmt: skip
+        return [abs(n) for row in weighed for n in row]
     rows = [sum(m * n for m, n in zip(row, flat, strict=True)) for row in score.matrix]
     return [-abs(n) for n in rows] if isinstance(score, NegAbs) else rows
 
@@ -60,10 +65,31 @@ def test_linear_scores_are_products_with_the_matrix(matrix: list[tuple[int, ...]
         assert scores(score, exact)[0].tolist() == meant(score, exact)
 
 
+@given(st.lists(matrices, min_size=1, max_size=1), st.lists(st.integers(-9, 9), min_size=36, max_size=36))
+@settings(deadline=None)
+def test_contrasts_weigh_each_sum_over_the_cells(drawn: list[list[tuple[int, ...]]], sums: list[int]) -> None:
+    """Every contrast of every sum of a cell, each choice by its own weights."""
+    first = tuple(drawn[0])
+    second = tuple(tuple(-2 * n for n in row[::-1]) for row in first)
+    exact = np.array(sums, dtype=np.int64).reshape(2, 6, 3)
+    found = scores(Contrast((first, second)), exact)
+    assert found[0].tolist() == meant(Contrast((first,)), exact[0])
+    assert found[1].tolist() == meant(Contrast((second,)), exact[1])
+
+
+HUGE = Contrast((((3, 3, 3, 3, 3), (1, -1, 0, 0, 1)),))
+
+
 def test_scores_of_huge_sums_are_exact_and_clamped() -> None:
     """Where 64 bits would wrap, whole numbers of any size are used, and the ends are clamped (T5)."""
     counts = np.array([2**61, 2**61, 2**61, -5, 7], dtype=np.int64)
-    for score in (Rank(1, 2), Rank(999, 1000), Linear(((2**31,) * 5, (1, 0, 0, 0, 0))), NegAbs(((3, 3, 3, 3, 3),))):
+    for score in (
+        Rank(1, 2),
+        Rank(999, 1000),
+        Linear(((2**31,) * 5, (1, 0, 0, 0, 0))),
+        NegAbs(((3, 3, 3, 3, 3),)),
+        HUGE,
+    ):
         found = scores(score, counts.reshape(1, 5, 1))[0].tolist()
         assert found == [max(-LIMIT, min(LIMIT, n)) for n in meant(score, counts)]
 
@@ -101,6 +127,8 @@ SCORES: list[tuple[Score, tuple[tuple[int, int], ...], int]] = [
     (Linear(tuple(tuple(row) for row in rng.integers(-4, 5, (4, 4)).tolist())), ((0, 2), (-1, 1)), 2),
     (NegAbs(((1, -1, 0), (0, 1, -1))), ((0, 1),), 3),
     (NegAbs(tuple(tuple(row) for row in rng.integers(-4, 5, (3, 4)).tolist())), ((1, 2), (-1, 1)), 2),
+    (Contrast((((1, -1), (3, -2)),)), ((-1, 1), (-1, 1), (0, 1)), 2),
+    (Contrast((tuple(tuple(row) for row in rng.integers(-4, 5, (3, 3)).tolist()),)), ((0, 2), (-1, 1)), 3),
 ]
 
 
@@ -122,6 +150,8 @@ def test_SR5_no_row_moves_scores_farther_apart_than_planned(score: Score, bounds
     assert pair <= found.pair
     if isinstance(score, Rank) and bounds == ((0, 1),) and score.numerator:
         assert (single, pair) == (found.single, found.pair)
+    if isinstance(score, Contrast) and bounds[:2] == ((-1, 1), (-1, 1)):
+        assert single == found.single  # one sum's contrast rises as another's falls
     if isinstance(score, Linear) and bounds == ((0, 1),):
         assert (single, pair) == (1, 2)  # counts rise together: half of what any score costs (S3.9, monotone)
 
@@ -130,10 +160,13 @@ def test_a_score_must_fit_its_sums() -> None:
     """A rank is of one count; a matrix has a column for each sum."""
     assert candidates(Rank(1, 2), (block((0, 1)),), 9) == 9
     assert candidates(Linear(((1, 2, 3, 4),)), (block((0, 1), (0, 1)),), 2) == 1
+    assert candidates(Contrast((((1, 2), (3, 4), (5, 6)),) * 4), (block((0, 1), (0, 1)),), 2, 4) == 6
     for score, blocks, cells in (
         (Rank(1, 2), (block((0, 1)), block((0, 1))), 3),
         (Linear(((1, 2),)), (block((0, 1)),), 3),
         (NegAbs(((1, 2),)), (block((0, 1)),), 1),
+        (Contrast((((1, 2),),)), (block((0, 1)),), 3),
+        (Contrast((((1, 2),),) * 2), (block((0, 1)),), 2),
     ):
         with pytest.raises(QuestionError) as refused:
             candidates(score, blocks, cells)

@@ -17,12 +17,15 @@ from typing import Final
 
 import numpy as np
 
+from sulq.curator.statistics.wide import Wide
 from sulq.errors import QuestionError
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Integers, Objects
-from sulq.terms.score import Linear, NegAbs, Rank, Score
+from sulq.terms.score import Contrast, Linear, NegAbs, Rank, Score
 
 LIMIT: Final = 2**61  # scores are clamped to this on either side: their gaps fit 64 bits
+MOST_WORK: Final = 2**30  # products of a weight and a sum, of all choices of a question
+PIECE: Final = 2**18  # numbers reckoned at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +36,29 @@ class Span:
     pair: int
 
 
-def candidates(score: Score, blocks: tuple[Block, ...], cells: int) -> int:
-    """How many there are to choose from; refuses a score that does not fit the sums."""
+def candidates(score: Score, blocks: tuple[Block, ...], cells: int, choices: int = 1) -> int:
+    """How many there are to choose from in each choice; refuses a score that does not fit the sums."""
     width = sum(block.width for block in blocks)
     if isinstance(score, Rank):
         if width != 1:
             raise QuestionError("bad-question", "A rank is of one count.")
         return cells
+    if isinstance(score, Contrast):
+        if (len(score.weights), len(score.weights[0][0])) != (choices, cells):
+            raise QuestionError("bad-question", f"The contrasts must be of {choices} choices and {cells} cells.")
+        _bearable(choices * len(score.weights[0]) * cells * width)
+        return len(score.weights[0]) * width
     if len(score.matrix[0]) != cells * width:
         raise QuestionError(
             "bad-question", f"The score's matrix has {len(score.matrix[0])} columns for {cells * width} sums."
         )
+    _bearable(choices * len(score.matrix) * cells * width)
     return len(score.matrix)
+
+
+def _bearable(work: int) -> None:
+    if work > MOST_WORK:
+        raise QuestionError("too-large", f"The scores would take {work:,} products, more than {MOST_WORK:,}.")
 
 
 def span(score: Score, blocks: tuple[Block, ...], cells: int) -> Span:
@@ -56,6 +70,11 @@ def span(score: Score, blocks: tuple[Block, ...], cells: int) -> Span:
         up = max((score.denominator - score.numerator) * high[0], -score.numerator * low[0])
         down = min((score.denominator - score.numerator) * low[0], -score.numerator * high[0])
         return Span(2 * max(up, -down), 2 * (up - down))
+    if isinstance(score, Contrast):
+        # A row is in one cell: |x| moves by at most |weight * value|, up for one candidate and down for another.
+        far_out = max(abs(n) for matrix in score.weights for row in matrix for n in row)
+        single = 2 * far_out * max(max(-a, b) for a, b in zip(low, high, strict=True))
+        return Span(single, 2 * single)
     shape = (len(score.matrix), cells, len(low))
     matrix = np.array(score.matrix, dtype=object).reshape(shape)
     far = np.array([max(-a, b) for a, b in zip(low, high, strict=True)], dtype=object)
@@ -79,31 +98,41 @@ def _neg_abs(matrix: Objects, low: Objects, high: Objects) -> Span:
 def scores(score: Score, sums: Integers) -> Integers:
     """The candidates' scores for each choice, from sums of shape (choices, cells, width), clamped to +-2^61.
 
-    In 64 bits where that is exact for these sums, else in whole numbers of any size.
+    Exact, and the same work whatever the sums are (T34).
     """
     if isinstance(score, Rank):
-        return _clamped(_rank(score, _wide(sums[:, :, 0], 3 * score.denominator, abs(score.shift))))
-    flat = sums.reshape(len(sums), -1)
-    largest = max(abs(n) for row in score.matrix for n in row)
-    wide = _wide(flat, largest, 0)
-    found = wide @ np.array(score.matrix, dtype=wide.dtype).T
-    return _clamped(-np.abs(found) if isinstance(score, NegAbs) else found)
+        step = _step(min(sums.shape[1], PIECE))
+        return np.concatenate([_rank(score, sums[i : i + step, :, 0]) for i in range(0, len(sums), step)])
+    if isinstance(score, Contrast):
+        several = zip(np.array(score.weights, dtype=np.int64), sums, strict=True)
+        return np.stack([np.abs(Wide.dot(weights, own).clamped(LIMIT)).ravel() for weights, own in several])
+    matrix, flat = np.array(score.matrix, dtype=np.int64), sums.reshape(len(sums), -1)
+    found = np.empty((len(sums), len(matrix)), dtype=np.int64)
+    step = _step(max(matrix.shape))
+    for i in range(0, len(sums), step):
+        found[i : i + step] = Wide.dot(matrix, flat[i : i + step].T).clamped(LIMIT).T
+    return -np.abs(found) if isinstance(score, NegAbs) else found
 
 
 def _rank(score: Rank, counts: Integers) -> Integers:
-    upto = np.cumsum(counts, axis=1)
-    target = score.numerator * upto[:, -1:] + score.shift
-    short = target - score.denominator * upto
-    past = score.denominator * (upto - counts) - target
-    found: Integers = -np.maximum(np.maximum(short, past), 0)
+    """Piece by piece of the cells, the running total going from one to the next."""
+    starts = range(0, counts.shape[1], PIECE)
+    whole = Wide.of(np.zeros((len(counts), 1), dtype=np.int64))
+    for i in starts:
+        whole = whole + Wide.of(counts[:, i : i + PIECE]).totals()[:, -1:]
+    target = whole.times(score.numerator) + Wide.of(np.full((1, 1), score.shift))
+    before = Wide.of(np.zeros((len(counts), 1), dtype=np.int64))
+    found = np.empty_like(counts)
+    for i in starts:
+        own = Wide.of(counts[:, i : i + PIECE])
+        upto = own.totals() + before
+        short = (target - upto.times(score.denominator)).clamped(LIMIT)
+        past = ((upto - own).times(score.denominator) - target).clamped(LIMIT)
+        found[:, i : i + PIECE] = -np.maximum(np.maximum(short, past), 0)
+        before = upto[:, -1:]
     return found
 
 
-def _wide(sums: Integers, factor: int, more: int) -> Integers:
-    """The sums in a type that holds their weighted total exactly."""
-    total = int(np.abs(sums.astype(np.float64)).sum(axis=1).max(initial=0.0) * 1.01) + 1
-    return sums if total * factor + more < LIMIT else sums.astype(object)
-
-
-def _clamped(found: Integers) -> Integers:
-    return np.clip(found, -LIMIT, LIMIT).astype(np.int64)
+def _step(each: int) -> int:
+    """How many choices are reckoned at once: what is in memory does not grow with their number."""
+    return max(1, PIECE // max(1, each))
