@@ -7,7 +7,7 @@ import logging
 import numpy as np
 import pytest
 
-from sulq import Epsilon, Int, SubLinear, Sums, Unit, col
+from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.curator.plan import draw
 from sulq.curator.run import LIMIT, Rows
 from sulq.errors import CuratorError
@@ -156,6 +156,24 @@ def test_T5_exact_sums_are_saturated_before_they_meet_noise() -> None:
         room = LIMIT >> bits
         assert int(released.units[0, 0]) == max(-room, min(room, value)) << bits
     assert (np.array([2**62]) << bits).tolist() != [2**62 << bits]
+
+
+@pytest.mark.parametrize("level", [4, (4, 5, -6), -(2**53)])
+def test_T5_sums_meet_their_thresholds_in_one_call(level: object) -> None:
+    """All sums of the question, cell by cell, less their thresholds, saturated, go to one law at once (T5)."""
+    plan = plan_of(Above(Sums((col("x"),), None, THREE.by), level))
+    given = []
+
+    def listening(law: object, exact: Private) -> np.ndarray:
+        given.append((law, exact.open().copy()))
+        return np.array([[1]])
+
+    found = np.array([[2**62], [7], [-(2**62)]])
+    (released,) = Rows(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
+    levels = np.broadcast_to(level, 3).tolist()
+    assert [law for law, _ in given] == list(plan.parts[0].laws)
+    assert given[0][1].tolist() == [[2**61 - levels[0], 7 - levels[1], -(2**61) - levels[2]]]
+    assert released.units.tolist() == [[1]]
 
 
 def test_close_lets_go_of_the_engine() -> None:

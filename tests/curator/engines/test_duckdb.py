@@ -190,6 +190,47 @@ def test_T31_duckdb_by_itself_names_the_cell() -> None:
     engine.close()
 
 
+@pytest.mark.parametrize("prepared", [None, False])
+def test_several_tallies_take_one_pass(prepared: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked together, tallies over the same rows are folded once; each has the sums it has alone, in its place."""
+    passes = []
+    whole = questions_module.fold_all
+
+    def counted(tallies: object, *rest: object, **more: object) -> object:
+        passes.append(len(tallies))
+        return whole(tallies, *rest, **more)
+
+    monkeypatch.setattr(questions_module, "fold_all", counted)
+    tallies = [
+        ask(col("age"), outer(["age", "pay"]), where=col("pay") > 2),
+        ask(lit(1), by=(col("city"),)),
+        ask(outer(["pay"]), lit(1), by=(col("city"),)),
+        replace(ask(outer(["age"])), over=Where(Table(), col("age") > 20)),
+    ]
+    engine, plain = duck(ROWS, Unit("who", 3), prepared=prepared), memory(ROWS, Unit("who", 3))
+    found = [sums.open().tolist() for sums in engine.sums_of(tallies)]
+    assert found == [plain.sums(tally).open().tolist() for tally in tallies]
+    assert sorted(passes) == [1, 2]
+    assert engine.sums_of([]) == ()
+    engine.close()
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("prepared", [None, False])
+def test_T30_an_error_in_a_shared_pass_is_not_an_outcome(
+    prepared: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the one pass fails because of a row each tally is asked by itself, and then by hand."""
+    engine, plain = broken(prepared, monkeypatch), memory(ROWS, Unit("who", 3))
+    tallies = [ask(col("age")), ask(lit(1), by=(col("city"),))]
+    with caplog.at_level(logging.DEBUG):
+        found = [sums.open().tolist() for sums in engine.sums_of(tallies)]
+    assert found == [plain.sums(tally).open().tolist() for tally in tallies]
+    assert "asked again by hand, each alone: ConversionException" in caplog.text
+    assert CANARY not in caplog.text
+    engine.close()
+
+
 def test_a_closed_engine_answers_nothing() -> None:
     """After close there are no rows and no connection."""
     engine = duck(table())

@@ -15,7 +15,7 @@ from tests.expressions import EXAMPLES, SCHEMA
 from tests.frames import Row
 
 CASES = count("row functions as SQL, row by row", short=150, long=20_000)
-LEFT_TO_BATCHES = {"Bernstein", "Dot", "Lookup", "Nearest", "Outer", "Vector", "WithinBall"}
+LEFT_TO_BATCHES = {"Bernstein", "Dot", "Lookup", "Nearest", "Outer", "Route", "Scaled", "Vector", "WithinBall"}
 EXPRESSIONS = st.one_of(
     expressions.numbers(),
     expressions.conditions(),

@@ -9,12 +9,28 @@ import numpy as np
 import pytest
 
 from sulq.curator.engines.batch import Batch
-from sulq.curator.engines.fold import EXACT, SATURATED, Totals, fold, reach
+from sulq.curator.engines.fold import EXACT, SATURATED, Totals, fold, fold_all, reach
+from sulq.terms import wire
 from sulq.terms.domain import Category, Int, Real, Schema
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.relation import Table
-from sulq.terms.rowfn import Vector, col, lit, lookup, outer
-from sulq.terms.rowfn.vectors import vector_cells
+from sulq.terms.rowfn import (
+    Vector,
+    bins,
+    col,
+    dot,
+    each,
+    lit,
+    lookup,
+    nearest,
+    outer,
+    route,
+    scaled,
+    vector,
+    within_ball,
+)
+from sulq.terms.rowfn.scalar import evaluate
+from sulq.terms.rowfn.vectors import to_grid, vector_cells
 from tests import generate
 from tests.counts import count
 
@@ -140,3 +156,92 @@ def test_many_empty_cells_cost_no_rows() -> None:
     found = fold(tally, SCHEMA, [batch])
     want = {0: 1, 12: 2}
     assert {int(i): int(found[i, 0]) for i in np.flatnonzero(found[:, 0])} == want
+
+
+def meant(tally: Tally, rows: Batch) -> list[list[int]]:
+    """The sums by the row functions' own cells, row after row in Python integers."""
+    totals = [[0] * tally.width for _ in range(tally.cells)]
+    with np.errstate(all="ignore"):
+        keys = [evaluate(key.fn, rows) for key in tally.by]
+        where = None if tally.where is None else evaluate(tally.where, rows)
+        blocks = []
+        for block in tally.blocks:
+            cells = evaluate(block.fn, rows)
+            terms = (
+                cells.values if block.vector else to_grid(cells.values, block.step, *block.low, *block.high)[:, None]
+            )
+            blocks.append((terms.tolist(), cells.missing))
+    for i in range(rows.size):
+        if where is not None and (not where.values[i] or (where.missing is not None and where.missing[i])):
+            continue
+        if any(key.missing is not None and key.missing[i] for key in keys):
+            continue
+        cell = 0
+        for key, cells in zip(tally.by, keys, strict=True):
+            cell = cell * len(key.labels) + int(cells.values[i])
+        start = 0
+        for terms, missing in blocks:
+            for j, term in enumerate(terms[i]):
+                totals[cell][start + j] += 0 if missing is not None and missing[i] else int(term)
+            start += len(terms[i])
+    return totals
+
+
+def learned(centres: int) -> list[Tally]:
+    """What learners ask: nearest-centre sums, gradients, signed misclassified rows, levels of a tree, X'X."""
+    rng = np.random.default_rng(centres)
+    ball = within_ball(vector(["x", (col("n") - 35_000) / 350], bits=9), 60.0)
+    near = nearest(ball, rng.uniform(-100, 100, (centres, 2)).tolist())
+    margin = bins(dot(ball, [0.1, -0.07]).clip(-9, 9), np.linspace(-9, 9, 33).tolist())
+    slope = lookup(margin, np.linspace(0, 1, 32).tolist()) - (col("g") == "b")
+    sign = lookup("g", [-1, 0, 1])
+    leaf = route(["g", each(col("x") > 0)], [[0, 1, -1, None], [1, -2, -3]])
+    return [
+        generate.question([lit(1), ball, lit(-0.3)], SCHEMA, by=(near,)),
+        generate.question([scaled(ball, slope), ball], SCHEMA),
+        generate.question([scaled(ball, slope), lit(1)], SCHEMA, where=col("x") > 3, by=(near,)),
+        generate.question(
+            [scaled(vector(["x", "n"]), sign), lit(1)], SCHEMA, where=dot(["x", "n"], [1, -1]) * sign <= 0
+        ),
+        generate.question([lit(1), vector(["x", "n"])], SCHEMA, by=(leaf, col("g"))),
+        generate.question([ball.is_missing(), outer(ball)], SCHEMA, where=~ball.is_missing()),
+        generate.question([outer(ball), col("x")], SCHEMA, by=(leaf,)),
+    ]
+
+
+@pytest.mark.parametrize("centres", [1, 2, 16, 150])
+def test_SR16_what_learners_ask_is_exact_on_any_batches(centres: int) -> None:
+    """Few cells and many, weights, balls, conditions, missing cells: the sums the row functions mean, together."""
+    tallies = learned(centres)
+    (whole,) = batches(count("rows learned from", short=400, long=4_000), 0, seed=centres)
+    want = [meant(tally, whole.part(0, whole.size)) for tally in tallies]
+    for size in (1, 7, 150, whole.size):
+        cut = [whole.part(a, min(a + size, whole.size)) for a in range(0, whole.size, size)]
+        for workers in (1, 3):
+            assert [sums.tolist() for sums in fold_all(tallies, SCHEMA, cut, workers=workers)] == want
+    for tally, sums in zip(tallies, want, strict=True):
+        sent = wire.decode(wire.encode(tally))  # where a vector is written twice it is two objects
+        assert fold(sent, SCHEMA, [whole.part(0, whole.size)]).tolist() == sums
+
+
+def test_the_meaning_notices_a_row_in_the_wrong_cell() -> None:
+    """Control: one row's coordinate moved by one unit is another sum."""
+    tally = learned(2)[0]
+    (whole,) = batches(300, 0)
+    want = meant(tally, whole.part(0, 300))
+    values, missing = whole.stored("n")
+    values = values.copy()
+    values[int(np.flatnonzero(~missing & ~whole.stored("x")[1])[0])] -= 20_000
+    moved = Batch(SCHEMA, 300, {name: whole.stored(name) for name in SCHEMA.names} | {"n": (values, missing)})
+    assert fold(tally, SCHEMA, [moved]).tolist() != want
+    assert fold(tally, SCHEMA, [whole]).tolist() == want
+
+
+def test_long_batches_are_cut_into_blocks_and_none_is_lost() -> None:
+    """Batches longer than every block a kernel works in give the sums of short ones."""
+    (whole,) = batches(30_000, 0)
+    tallies = learned(5)
+    want = [
+        sums.tolist() for sums in fold_all(tallies, SCHEMA, [whole.part(a, a + 1_000) for a in range(0, 30_000, 1_000)])
+    ]
+    assert [sums.tolist() for sums in fold_all(tallies, SCHEMA, [whole])] == want

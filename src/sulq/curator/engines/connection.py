@@ -18,7 +18,8 @@ from sulq.curator.engines.source import literal
 MEMORY: Final = 0.7  # the part of the machine's memory one engine may take before it spills
 
 
-def _memory() -> int:
+def memory() -> int:
+    """How many MiB one engine may take."""
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:  # what a worker may address holds the program too
@@ -37,7 +38,7 @@ class Connection:
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "ieee_floating_point_ops": "true",
-            "memory_limit": f"{_memory()}MiB",
+            "memory_limit": f"{memory()}MiB",
             "preserve_insertion_order": "true",
             "python_enable_replacements": "false",
             "temp_directory": str(self.folder),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -17,11 +17,14 @@ from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.kept import PERSON, Rows
+from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.question import BATCH, Needed, Question, fetched, needed
+from sulq.curator.engines.question import BATCH, Question, fetched, together
+from sulq.curator.engines.resident import Resident, limit
 from sulq.curator.engines.source import WILD, Registered
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
@@ -46,6 +49,7 @@ class DuckEngine:
         progress: Progress | None = None,
         threads: int | None = None,
         batch: int = BATCH,
+        resident: int | None = None,
     ) -> None:
         paths = [given.origin.path for given in dataset.tables]
         if isinstance(prepared, Path) and None in paths:
@@ -64,6 +68,8 @@ class DuckEngine:
         self._batch = batch
         self._connection: Connection | None = None
         self._rows: dict[str, Rows] = {}
+        # Without a prepared copy there is nothing whose rows have lasting numbers.
+        self._resident = None if prepared is False else Resident(limit() if resident is None else resident)
         self._opening = threading.Lock()
         self._closed = False
 
@@ -85,12 +91,24 @@ class DuckEngine:
         """Prepare the copy if there is none, open it and lock the engine; all before any debit."""
         if self._closed:
             raise AccessDenied("closed", "The rows were let go of.")
-        for registered in self._tables:
-            registered.origin.unchanged()
+        self._unchanged()
         with self._opening:  # of threads that ask first at once, one prepares
             if self._connection is None:
                 self._connection, self._rows = self._open()
                 self._renew = False
+
+    def _unchanged(self) -> None:
+        """Stop where a source changed underneath; nothing of it is kept then."""
+        try:
+            for registered in self._tables:
+                registered.origin.unchanged()
+        except SetupError:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        if self._resident is not None:
+            self._resident.clear()
 
     def _open(self) -> tuple[Connection, dict[str, Rows]]:
         if isinstance(self._prepared, Path):
@@ -158,6 +176,38 @@ class DuckEngine:
         """Exact sums of a tally over the kept rows."""
         return Private(self._asked(tally, Question.sums, self._folded))
 
+    def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
+        """Exact sums of several tallies; of those over the same rows what SQL does not sum is folded in one pass."""
+        found: dict[int, Integers] = {}
+        for places in _alike(tallies):
+            shared = self._shared([tallies[i] for i in places]) if len(places) > 1 else None
+            found |= {} if shared is None else dict(zip(places, shared, strict=True))
+        return tuple(Private(found[i]) if i in found else self.sums(tally) for i, tally in enumerate(tallies))
+
+    def _shared(self, tallies: Sequence[Tally]) -> list[Integers] | None:
+        """The sums of tallies over the same rows; None where each is better asked by itself."""
+        self.ready()
+        if self._connection is None:
+            return None
+        cursor: duckdb.DuckDBPyConnection | None = None
+        try:
+            schema, rows = self._over(*tallies, owned=False)
+            cursor = self._cursor(self._connection, rows)
+            return together([self._question(cursor, schema, rows, tally) for tally in tallies])
+        except NotInSql:
+            return None
+        except Exception as error:  # noqa: BLE001 - asked one by one each has its outcome (T30)
+            _log.error("asked again by hand, each alone: %s", type(error).__name__)  # no text, no trace (T31)
+            return None
+        finally:
+            if cursor is not None:
+                cursor.close()
+
+    def _question(self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, tally: Tally) -> Question:
+        owned = shape(tally.over, self._facts).owned
+        stored = self._resident if isinstance(tally.over, Table) else None
+        return Question(cursor, schema, rows, tally, batch=self._batch, owned=owned, resident=stored)
+
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
         return Private(self._asked(tally, Question.groups, group))
@@ -186,19 +236,19 @@ class DuckEngine:
         schema, rows = self._over(tally, owned=ask is Question.groups)
         cursor = self._cursor(connection, rows)
         try:
-            owned = shape(tally.over, self._facts).owned
-            return ask(Question(cursor, schema, rows, tally, batch=self._batch, owned=owned))
+            return ask(self._question(cursor, schema, rows, tally))
         finally:
             cursor.close()
 
-    def _over(self, tally: Tally, *, owned: bool) -> tuple[Schema, Rows]:
-        """The rows a tally runs over, and their columns."""
-        if not isinstance(tally.over, Table):
-            return derive_sql.derive(tally.over, self._facts, self._kept)
-        schema = self._facts.table_of(tally.over.name).schema
+    def _over(self, *tallies: Tally, owned: bool) -> tuple[Schema, Rows]:
+        """The rows that tallies over one relation run over, and their columns."""
+        over = tallies[0].over
+        if not isinstance(over, Table):
+            return derive_sql.derive(over, self._facts, self._kept)
+        schema = self._facts.table_of(over.name).schema
         rows = self._rows[schema.table]
         if self._prepared is False:
-            asked = needed(tally).columns
+            asked = needed(*tallies).columns
             rows = kept.select(self._registered(schema.table), stored=False, needed=asked, owned=owned)
         return schema, rows
 
@@ -233,7 +283,17 @@ class DuckEngine:
     def close(self) -> None:
         """Let go of files and memory."""
         self._closed = True
+        if self._resident is not None:
+            self._resident.clear(for_good=True)
         if self._connection is not None:
             self._connection.close()
             self._connection = None
             self._rows = {}
+
+
+def _alike(tallies: Sequence[Tally]) -> list[list[int]]:
+    """The places of tallies over the same relation."""
+    found: dict[str, list[int]] = {}
+    for i, tally in enumerate(tallies):
+        found.setdefault(wire.encode(tally.over), []).append(i)
+    return list(found.values())

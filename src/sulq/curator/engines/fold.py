@@ -8,29 +8,30 @@ number of batches and the number of threads change nothing.
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final, cast
 
 import numpy as np
 
 from sulq.curator.engines import blas
 from sulq.curator.engines.batch import Batch
-from sulq.terms.domain import Bool, Category, Schema, Text, power_of_two
-from sulq.terms.engine import Block, Tally
-from sulq.terms.kinds import Floats, Grid, Integers, Objects, Truths, union
-from sulq.terms.rowfn.scalar import Arith, Col, IsMissing, Lit, Not, RowFn, Values, evaluate, numbers, truths
-from sulq.terms.rowfn.vectors import Lookup, Outer, Vector, to_grid, vector_cells
+from sulq.curator.engines.coordinates import Coordinates, Vectors
+from sulq.curator.engines.needed import functions
+from sulq.curator.engines.unite import unite
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Block, Key, Tally
+from sulq.terms.kinds import Floats, Integers, Objects, Truths
+from sulq.terms.rowfn.scalar import Lit, evaluate, numbers, truths
+from sulq.terms.rowfn.scaled import Scaled
+from sulq.terms.rowfn.vectors import Lookup, Outer, Vector, WithinBall, to_grid, vector_cells
 
 EXACT: Final = 2**53
 SATURATED: Final = 2**62
+ROOM: Final = 2**22  # so many doubles a vector's coordinates take at a time, however many it has
 DENSE: Final = 2**20  # so many (cell, table row) pairs are counted before they meet the table
-CACHED: Final = 2**13  # so many doubles stay near the core from one operation to the next
-NARROW: Final = 2**51  # integers below may be added to half a step without rounding
 
 
 class Totals:
@@ -85,21 +86,29 @@ def reach(block: Block) -> int:
 
 def fold(tally: Tally, schema: Schema, batches: Iterable[Batch], *, workers: int = 1) -> Integers:
     """Exact sums of a tally over batches, shape (cells, width), saturated at +-2^62."""
-    most = EXACT // max(1, *(reach(block) for block in tally.blocks))
+    return fold_all((tally,), schema, batches, workers=workers)[0]
+
+
+def fold_all(
+    tallies: Sequence[Tally], schema: Schema, batches: Iterable[Batch], *, workers: int = 1
+) -> tuple[Integers, ...]:
+    """Exact sums of several tallies over the same rows in one pass: what two of them need is worked out once."""
+    most = EXACT // max([1, *(reach(block) for tally in tallies for block in tally.blocks)])
     if most == 0:
         raise OverflowError("a term leaves the exact integers")
     feed = _Feed(batches)
+    united = unite(tallies)
     with blas.one_thread() as alone:
         if workers <= 1 or not alone:
-            found = [_work(tally, schema, feed, most)]
+            found = [_work(united, schema, feed, most)]
         else:
             with ThreadPoolExecutor(workers) as pool:
-                jobs = [pool.submit(_work, tally, schema, feed, most) for _ in range(workers)]
+                jobs = [pool.submit(_work, united, schema, feed, most) for _ in range(workers)]
                 found = [job.result() for job in jobs]
-    for other in found[1:]:
-        for total, more in zip(found[0], other, strict=True):
-            total.merge(more)
-    return np.concatenate([total.saturated() for total in found[0]], axis=1)
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            one.merge(other)
+    return tuple(one.sums() for one in found[0])
 
 
 class _Feed:
@@ -114,24 +123,83 @@ class _Feed:
             return next(self._batches, None)
 
 
-def _work(tally: Tally, schema: Schema, feed: _Feed, most: int) -> list[Totals]:
-    totals = [Totals(tally.cells, block.width) for block in tally.blocks]
-    vectors: dict[int, _Coordinates] = {}
-    kernels = [_kernel(block, schema, tally.cells, vectors) for block in tally.blocks]
+def _work(tallies: Sequence[Tally], schema: Schema, feed: _Feed, most: int) -> list[_Share]:
+    vectors = Vectors(schema, [fn for tally in tallies for fn in functions(tally)])
+    shares = [_Share(tally, schema, vectors) for tally in tallies]
+    most = min(most, max(ROOM // (vectors.widest + 1), 256))
     with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
         while (batch := feed.next()) is not None:
             for start in range(0, batch.size, most):
                 part = batch if batch.size <= most else batch.part(start, min(start + most, batch.size))
-                chosen = choose(tally, part)
-                for kernel, total in zip(kernels, totals, strict=True):
-                    total.reserve(part.size * kernel.most)
-                    kernel.add(part, chosen, total.small)
-        for kernel, total in zip(kernels, totals, strict=True):
+                vectors.prime(part)
+                keys = Keys(part)
+                for share in shares:
+                    share.add(part, keys)
+        for share in shares:
+            share.finish()
+    return shares
+
+
+class _Share:
+    """One thread's part of one tally's sums."""
+
+    def __init__(self, tally: Tally, schema: Schema, vectors: Vectors) -> None:
+        self.tally = tally
+        self.totals = [Totals(tally.cells, block.width) for block in tally.blocks]
+        self.kernels = [_kernel(block, schema, tally.cells, vectors) for block in tally.blocks]
+
+    def add(self, batch: Batch, keys: Keys) -> None:
+        """Add a batch's terms."""
+        chosen = choose(self.tally, batch, keys)
+        for kernel, total in zip(self.kernels, self.totals, strict=True):
+            total.reserve(batch.size * kernel.most)
+            kernel.add(batch, chosen, total.small)
+
+    def finish(self) -> None:
+        """Add what was put off until the last batch."""
+        for kernel, total in zip(self.kernels, self.totals, strict=True):
             kernel.finish(total)
-    return totals
+
+    def merge(self, other: _Share) -> None:
+        """Add another thread's part."""
+        for total, more in zip(self.totals, other.totals, strict=True):
+            total.merge(more)
+
+    def sums(self) -> Integers:
+        """The sums of all blocks side by side, saturated."""
+        return np.concatenate([total.saturated() for total in self.totals], axis=1)
 
 
-def choose(tally: Tally, batch: Batch) -> Chosen:
+class Keys:
+    """The codes of keys on one batch, each worked out once for all tallies that have it."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._known: dict[int, tuple[Key, Integers, Truths | None]] = {}
+        self._steps: dict[tuple[int, int], Integers] = {}
+
+    def codes(self, key: Key) -> tuple[Integers, Truths | None]:
+        """A key's code for each row, and the rows that have one (None: all)."""
+        known = self._known.get(id(key.fn))
+        if known is None or len(known[0].labels) != len(key.labels):
+            cells = evaluate(key.fn, self._batch)
+            codes = cast("Integers", cells.values)
+            here = codes.view(np.uint64) < len(key.labels)  # without a sign: what is below 0 is far above
+            here = here if cells.missing is None else here & ~cells.missing
+            known = self._known[id(key.fn)] = (key, codes, None if here.all() else here)
+        return known[1], known[2]
+
+    def steps(self, key: Key, stride: int) -> Integers:
+        """A key's part of each row's cell: its code times how many cells lie between one label and the next."""
+        if stride == 1:
+            return self.codes(key)[0]
+        known = self._steps.get((id(key.fn), stride))
+        if known is None:
+            known = self._steps[id(key.fn), stride] = self.codes(key)[0] * stride
+        return known
+
+
+def choose(tally: Tally, batch: Batch, keys: Keys) -> Chosen:
     """Which rows count, and for which cell: the condition is true and every key is there."""
     counted: Truths | None = None
     if tally.where is not None:
@@ -139,19 +207,22 @@ def choose(tally: Tally, batch: Batch) -> Chosen:
         counted = holds if unknown is None else holds & ~unknown
     if not tally.by:
         return Chosen(None if counted is None else np.flatnonzero(counted), None, None, 1)
-    index = np.zeros(batch.size, dtype=np.int64)
-    for key in tally.by:
-        cells = evaluate(key.fn, batch)
-        code = cast("Integers", cells.values)
-        here = (code >= 0) & (code < len(key.labels))
-        here = here if cells.missing is None else here & ~cells.missing
-        counted = here if counted is None else counted & here
-        index = index * len(key.labels) + code
+    steps: list[Integers] = []
+    stride = 1
+    for key in reversed(tally.by):
+        _, here = keys.codes(key)
+        if here is not None:
+            counted = here if counted is None else counted & here
+        steps.append(keys.steps(key, stride))
+        stride *= len(key.labels)
+    cells = steps[0] if len(steps) == 1 else steps[0] + steps[1]
+    for more in steps[2:]:
+        cells += more
     rows = None if counted is None or counted.all() else np.flatnonzero(counted)
-    index = index if rows is None else index[rows]
-    if tally.cells <= 4 * len(index):
-        return Chosen(rows, index, None, tally.cells)
-    ids, places = np.unique(index, return_inverse=True)
+    cells = cells if rows is None else cells[rows]
+    if tally.cells <= 4 * len(cells):
+        return Chosen(rows, cells, None, tally.cells)
+    ids, places = np.unique(cells, return_inverse=True)
     return Chosen(rows, places.reshape(-1), ids, len(ids))
 
 
@@ -175,33 +246,41 @@ class _Kernel:
     def add(self, batch: Batch, chosen: Chosen, sums: Integers) -> None:
         """Add a batch's terms."""
         units, missing = self.units(batch)
-        units, missing = _taken(units, missing, chosen)
+        if missing is not None:
+            units[:, missing] = 0.0
+        units = units if chosen.rows is None else units[:, chosen.rows]
         if chosen.cells is None:
             sums[0] += units.sum(axis=1).astype(np.int64)
             return
         for i, terms in enumerate(units):
-            part = np.bincount(chosen.cells, weights=terms, minlength=chosen.count).astype(np.int64)
-            _into(sums, chosen, part, i)
+            _into(sums, chosen, i, terms)
 
     def finish(self, total: Totals) -> None:
         """Add what was put off until the last batch."""
 
 
-def _taken(units: Floats, missing: Truths | None, chosen: Chosen) -> tuple[Floats, Truths | None]:
-    """The terms of the rows that count; missing ones are zero."""
-    if chosen.rows is not None:
-        units = units[:, chosen.rows]
-        missing = None if missing is None else missing[chosen.rows]
-    if missing is not None:
-        units[:, missing] = 0.0
-    return units, missing
-
-
-def _into(sums: Integers, chosen: Chosen, part: Integers, column: int | slice) -> None:
+def _into(sums: Integers, chosen: Chosen, column: int, terms: Floats | None, times: int = 1) -> None:
+    """Add the terms of the rows that count to their cells; None: so many times one."""
+    cells = cast("Integers", chosen.cells)
+    part = np.bincount(cells, weights=terms, minlength=chosen.count).astype(np.int64) * times
     if chosen.ids is None:
         sums[:, column] += part
     else:
         sums[chosen.ids, column] += part
+
+
+class _Constant(_Kernel):
+    """The same term for every row: how many rows there are, times that."""
+
+    def __init__(self, block: Block, schema: Schema, value: float) -> None:
+        super().__init__(block, schema)
+        self.term = int(to_grid(np.array([value]), block.step, block.low[0], block.high[0])[0])
+
+    def add(self, batch: Batch, chosen: Chosen, sums: Integers) -> None:
+        if chosen.cells is None:
+            sums[0] += self.term * (batch.size if chosen.rows is None else len(chosen.rows))
+        else:
+            _into(sums, chosen, 0, None, self.term)
 
 
 def units_of(block: Block, schema: Schema, batch: Batch) -> tuple[Floats, Truths | None]:
@@ -209,151 +288,63 @@ def units_of(block: Block, schema: Schema, batch: Batch) -> tuple[Floats, Truths
     return _Kernel(block, schema).units(batch)
 
 
-class _Coordinates:
-    """A vector's coordinates on its grid, made once a batch for all blocks that read them."""
-
-    def __init__(self, vector: RowFn, schema: Schema) -> None:
-        self.vector = vector
-        self.items: list[_Coordinate] = []
-        if isinstance(vector, Vector):
-            kind = vector.kind(schema)
-            self.items = [_Coordinate(item, kind, i, schema) for i, item in enumerate(vector.items)]
-        self.room: Floats = np.empty((0, 0))  # kept from batch to batch: fresh pages cost more than the arithmetic
-        self.narrow: Integers = np.empty(0, dtype=np.int64)
-        self.made: tuple[Batch, Floats, Truths | None] | None = None
-
-    def units(self, batch: Batch) -> tuple[Floats, Truths | None]:
-        """The coordinates, one row of the matrix each, and where the vector is missing."""
-        if self.made is None or self.made[0] is not batch:
-            self.made = (batch, *self._make(batch))
-        return self.made[1], self.made[2]
-
-    def _make(self, batch: Batch) -> tuple[Floats, Truths | None]:
-        if not self.items:
-            rows, missing = vector_cells(self.vector, batch)
-            return np.ascontiguousarray(rows.T, dtype=np.float64), missing
-        if self.room.shape[1] < batch.size:
-            self.room = np.empty((len(self.items), batch.size))
-            self.narrow = np.empty(batch.size, dtype=np.int64)
-        out = self.room[:, : batch.size]
-        return out, union(*(item.write(batch, self.narrow, out[i]) for i, item in enumerate(self.items)))
-
-
 class _Shared(_Kernel):
-    """Terms of a vector that other blocks may read too."""
+    """Terms of a vector whose coordinates others may read too, so that they are only read."""
 
-    def __init__(self, block: Block, schema: Schema, coordinates: _Coordinates) -> None:
+    def __init__(self, block: Block, schema: Schema, coordinates: Coordinates) -> None:
         super().__init__(block, schema)
         self.coordinates = coordinates
 
-    def units(self, batch: Batch) -> tuple[Floats, Truths | None]:
-        return self.coordinates.units(batch)
-
-
-class _Present(_Shared):
-    """How many rows have a vector at all."""
-
-    def units(self, batch: Batch) -> tuple[Floats, Truths | None]:
-        return np.ones((1, batch.size)), self.coordinates.units(batch)[1]
-
-
-class _Coordinate:
-    """One coordinate of a Vector on its grid: the same integers as Vector.cells gives, in fewer steps."""
-
-    def __init__(self, item: RowFn, kind: Grid, place: int, schema: Schema) -> None:
-        self.item = item
-        self.step, self.low, self.high = kind.step, kind.low[place], kind.high[place]
-        self.name: str | None = None
-        self.shift = self.largest = 0
-        self.affine = _affine(item, schema)
-        name, over = (item.name, Fraction(1)) if isinstance(item, Col) else ("", Fraction(0))
-        if self.affine is not None and self.affine[2] == 0:
-            name, over = self.affine[0], Fraction(self.affine[3])
-        column = schema.find(name)
-        if column is None or isinstance(column, (Text, Category)) or over <= 0 or power_of_two(over) != over:
+    def add(self, batch: Batch, chosen: Chosen, sums: Integers) -> None:
+        matrix, _ = self.coordinates.matrix(batch)
+        units = matrix[:-1]
+        weights = self.weights(batch)
+        if chosen.cells is None:  # one product with a column costs less than adding up, or than taking rows out
+            weights = matrix[-1] if weights is None else weights
+            if chosen.rows is not None:
+                weights, given = np.zeros(batch.size), weights
+                weights[chosen.rows] = given[chosen.rows]
+            sums[0] += (units @ weights).astype(np.int64)
             return
-        # A column over a power of two, put on another grid of a power of two: a shift with rounding.
-        self.shift = _shift(column.step / over / kind.step)
-        self.largest = max(abs(column.low), abs(column.high), 1)
-        if self.largest < NARROW and abs(self.shift) < 50:
-            self.name, self.affine = name, None
+        for i, terms in enumerate(units):
+            weighted = terms if weights is None else terms * weights
+            _into(sums, chosen, i, weighted if chosen.rows is None else weighted[chosen.rows])
 
-    def write(self, batch: Batch, room: Integers, out: Floats) -> Truths | None:
-        """Write the units of a batch; says where they are missing."""
-        if self.affine is not None:
-            stored, missing = batch.stored(self.affine[0])
-            for start in range(0, len(out), CACHED):
-                self._centre(stored[start : start + CACHED], out[start : start + CACHED], *self.affine[1:])
-            return missing
-        if self.name is None:
-            values, missing = numbers(self.item, batch)
-            out[:] = to_grid(values, self.step, self.low, self.high)
-            return missing
-        stored, missing = batch.stored(self.name)
-        if stored.dtype.kind == "i":
-            _shifted(stored, self.shift, self.largest, room, out)
-        else:  # whole doubles
-            np.multiply(stored, 2.0**self.shift, out=out)
-            out += 0.5
-            np.floor(out, out=out)
-        return missing
-
-    def _centre(self, stored: Values, out: Floats, unit: float, middle: float, half: float) -> None:
-        """The operations of (column - middle)/half and of its grid, one by one, in place."""
-        np.multiply(stored, unit, out=out)
-        out -= middle
-        out /= half
-        out *= float(1 / self.step)
-        out += 0.5
-        np.floor(out, out=out)
-        np.clip(out, self.low, self.high, out=out)
+    def weights(self, batch: Batch) -> Floats | None:
+        """What each row's vector is taken times; None: once."""
+        return None
 
 
-def _affine(item: RowFn, schema: Schema) -> tuple[str, float, float, float] | None:
-    """The column, its step and the constants of (column - middle)/half, the form of a centred number."""
-    match item:
-        case Arith("/", Arith("-", Col(name), Lit(middle)), Lit(half)):
-            column = schema.find(name)
-            if column is None or isinstance(column, (Bool, Category, Text)):
-                return None
-            if isinstance(middle, (int, float)) and isinstance(half, (int, float)) and half:
-                return name, float(column.step), float(middle), float(half)
-    return None
+class _Weighted(_Shared):
+    """A vector times a number of each row: one product of the matrix with a column."""
 
+    def __init__(self, block: Block, schema: Schema, fn: Scaled, coordinates: Coordinates) -> None:
+        super().__init__(block, schema, coordinates)
+        self.factor = fn.factor
+        self.span = fn.span(schema)
 
-def _shift(ratio: Fraction) -> int:
-    """The exponent of a power of two."""
-    return ratio.numerator.bit_length() - ratio.denominator.bit_length()
-
-
-def _shifted(stored: Values, shift: int, largest: int, room: Integers, out: Floats) -> None:
-    """floor(c * 2^shift + 1/2) of stored integers: a shift with rounding, in the narrowest width that holds it."""
-    most = largest << shift if shift > 0 else largest + (1 << max(-shift - 1, 0))
-    units = room[: len(out)] if most >= 2**31 else room.view(np.int32)[: len(out)]
-    if shift >= 0:
-        np.left_shift(stored, shift, out=units, dtype=units.dtype)
-    else:
-        np.add(stored, 1 << (-shift - 1), out=units, dtype=units.dtype)
-        units >>= -shift
-    out[:] = units
+    def weights(self, batch: Batch) -> Floats | None:
+        values, missing = numbers(self.factor, batch)
+        units = to_grid(values, *self.span).astype(np.float64)
+        if missing is not None:
+            units[missing] = 0.0
+        return units
 
 
 class _Products(_Shared):
     """All products of a vector's coordinates: one matrix product a cell."""
 
-    def __init__(self, block: Block, schema: Schema, coordinates: _Coordinates) -> None:
+    def __init__(self, block: Block, schema: Schema, coordinates: Coordinates) -> None:
         super().__init__(block, schema, coordinates)
-        width = (math.isqrt(8 * block.width + 1) - 1) // 2
-        self.triangle = np.triu_indices(width)
+        self.triangle = np.triu_indices(coordinates.kind.width)
 
     def add(self, batch: Batch, chosen: Chosen, sums: Integers) -> None:
-        units, missing = self.units(batch)
-        units, missing = _taken(units, missing, chosen)
+        units, _ = self.coordinates.units(batch)
+        units = units if chosen.rows is None else units[:, chosen.rows]
         if chosen.cells is None:
             sums[0] += (units @ units.T)[self.triangle].astype(np.int64)
             return
-        order = np.argsort(chosen.cells, kind="stable")
-        units = units[:, order]
+        units = units[:, np.argsort(chosen.cells, kind="stable")]
         ends = np.cumsum(np.bincount(chosen.cells, minlength=chosen.count))
         start = 0
         for cell, end in enumerate(ends.tolist()):
@@ -392,19 +383,17 @@ def weighed(counts: Integers, units: Integers) -> Integers:
     return cast("Integers", counts @ units)
 
 
-def _kernel(block: Block, schema: Schema, cells: int, vectors: dict[int, _Coordinates]) -> _Kernel:
+def _kernel(block: Block, schema: Schema, cells: int, vectors: Vectors) -> _Kernel:
     fn = block.fn
-
-    def shared(vector: RowFn) -> _Coordinates:
-        return vectors.setdefault(id(vector), _Coordinates(vector, schema))
-
     match fn:
         case Outer(vector):
-            return _Products(block, schema, shared(vector))
-        case Vector():
-            return _Shared(block, schema, shared(fn))
-        case Not(IsMissing(Vector() as vector)):
-            return _Present(block, schema, shared(vector))
+            return _Products(block, schema, vectors.of(vector))
+        case Vector() | WithinBall():
+            return _Shared(block, schema, vectors.of(fn))
+        case Scaled(vector):
+            return _Weighted(block, schema, fn, vectors.of(vector))
         case Lookup() if block.vector and cells * len(fn.table) <= DENSE:
             return _Counted(block, schema, fn, cells)
+        case Lit(value) if not isinstance(value, (bool, str)):
+            return _Constant(block, schema, float(value))
     return _Kernel(block, schema)

@@ -1,9 +1,10 @@
-"""One tally asked of DuckDB: what SQL can sum is summed there, the rest is folded over streamed batches."""
+"""Tallies asked of DuckDB: what SQL can sum is summed there, the rest is folded over batches, all in one pass."""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -14,20 +15,23 @@ from sulq.curator.engines import aggregate, arrow
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.emit import PARAMETER, Emitter, NotInSql, Piece
-from sulq.curator.engines.fold import DENSE, SATURATED, fold, saturate, weighed
+from sulq.curator.engines.fold import DENSE, SATURATED, fold_all, saturate, weighed
 from sulq.curator.engines.group import assembled, group
 from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
+from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.read_sql import whole
+from sulq.curator.engines.resident import Resident
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block, Groups, Tally
 from sulq.terms.kinds import Code, Integers, Objects, Scalar, Truth, Words
-from sulq.terms.rowfn.keys import Bucket
-from sulq.terms.rowfn.scalar import Col, Position, RowFn
+from sulq.terms.rowfn.scalar import RowFn
 from sulq.terms.rowfn.vectors import Lookup
 
 BATCH: Final = 65_536
+NEAR: Final = 32_768  # so many rows of columns in memory at a time: their coordinates stay near the core
 FEW: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow
 WORKERS: Final = min(4, os.cpu_count() or 1)
+_log = logging.getLogger(__name__)
 
 
 class Question:
@@ -42,6 +46,7 @@ class Question:
         *,
         batch: int = BATCH,
         owned: bool = False,
+        resident: Resident | None = None,
     ) -> None:
         self.cursor = cursor
         self.schema = schema
@@ -49,10 +54,15 @@ class Question:
         self.tally = tally
         self.batch = batch
         self.owned = owned  # whether each row has its owner beside it
+        self.resident = resident  # where columns are kept in memory, if these rows are stored
         self.statements: list[str] = []
 
     def sums(self) -> Integers:
         """The exact sums, saturated."""
+        return together([self])[0]
+
+    def summed(self) -> tuple[dict[int, Integers], list[int]]:
+        """The sums of the blocks that SQL can sum, by place, and the places of those it cannot."""
         blocks: dict[int, Integers] = {}
         left: list[int] = []
         main = self._query()
@@ -69,14 +79,7 @@ class Question:
                     blocks[place] = read
         if main is not None and main[0].blocks:
             blocks |= self._run(*main)
-        if left:
-            folded = self._fold([self.tally.blocks[place] for place in left])
-            start = 0
-            for place in left:
-                width = self.tally.blocks[place].width
-                blocks[place] = folded[:, start : start + width]
-                start += width
-        return np.concatenate([blocks[place] for place in range(len(self.tally.blocks))], axis=1)
+        return blocks, left
 
     def groups(self) -> Groups:
         """The groups that occur, in the order of their keys; where SQL does not say a part, grouped by hand."""
@@ -177,26 +180,39 @@ class Question:
             np.add.at(sums, cells[part], counts[part, None] * units[entries[part]])
         return saturate(sums)
 
-    def _fold(self, blocks: list[Block]) -> Integers:
-        """Fold the blocks that SQL does not sum over streamed batches of just the columns they need."""
+    def fold(self, tallies: Sequence[Tally]) -> tuple[Integers, ...]:
+        """Fold tallies over batches of just the columns they need: from memory, or streamed."""
+        found = None if self.resident is None else self._from_memory(self.resident, tallies)
+        if found is not None:
+            return found
         emitter = Emitter(self.schema, self.rows)
-        tally = replace(self.tally, blocks=tuple(blocks))
         condition = ""
-        if tally.where is not None:
+        where = tallies[0].where
+        if len(tallies) == 1 and where is not None:
             try:
-                condition = f" WHERE {emitter.truth(tally.where).sql}"
-                tally = replace(tally, where=None)
+                condition = f" WHERE {emitter.truth(where).sql}"
+                tallies = (replace(tallies[0], where=None),)
             except NotInSql:
                 emitter = Emitter(self.schema, self.rows)
-        wanted = needed(tally)
+        wanted = needed(*tallies)
         names = [name for name in self.schema.names if name in wanted.columns]
         columns = [unshifted(self.rows, name) for name in names]
         columns += [PERSON] if wanted.person else []
         columns += [PLACE] if wanted.place else []
         statement = f"SELECT {', '.join(columns) or '1'} FROM {emitter.relation()}{condition}"
         self.statements.append(statement)
-        batches = self._stream(statement, emitter.bound(statement), names, person=wanted.person, place=wanted.place)
-        return fold(tally, self.schema, batches, workers=WORKERS)
+        streamed = self._stream(statement, emitter.bound(statement), names, person=wanted.person, place=wanted.place)
+        return fold_all(tallies, self.schema, streamed, workers=WORKERS)
+
+    def _from_memory(self, resident: Resident, tallies: Sequence[Tally]) -> tuple[Integers, ...] | None:
+        """Fold over columns in memory; None where they are not there, or fail to be: that must not be an outcome."""
+        try:
+            with resident.read(self.cursor, self.schema, self.rows, tallies, min(self.batch, NEAR)) as batches:
+                return None if batches is None else fold_all(tallies, self.schema, batches, workers=WORKERS)
+        except Exception as error:  # noqa: BLE001 - how much memory is left depends on the rows; streaming does not (T30)
+            _log.error("streamed: %s", type(error).__name__)
+        resident.clear()
+        return None
 
     def _stream(
         self, statement: str, parameters: dict[str, object], names: list[str], *, person: bool, place: bool
@@ -211,6 +227,26 @@ class Question:
                 person=rest[0] if person else None,
                 position=rest[-1] if place else None,
             )
+
+
+def together(questions: Sequence[Question]) -> list[Integers]:
+    """The exact sums of questions over the same rows: what SQL does not sum of any of them takes one pass for all."""
+    found = [question.summed() for question in questions]
+    open_ = [(question, left) for question, (_, left) in zip(questions, found, strict=True) if left]
+    if open_:
+        tallies = [
+            replace(question.tally, blocks=tuple(question.tally.blocks[place] for place in left))
+            for question, left in open_
+        ]
+        folded = iter(open_[0][0].fold(tallies))
+    sums = []
+    for question, (blocks, left) in zip(questions, found, strict=True):
+        if left:
+            widths = [question.tally.blocks[place].width for place in left]
+            parts = np.split(next(folded), np.cumsum(widths)[:-1], axis=1)
+            blocks |= dict(zip(left, parts, strict=True))
+        sums.append(np.concatenate([blocks[place] for place in range(len(question.tally.blocks))], axis=1))
+    return sums
 
 
 def _combined(totals: list[Integers | Objects], bounds: list[int], weights: dict[int, int]) -> Integers | Objects:
@@ -281,27 +317,3 @@ def _cells(values: list[object]) -> Stored:
     cells = np.empty(len(values), dtype=object)
     cells[:] = values
     return cells, missing
-
-
-class Needed:
-    """What of the rows is looked at: columns, the person's hash, the place in the source."""
-
-    def __init__(self, columns: Iterable[str] = ()) -> None:
-        self.columns = set(columns)
-        self.person = False
-        self.place = False
-
-
-def needed(tally: Tally) -> Needed:
-    """What of the rows the functions of a tally look at."""
-    found = Needed()
-    front: list[RowFn] = [block.fn for block in tally.blocks] + [key.fn for key in tally.by]
-    front += [] if tally.where is None else [tally.where]
-    while front:
-        fn = front.pop()
-        front.extend(fn.parts())
-        if isinstance(fn, Col):
-            found.columns.add(fn.name)
-        found.person |= isinstance(fn, Bucket)
-        found.place |= isinstance(fn, Position)
-    return found

@@ -1,0 +1,72 @@
+"""Equal row functions made one: what several tallies ask of the same rows is then worked out once a batch.
+
+A question that came over the wire names the same vector or key again and again;
+kernels know it again by its identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import cast
+
+from sulq.terms.engine import Tally
+from sulq.terms.rowfn.scalar import RowFn
+
+
+def unite(tallies: Sequence[Tally]) -> tuple[Tally, ...]:
+    """The same tallies, in which row functions that are written alike are the same object."""
+    known = _Known()
+    return tuple(
+        replace(
+            tally,
+            blocks=tuple(replace(block, fn=known.one(block.fn)) for block in tally.blocks),
+            where=None if tally.where is None else known.one(tally.where),
+            by=tuple(replace(key, fn=known.one(key.fn)) for key in tally.by),
+        )
+        for tally in tallies
+    )
+
+
+class _Known:
+    """The row functions met so far, by what is written in them."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], RowFn] = {}
+
+    def one(self, fn: RowFn) -> RowFn:
+        """The first row function that was written like this one."""
+        given = [getattr(fn, field.name) for field in fields(fn)]  # type: ignore[arg-type]  # every node is a dataclass
+        united = [self._parts(value) for value in given]
+        written = (type(fn), *(_written(value) for value in united))
+        known = self._found.get(written)
+        if known is None:
+            same = all(a is b for a, b in zip(given, united, strict=True))
+            known = self._found[written] = fn if same else type(fn)(*united)
+        return known
+
+    def _parts(self, value: object) -> object:
+        """A field with the row functions in it made one; of a table of constants not a number is looked at."""
+        if isinstance(value, RowFn):
+            return self.one(value)
+        if isinstance(value, tuple) and _holds(value):
+            united = tuple(self._parts(item) for item in value)
+            return value if all(a is b for a, b in zip(value, united, strict=True)) else united
+        return value
+
+
+def _holds(value: object) -> bool:
+    """Whether there are row functions in a field: then the first of its items has one."""
+    return isinstance(value, RowFn) or (isinstance(value, tuple) and _holds(value[:1][0] if value else None))
+
+
+def _written(value: object) -> object:
+    """What tells a field from another: of a row function that is one already its identity, of constants their text.
+
+    A text tells 1 from 1.0 and from True, and 0.0 from -0.0, as equality does not.
+    """
+    if isinstance(value, RowFn):
+        return id(value)
+    if isinstance(value, tuple) and _holds(value):
+        return tuple(_written(item) for item in cast("tuple[object, ...]", value))
+    return repr(value)
