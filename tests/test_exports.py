@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+
+import pytest
 
 import sulq
 
@@ -10,9 +14,11 @@ import sulq
 def test_the_public_names() -> None:
     """What `sulq` offers changes only on purpose."""
     assert sorted(sulq.__all__) == [
+        "Above",
         "Bool",
         "Category",
         "Choose",
+        "Contrast",
         "Date",
         "Epsilon",
         "EpsilonDelta",
@@ -44,6 +50,8 @@ def test_the_public_names() -> None:
         "nearest",
         "outer",
         "position",
+        "route",
+        "scaled",
         "vector",
         "within_ball",
     ]
@@ -52,6 +60,14 @@ def test_the_public_names() -> None:
 def test_every_public_name_is_there() -> None:
     """Each name of `__all__` can be had from the package."""
     assert all(hasattr(sulq, name) for name in sulq.__all__)
+
+
+def test_parts_of_the_free_half_come_when_used() -> None:
+    """`sulq.learn.PCA` needs no import of its own, and `import sulq` does not load it."""
+    code = "import sys, sulq; assert 'sulq.learn' not in sys.modules; assert sulq.learn.LEARNERS; sulq.testing.exact"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = sulq.nothing
 
 
 def test_the_version_is_semantic() -> None:

@@ -7,13 +7,15 @@ db.count(sulq.col("age") > 40, spend=sulq.Epsilon(0.1))
 
 from __future__ import annotations
 
+import importlib
 import logging
+from types import ModuleType
 
 from sulq import errors
 from sulq.connect import connect
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Choose, OpenSums, Sums, Together
+from sulq.terms.question import Above, Choose, OpenSums, Sums, Together
 from sulq.terms.rowfn import (
     bins,
     bucket,
@@ -26,16 +28,20 @@ from sulq.terms.rowfn import (
     nearest,
     outer,
     position,
+    route,
+    scaled,
     vector,
     within_ball,
 )
-from sulq.terms.score import Linear, NegAbs, Rank
+from sulq.terms.score import Contrast, Linear, NegAbs, Rank
 from sulq.version import __version__
 
 __all__ = [
+    "Above",
     "Bool",
     "Category",
     "Choose",
+    "Contrast",
     "Date",
     "Epsilon",
     "EpsilonDelta",
@@ -67,8 +73,18 @@ __all__ = [
     "nearest",
     "outer",
     "position",
+    "route",
+    "scaled",
     "vector",
     "within_ball",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Load a part of the free half when it is first used: `sulq.learn.PCA`."""
+    if name in ("learn", "testing"):
+        return importlib.import_module(f"sulq.{name}")
+    raise AttributeError(f"module 'sulq' has no attribute {name!r}")
+
 
 logging.getLogger("sulq").addHandler(logging.NullHandler())

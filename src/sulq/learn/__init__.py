@@ -1,0 +1,90 @@
+"""Learners on an Oracle alone: what runs on an open file runs unchanged on a remote curator.
+
+LEARNERS is the list the command line, the server's jobs and the console make
+their forms from: a learner joins by its name in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from sulq.errors import QuestionError, SetupError
+from sulq.learn import vertical
+from sulq.learn.additive import AdditiveClassifier, AdditiveRegressor
+from sulq.learn.base import Learner
+from sulq.learn.conjunction import MonotoneConjunction
+from sulq.learn.decision_list import DecisionList
+from sulq.learn.id3 import ID3
+from sulq.learn.kmeans import KMeans
+from sulq.learn.linear import LinearRegression
+from sulq.learn.logistic import LogisticRegression
+from sulq.learn.naive_bayes import NaiveBayes
+from sulq.learn.pca import PCA
+from sulq.learn.perceptron import Perceptron
+from sulq.learn.saved import unreadable
+from sulq.learn.sq.planning import min_n, plan
+from sulq.learn.statistical_queries import StatisticalQueries
+from sulq.learn.svd import SVD
+from sulq.terms import wire
+
+__all__ = [
+    "ID3",
+    "LEARNERS",
+    "PCA",
+    "SVD",
+    "AdditiveClassifier",
+    "AdditiveRegressor",
+    "DecisionList",
+    "KMeans",
+    "Learner",
+    "LinearRegression",
+    "LogisticRegression",
+    "MonotoneConjunction",
+    "NaiveBayes",
+    "Perceptron",
+    "StatisticalQueries",
+    "load",
+    "min_n",
+    "plan",
+    "vertical",
+]
+
+LEARNERS: Final[tuple[type[Learner], ...]] = (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    DecisionList,
+    ID3,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    MonotoneConjunction,
+    NaiveBayes,
+    PCA,
+    Perceptron,
+    SVD,
+)
+
+
+def load(source: str | Path | Mapping[str, object]) -> Learner:
+    """A model from the file that `model.save`, `sulq learn --out` or the console wrote, or from its JSON.
+
+    It predicts as the fitted one does and needs no data, no curator and no budget.
+
+    Raises:
+        QuestionError: `bad-model`: it is no model, or of a format or learner this version does not know.
+        SetupError: `missing-file`: the file cannot be read.
+    """
+    tree: object = source
+    if not isinstance(source, Mapping):
+        try:
+            tree = wire.strict(Path(source).read_bytes())
+        except OSError:
+            raise SetupError("missing-file", f"The model {source} cannot be read.") from None
+        except QuestionError:
+            raise unreadable() from None
+    known = {learner.__name__: learner for learner in LEARNERS}
+    if not isinstance(tree, Mapping) or not isinstance(tree.get("learner"), str) or tree["learner"] not in known:
+        raise unreadable()
+    return known[tree["learner"]].from_json(tree)

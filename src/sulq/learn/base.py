@@ -1,0 +1,281 @@
+"""What every learner is: parameters set once, a fit that asks an Oracle, and a model that needs none.
+
+The conventions are scikit-learn's, so its tools (clone, Pipeline, grids of
+parameters) work on a fitted model; scikit-learn itself is not needed. A learner
+sees answers only, so a mistake in one can cost accuracy and never privacy (S0.29).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self
+
+from sulq.errors import QuestionError, SetupError, SulqError
+from sulq.learn.purse import Progress, Purse
+from sulq.learn.saved import plain, unreadable, value_of
+from sulq.terms import wire
+from sulq.terms.columns import Columns
+from sulq.terms.privacy import Loss, Unit
+from sulq.terms.vocabulary import LOSSES
+
+FORMAT: Final = 1  # of a model's JSON
+
+
+class Learner:
+    """A learner: `fit` pays and asks, the rest is free.
+
+    A subclass has an `__init__` of keyword parameters with defaults, kept under
+    their own names; `_fit`, which asks; and whatever can be done with what was
+    learned. `kind` is what its fit needs: "unsupervised", "classifier" or "regressor".
+    After a fit `spent_` is what it cost, `unit_` whom it protects, `guarantee_` "dp" or "posterior", and
+    `feature_names_in_` the columns, in order. `parts` names the dataclasses, beside features and
+    attributes, that a fitted model is made of, so that it can be saved.
+    """
+
+    kind: ClassVar[str] = "unsupervised"
+    binary: ClassVar[bool] = False  # of a classifier: whether it tells two classes apart and no more
+    parts: ClassVar[tuple[type, ...]] = ()
+    spent_: Loss
+    unit_: Unit
+    guarantee_: str
+    feature_names_in_: tuple[str, ...]
+    n_features_in_: int
+
+    def fit(
+        self, X: Columns, y: Columns | None = None, *, spend: Loss | None = None, progress: Progress | None = None
+    ) -> Self:
+        """Learn from private columns: `model.fit(db[["age", "income"]], db["smoker"], spend=Epsilon(1))`.
+
+        Whatever ends it early, a refusal or a stop, the model is as it was before: unfitted, or of its last fit.
+
+        Args:
+            X: The columns to learn from, as `db[["a", "b"]]` gives them.
+            y: The column to predict, of the same database; only where there is one.
+            spend: What the whole fit may cost; not under a SubLinear budget, where each sum is a query.
+            progress: Called with the steps done and the steps planned, as the fit goes on.
+
+        Raises:
+            QuestionError: The parameters or the columns do not fit; nothing was spent. `too-few-rows`: an accuracy was
+                promised that the number of rows cannot hold; where that number is not declared, a noisy one was paid.
+            BudgetExceeded: It does not fit what is left; nothing was spent.
+        """
+        _check(self, X, y)
+        purse = Purse(X.oracle, spend, progress)
+        learned = type(self)(**self.get_params())  # not self: half a fit must not mix with the last one
+        learned._fit(X, y, purse)  # noqa: SLF001 - its own kind
+        learned.spent_ = purse.spent
+        learned.unit_ = purse.facts.unit
+        learned.guarantee_ = purse.guarantee
+        learned.feature_names_in_ = X.names
+        learned.n_features_in_ = len(X)
+        self.__dict__ = vars(learned)
+        return self
+
+    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+        raise NotImplementedError
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:  # noqa: FBT001, FBT002 - scikit-learn's signature
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in parameters(type(self))}
+
+    def set_params(self, **changes: object) -> Self:
+        """Change parameters; takes effect at the next fit."""
+        known = parameters(type(self))
+        for name, value in changes.items():
+            if name not in known:
+                raise QuestionError(
+                    "bad-parameter",
+                    f"{type(self).__name__} has no parameter {name[:80]!r} (it has: {', '.join(known)}).",
+                )
+            setattr(self, name, value)
+        return self
+
+    def to_json(self) -> dict[str, object]:
+        """The fitted model as JSON: parameters, what was learned, what it cost and whom it protects.
+
+        `fitted` holds the attributes that end in `_`, arrays as lists; `state` what prediction needs besides.
+        """
+        self._ready()
+        known = {*parameters(type(self)), *_TOLD}
+        held = {name: plain(value, self.parts) for name, value in vars(self).items() if name not in known}
+        return {
+            "format": FORMAT,
+            "learner": type(self).__name__,
+            "parameters": {name: plain(value, self.parts) for name, value in self.get_params().items()},
+            "columns": list(self.feature_names_in_),
+            "spent": wire.to_json(self.spent_),
+            # One that learned from another oracle than a database's has a price at most, and nobody's promise.
+            "guarantee": {
+                "kind": getattr(self, "guarantee_", "none"),
+                "unit": wire.to_json(getattr(self, "unit_", None)),
+            },
+            "fitted": {name: value for name, value in held.items() if _is_fitted(name)},
+            "state": {name: value for name, value in held.items() if not _is_fitted(name)},
+        }
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, object]) -> Self:
+        """The model that `to_json` told; it predicts without any data.
+
+        Raises:
+            QuestionError: `bad-model`: it is of another learner, or of a format this version does not know.
+        """
+        told = _told(tree, cls.__name__)
+        names = parameters(cls)
+        if not set(told["parameters"]) <= set(names):
+            raise unreadable()
+        model = cls(**value_of(told["parameters"], cls.parts))
+        for name, value in (value_of(told["fitted"], cls.parts) | value_of(told["state"], cls.parts)).items():
+            if not name.isidentifier() or name.startswith("__") or name in names or hasattr(cls, name):
+                raise unreadable()
+            setattr(model, name, value)
+        model.spent_ = _of(told["spent"], *LOSSES)
+        if told["guarantee"].get("kind") != "none":
+            model.unit_ = _of(told["guarantee"].get("unit"), Unit)
+            model.guarantee_ = str(told["guarantee"].get("kind"))
+        model.feature_names_in_ = tuple(str(name) for name in told["columns"])
+        model.n_features_in_ = len(model.feature_names_in_)
+        return model
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file as JSON; `sulq.learn.load` reads it."""
+        text = json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+        try:
+            Path(path).write_text(f"{text}\n", encoding="utf-8")
+        except OSError:
+            raise SetupError("missing-file", f"The model cannot be written to {path}.") from None
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is a model."""
+        return hasattr(self, "spent_")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.fitted
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - a class of a library that need not be there
+        """What scikit-learn's own tools ask an estimator for; nobody else calls it."""
+        tags = importlib.import_module("sklearn.utils._tags")
+        supervised = self.kind != "unsupervised"
+        return tags.Tags(
+            estimator_type={"classifier": "classifier", "regressor": "regressor"}.get(self.kind),
+            target_tags=tags.TargetTags(required=supervised),
+            classifier_tags=tags.ClassifierTags(multi_class=not self.binary) if self.kind == "classifier" else None,
+            regressor_tags=tags.RegressorTags() if self.kind == "regressor" else None,
+            transformer_tags=tags.TransformerTags() if hasattr(self, "transform") else None,
+        )
+
+    def _ready(self) -> None:
+        """Refuse to predict before a fit."""
+        if not self.fitted:
+            raise _unfitted()("not-fitted", f"This {type(self).__name__} has learned nothing yet.", "Call fit first.")
+
+    def __repr__(self) -> str:
+        given = ((name, getattr(self, name), default) for name, default in parameters(type(self)).items())
+        shown = ", ".join(f"{name}={value!r}" for name, value, default in given if not _same(value, default))
+        return f"{type(self).__name__}({shown})"
+
+
+def _unfitted() -> type[QuestionError]:
+    """The error of a model without a fit: also scikit-learn's own where its tools are looking on."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    return QuestionError if theirs is None else type("NotFitted", (QuestionError, theirs.NotFittedError), {})
+
+
+_TOLD: Final = ("spent_", "unit_", "guarantee_", "feature_names_in_", "n_features_in_")  # in places of their own
+_FIELDS: Final[dict[str, type]] = {
+    "format": int,
+    "learner": str,
+    "parameters": dict,
+    "columns": list,
+    "spent": dict,
+    "guarantee": dict,
+    "fitted": dict,
+    "state": dict,
+}
+
+
+def _is_fitted(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _told(tree: object, learner: str) -> dict[str, Any]:
+    """A model's JSON, if it is of this format and of this learner."""
+    if not isinstance(tree, Mapping) or set(tree) != set(_FIELDS):
+        raise unreadable()
+    if tree["format"] != FORMAT:
+        raise unreadable("This model is of a format that this version of sulq does not know.")
+    if not all(isinstance(tree[name], kind) for name, kind in _FIELDS.items()):
+        raise unreadable()
+    if tree["learner"] != learner:
+        raise unreadable(f"This is a model of {str(tree['learner'])[:80]}, not of {learner}.")
+    return dict(tree)
+
+
+def _of(tree: object, *kinds: type) -> Any:  # noqa: ANN401 - one of the kinds
+    """A term of the language, of a kind it may have here."""
+    try:
+        found = wire.from_json(tree)
+    except SulqError:
+        found = None
+    if not isinstance(found, kinds):
+        raise unreadable()
+    return found
+
+
+def parameters(learner: type) -> dict[str, object]:
+    """A learner's parameters and their defaults, as its signature has them."""
+    found = inspect.signature(learner.__init__).parameters  # type: ignore[misc]
+    return {name: each.default for name, each in found.items() if name != "self"}
+
+
+def checked(condition: bool, message: str) -> None:  # noqa: FBT001 - reads as a sentence
+    """Refuse a parameter, before anything is asked."""
+    if not condition:
+        raise QuestionError("bad-parameter", message)
+
+
+def whole(value: object, name: str, low: int, high: int) -> int:
+    """A parameter that is a whole number from `low` to `high`, of Python or of NumPy."""
+    checked(
+        isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) <= high,
+        f"{name} is a whole number from {low:,} to {high:,}.",
+    )
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _check(learner: Learner, X: object, y: object) -> None:
+    name = type(learner).__name__
+    for value in (X, y):
+        if value is not None and not isinstance(value, Columns):
+            raise QuestionError(
+                "bad-question", f"{name} learns from private columns, not from a {type(value).__name__}.", HANDLES
+            )
+    if not isinstance(X, Columns):
+        raise QuestionError("bad-question", f"{name} needs columns to learn from.", HANDLES)
+    twice = [column for i, column in enumerate(X.names) if column in X.names[:i]]
+    if twice:
+        raise QuestionError("bad-question", f"The column {twice[0]} is there twice.", "Name every column once.")
+    if (y is None) != (learner.kind == "unsupervised"):
+        raise QuestionError("bad-question", f"{name} {'needs' if y is None else 'takes no'} y.", HANDLES)
+    if isinstance(y, Columns):
+        if y.oracle is not X.oracle:
+            raise QuestionError("bad-question", "X and y are columns of one database.", HANDLES)
+        if len(y) != 1 or y.names[0] in X.names:
+            raise QuestionError("bad-question", "y is one column, and none of X.", HANDLES)
+
+
+HANDLES = 'Take them from a database: db[["age", "income"]], db["smoker"].'
+
+
+def _same(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):  # an array's comparison is no truth value
+        return False

@@ -1,0 +1,162 @@
+"""Columns as numbers in [-1, 1], on private rows and on ordinary arrays alike.
+
+A number is moved to the middle of its declared bounds and divided by half their
+width; a truth value is -1 or 1; a category is an indicator for each of its values,
+-1 or 1. What is public about a column, its bounds and its list, fixes all of it:
+nothing is read off the data (T21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sulq.errors import QuestionError, SulqError
+from sulq.learn.tables import BadTable, cells, is_missing
+from sulq.terms.columns import Columns
+from sulq.terms.domain import Bool, Category, Column, Date, Text, days, microseconds
+from sulq.terms.rowfn import Col, RowFn, case, lit
+
+Floats = npt.NDArray[np.float64]
+MOST: Final = 1024  # numbers a row may become
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One number of a row: a scaled column, or the indicator of one category."""
+
+    column: str
+    domain: Column
+    label: object = None  # of an indicator
+
+    @property
+    def name(self) -> str:
+        """What the number is called."""
+        return self.column if self.label is None else f"{self.column}={self.label}"
+
+    @property
+    def middle(self) -> Fraction:
+        """The middle of the declared bounds."""
+        low, high = _ends(self.domain)
+        return (low + high) / 2
+
+    @property
+    def half(self) -> Fraction:
+        """Half the width of the declared bounds; one where they are a point."""
+        low, high = _ends(self.domain)
+        return (high - low) / 2 or Fraction(1)
+
+    @property
+    def row(self) -> RowFn:
+        """The number as a row function, within [-1, 1]."""
+        if self.label is not None:
+            return case((Col(self.column) == lit(self.label), 1), otherwise=-1)
+        if isinstance(self.domain, Bool):
+            return case((Col(self.column), 1), otherwise=-1)
+        return (Col(self.column) - float(self.middle)) / float(self.half)
+
+    def of(self, values: npt.NDArray[np.object_] | Floats) -> Floats:
+        """The same of an ordinary column; a cell outside its bounds is clamped, a missing one is the middle."""
+        if self.label is not None:
+            found = [not is_missing(value) and _plain(value) == self.label for value in values]
+            return np.where(np.array(found, dtype=bool), 1.0, -1.0)
+        numbers = numbers_of(values, self.domain, self.column)
+        low, high = (float(end) for end in _ends(self.domain))
+        numbers = np.where(np.isnan(numbers), float(self.middle), np.clip(numbers, low, high))
+        if isinstance(self.domain, Bool):
+            return np.where(numbers > 0.5, 1.0, -1.0)
+        scaled: Floats = (numbers - float(self.middle)) / float(self.half)
+        return scaled
+
+
+class Features:
+    """The numbers of X: row functions for a question, the same transformation for prediction."""
+
+    def __init__(self, columns: Sequence[tuple[str, Column]]) -> None:
+        self.columns = tuple(columns)
+        self.items = tuple(item for name, domain in self.columns for item in _features(name, domain))
+        if len(self.items) > MOST:
+            raise QuestionError("too-large", f"The columns make {len(self.items):,} numbers, more than {MOST:,}.")
+
+    @classmethod
+    def of(cls, X: Columns) -> Features:
+        """The features of private columns."""
+        return cls(list(zip(X.names, X.domain, strict=True)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the numbers are called."""
+        return tuple(item.name for item in self.items)
+
+    @property
+    def rows(self) -> tuple[RowFn, ...]:
+        """The numbers as row functions, each within [-1, 1]."""
+        return tuple(item.row for item in self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def transform(self, X: object) -> Floats:
+        """An ordinary array or frame as a matrix of numbers in [-1, 1]."""
+        found = cells(X, [name for name, _ in self.columns])
+        return np.stack([item.of(found[item.column]) for item in self.items], axis=1)
+
+    def restore(self, matrix: Floats) -> Floats:
+        """Numbers in [-1, 1] in the columns' own units; for features that are whole columns."""
+        middles = np.array([float(item.middle) for item in self.items])
+        halves = np.array([float(item.half) for item in self.items])
+        restored: Floats = matrix * halves + middles
+        return restored
+
+    @property
+    def numeric(self) -> bool:
+        """Whether every feature is a whole column, so that results can be told in its own units."""
+        return all(item.label is None for item in self.items)
+
+
+def _features(name: str, domain: Column) -> list[Feature]:
+    if isinstance(domain, Text):
+        raise QuestionError("wrong-kind", f"{name} is free text; a learner takes numbers, truth values and categories.")
+    if isinstance(domain, Category):
+        return [Feature(name, domain, label) for label in domain.values]
+    return [Feature(name, domain)]
+
+
+def _ends(domain: Column) -> tuple[Fraction, Fraction]:
+    """The bounds of a column as numbers; those of a list are 0 and 1, as of its indicators."""
+    if isinstance(domain, (Text, Category)):
+        return Fraction(-1), Fraction(1)
+    return domain.low * domain.step, domain.high * domain.step
+
+
+def numbers_of(values: npt.NDArray[np.object_] | Floats, domain: Column, name: str) -> Floats:
+    """Ordinary cells as numbers; days and microseconds for dates and moments, NaN where one is missing.
+
+    Raises:
+        BadTable: `bad-table`: a cell is no number.
+    """
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    if values.dtype.kind == "M":
+        unit = "datetime64[D]" if isinstance(domain, Date) else "datetime64[us]"
+        return np.where(np.isnat(values), np.nan, values.astype(unit).astype(np.int64).astype(np.float64))
+    read = {"Date": days, "Timestamp": microseconds}.get(type(domain).__name__, float)
+    found = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        if is_missing(value):
+            continue
+        try:
+            found[i] = read(cast("str", value))
+        except (TypeError, ValueError, SulqError):
+            raise BadTable("bad-table", f"The column {name} holds a cell that is no number.") from None
+    return found
+
+
+def _plain(value: object) -> object:
+    """A cell as Python says it: NumPy's numbers and texts compare like their own kind."""
+    return value.item() if isinstance(value, np.generic) else value

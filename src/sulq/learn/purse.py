@@ -1,0 +1,182 @@
+"""One spend, divided over the asks of one fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+from sulq.errors import BudgetExceeded, QuestionError
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.domain import Text
+from sulq.terms.facts import Facts
+from sulq.terms.oracle import Oracle
+from sulq.terms.plan import Plan
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Split, SubLinear
+from sulq.terms.question import Question, Sums, Together
+
+Progress = Callable[[int, int], None]
+GRAIN: Final = 10**15
+LEAST: Final[dict[type, Fraction]] = {Epsilon: Fraction(1, 10**5), Rho: Fraction(1, 10**11)}
+HAIR: Final = 1 - Fraction(1, 10**9)
+
+
+class Purse:
+    """What a fit may spend, and what it has spent.
+
+    A learner says before its first ask how many steps it plans at most, and for
+    each ask which part of the whole it takes. Parts of epsilon, and of rho, add
+    up (S2.6, SR3), so a fit whose parts sum to one costs its spend; one that stops
+    early has spent less. An (epsilon, delta) is divided as the rho it holds. Under a
+    SubLinear budget there is no spend: each scalar is a query, as in the papers [S0.8].
+    """
+
+    def __init__(self, oracle: Oracle, spend: Loss | None, progress: Progress | None = None) -> None:
+        self.oracle = oracle
+        self._progress = progress
+        self._done = 0
+        self._planned = 0
+        self._spends: list[Loss] = []
+        self.guarantee = "dp"
+        self.facts: Facts = oracle.facts  # read once: at a far curator each reading is a call
+        if isinstance(self.facts.budget, SubLinear):
+            if spend is not None and not isinstance(spend, Queries):
+                raise QuestionError("spend-kind", "A SubLinear budget is counted in queries; leave spend out.")
+            self.whole: Epsilon | Rho | None = None
+            return
+        if spend is None:
+            raise QuestionError("spend-missing", "A fit has a price.", "Name it: spend=Epsilon(1).")
+        if isinstance(spend, EpsilonDelta):
+            spend = Rho(spend.rho)
+        if not isinstance(spend, (Epsilon, Rho)):
+            raise QuestionError("bad-loss", "spend is a loss such as Epsilon(1) or Rho(0.05).")
+        if spend.exact < LEAST[type(spend)]:  # its smallest parts would buy noise past what integers hold
+            raise QuestionError(
+                "bad-loss", f"Nothing is learned for {spend}.", f"Spend {float(LEAST[type(spend)]):g} or more."
+            )
+        self.whole = spend
+        affordable(spend, self.facts)
+
+    @property
+    def pure(self) -> bool:
+        """Whether the noise is Laplace: sensitivities are then in L1."""
+        return isinstance(self.whole, Epsilon)
+
+    @property
+    def sublinear(self) -> bool:
+        """Whether the papers' own noise is used, at a price in queries."""
+        return self.whole is None
+
+    def plan(self, steps: int, *questions: Question) -> None:
+        """Say how many asks there will be at most; `questions` are asked once each, or stand for one step each.
+
+        Under a SubLinear budget all of them together must fit what remains, so that no fit
+        stops for want of queries in the middle.
+        """
+        self._planned = steps
+        self._tell()
+        if self.sublinear and questions:
+            needed = sum(queries(self.oracle, question) for question in questions)
+            left = self.facts.remaining
+            if isinstance(left, Queries) and needed > left.queries:
+                raise BudgetExceeded("budget-exceeded", f"This fit would ask {needed:,} queries; {left} is left.")
+
+    def ask(self, question: Question, part: Fraction | float = 1) -> Answer | Answers:
+        """Ask for a part of the whole spend; always new noise (SR12)."""
+        answer = self.oracle.ask(question, spend=self._within(self.share(part)))
+        self._spends.append(answer.spent)
+        self.guarantee = (answer.answers[0] if isinstance(answer, Answers) else answer).guarantee
+        self._done += 1
+        self._tell()
+        return answer
+
+    def one(self, question: Sums, part: Fraction | float = 1) -> Answer:
+        """Ask one question."""
+        answer = self.ask(question, part)
+        assert isinstance(answer, Answer)  # noqa: S101 - for the type checker
+        return answer
+
+    def several(self, question: Together, part: Fraction | float = 1) -> Answers:
+        """Ask several questions at one debit."""
+        answers = self.ask(question, part)
+        assert isinstance(answers, Answers)  # noqa: S101 - likewise
+        return answers
+
+    def foresee(self, question: Question, part: Fraction | float = 1) -> Plan:
+        """What an ask for a part of the spend would be: its noise, its price; free."""
+        return self.oracle.foresee(question, spend=self.share(part))
+
+    def share(self, part: Fraction | float) -> Epsilon | Rho | None:
+        """A part of the whole, rounded down to what ledgers count in: parts that sum to one never pass it."""
+        if self.whole is None:
+            return None
+        return type(self.whole)(Fraction(math.floor(self.whole.exact * Fraction(part) * GRAIN), GRAIN))
+
+    def _within(self, spend: Epsilon | Rho | None) -> Epsilon | Rho | None:
+        """Parts that are floats may sum to a hair more than one: then the last ask gives way, and the budget need not.
+
+        Without it a fit that takes all of a budget would be refused its last question, after the others were paid.
+        """
+        if self.whole is None or spend is None:
+            return None
+        left = Fraction(math.floor((self.whole.exact - self._paid()) * GRAIN), GRAIN)
+        return type(self.whole)(left) if spend.exact * HAIR < left < spend.exact else spend
+
+    def _paid(self) -> Fraction:
+        return sum((Fraction(spend.exact) for spend in self._spends), start=Fraction(0))
+
+    @property
+    def spent(self) -> Loss:
+        """The sum of all asks so far."""
+        if self.whole is None:
+            return Queries(sum(spend.queries for spend in self._spends if isinstance(spend, Queries)))
+        return type(self.whole).total(self._paid())
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(min(self._done, self._planned), self._planned)
+
+
+def queries(oracle: Oracle, question: Question) -> int:
+    """How many scalars of a SubLinear budget a question takes; free."""
+    price = oracle.foresee(question).spend
+    return price.queries if isinstance(price, Queries) else 0
+
+
+def _split(facts: Facts, budget: EpsilonDelta) -> Split:
+    return Split.of(budget, open_keys=any(isinstance(column, Text) for _, column in facts.schema.columns))
+
+
+def _room(facts: Facts, budget: EpsilonDelta, left: EpsilonDelta | Epsilon) -> Fraction:
+    """How much rho may still be lost, times the order: at most what the filter has room for (SR3).
+
+    What was spent is told as a total epsilon: of pure asks, which took at most as much of that room, or
+    converted, and then it is what they took. What is left is told as one pure epsilon x, for which there is
+    room of min(x, alpha x^2/2) at most.
+    """
+    split, spent = _split(facts, budget), facts.spent
+    room = min(split.room, left.amount, split.alpha * left.amount**2 / 2)
+    if isinstance(spent, EpsilonDelta):
+        converted = Fraction(spent.delta) >= split.delta
+        room = min(room, (budget.exact if converted else split.room) - spent.amount)
+    return room
+
+
+def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
+    """Refuse a fit that what is left cannot hold, before its first ask.
+
+    The ledger decides on each ask anyway; this keeps a fit from stopping half-way.
+    """
+    left, budget = facts.remaining, facts.budget
+    if isinstance(left, Epsilon) and isinstance(spend, Rho):
+        raise QuestionError("spend-kind", "A budget of Epsilon cannot hold a spend of Rho.")
+    short = False
+    if isinstance(left, (Epsilon, EpsilonDelta)) and isinstance(spend, Epsilon):
+        short = spend.exact > left.amount
+    elif isinstance(left, Rho):
+        short = (spend.exact if isinstance(spend, Rho) else spend.exact**2 / 2) > left.amount
+    elif isinstance(left, EpsilonDelta) and isinstance(budget, EpsilonDelta):
+        short = _split(facts, budget).alpha * spend.exact > _room(facts, budget, left)
+    if short:
+        raise BudgetExceeded("budget-exceeded", f"This fit would cost {spend}; {left} is left.")

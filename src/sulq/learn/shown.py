@@ -1,0 +1,122 @@
+"""What a model learned, as tables and text for people to read; its JSON has all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, cast
+
+import numpy as np
+
+from sulq.learn.base import Learner
+from sulq.learn.features import Features
+from sulq.learn.tables import Array
+
+LONGEST: Final = 40  # rows of a table in a text
+WIDEST: Final = 64  # columns of a table
+_NUMBERED: Final = ("explained", "singular", "noise", "count", "size", "cluster", "label", "inertia")
+_ELSEWHERE: Final = ("spent_", "unit_", "guarantee_", "n_features_in_", "feature_names_in_", "classes_")
+_ALONE: Final = (bool, int, float, str, np.generic)
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One learned attribute as a table: its name, the names of its columns, its rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def to_json(self) -> dict[str, object]:
+        """As a door shows it."""
+        return {"title": self.title, "columns": list(self.columns), "rows": [list(row) for row in self.rows]}
+
+
+def sheets(model: Learner) -> list[Sheet]:
+    """The learned attributes that are numbers, lists or tables; single numbers share one sheet, the first."""
+    alone: list[tuple[Cell, ...]] = []
+    found: list[Sheet] = []
+    for name, value in vars(model).items():
+        if not name.endswith("_") or name.startswith("_") or name in _ELSEWHERE:
+            continue
+        if isinstance(value, _ALONE):
+            alone.append((_title(name), _cell(value)))
+        elif (array := _array(value)) is not None and (sheet := _sheet(model, name, array)) is not None:
+            found.append(sheet)
+    return [Sheet("Summary", ("", "value"), tuple(alone)), *found] if alone else found
+
+
+def text(model: Learner) -> str:
+    """A model to read in a terminal: a tree as a tree, anything else as its tables."""
+    return drawn(model) or "\n\n".join(_written(sheet) for sheet in sheets(model))
+
+
+def drawn(model: Learner) -> str:
+    """How a model draws itself in letters, as a tree does; empty where it does not."""
+    draw = getattr(model, "export_text", None)
+    return str(draw()) if callable(draw) else ""
+
+
+def _array(value: object) -> Array | None:
+    """Numbers or texts in rows; None for what has no such shape."""
+    if isinstance(value, (list, tuple)) and all(
+        isinstance(item, (bool, int, float, str, np.generic)) for item in value
+    ):
+        value = np.array(value)
+    return value if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fiubU" else None
+
+
+def _sheet(model: Learner, name: str, array: Array) -> Sheet | None:
+    title = _title(name)
+    if array.ndim == 1:
+        names = _names(model, len(array), first=True, features=not name.startswith(_NUMBERED))
+        return Sheet(
+            title, ("", title), tuple((label, _cell(value)) for label, value in zip(names, array, strict=True))
+        )
+    if array.ndim > 2 or array.shape[1] > WIDEST:
+        return None
+    labels = _names(model, array.shape[0], first=True, features=name.startswith("covariance"))
+    columns = _names(model, array.shape[1], first=False, features=True)
+    cells = tuple((label, *map(_cell, row)) for label, row in zip(labels, array, strict=True))
+    return Sheet(title, ("", *columns), cells)
+
+
+def _names(model: Learner, size: int, *, first: bool, features: bool) -> list[str]:
+    """What the places of an axis are called: features, classes, or their number from one."""
+    held = next((value for value in vars(model).values() if isinstance(value, Features)), None)
+    known = [held.names] if held is not None else []
+    for names in [*known, model.feature_names_in_] if features else []:
+        if len(names) == size:
+            return list(names)
+    classes = getattr(model, "classes_", None)
+    if classes is not None and len(classes) == size:
+        return [str(item) for item in classes]
+    return [f"{'' if first else '#'}{i + 1}" for i in range(size)]
+
+
+def _title(name: str) -> str:
+    return name.strip("_").replace("_", " ")
+
+
+def _cell(value: object) -> Cell:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and not np.isfinite(plain):
+        return str(plain)
+    return cast("Cell", plain)
+
+
+def _written(sheet: Sheet) -> str:
+    lines = [sheet.columns, *(tuple(_said(cell) for cell in row) for row in sheet.rows[:LONGEST])]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(sheet.columns))]
+    said = [
+        "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+        for line in lines
+    ]
+    more = [f"... {len(sheet.rows) - LONGEST} more rows"] if len(sheet.rows) > LONGEST else []
+    return "\n".join([sheet.title, *(line.rstrip() for line in said), *more])
+
+
+def _said(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)

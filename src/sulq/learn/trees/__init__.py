@@ -1,0 +1,1 @@
+"""Decision trees: how they are grown from noisy answers, routed by questions and drawn."""

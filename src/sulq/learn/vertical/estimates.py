@@ -1,0 +1,55 @@
+"""Products of columns that nobody sees side by side, from their sums over the same random groups of people."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from sulq.terms.kinds import Floats
+
+MOST: Final = 2**14  # groups
+
+
+def from_cells(sums: Floats) -> Floats:
+    """Sums over all people of the products of columns, from their sums over random groups: a row a group.
+
+    Of m groups: m/(m - 1) times the sum over them of (a_i - mean)(a_j - mean). Unbiased where the noises of two columns
+    are independent: products of group sums have an expectation of P(1 - 1/m) + T_i T_j/m, P the wanted sum and T the
+    totals, and the means take the last term away.
+    """
+    away = sums - sums.mean(axis=0)
+    found: Floats = away.T @ away * (len(sums) / (len(sums) - 1))
+    return found
+
+
+def from_subsets(sums: Floats, totals: Floats) -> Floats:
+    """The same from sums over random halves of the people, a row a subset, and over all of them [S0.12].
+
+    (4/t) sum (a_i - A_i/2)(a_j - A_j/2): subset sums have a covariance of a quarter of the wanted sum.
+    """
+    away = sums - totals / 2
+    found: Floats = away.T @ away * (4 / len(sums))
+    return found
+
+
+def standard_errors(moments: Floats, variances: Floats, n: float, groups: int, *, factor: float) -> Floats:
+    """The standard error of each average product: sqrt((m_ii + fR_i/n)(m_jj + fR_j/n) + m_ij^2)/sqrt(groups) [S0.12].
+
+    `moments`: the average products m. `variances`: R, of the noise in a sum of each column. `factor`: f, 4 for random
+    halves, for disjoint groups their number: by it the noise is counted once for all rows of a group.
+    """
+    own = np.maximum(np.diag(moments), 0.0) + factor * variances / n
+    found: Floats = np.sqrt((np.outer(own, own) + moments**2) / groups)
+    return found
+
+
+def best_number(squares: Floats, variances: Floats, n: float) -> int:
+    """How many groups make the standard errors smallest: with so many, noise is as large as the rows' own products.
+
+    (m_ii + gR/n)/sqrt(g) is least at g = n m_ii/R; of several columns the geometric mean.
+    """
+    ratio = np.maximum(squares, 1e-300) / np.maximum(variances, 1e-300)
+    wish = n * math.exp(float(np.log(ratio).mean()))
+    return int(min(max(wish, 2.0), MOST))

@@ -1,0 +1,243 @@
+"""SVD and PCA over several databases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, Self
+
+import numpy as np
+
+from sulq.learn import pca, svd
+from sulq.learn.base import checked, whole
+from sulq.learn.covariance import Moments, symmetric
+from sulq.learn.features import Features
+from sulq.learn.gauge import deviations
+from sulq.learn.location import SAFE
+from sulq.learn.purse import Progress
+from sulq.learn.svd import Projection
+from sulq.learn.vertical.estimates import MOST, best_number, from_cells, from_subsets, standard_errors
+from sulq.learn.vertical.holder import Holder, afford, open_all, spent
+from sulq.terms.columns import Columns
+from sulq.terms.kinds import Floats, Truths
+from sulq.terms.privacy import Loss
+
+LOOK: Final = Fraction(1, 3)  # of a database's part, for its own moments
+HALVES: Final = 400  # random halves of the people, unless another number is asked for
+
+Method = Literal["auto", "cells", "subsets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Average products about an origin, and how far off they may be."""
+
+    count: float
+    origin: Floats
+    away: Floats  # the mean, about the origin
+    products: Floats
+    errors: Floats
+    reach: Floats  # how far a row may be from the origin, by column
+
+    def moments(self, products: Floats) -> Moments:
+        """As the learners of one database take them."""
+        places = np.arange(len(self.origin))
+        noise, reach = float(self.errors.max()), float(np.linalg.norm(self.reach))
+        return Moments(self.count, self.origin + self.away, products, noise, places, reach)
+
+
+class Split(Projection):
+    """What both learners of this module share: their parameters, and how the databases are asked."""
+
+    errors_: Floats
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        cells: int | None = None,
+        method: Method = "auto",
+        salt: int = 0,
+        scale: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.cells = cells
+        self.method = method
+        self.salt = salt
+        self.scale = scale
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Sequence[Columns],
+        y: None = None,
+        *,
+        spend: Loss | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from columns of several databases: `model.fit([one[["a", "b"]], other["c"]], spend=Epsilon(1))`.
+
+        Args:
+            X: Columns of each database, in a list; each opened with a Unit on the key they share.
+            y: Nothing.
+            spend: What all databases together may be charged, divided among them by columns.
+            progress: Called with the steps done and the steps planned, of each database.
+
+        Raises:
+            QuestionError: The parameters or the columns do not fit; nothing was spent.
+            BudgetExceeded: A database, or a ledger that several share, cannot pay its part; nothing was spent.
+        """
+        checked(isinstance(self.scale, bool), "scale is True or False.")
+        checked(self.method in ("auto", "cells", "subsets"), "method is auto, cells or subsets.")
+        salt = whole(self.salt, "salt", -(2**40), 2**40)
+        number = None if self.cells is None else whole(self.cells, "cells", 2, MOST)
+        holders, named = open_all(X, spend, progress, scale=self.scale)
+        features = Features(named)
+        k = self._dimension(features)
+        papers = self.method == "subsets" or (self.method == "auto" and holders[0].purse.sublinear)
+        checked(
+            papers or number is not None or not holders[0].purse.sublinear,
+            "Where queries are counted, say how many groups are asked: cells=...",
+        )
+        found = by_subsets(holders, number or HALVES, salt) if papers else by_cells(holders, number, salt)
+        self._learn_from(found, k)
+        self._features = features
+        self.errors_ = found.errors
+        self.spent_ = spent(holders)
+        self.unit_ = holders[0].purse.facts.unit
+        self.guarantee_ = holders[0].purse.guarantee
+        self.feature_names_in_ = tuple(name for name, _ in named)
+        self.n_features_in_ = len(named)
+        return self
+
+    def _learn_from(self, found: Found, k: int) -> None:
+        raise NotImplementedError
+
+
+class SVD(Split, svd.SVD):
+    """SVD of columns that lie in several databases, which share only the key of their people.
+
+    Each database answers for its own columns; products of columns of two databases are estimated from their sums
+    over random groups of people. All else, and the parameters, as for `PCA` of this module.
+
+    Source: DN04 as in BDMN05, section 4.1 (S0.10, S0.12).
+    """
+
+    def _learn_from(self, found: Found, k: int) -> None:
+        mixed = np.outer(found.origin, found.away)
+        matrix = found.products + mixed + mixed.T + np.outer(found.origin, found.origin)
+        self._directions(matrix * found.count, k)
+        self.noise_ = float(found.errors.max()) * found.count
+        self.mean_ = np.zeros(len(found.origin))
+
+
+class PCA(Split, pca.PCA):
+    """PCA of columns that lie in several databases, which share only the key of their people.
+
+    Each database answers for its own columns: sums and products, then sums over random groups of people, the same
+    groups in all (a public hash of the person, one salt). Products of columns of two databases are estimated
+    from how their group sums vary together.
+
+    Privacy: each database's part of the spend is charged to its own ledger. A person loses the sum over all databases,
+    which is what `spent_` says (SR20); a ledger that several share is charged only if it can hold all their parts.
+    Accuracy: an average product from g groups has a standard error of about sqrt((m_ii + gR/n)(m_jj + gR/n) +
+    m_ij^2)/sqrt(g), R the variance of the noise; `errors_` has it for each. The number of groups makes it smallest.
+    Source: DN04 as in BDMN05, section 4.1 (S0.12); disjoint groups in place of halves cost one sum, not as many as
+    there are.
+
+    Args:
+        n_components: How many directions.
+        cells: How many groups, or random halves; left open, by the noise (halves: 400).
+        method: "cells" for groups; "subsets" for random halves, as in the papers; "auto" is "cells", under a SubLinear
+            budget "subsets".
+        salt: Which groups; the same in all databases.
+        scale: Whether each column is scaled by its declared bounds to [-1, 1]; else in its own units.
+
+    Learned: as `PCA`, and `errors_`, the standard error of each average product. Rows are matched by their person: one
+    who has several rows counts with their sum. Under a SubLinear budget: as many queries a column as halves, and two.
+    """
+
+    def _learn_from(self, found: Found, k: int) -> None:
+        self._learn(found.moments(found.products - np.outer(found.away, found.away)), k)
+
+
+def by_cells(holders: list[Holder], number: int | None, salt: int) -> Found:
+    """Moments of each database's own columns, then sums over disjoint groups of people."""
+    for holder in holders:  # whatever would be refused is refused before anything is spent
+        holder.purse.foresee(holder.moments(), LOOK)
+        holder.purse.plan(2, holder.moments(), holder.groups(number or 2, salt))
+    afford(holders, [(holder.moments(), holder.groups(number or 2, salt)) for holder in holders])
+    noise = np.concatenate([_noise(holder, salt) for holder in holders])
+    own = [holder.purse.one(holder.moments(), LOOK).released for holder in holders]
+    n = _number(holders, [(released.values()[0, 0], released.deviations()[0]) for released in own])
+    width = len(noise)
+    away, products, errors = np.zeros(width), np.zeros((width, width)), np.zeros((width, width))
+    for holder, released in zip(holders, own, strict=True):
+        values, d = released.values()[0, holder.unknown :] / n, len(holder.space)
+        away[holder.places] = np.clip(values[:d], -holder.space.half, holder.space.half)
+        products[holder.places, holder.places] = symmetric(values[d:], d)
+        errors[holder.places, holder.places] = released.deviations()[-1] / n
+    squares = np.maximum(np.diag(products), 1e-6 * np.concatenate([holder.space.half**2 for holder in holders]))
+    groups = number or best_number(squares, noise**2, n)
+    sums = [
+        holder.purse.one(holder.groups(groups, salt), 1 - LOOK).released.values() * holder.unit for holder in holders
+    ]
+    across = from_cells(np.concatenate(sums, axis=1)) / n
+    apart = _apart(holders)
+    products = np.where(apart, across, products)
+    errors = np.where(apart, standard_errors(products, noise**2, n, groups, factor=groups), errors)
+    half = np.concatenate([holder.space.half for holder in holders])
+    return Found(n, np.concatenate([holder.space.middle for holder in holders]), away, products, errors, half)
+
+
+def by_subsets(holders: list[Holder], number: int, salt: int) -> Found:
+    """Sums and squares, then sums over random halves of the people, as the papers have it [S0.12]."""
+    asked = [[holder.totals(), *holder.halves(number, salt)] for holder in holders]
+    for holder, questions in zip(holders, asked, strict=True):
+        holder.purse.plan(len(questions), *questions)
+        holder.purse.foresee(questions[0], LOOK)
+        holder.purse.foresee(questions[-1], (1 - LOOK) * Fraction(len(questions[-1].questions), number))
+    afford(holders, asked)
+    own = [holder.purse.several(questions[0], LOOK) for holder, questions in zip(holders, asked, strict=True)]
+    n = _number(holders, [(float(a[-1].released.values()[0, 0]), float(a[-1].released.deviations()[0])) for a in own])
+    sums: list[Floats] = []
+    noise: list[Floats] = []
+    for holder, (_, *rest) in zip(holders, asked, strict=True):
+        parts = [(q, (1 - LOOK) * Fraction(len(q.questions), number)) for q in rest]
+        answers = [answer for q, part in parts for answer in holder.purse.several(q, part)]
+        sums.append(np.concatenate([answer.released.values() for answer in answers]))
+        noise.append(answers[0].released.deviations())
+    totals = np.concatenate([answers[0].released.values()[0] for answers in own])
+    squares = np.concatenate([answers[1].released.values()[0] for answers in own]) / n
+    errors = np.concatenate([answers[1].released.deviations() for answers in own]) / n
+    products = from_subsets(np.concatenate(sums, axis=1), totals) / n
+    np.fill_diagonal(products, squares)
+    found = standard_errors(products, np.concatenate(noise) ** 2, n, number, factor=4)
+    np.fill_diagonal(found, errors)
+    width = np.concatenate([2 * holder.space.half for holder in holders])
+    low = np.concatenate([holder.low for holder in holders])
+    return Found(n, low, np.clip(totals / n, 0.0, width), products, found, width)
+
+
+def _noise(holder: Holder, salt: int) -> Floats:
+    """The deviation of the noise in a group's sums, by column; the same for any number of groups. Free."""
+    plan = holder.purse.foresee(holder.groups(2, salt), 1 - LOOK)
+    found: Floats = deviations(plan)[0] * holder.unit
+    return found
+
+
+def _number(holders: list[Holder], counts: list[tuple[float, float]]) -> float:
+    """The number of people: public, or the mean of the noisy ones, no less than its noise."""
+    sizes = [holder.purse.facts.size for holder in holders]
+    known = [size for size in sizes if size is not None]
+    if known:
+        return float(max(known))
+    noise = float(np.sqrt(sum(off**2 for _, off in counts))) / len(counts)
+    return max(float(np.mean([count for count, _ in counts])), SAFE * noise, 1.0)
+
+
+def _apart(holders: list[Holder]) -> Truths:
+    """Which pairs of columns lie in two databases."""
+    owner = np.concatenate([np.full(len(holder.space), i) for i, holder in enumerate(holders)])
+    found: Truths = owner[:, None] != owner
+    return found

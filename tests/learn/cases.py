@@ -1,0 +1,58 @@
+"""Made-up databases for tests of learners: real plans, exact sums, noise or none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sulq
+import sulq.testing
+from sulq.database import Database
+from sulq.desk import Desk
+from sulq.terms.privacy import Budget, Unit
+
+COLUMNS = {
+    "age": sulq.Int(0, 100),
+    "income": sulq.Real(0, 1000),
+    "city": ["Haifa", "Lod", "Yafo"],
+    "smoker": sulq.Bool(),
+    "visit": sulq.Date("2020-01-01", "2020-12-31"),
+    "name": sulq.Text(),
+}
+DATA = {
+    "age": [0, 50, 100, 30],
+    "income": [0.0, 500.0, 1000.0, 250.0],
+    "city": ["Lod", "Haifa", "Yafo", "Lod"],
+    "smoker": [True, False, True, False],
+    "visit": np.array(["2020-01-01", "2020-07-01", "2020-12-31", "2020-02-01"], dtype="datetime64[D]"),
+    "name": ["a", "b", "c", "d"],
+}
+ALL = ["age", "income", "city", "smoker"]
+
+
+def opened(
+    columns: dict[str, object], data: dict[str, object], budget: Budget | None = None, **options: object
+) -> Database:
+    """A database over made-up columns, opened as synthetic; the ledger is in memory."""
+    table = pa.table({name: pa.array(np.asarray(values)) for name, values in data.items()})
+    return sulq.connect(
+        table,
+        columns=columns,
+        budget=budget or sulq.Epsilon(900),
+        synthetic=True,
+        unit=options.pop("unit", Unit()),
+        **options,
+    )
+
+
+def exact(database: Database) -> Desk:
+    """The same database without noise."""
+    return sulq.testing.exact(database)
+
+
+def refused(code: str, act: object, *args: object, **kwargs: object) -> None:
+    """Assert that an act is refused with a code."""
+    with pytest.raises(sulq.errors.SulqError) as refusal:
+        act(*args, **kwargs)
+    assert refusal.value.code == code

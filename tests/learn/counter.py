@@ -1,0 +1,23 @@
+"""The least of learners, for tests of what all learners share."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sulq
+from sulq.learn.base import Learner, whole
+from sulq.learn.purse import Purse
+from sulq.terms.columns import Columns
+
+
+class Counter(Learner):
+    """Counts the rows, in three asks."""
+
+    def __init__(self, *, rounds: int = 3) -> None:
+        self.rounds = rounds
+
+    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+        rounds = whole(self.rounds, "rounds", 1, 100)
+        question = sulq.Sums((sulq.lit(1),))
+        purse.plan(rounds, *[question] * rounds)
+        self.counts_ = [purse.one(question, Fraction(1, rounds)).value for _ in range(rounds)]
