@@ -1,8 +1,8 @@
 """Asked here and asked over HTTP, everything is answered alike: same values, bars and shapes, to the byte.
 
 The noise is left out by test code, on made-up data: the shipped server has no such path (SR9). A part of sulq that
-asks an Oracle belongs to the suite: a new public method of the desk, a learner or a release without its program here
-fails the first test.
+asks an Oracle belongs to the suite: a new public method of the desk or a release without its program here fails the
+first test, as does a learner that takes none of the columns of tests/learn/programs.py, which make its program.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,8 @@ from sulq.client.client import Client
 from sulq.database import Database
 from sulq.desk import Desk
 from sulq.errors import SulqError
+from sulq.learn import LEARNERS
+from sulq.learn.base import Learner
 from sulq.server.answers import sql_json
 from sulq.server.app import create_app
 from sulq.sql.answer import SqlAnswer
@@ -33,6 +37,7 @@ from sulq.terms.plan import Plan
 from sulq.testing.exact import Exact
 from tests import counts
 from tests.client.far import Loop
+from tests.learn.programs import people, program
 from tests.server.door import Door
 from tests.server.office import Office, survey
 from tests.sql.queries import Grammar, opened, tables
@@ -142,7 +147,7 @@ def test_everything_that_asks_is_in_the_suite() -> None:
     named = {name.partition(",")[0] for name in PROGRAMS}
     methods = {name for name, _ in inspect.getmembers(Desk) if not name.startswith("_")} - NO_ASK
     assert methods <= named
-    assert members("sulq.learn", "LEARNERS") <= named
+    assert [program(learner).learner for learner in LEARNERS] == list(LEARNERS)
     assert members("sulq.release", "RELEASES") <= named
 
 
@@ -151,6 +156,43 @@ def test_over_http_is_as_here(pair: tuple[Desk, Client], name: str) -> None:
     """The same outcome, to the byte: value, intervals, shapes, receipts, and refusals with their texts."""
     here, there = pair
     assert outcome(PROGRAMS[name], there) == outcome(PROGRAMS[name], here)
+
+
+@pytest.fixture(scope="module")
+def far_people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Client, Door]]:
+    with people() as database:
+        office = without_noise(tmp_path_factory.mktemp("people"), database)
+        with far(office) as client, Door(office) as door:
+            yield sulq.testing.exact(database), client, door
+
+
+def written(model: Learner) -> bytes:
+    """All a model holds, as one text."""
+    return json.dumps(model.to_json(), sort_keys=True, allow_nan=False).encode()
+
+
+def learned(door: Door, body: object) -> bytes:
+    """The model that a job finds."""
+    key = door.post("/v1/datasets/survey/jobs", body, "owner").json()["id"]
+    deadline = time.monotonic() + 60
+    while (told := door.get(f"/v1/jobs/{key}", "owner").json())["state"] in ("waiting", "running"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert told["state"] == "done", told["error"]
+    return json.dumps(told["result"]["model"], sort_keys=True).encode()
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
+def test_a_learner_learns_over_http_as_here(far_people: tuple[Desk, Client, Door], learner: type[Learner]) -> None:
+    """The same model, byte for byte: fitted here, question by question over HTTP, and as a job of the server.
+
+    Control: another spend is another model, if only in what it says it cost.
+    """
+    here, there, door = far_people
+    wanted = written(program(learner).fit(here))
+    assert written(program(learner).fit(there)) == wanted
+    assert learned(door, program(learner).job()) == wanted
+    assert written(program(learner).fit(here, spend=Epsilon(3))) != wanted
 
 
 def test_the_comparison_sees_a_difference(pair: tuple[Desk, Client]) -> None:

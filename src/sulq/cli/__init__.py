@@ -18,6 +18,7 @@ from sulq.cli.analyst import analyst
 from sulq.cli.budget import budget
 from sulq.cli.demo import demo
 from sulq.cli.explain import explain
+from sulq.cli.learn import learn
 from sulq.cli.ledger import ledger
 from sulq.cli.prepare import prepare
 from sulq.cli.query import query
@@ -37,6 +38,7 @@ app.command()(prepare)
 app.command()(query)
 app.command()(explain)
 app.command()(serve)
+app.add_typer(learn, name="learn")
 app.add_typer(ledger, name="ledger")
 app.add_typer(analyst, name="analyst")
 
@@ -48,7 +50,7 @@ def _later(name: str) -> Callable[[], None]:
     return command
 
 
-for word in ("learn", "release", "audit"):
+for word in ("release", "audit"):
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
     app.command(word, hidden=True, context_settings=anything)(_later(word))
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
@@ -23,31 +23,14 @@ from sulq.mechanisms.entropy import random_bytes
 from sulq.server.answers import loss_of, sql_json
 from sulq.server.caller import Body, mistakes
 from sulq.server.documented import Spend
+from sulq.server.job_kind import Kind, Step
+from sulq.server.learning import learners
 from sulq.server.limits import PLANNED
 from sulq.server.replies import told
 
 LIVE: Final = 4  # jobs of one principal that wait or run
 KEPT: Final = 50  # jobs of one principal that are remembered
 AT_ONCE: Final = 4  # jobs that run at a time
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """How far a job is, and what it has found so far."""
-
-    done: int
-    total: int
-    result: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of job: its name, what it does, the fields of its parameters, and the work itself."""
-
-    name: str
-    title: str
-    parameters: type[Body]
-    run: Callable[[Desk, Any], Iterator[Step]]
 
 
 class Queries(Body):
@@ -78,8 +61,8 @@ def _queries(desk: Desk, asked: Queries) -> Iterator[Step]:
         yield Step(len(answers), len(spends), {"answers": list(answers)})
 
 
-# A learner or a release joins by its own entry; its parameters are those of its signature.
-KINDS: Final[tuple[Kind, ...]] = (Kind("queries", "Several queries at one total", Queries, _queries),)
+# A learner joins by its name in LEARNERS, a release by its own entry; parameters are those of a signature.
+KINDS: Final[tuple[Kind, ...]] = (Kind("queries", "Several queries at one total", Queries, _queries), *learners())
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sulq.server.console.chart import Bar, bars, gauge, spending
+from sulq.server.console.chart import Bar, bars, gauge, points, spending
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 
@@ -54,10 +54,24 @@ def test_bars_start_at_zero_or_are_dots() -> None:
     assert "dot" in kinds[1]
 
 
+@given(st.lists(st.tuples(st.text(max_size=30), NUMBERS, NUMBERS), min_size=1, max_size=8))
+def test_any_points_are_whole_and_within_their_frame(found: list[tuple[str, float, float]]) -> None:
+    """Named points likewise: drawn where they are, told in words; nothing to draw is no drawing."""
+    named = [("".join(c for c in name if c.isprintable()), a, b) for name, a, b in found]
+    for drawn in drawings(points(named, title="t", x="across", y="up")):
+        _, _, width, height = map(float, drawn.attrib["viewBox"].split())
+        dots = [node for node in drawn.iter() if node.tag == "circle"]
+        assert len(dots) == len(named)
+        assert all(0 <= float(dot.attrib["cx"]) <= width and 0 <= float(dot.attrib["cy"]) <= height for dot in dots)
+        assert "across" in drawn.find("desc").text
+    assert points([("a", float("inf"), 1.0)], title="t", x="x", y="y") == ""
+
+
 def test_no_drawing_carries_style_or_script() -> None:
     """Colours come from the style sheet; a name cannot bring in an element or an attribute."""
     hostile = '"><script>alert(1)</script><a style="x" onload=y'
     markup = bars([Bar(hostile, 1, 0, 2)], title=hostile) + gauge(0.5, hostile)
+    markup += points([(hostile, 1.0, 2.0)], title=hostile, x=hostile, y=hostile)
     for drawn in drawings(markup):
         for node in drawn.iter():
             assert node.tag in {"svg", "title", "desc", "g", "text", "rect", "line", "circle", "path"}

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
+from sulq.learn import LEARNERS
 from sulq.server import console
 from sulq.server.console.app import PAGES
 from sulq.server.console.cookie import Wrap
@@ -36,7 +37,8 @@ CATEGORIES = ("<script>alert(2)</script>", FORMULA, "@SUM(1)", "plain & simple")
 
 
 def address(path: str) -> str:
-    return path.replace("{name}", "survey").replace("{seq:int}", "3").replace("{kind}", "queries")
+    named = path.replace("learn/{kind}", f"learn/{LEARNERS[0].__name__}").replace("{kind}", "queries")
+    return named.replace("{name}", "survey").replace("{seq:int}", "3")
 
 
 @pytest.mark.parametrize("role", ROLES)

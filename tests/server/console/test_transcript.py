@@ -10,7 +10,7 @@ from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, col
 from sulq.server.console.transcript import _line, asked, part_of, running
 from sulq.terms import wire
 from sulq.terms.privacy import Event
-from sulq.terms.question import OpenSums, Sums, Together
+from sulq.terms.question import Above, OpenSums, Sums, Together
 from sulq.terms.rowfn import Lit
 
 PURE = Event(Fraction(1, 10), Fraction(1, 200))
@@ -24,6 +24,7 @@ COUNT = Sums((Lit(1),), col("age") > 3, (col("city"),))
         (COUNT, "count by city where age meets a condition"),
         (Sums((col("income"),)), "sum of income"),
         (OpenSums((), None, (col("city"),)), "people by city"),
+        (Above(COUNT, 5), "the first above a threshold: count by city where age meets a condition"),
         (Together((COUNT, COUNT)), "count by city where age meets a condition"),
         (None, "a question"),
     ],

@@ -17,7 +17,7 @@ from sulq.server.console import static_files
 from sulq.server.console.cookie import Wrap
 from sulq.server.console.guard import Headers
 from sulq.server.console.page import page
-from sulq.server.console.pages import ask, budget, datasets, history, jobs, ledger, people, register, sign_in
+from sulq.server.console.pages import ask, budget, datasets, history, jobs, learn, ledger, people, register, sign_in
 from sulq.server.console.refusal import Refusal
 from sulq.server.console.visit import Page, signed_in
 
@@ -39,10 +39,14 @@ PAGES: Final[tuple[tuple[str, str, frozenset[str], Page], ...]] = (
     ("POST", "/download/{form}", ASKERS, ask.download),
     ("GET", f"{ONE}/history", ANYONE, history.show),
     ("GET", f"{ONE}/receipts/{{seq:int}}", ANYONE, history.receipt),
+    ("GET", f"{ONE}/learn", ASKERS, learn.show),
+    ("GET", f"{ONE}/learn/{{kind}}", ASKERS, learn.new),
+    ("POST", f"{ONE}/learn/{{kind}}", ASKERS, learn.start),
     ("GET", f"{ONE}/jobs", ASKERS, jobs.show),
     ("GET", f"{ONE}/jobs/new/{{kind}}", ASKERS, jobs.new),
     ("POST", f"{ONE}/jobs/new/{{kind}}", ASKERS, jobs.start),
     ("GET", f"{ONE}/jobs/{{key}}", ASKERS, jobs.progress),
+    ("GET", f"{ONE}/jobs/{{key}}/model", ASKERS, learn.model),
     ("POST", f"{ONE}/jobs/{{key}}/end", ASKERS, jobs.end),
     ("GET", f"{ONE}/budget", READERS, budget.show),
     ("POST", f"{ONE}/budget", OWNER, budget.share),

@@ -47,8 +47,20 @@ def bars(given: Sequence[Bar], *, title: str, level: float = 0.95) -> Markup:
         return Markup()
     told = "; ".join(_told(bar) for bar in shown[:TOLD])
     more = f"; and {len(given) - TOLD} more, all in the table" if len(given) > TOLD else ""
-    words = f"Each line marks where the true value lies with {level:.0%} confidence. {told}{more}."
+    sure = any(bar.low is not None for bar in shown)
+    lead = f"Each line marks where the true value lies with {level:.0%} confidence. " if sure else ""
+    words = f"{lead}{told}{more}."
     return _both(lambda width: _bars(shown, width), title, words)
+
+
+def points(given: Sequence[tuple[str, float, float]], *, title: str, x: str, y: str) -> Markup:
+    """Named points by two of their numbers."""
+    shown = [point for point in given if all(map(math.isfinite, point[1:]))][:MOST]
+    if not shown:
+        return Markup()
+    told = "; ".join(f"{name}: {x} {number(a)}, {y} {number(b)}" for name, a, b in shown[:TOLD])
+    more = f"; and {len(given) - TOLD} more, all in the table" if len(given) > TOLD else ""
+    return _both(lambda width: _points(shown, width, x, y), title, f"{told}{more}.")
 
 
 def spending(points: Sequence[tuple[datetime.datetime, float]], *, title: str) -> Markup:
@@ -116,6 +128,39 @@ def _bars(shown: Sequence[Bar], width: float) -> _Drawing:
             drawn.append(_tag("circle", "", class_="dot", cx=_n(x(bar.value)), cy=_n(y), r=4.5))
         parts.append(_tag("g", _join(drawn)))
     return _join(parts), width, height
+
+
+def _points(shown: Sequence[tuple[str, float, float]], width: float, across: str, up: str) -> _Drawing:
+    left, right, top, base = 64.0, width - 22, 26.0, 236.0
+    columns = _ticks(*_room([a for _, a, _ in shown]), 4)
+    lines = _ticks(*_room([b for _, _, b in shown]), 4)
+
+    def x(value: float) -> float:
+        return left + (value - columns[0]) / (columns[-1] - columns[0]) * (right - left)
+
+    def y(value: float) -> float:
+        return base - (value - lines[0]) / (lines[-1] - lines[0]) * (base - top)
+
+    parts = [_grid(columns, x, top, base)]
+    for tick in lines:
+        parts.append(_line(left, y(tick), right, y(tick), "rule"))
+        parts.append(_tag("text", _short(tick), class_="tick", x=_n(left - 8), y=_n(y(tick) + 4), text_anchor="end"))
+    parts.append(_tag("text", f"{up[:30]} ↑", class_="tick", x=4, y=14))
+    parts.append(_tag("text", f"{across[:30]} →", class_="tick", x=_n(right), y=_n(base + 38), text_anchor="end"))
+    for name, a, b in shown:
+        dot = _tag("circle", "", class_="dot", cx=_n(x(a)), cy=_n(y(b)), r=5)
+        end = x(a) > right - 60
+        at = {"x": _n(x(a) + (-9 if end else 9)), "y": _n(y(b) + 4), "text_anchor": "end" if end else "start"}
+        said = _tag("title", escape(f"{name}: {across} {number(a)}, {up} {number(b)}"))
+        parts.append(_tag("g", _join([said, dot, _tag("text", escape(name[:12]), class_="name", **at)])))
+    return _join(parts), width, base + FOOT + 16
+
+
+def _room(values: Sequence[float]) -> tuple[float, float]:
+    """From where to where an axis runs, a little beyond its values; never of no length."""
+    low, high = min(values), max(values)
+    room = max((high - low) * 0.08, 0.01 * max(abs(low), abs(high)), 1e-9)
+    return low - room, high + room
 
 
 def _whisker(bar: Bar, x: _Place, y: float) -> list[Markup]:

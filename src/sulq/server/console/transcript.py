@@ -14,7 +14,7 @@ from sulq.server.console.visit import rows
 from sulq.server.console.words import small
 from sulq.terms import wire
 from sulq.terms.privacy import Budget, Epsilon, Event, Rho, Split, SubLinear
-from sulq.terms.question import Choose, OpenSums, Sums, Together
+from sulq.terms.question import Above, Choose, OpenSums, Sums, Together
 from sulq.terms.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 
 PAGE: Final = 1000
@@ -110,6 +110,8 @@ def asked(question: object) -> str:
             return f"a choice among values of {_names(question.counts.by[-1:]) or 'candidates'}" + _tail(
                 question.counts
             )
+        case Above():
+            return f"the first above a threshold: {asked(question.counts)}"
         case Sums() | OpenSums():
             what = list(dict.fromkeys(_value_words(fn) for fn in question.values)) or ["people"]
             more = len(what) - NAMES

@@ -25,6 +25,7 @@ TABS: Final = (
     ("", "About", {"owner", "analyst", "auditor"}),
     ("ask", "Ask", {"owner", "analyst"}),
     ("history", "History", {"owner", "analyst", "auditor"}),
+    ("learn", "Learn", {"owner", "analyst"}),
     ("jobs", "Jobs", {"owner", "analyst"}),
     ("budget", "Budget", {"owner", "auditor"}),
     ("ledger", "Ledger", {"owner", "auditor"}),

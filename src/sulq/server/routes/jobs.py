@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from sulq.errors import AccessDenied
 from sulq.server.caller import Asker, Body, Caller
 from sulq.server.documented import Told, documented
 from sulq.server.job_desk import JobDesk
+from sulq.server.job_kind import Kind
 from sulq.server.jobs import KINDS
 from sulq.server.replies import Json
 
@@ -19,8 +20,19 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
 ASKERS: Final = ("owner", "analyst")
 
 
+def _of_each_kind(schema: dict[str, Any]) -> None:
+    """Say in the document which parameters go with which kind."""
+    schema["properties"]["kind"] = {"type": "string", "enum": [kind.name for kind in KINDS]}
+    schema["anyOf"] = [
+        {"properties": {"kind": {"const": kind.name}, "parameters": kind.parameters.model_json_schema()}}
+        for kind in KINDS
+    ]
+
+
 class Work(Body):
     """A kind of job and its parameters."""
+
+    model_config = ConfigDict(json_schema_extra=_of_each_kind)
 
     kind: str
     parameters: dict[str, Any]
@@ -46,11 +58,12 @@ class AllJobs(BaseModel):
 
 
 class Offered(BaseModel):
-    """A kind of job and the JSON schema of its parameters."""
+    """A kind of job, the JSON schema of its parameters, and how a page asks for them where it is a learner's."""
 
     name: str
     title: str
     parameters: dict[str, Any]
+    form: dict[str, Any] | None
 
 
 class Kinds(BaseModel):
@@ -78,10 +91,12 @@ async def _name(caller: Caller, *roles: str) -> str:
 async def kinds(caller: Asker) -> Json:
     """The kinds of job and their parameters."""
     await _name(caller)
-    told = [
-        {"name": kind.name, "title": kind.title, "parameters": kind.parameters.model_json_schema()} for kind in KINDS
-    ]
-    return Json({"kinds": told})
+    return Json({"kinds": [_offered(kind) for kind in KINDS]})
+
+
+def _offered(kind: Kind) -> dict[str, object]:
+    schema = kind.parameters.model_json_schema()
+    return {"name": kind.name, "title": kind.title, "parameters": schema, "form": kind.form}
 
 
 @router.post("/datasets/{name}/jobs", **documented(Progress, body=Work, status=202))

@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from sulq.server.console.api import Tree, at
 from sulq.server.console.guard import Fields
 from sulq.server.console.job_form import fields_of, parameters
+from sulq.server.console.learned import Learned
 from sulq.server.console.page import page
 from sulq.server.console.refusal import Refusal
 from sulq.server.console.spend import usual, ways
@@ -22,7 +23,9 @@ async def show(visit: Visit) -> Response:
     kinds = rows(await visit.api.get(at("kinds")), "kinds")
     mine = [job for job in rows(await visit.api.get(at("jobs")), "jobs") if job.get("dataset") == visit.name]
     titles = {str(kind.get("name")): str(kind.get("title") or kind.get("name")) for kind in kinds}
-    return visit.page("jobs.html", kinds=titles, jobs=mine, place=place(visit.name))
+    own = {str(kind.get("name")) for kind in kinds if kind.get("form")}  # learners have a page of their own
+    started = {name: title for name, title in titles.items() if name not in own}
+    return visit.page("jobs.html", kinds=started, titles=titles, jobs=mine, place=place(visit.name))
 
 
 async def new(visit: Visit) -> Response:
@@ -97,7 +100,8 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
     result = job.get("result")
     tables: list[dict[str, object]] = []
     other = ""
-    if isinstance(result, dict):
+    learned = Learned.of(result) if isinstance(result, dict) else None
+    if isinstance(result, dict) and learned is None:
         answers = result.get("answers")
         if isinstance(answers, list):
             tables = [{"table": Table.of(answer), "reused": bool(answer.get("reused"))} for answer in answers]
@@ -107,7 +111,8 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
     error = job.get("error")
     refusal = None
     if isinstance(error, dict):
-        refusal = Refusal(400, *(str(error.get(name, "")) for name in ("code", "message", "remedy")))
+        # Once a question was paid, a refusal of a later one does not make it all free.
+        refusal = Refusal(500 if done else 400, *(str(error.get(name, "")) for name in ("code", "message", "remedy")))
     return {
         "job": job,
         "live": job.get("state") in ("waiting", "running"),
@@ -116,6 +121,7 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
         "part": done / total if total else 0.0,
         "results": tables,
         "other": other,
+        "learned": learned,
         "refusal": refusal,
         "place": place(visit.name),
         "word": visit.session.form,
