@@ -1,4 +1,4 @@
-"""`make bench`: run every comparison of this version and write docs/benchmarks.md."""
+"""`make bench`: run every comparison of this version and write docs/benchmarks.md and docs/benchmarks-learn.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
 import sulq
-from benchmarks import data, server, sql
+from benchmarks import data, learn, learn_kernels, server, sql
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from sulq import Epsilon, Rho, Unit, col
@@ -147,13 +147,16 @@ def main() -> None:
         queries(report, folder, con)
         persons(report, folder, con)
         covariance(report, folder)
+        learn_kernels.kernels(report, folder, con)
         fixed(report, folder)
         sql.grouped(report, folder, con)
         sql.joined(report, folder, con)
         server.service(report, folder)
     imports(report)
     report.write(PAGE)
-    print(f"\n{len(report.missed)} bars missed; wrote docs/benchmarks.md")
+    print(f"\n{len(report.missed)} bars missed; wrote docs/benchmarks.md\n")
+    learn.PAGE.write_text(learn.run(), encoding="utf-8")
+    print("wrote docs/benchmarks-learn.md")
 
 
 if __name__ == "__main__":
