@@ -48,7 +48,9 @@ from sulq.terms.rowfn import (
     Power,
     Relabel,
     Round,
+    Route,
     RowFn,
+    Scaled,
     StartsWith,
     Substring,
     ToDate,
@@ -308,7 +310,27 @@ def keys(depth: int = 1) -> st.SearchStrategy[RowFn]:
         st.just(NullIf(Col("city"), Col("town"))),
         st.builds(lambda item, edges: Bins(item, tuple(edges)), numbers(1).filter(plain), EDGES),
         st.builds(Nearest, vectors(0, width=2), st.lists(st.tuples(LITERALS, LITERALS), min_size=1, max_size=4)),
+        st.lists(leaves, min_size=1, max_size=3).flatmap(trees),
     )
+
+
+@st.composite
+def trees(draw: st.DrawFn, asked: list[RowFn]) -> Route:
+    """A tree over some keys: any shape, leaves met in any order, some children nowhere, some nodes shared."""
+    sizes = [key.kind(SCHEMA).size for key in asked]
+    chosen = draw(st.lists(st.integers(0, len(asked) - 1), max_size=5))
+    nodes: list[tuple[int | None, ...]] = []
+    leaves = 0
+    for place, key in enumerate(chosen):
+        children: list[int | None] = []
+        for i in range(sizes[key]):
+            later = st.integers(place + 1, len(chosen) - 1) if place + 1 < len(chosen) else st.nothing()
+            old = st.integers(-leaves, -1) if leaves else st.nothing()
+            first = not leaves and i + 1 == sizes[key] and place + 1 == len(chosen)
+            children.append(-1 if first else draw(st.just(-1 - leaves) | st.none() | later | old))
+            leaves = max(leaves, -(children[-1] or 0))
+        nodes.append((key, *children))
+    return Route(tuple(asked), tuple(nodes))
 
 
 @functools.cache
@@ -340,6 +362,7 @@ def vectors(depth: int = 1, width: int | None = None) -> st.SearchStrategy[RowFn
         leaves,
         leaves.map(Outer),
         leaves.flatmap(balls),
+        (leaves | leaves.flatmap(balls)).flatmap(multiples),
         leaves.flatmap(balls).map(Outer),
         st.builds(Bernstein, columns | st.just(Col("flag")), st.sampled_from([1, 2])),
         keys(0).map(lambda key: Lookup((key,), tuple((x, -x, 3.0) for x in spread(key)))),
@@ -350,6 +373,17 @@ def balls(vector: Vector) -> st.SearchStrategy[RowFn]:
     """A vector in a ball of 1 to 100 times its step."""
     step = float(vector.kind(SCHEMA).step)
     return st.integers(1, 100).map(lambda units: WithinBall(vector, min(units * step, 1e60)))
+
+
+def multiples(vector: RowFn) -> st.SearchStrategy[RowFn]:
+    """A vector times a number, a sign or a condition."""
+    factors = st.one_of(
+        columns,
+        st.just(Col("flag")),
+        st.sampled_from([-1, 0, 3, 0.1, -1e60]).map(Lit),
+        keys(0).map(lambda key: Lookup((key,), tuple((x,) for x in spread(key)))),
+    )
+    return st.builds(lambda factor, bits: Scaled(vector, factor, bits), factors, st.integers(1, 15))
 
 
 @functools.cache
@@ -403,6 +437,8 @@ EXAMPLES: dict[type[RowFn], RowFn] = {
     Power: Power(Col("few"), -2),
     Relabel: Relabel(Col("city"), ("north", "centre", "centre")),
     Round: Round(Col("part"), 1),
+    Route: Route((Col("city"), Each(Col("flag"))), ((0, 1, -1, None), (1, -2, -3))),
+    Scaled: Scaled(Vector((Col("few"), Col("part"))), Col("below") * Col("flag")),
     StartsWith: StartsWith(Col("name"), "L"),
     Substring: Substring(Col("name"), 0, 3),
     ToDate: ToDate(Col("moment")),

@@ -59,7 +59,9 @@ from sulq.terms.rowfn import (
     Power,
     Relabel,
     Round,
+    Route,
     RowFn,
+    Scaled,
     StartsWith,
     Substring,
     ToDate,
@@ -610,7 +612,7 @@ class Language:
 
     def _code(self, depth: int) -> RowFn:
         rng = self.rng
-        choice = rng.randrange(11 if depth > 0 else 8)
+        choice = rng.randrange(12 if depth > 0 else 8)
         if choice == 7:
             branches = tuple((self.truth(depth), rng.choice((0, 1, 2, None))) for _ in range(rng.randint(1, 3)))
             return Choice(branches, rng.choice((("a", "b", "c"), (3, -1, 0.5))), rng.choice((0, 2, None)))
@@ -622,6 +624,8 @@ class Language:
         if choice == 10:
             inner = self.code(depth - 1)
             return rng.choice((First((inner, inner)), NullIf(inner, inner), OrMissing(NullIf(inner, inner))))
+        if choice == 11:
+            return self._route([self.code(depth - 1) for _ in range(rng.randint(1, 3))])
         if choice == 0 and (name := self._named(Category)) is not None:
             return rng.choice((Col(name), Each(Col(name))))
         if choice == 1:
@@ -638,6 +642,23 @@ class Language:
             centres = tuple(tuple(self.constant() for _ in range(width)) for _ in range(rng.randint(1, 4)))
             return Nearest(vector, centres)
         return self._bins(depth)
+
+    def _route(self, keys: list[RowFn]) -> RowFn:
+        """A random tree over some keys: each child a later node, a new or a known leaf, or nowhere."""
+        rng = self.rng
+        count = rng.randint(0, 6)
+        nodes: list[tuple[int | None, ...]] = []
+        leaves = 0
+        for place in range(count):
+            key = rng.randrange(len(keys))
+            children: list[int | None] = []
+            for _ in range(keys[key].kind(self.schema).size):
+                options: list[int | None] = [-1 - leaves, None, *([rng.randint(-leaves, -1)] if leaves else [])]
+                options += [rng.randint(place + 1, count - 1)] * 3 if place + 1 < count else []
+                children.append(rng.choice(options))
+                leaves = max(leaves, -(children[-1] or 0))
+            nodes.append((key, *children))
+        return Route(tuple(keys), tuple(nodes))
 
     def _bins(self, depth: int) -> RowFn:
         rng = self.rng
@@ -672,9 +693,11 @@ class Language:
     def block(self, depth: int) -> RowFn:
         """A vector that may be asked for as a value."""
         rng = self.rng
-        choice = rng.randrange(5)
+        choice = rng.randrange(6)
         if choice == 0:
             return Outer(self.vector(depth - 1))
+        if choice == 5:
+            return Scaled(self.vector(depth - 1), self.number(depth - 1), rng.choice((1, 4, 11, 11, 15)))
         if choice == 1:
             fn = Bernstein(self.number(depth - 1), rng.choice((1, 2)))
             _, low, high = fn.span(self.schema)

@@ -15,6 +15,7 @@ from sulq.client import client as clients
 from sulq.client.client import Client
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.server.app import create_app
+from sulq.terms import wire
 from tests.client.far import Loop
 from tests.server.office import Office, survey
 
@@ -49,6 +50,19 @@ def test_asks_are_answered_and_charged_there(far: Client, office: Office) -> Non
     assert [line["seq"] for line in lines] == [answer.receipt.seq, table.receipt.seq]
     assert far.receipt(answer.receipt.seq)["seq"] == answer.receipt.seq
     assert far.budget()["shares"]
+
+
+def test_a_threshold_is_asked_there_as_here(far: Client, office: Office) -> None:
+    """The structured question crosses both ways: a place, its reach, the charge; a plain number will do on the wire."""
+    question = sulq.Above(sulq.Sums((sulq.lit(1),), by=(sulq.col("city"),)), 5)
+    plan = far.foresee(question, spend=sulq.Epsilon(0.5))
+    answer = far.ask(question, spend=sulq.Epsilon(0.5))
+    assert type(answer.value) is int
+    assert 0 <= answer.value <= plan.parts[0].laws[0].sums
+    assert answer.accuracy(0.05) == float(plan.accuracy(0.05)[0][0])
+    assert far.remaining == office.databases["survey"].remaining == sulq.Epsilon(1.5)
+    tree = wire.to_json(question) | {"threshold": 5}
+    assert wire.encode(wire.from_json(tree)) == wire.encode(question)
 
 
 def test_a_long_transcript_comes_in_pages(far: Client, monkeypatch: pytest.MonkeyPatch) -> None:
