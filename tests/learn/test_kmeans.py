@@ -196,7 +196,7 @@ def test_E23_the_deviation_not_the_variance_falls_as_1_over_n() -> None:
 
 
 def test_S1_10_small_clusters() -> None:
-    """Kept, dropped, reseeded or raised, by the noisy size; raising says what it saw and that it was paid for."""
+    """Kept, dropped, moved or raised, by the noisy size; raising says what it saw and that it was paid for."""
     points = np.clip(square(4000), 0, 0.6)
     start = np.vstack([PLACES[:3], [[1.0, 1.0]]])
     with opened(SQUARE, table(points), Epsilon(900)) as db:
@@ -209,9 +209,9 @@ def test_S1_10_small_clusters() -> None:
         dropped = fitted("drop")
         assert dropped.cluster_centers_.shape == (3, 2)
         assert len(dropped.counts_) == 3
-        reseeded = fitted("reseed").cluster_centers_
-        assert reseeded.shape == (4, 2)
-        assert not np.array_equal(reseeded[3], [1, 1])
+        moved = fitted("move").cluster_centers_
+        assert moved.shape == (4, 2)
+        assert not np.array_equal(moved[3], [1, 1])
         before = db.spent.amount
         refused("small-cluster", fitted, "raise")
         assert db.spent.amount == before + 10
@@ -255,7 +255,7 @@ def test_a_mixture_is_found(spend: object, most: float) -> None:
 def test_S0_29_answers_are_all_a_model_is_made_of() -> None:
     """The same answers give the same model without any rows: true sizes and convergence play no part."""
     with opened(SQUARE, table(square(2000))) as db:
-        for parameters in ({}, {"init": "spread"}, {"init": PLACES, "small": "reseed"}):
+        for parameters in ({}, {"init": "spread"}, {"init": PLACES, "small": "move"}):
             oracle = Noised(db, 1)
             one = KMeans(4, **parameters).fit(columns(oracle, TWO), spend=Epsilon(1))
             again = KMeans(4, **parameters).fit(columns(Replayed(oracle), TWO), spend=Epsilon(1))
@@ -265,7 +265,7 @@ def test_S0_29_answers_are_all_a_model_is_made_of() -> None:
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"init": "spread"}, {"inertia": True}, {"small": "drop"}, {"small": "reseed"}]
+    "parameters", [{}, {"init": "spread"}, {"inertia": True}, {"small": "drop"}, {"small": "move"}]
 )
 def test_SR6_facts_of_the_data_are_no_errors(parameters: dict[str, object]) -> None:
     """No rows, one, equal ones, missing ones, fewer than clusters: a model at the full charge, without NaN."""

@@ -74,8 +74,15 @@ class Learner:
         learned.guarantee_ = purse.guarantee
         learned.feature_names_in_ = X.names
         learned.n_features_in_ = len(X)
-        self.__dict__ = vars(learned)
+        self._take(vars(learned))
         return self
+
+    def _take(self, learned: Mapping[str, object]) -> None:
+        """Be what was learned, and nothing of an earlier fit; what a Pipeline or the like hung on the model stays."""
+        held = vars(self)
+        for name in held.get("_own", ()):
+            held.pop(name, None)
+        held.update(learned, _own=tuple(learned))
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         raise NotImplementedError
@@ -141,6 +148,7 @@ class Learner:
             model.guarantee_ = str(told["guarantee"].get("kind"))
         model.feature_names_in_ = tuple(str(name) for name in told["columns"])
         model.n_features_in_ = len(model.feature_names_in_)
+        model._take(dict(vars(model)))
         return model
 
     def save(self, path: str | Path) -> None:
@@ -188,7 +196,7 @@ def _unfitted() -> type[QuestionError]:
     return QuestionError if theirs is None else type("NotFitted", (QuestionError, theirs.NotFittedError), {})
 
 
-_TOLD: Final = ("spent_", "unit_", "guarantee_", "feature_names_in_", "n_features_in_")  # in places of their own
+_TOLD: Final = ("spent_", "unit_", "guarantee_", "feature_names_in_", "n_features_in_", "_own")  # elsewhere, or nowhere
 _FIELDS: Final[dict[str, type]] = {
     "format": int,
     "learner": str,

@@ -11,14 +11,14 @@ from sulq.learn.base import Learner, checked, whole
 from sulq.learn.features import Features
 from sulq.learn.lloyd import Round
 from sulq.learn.purse import Purse
-from sulq.learn.quantizer import SEED, distances, nearest_of
+from sulq.learn.quantizer import BEGINNING, distances, nearest_of
 from sulq.learn.sketch import ROUNDS, Shrink, Task
 from sulq.learn.space import Space
 from sulq.terms.columns import Columns
 from sulq.terms.kinds import Floats, Integers, Truths
 from sulq.terms.privacy import SubLinear
 
-Small = Literal["keep", "drop", "reseed", "raise"]
+Small = Literal["keep", "drop", "move", "raise"]
 
 
 class KMeans(Learner):
@@ -42,7 +42,7 @@ class KMeans(Learner):
             open, as above. With either, plain Lloyd: what the papers do, and what a SubLinear budget gets.
         max_iter: How many rounds; left open, 5 from given centres, else as many as the noise allows, at most 3.
         small: What becomes of a cluster whose noisy size is too small to tell it from none: "keep" its centre, "drop"
-            it, "reseed" it elsewhere, or "raise" an error (what was asked stays paid).
+            it, "move" it elsewhere, or "raise" an error (what was asked stays paid).
         threshold: That size, in deviations of its noise; the papers' own sqrt(T) is below the noise (E22).
         inertia: Whether to estimate `inertia_` too, for a tenth of the last round.
         scale: Whether each column is scaled by its declared bounds to [-1, 1]; else in its own units.
@@ -111,7 +111,7 @@ class KMeans(Learner):
         k = whole(self.n_clusters, "n_clusters", 1, 1000)
         if self.max_iter is not None:
             whole(self.max_iter, "max_iter", 1, 100)
-        checked(self.small in ("keep", "drop", "reseed", "raise"), "small is keep, drop, reseed or raise.")
+        checked(self.small in ("keep", "drop", "move", "raise"), "small is keep, drop, move or raise.")
         good = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         checked(good and 0 <= self.threshold < 1e6, "threshold is a number of deviations, 0 or more.")
         checked(isinstance(self.inertia, bool) and isinstance(self.scale, bool), "inertia and scale are True or False.")
@@ -146,7 +146,7 @@ class KMeans(Learner):
             )
         if self.small == "drop":
             return centres[_large(found, kept)]
-        rng = np.random.default_rng((SEED, turn))
+        rng = np.random.default_rng((BEGINNING, turn))
         space = Space(self._features, scale=self.scale)
         middle, half = (space.middle, space.half) if shrink is None else (shrink.mean, shrink.deviation * np.sqrt(3))
         return np.where(kept[:, None], centres, middle + half * rng.uniform(-1, 1, centres.shape))

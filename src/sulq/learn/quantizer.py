@@ -11,7 +11,7 @@ from sulq.terms.kinds import Floats
 
 Places = npt.NDArray[np.intp]
 
-SEED: Final = 20_050_613  # a public constant: nothing here protects anybody
+BEGINNING: Final = 20_050_613  # a public constant: nothing here protects anybody
 STARTS: Final = 8
 STEPS: Final = 30
 
@@ -32,14 +32,14 @@ def distances(points: Floats, centres: Floats) -> Floats:
 
 def quantize(points: Floats, weights: Floats, k: int, *, starts: int = STARTS) -> Floats:
     """The best of several runs of weighted k-means from spread starts (k-means++)."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(BEGINNING)
     runs = [_run(points, weights, _spread(points, weights, k, rng)) for _ in range(starts)]
     return min(runs, key=lambda run: run[0])[1]
 
 
 def cover(middle: Floats, half: Floats, k: int) -> Floats:
     """K points that stand for a box about whose inside nothing is known: those of points spread evenly over it."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(BEGINNING)
     points = middle + half * rng.uniform(-1.0, 1.0, (max(1000, 20 * k), len(half)))
     return quantize(points, np.ones(len(points)), k, starts=2)
 

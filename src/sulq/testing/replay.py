@@ -278,8 +278,12 @@ def overruns(first: Run, second: Run) -> list[str]:
         inputs = [item for pair in pairs if pair[0].debit == i for item in _inputs(*pair)]
         for draw, (law, a, b) in zip(event.draws, inputs, strict=False):
             moved = _moved(law, a, b, draw.norm, apart=event.queries > 0)
-            if moved > draw.sensitivity:
-                found.append(f"ask {i}: moved {moved}, declared {draw.sensitivity} ({draw.norm})")
+            declared = draw.sensitivity
+            if draw.level is not None and isinstance(law, AboveLaw):
+                declared += draw.most * draw.scale / draw.level
+                found += [f"ask {i}: another threshold than was paid for"] * (law.threshold_scale != draw.level)
+            if moved > declared:
+                found.append(f"ask {i}: moved {moved}, declared {declared} ({draw.norm})")
             each = cost(law, moved)
             # A sparse vector is priced in epsilon under every spend: rho = epsilon^2/2.
             loss += each**2 / 2 if event.epsilon is None and isinstance(law, AboveLaw) else each
