@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -13,8 +15,11 @@ import pytest
 
 import sulq
 from sulq.errors import BudgetExceeded, SetupError
+from sulq.server.counts import Counts
 from sulq.server.declared import declare
+from sulq.server.held import Held
 from sulq.server.settings import Declared
+from sulq.server.staff import Staff
 from sulq.terms import wire
 from tests.server.service import Running, service
 
@@ -90,3 +95,26 @@ def test_T33_one_that_cannot_be_opened_stops_nobody_else(running: Running, name:
     assert refused.value.code == "not-ready"
     running.ask("alice", "ask", COUNT)
     assert running.line.ask("health")["status"] == "ok"
+
+
+@pytest.mark.parametrize(("code", "times"), [("ledger-failed", 2), ("ledger-damaged", 0), ("missing-file", 0)])
+def test_T48_a_ledger_that_could_not_be_opened_on_a_full_disk_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, times: int
+) -> None:
+    """At every tick, until there is room; a fault that does not pass by itself waits for its owner."""
+    ours, theirs = socket.socketpair()
+    staff = Staff(SimpleNamespace(state=tmp_path), ours, Counts())
+    tried: list[object] = []
+
+    def take_on(declared: object) -> None:
+        tried.append(declared)
+        staff.datasets["survey"] = Held("survey", fault=SetupError(code, "No."))
+
+    monkeypatch.setattr(staff, "take_on", take_on)
+    staff._declared["survey"] = "as declared"
+    take_on("at the start")
+    assert staff.tick()
+    assert staff.tick()
+    assert tried[1:] == ["as declared"] * times
+    ours.close()
+    theirs.close()

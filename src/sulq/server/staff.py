@@ -37,6 +37,7 @@ from sulq.server.shelf import Shelf
 from sulq.terms.facts import TableFacts
 
 LOOKING: Final = 70.0  # seconds for a look at a file's columns
+UNWRITABLE: Final = "ledger-failed"  # a fault that passes
 FIRST_WORD: Final = 20.0  # seconds a registration waits to hear whether its rows could be opened
 
 _log = logging.getLogger(__name__)
@@ -273,7 +274,8 @@ class Staff:
         """Write answers that wait, see whether idle workers are well; False where a ledger must be read anew.
 
         A ledger whose file could not be written takes no more debits in this process: nobody knows what of the last
-        one is on disk until it is opened again (T48).
+        one is on disk until it is opened again (T48). One that could not even be opened, since its disk was full, is
+        tried again: the service is back by itself when there is room.
         """
         whole = True
         for place in list(self._ledgers):
@@ -289,6 +291,8 @@ class Staff:
         for held in list(self.datasets.values()):
             if held.rows is not None:
                 held.rows.look()
+            elif held.fault is not None and held.fault.code == UNWRITABLE and held.name in self._declared:
+                self.take_on(self._declared[held.name])
         return whole
 
     def isolation(self) -> list[Frame]:
