@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -11,6 +12,7 @@ import sulq.testing
 from sulq.database import Database
 from sulq.desk import Desk
 from sulq.terms.privacy import Budget, Unit
+from tests.data import need
 
 COLUMNS = {
     "age": sulq.Int(0, 100),
@@ -56,3 +58,17 @@ def refused(code: str, act: object, *args: object, **kwargs: object) -> None:
     with pytest.raises(sulq.errors.SulqError) as refusal:
         act(*args, **kwargs)
     assert refusal.value.code == code
+
+
+def adult() -> tuple[pd.DataFrame, dict[str, object]]:
+    """The shared adult-train table and what is declared of it."""
+    frame = pd.read_csv(need("tabular/adult-train.csv"), keep_default_na=False)
+    schema = pd.read_json(need("tabular/adult-train.schema.json"))["columns"]
+    columns = {}
+    for name in frame.columns:
+        given = schema[name]
+        if "lower" in given:
+            columns[name] = sulq.Int(given["lower"], given["upper"])
+        else:  # the countries' list is not in the schema
+            columns[name] = list(given.get("values") or sorted(frame[name].unique()))
+    return frame, columns

@@ -14,8 +14,7 @@ from sulq.learn import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.additive import REACH, STEPS
 from sulq.learn.attributes import Attributes
 from sulq.terms.columns import Columns
-from tests.data import need
-from tests.learn.cases import exact, opened
+from tests.learn.cases import adult, exact, opened
 from tests.learn.test_base import refused
 from tests.learn.test_id3 import Watch
 
@@ -139,15 +138,7 @@ def test_a_number_is_predicted_with_noise() -> None:
 
 def test_within_a_point_of_dp_ebm_on_adult() -> None:
     """adult-train, (1, 1e-6): AUC above .885 less .01, what interpret's DP-EBM 0.7.8 has there (ours .90 in 3 runs)."""
-    frame = pd.read_csv(need("tabular/adult-train.csv"), keep_default_na=False)
-    schema = pd.read_json(need("tabular/adult-train.schema.json"))["columns"]
-    columns = {}
-    for name in frame.columns:
-        given = schema[name]
-        if "lower" in given:
-            columns[name] = sulq.Int(given["lower"], given["upper"])
-        else:  # the countries' list is not in the schema
-            columns[name] = list(given.get("values") or sorted(frame[name].unique()))
+    frame, columns = adult()
     names = [name for name in frame.columns if name != "income"]
     kept = np.random.default_rng(1).random(len(frame)) < 0.8
     data = {name: frame[name][kept].to_numpy() for name in frame.columns}

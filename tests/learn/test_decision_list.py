@@ -14,7 +14,7 @@ from sulq.learn.sq import Adversarial, Exact
 from sulq.terms.columns import Columns
 from tests.counts import count
 from tests.learn.cases import exact, opened
-from tests.learn.sq.noisy import Arrays, boolean, correlated, listed, rows
+from tests.learn.sq.noisy import ODD, Arrays, boolean, correlated, listed, rows
 
 FALSE_ALARM = 1e-7
 
@@ -143,10 +143,7 @@ def test_under_a_sublinear_budget_each_cell_is_a_query() -> None:
 
 def test_SR6_facts_of_the_data_are_no_errors() -> None:
     """No rows, one class, missing cells: a list, within its spend."""
-    nothing = {"x0": np.zeros(0, bool), "x1": np.zeros(0, bool), "y": np.zeros(0, bool)}
-    flat = {"x0": np.ones(50, bool), "x1": np.zeros(50, bool), "y": np.ones(50, bool)}
-    gone = {"x0": np.array([None] * 50), "x1": np.array([None, True] * 25), "y": np.array([True, None] * 25)}
-    for data in (nothing, flat, gone):
+    for data in ODD:
         for eta in (0.0, 0.2):
             database = Arrays(boolean(2), data, seed=1)
             model = DecisionList(eta=eta).fit(

@@ -21,8 +21,7 @@ from sulq.learn.trees.growth import Rule
 from sulq.learn.trees.tree import Tree
 from sulq.terms.columns import Columns
 from sulq.terms.question import Choose, Sums, Together
-from tests.data import need
-from tests.learn.cases import exact, opened, refused
+from tests.learn.cases import adult, exact, opened, refused
 
 NOISELESS = Epsilon(900)  # on the exact oracle: so that no rule finds a count too small
 ZERO_OUT = sulq.Unit(neighbors="zero_out")
@@ -327,15 +326,7 @@ def test_trees_with_noise_are_useful(spend: object, neighbors: str) -> None:
 def test_within_two_points_of_scikit_learn_on_adult() -> None:
     """adult-train, depth 5, pure epsilon 1: held-out accuracy within .02 of the entropy tree's, the mean of 4 runs."""
     tree = pytest.importorskip("sklearn.tree")
-    frame = pd.read_csv(need("tabular/adult-train.csv"), keep_default_na=False)
-    schema = pd.read_json(need("tabular/adult-train.schema.json"))["columns"]
-    columns = {}
-    for name in frame.columns:
-        given = schema[name]
-        if "lower" in given:
-            columns[name] = sulq.Int(given["lower"], given["upper"])
-        else:  # the countries' list is not in the schema
-            columns[name] = list(given.get("values") or sorted(frame[name].unique()))
+    frame, columns = adult()
     names = [name for name in frame.columns if name != "income"]
     kept = np.random.default_rng(1).random(len(frame)) < 0.8
     coded = pd.get_dummies(frame[names])

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from sulq.errors import QuestionError
 from sulq.learn import location
+from sulq.learn.chance import public
 from sulq.learn.gauge import deviations
 from sulq.learn.location import Location, locate, present
 from sulq.learn.purse import Purse
-from sulq.learn.quantizer import BEGINNING
 from sulq.learn.space import Space, ball
 from sulq.terms.kinds import Floats
 from sulq.terms.question import Question, Sums
@@ -138,7 +138,7 @@ def kept(space: Space, blur: Blur, k: int) -> Places:
     Of m coordinates a matrix tells about their part of all squared widths, less what the noise hides: half
     of it at DROWNED. Of equal widths none comes first for its place: neighbours, as of an image, are too much alike.
     """
-    order = np.lexsort((np.random.default_rng(BEGINNING).random(len(space)), -space.half))
+    order = np.lexsort((public().uniform(size=len(space)), -space.half))
     squares = np.cumsum(space.half[order] ** 2)
     worth = [squares[m - 1] / (1 + (blur.relative(m) / DROWNED) ** 2) for m in range(k, len(space) + 1)]
     best = len(worth) - 1 - int(np.argmax(worth[::-1]))

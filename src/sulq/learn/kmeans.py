@@ -8,10 +8,11 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.learn.base import Learner, checked, whole
+from sulq.learn.chance import public
 from sulq.learn.features import Features
 from sulq.learn.lloyd import Round
 from sulq.learn.purse import Purse
-from sulq.learn.quantizer import BEGINNING, distances, nearest_of
+from sulq.learn.quantizer import distances, nearest_of
 from sulq.learn.sketch import ROUNDS, Shrink, Task
 from sulq.learn.space import Space
 from sulq.terms.columns import Columns
@@ -146,7 +147,7 @@ class KMeans(Learner):
             )
         if self.small == "drop":
             return centres[_large(found, kept)]
-        rng = np.random.default_rng((BEGINNING, turn))
+        rng = public(turn)
         space = Space(self._features, scale=self.scale)
         middle, half = (space.middle, space.half) if shrink is None else (shrink.mean, shrink.deviation * np.sqrt(3))
         return np.where(kept[:, None], centres, middle + half * rng.uniform(-1, 1, centres.shape))

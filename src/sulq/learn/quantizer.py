@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sulq.learn.chance import Chance, public
 from sulq.terms.kinds import Floats
 
 Places = npt.NDArray[np.intp]
 
-BEGINNING: Final = 20_050_613  # a public constant: nothing here protects anybody
 STARTS: Final = 8
 STEPS: Final = 30
 
@@ -32,19 +32,19 @@ def distances(points: Floats, centres: Floats) -> Floats:
 
 def quantize(points: Floats, weights: Floats, k: int, *, starts: int = STARTS) -> Floats:
     """The best of several runs of weighted k-means from spread starts (k-means++)."""
-    rng = np.random.default_rng(BEGINNING)
+    rng = public()
     runs = [_run(points, weights, _spread(points, weights, k, rng)) for _ in range(starts)]
     return min(runs, key=lambda run: run[0])[1]
 
 
 def cover(middle: Floats, half: Floats, k: int) -> Floats:
     """K points that stand for a box about whose inside nothing is known: those of points spread evenly over it."""
-    rng = np.random.default_rng(BEGINNING)
+    rng = public()
     points = middle + half * rng.uniform(-1.0, 1.0, (max(1000, 20 * k), len(half)))
     return quantize(points, np.ones(len(points)), k, starts=2)
 
 
-def _spread(points: Floats, weights: Floats, k: int, rng: np.random.Generator) -> Floats:
+def _spread(points: Floats, weights: Floats, k: int, rng: Chance) -> Floats:
     """Start points, each drawn by weight and squared distance from those before it."""
     chosen = [points[_draw(weights, rng)]]
     away = distances(points, chosen[0][None])[:, 0]
@@ -54,7 +54,7 @@ def _spread(points: Floats, weights: Floats, k: int, rng: np.random.Generator) -
     return np.array(chosen)
 
 
-def _draw(weights: Floats, rng: np.random.Generator) -> int:
+def _draw(weights: Floats, rng: Chance) -> int:
     total = float(weights.sum())
     return int(rng.choice(len(weights), p=weights / total if total > 0 else None))
 

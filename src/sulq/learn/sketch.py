@@ -9,10 +9,11 @@ from typing import Final
 import numpy as np
 
 from sulq.learn import location
+from sulq.learn.chance import public
 from sulq.learn.lloyd import Round, Rounds
 from sulq.learn.location import Location, locate
 from sulq.learn.purse import Purse
-from sulq.learn.quantizer import BEGINNING, cover, quantize
+from sulq.learn.quantizer import cover, quantize
 from sulq.learn.space import Space
 from sulq.terms.kinds import Floats
 
@@ -104,7 +105,7 @@ class Task:
 
     def _sketch(self, about: Rounds, shrink: Shrink, cells: int, part: Fraction) -> Floats:
         """The best k centres of the noisy means of many cells, weighted by their noisy sizes."""
-        rng = np.random.default_rng(BEGINNING)
+        rng = public()
         space = self.space
         points = space.inside(shrink.mean + CLOSE * shrink.deviation * rng.normal(size=(cells, len(space))))
         found = about.ask(points, part)

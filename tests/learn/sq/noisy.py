@@ -63,3 +63,16 @@ def listed(X: np.ndarray, rng: np.random.Generator, length: int) -> np.ndarray:
     for i in order:
         y[X[:, i] == (rng.random() < 0.5)] = rng.random() < 0.5
     return y
+
+
+# Facts of the data that are no errors (SR6): no rows, one class and constant columns, cells that are missing.
+ODD: tuple[dict[str, np.ndarray], ...] = (
+    {"x0": np.zeros(0, bool), "x1": np.zeros(0, bool), "y": np.zeros(0, bool)},
+    {"x0": np.ones(50, bool), "x1": np.zeros(50, bool), "y": np.ones(50, bool)},
+    {"x0": np.array([None] * 50), "x1": np.array([None, True] * 25), "y": np.array([True, None] * 25)},
+)
+
+
+def rcn(labels: np.ndarray, eta: float, rng: np.random.Generator) -> np.ndarray:
+    """Truth values, each flipped with probability eta: random classification noise [S2.13]."""
+    return labels ^ (rng.random(labels.shape) < eta)

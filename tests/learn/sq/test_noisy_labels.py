@@ -11,10 +11,10 @@ import sulq
 from sulq import Epsilon, col
 from sulq.errors import QuestionError
 from sulq.learn import DecisionList, MonotoneConjunction, StatisticalQueries
-from sulq.learn.sq import Adversarial, Exact, NoisyLabels, rcn
+from sulq.learn.sq import Adversarial, Exact, NoisyLabels
 from sulq.learn.sq.noisy_labels import flipped, mentions
 from sulq.terms.rowfn.scalar import numbers
-from tests.learn.sq.noisy import Arrays, boolean, rows
+from tests.learn.sq.noisy import Arrays, boolean, rcn, rows
 
 COLUMNS = {"x": sulq.Bool(), "w": sulq.Bool(), "y": sulq.Bool()}
 PHI = col("x") & col("y") | (~col("x") & col("w") & ~col("y"))
@@ -78,20 +78,12 @@ def test_the_oracle_behind_may_push_as_it_likes(push: str, paper: object) -> Non
     assert abs(psi - truth) == pytest.approx(0.05 / 0.4)
 
 
-def test_S2_13_rcn_flips_at_its_rate() -> None:
-    """Each label by itself, at eta; and no rate of one half or more."""
-    rng = np.random.default_rng(3)
-    labels = rng.random(100_000) < 0.2
-    turned = rcn(labels, 0.3, rng) != labels
-    assert turned.mean() == pytest.approx(0.3, abs=6 * math.sqrt(0.21 / 100_000))
-    assert turned[labels].mean() == pytest.approx(0.3, abs=6 * math.sqrt(0.21 / labels.sum()))
-    assert not np.any(rcn(labels, 0.0, rng) != labels)
+def test_no_rate_of_one_half_or_more() -> None:
+    """Such labels say nothing; and a rate is a number."""
     for eta in (0.5, 0.7, -0.1, "half", True):
         with pytest.raises(QuestionError) as refusal:
-            rcn(labels, eta, rng)
-        assert refusal.value.code == "bad-parameter"
-        with pytest.raises(QuestionError):
             NoisyLabels(Exact(COLUMNS, drawn(10)[0]), "y", eta)
+        assert refusal.value.code == "bad-parameter"
 
 
 def test_the_opposite_label_is_put_everywhere() -> None:

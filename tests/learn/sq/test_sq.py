@@ -11,8 +11,8 @@ import sulq
 from sulq import Epsilon, Rho, SubLinear, Unit, col
 from sulq.errors import QuestionError
 from sulq.learn import DecisionList, MonotoneConjunction, StatisticalQueries
-from sulq.learn.sq import Adversarial, Exact, NoisyLabels, Sample, StatOracle, rcn
-from tests.learn.sq.noisy import Arrays, boolean, rows
+from sulq.learn.sq import Adversarial, Exact, NoisyLabels, Sample, StatOracle
+from tests.learn.sq.noisy import Arrays, boolean, rcn, rows
 
 D, N = 3, 15_000
 ROWS = {"sample": 45_000, "split": 90_000}  # what each needs of it

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from sulq.learn.sq.adversarial import Adversarial
 from sulq.learn.sq.exact import Exact
-from sulq.learn.sq.noisy_labels import NoisyLabels, rcn
+from sulq.learn.sq.noisy_labels import NoisyLabels
 from sulq.learn.sq.oracle import StatOracle
 from sulq.learn.sq.sample import Sample
 
-__all__ = ["Adversarial", "Exact", "NoisyLabels", "Sample", "StatOracle", "rcn"]
+__all__ = ["Adversarial", "Exact", "NoisyLabels", "Sample", "StatOracle"]

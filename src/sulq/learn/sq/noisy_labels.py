@@ -13,12 +13,11 @@ from fractions import Fraction
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from sulq.errors import QuestionError
 from sulq.learn.base import checked
 from sulq.learn.sq.oracle import Backend, PricedOracle, StatOracle, checked_tolerance, divided, first
-from sulq.terms.kinds import Floats, Truths
+from sulq.terms.kinds import Floats
 from sulq.terms.rowfn import Arith, Col, Not, RowFn, lit
 
 
@@ -117,14 +116,6 @@ class NoisyLabels(Backend):
         turns = [(seen - turned) * 0.5 + 0.5 for seen, turned in pairs]
         other = self._oracle.stats(turns, tau * (1 - 2 * self.eta) / 2)
         return same + (other - 0.5) / (1 - 2 * self.eta)
-
-
-def rcn(labels: npt.ArrayLike, eta: float, rng: np.random.Generator) -> Truths:
-    """Truth values, each flipped with probability eta: random classification noise [S2.13]."""
-    checked(_below_half(eta), "eta lies from 0 up to, not including, 1/2.")
-    clean = np.asarray(labels, dtype=np.bool_)
-    turned: Truths = clean ^ (rng.random(clean.shape) < eta)
-    return turned
 
 
 def mentions(phi: RowFn, label: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from sulq.learn.chance import Chance, public
 from sulq.learn.trees.branches import options
 from sulq.learn.trees.growth import FIRST, LABELS, MOST_CELLS, Growth
 from sulq.terms.answer import Answer
@@ -81,13 +82,13 @@ class Separated(Growth):
         Where rows are too few for any choice, all that is left is better spent on the labels at such leaves.
         """
         # Public, and new in every fit: no table has bad luck with one order for ever.
-        order = np.random.default_rng(abs(round(float(self.tree.nodes[0].counts @ np.arange(1, self.labels.size + 1)))))
+        order = public(abs(round(float(self.tree.nodes[0].counts @ np.arange(1, self.labels.size + 1)))))
         for _ in range(levels):
             if len(places) > MOST_EVEN:
                 break
             places = [new for place in places for new in self._halve(place, order)]
 
-    def _halve(self, place: int, order: np.random.Generator) -> tuple[int, ...]:
+    def _halve(self, place: int, order: Chance) -> tuple[int, ...]:
         tree = self.tree
         path = tree.path(place)
         codes = {i: np.flatnonzero(tree.possible(place, i)) for i in range(len(self.sizes))}
