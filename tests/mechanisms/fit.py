@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.stats import chi2
 
-from sulq.mechanisms import release
+from sulq.mechanisms import _opendp, release
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.private import Private
 
@@ -19,6 +19,12 @@ FIRST = np.concatenate((np.linspace(0.97, 0.03, 20), [0.01, 0.003, 0.001, 3e-4])
 def drawn(law: Law, cells: int) -> np.ndarray:
     """One release of so many zeros: the noise itself."""
     return release(law, Private(np.zeros(cells, dtype=np.int64)))
+
+
+def drawn_by_few(law: Law, cells: int) -> np.ndarray:
+    """The same by OpenDP, which draws where there are few cells."""
+    kind: _opendp.Kind = "gaussian" if isinstance(law, GaussianLaw) else "laplace"
+    return _opendp.sampler(kind, law.scale)(np.zeros(cells, dtype=np.int64))
 
 
 def fit(law: Law, sample: np.ndarray) -> float:

@@ -1,9 +1,10 @@
-"""Exact coins: bias exp(-gap/scale), whatever floats do; bits used once; uniform numbers without bias."""
+"""Exact coins: bias exp(-exponent), whatever floats do; bits used once; uniform numbers without bias."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -34,13 +35,14 @@ def test_the_bounds_of_an_exponential_hold_it(top: int, bottom: int, digits: int
 
 
 def wordly(monkeypatch: pytest.MonkeyPatch, given_words: list[int]) -> list[int]:
-    """Give these words for random ones, in order; what is left is returned for a look."""
+    """Give these words for random ones, short or long, in order; what is left is returned for a look."""
     left = list(given_words)
 
     def words(count: int) -> np.ndarray:
         return np.array([left.pop(0) for _ in range(count)], dtype=np.uint64)
 
     monkeypatch.setattr(coins, "words", words)
+    monkeypatch.setattr(coins, "short_words", lambda count: words(count).astype(np.uint32))
     return left
 
 
@@ -49,23 +51,26 @@ def wordly(monkeypatch: pytest.MonkeyPatch, given_words: list[int]) -> list[int]
 def test_T7_the_word_decides_as_exact_arithmetic_does(
     gap: int, scale: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Words just below and above 2^64 exp(-gap/scale), and at random, fall as the exact comparison says (T7)."""
+    """Words just below and above 2^32 exp(-gap/scale), and at random, fall as the exact comparison says (T7)."""
     low, high = coins.bounds(Fraction(gap) / scale, 60)
-    edge = math.floor(low * 2**64)
+    edge = math.floor(low * 2**32)
     near = [edge + move for move in (-5000, -2, -1, 1, 2, 5000)]
-    tried = [word for word in (*near, 0, 1, 2**63, 2**64 - 1) if 0 <= word < 2**64]
+    tried = [word for word in (*near, 0, 1, 2**31, 2**32 - 1) if 0 <= word < 2**32]
+    decided = 0
     for word in tried:
-        surely_heads = Fraction(word + 1, 2**64) <= low
-        surely_tails = Fraction(word, 2**64) >= high
+        surely_heads = Fraction(word + 1, 2**32) <= low
+        surely_tails = Fraction(word, 2**32) >= high
         if surely_heads or surely_tails:
+            decided += 1
             wordly(monkeypatch, [word])
             assert coins.heads(np.array([gap]), scale).tolist() == [surely_heads]
+    assert decided >= 3
 
 
 def test_T7_an_undecided_word_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where 64 bits of U agree with exp(-1), the next 64 decide; where those agree too, the next."""
+    """Where 32 bits of U agree with exp(-1), the next 64 decide; where those agree too, the next."""
     low, _ = coins.bounds(Fraction(1), 100)
-    digits = math.floor(low * 2**192)
+    digits = math.floor(low * 2**160)
     first, second, third = digits >> 128, digits >> 64 & (2**64 - 1), digits & (2**64 - 1)
     for words, expected, unused in (
         ([first, second - 1, 9], True, [9]),
@@ -78,9 +83,37 @@ def test_T7_an_undecided_word_is_decided_by_more_bits(monkeypatch: pytest.Monkey
         assert left == unused
 
 
+def test_T7_an_exponent_worked_out_roughly_changes_no_coin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off by 2^-41 on either side, a given exponent decides as the exact one does, near its edge and far from it.
+
+    Control: off by a thousandth, it does not.
+    """
+    exponent = Fraction(7, 3)
+    edge = math.floor(coins.bounds(exponent, 60)[0] * 2**32)
+    words = [edge + move for move in (-2, -1, 1, 2, 1000, -1000)]
+
+    def found(off: float) -> list[bool]:
+        wordly(monkeypatch, words)
+        return coins.tossed(np.full(len(words), float(exponent) + off), lambda _: exponent).tolist()
+
+    true = [word < edge for word in words]
+    assert found(0) == found(2.0**-41) == found(-(2.0**-41)) == true
+    assert found(1e-3) != true
+
+
+def test_powers_above_a_number_are_counted_with_as_many_bits_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """U below exp(-2) and above exp(-3) has two powers of exp(-1) above it; beside exp(-2) more bits tell."""
+    second = math.floor(coins.bounds(Fraction(2), 60)[0] * 2**96)
+    for words, expected in (([], 2), ([second % 2**64 - 1], 2), ([second % 2**64 + 1], 1)):
+        start = second >> 64 if words else 2**32 // 15
+        left = wordly(monkeypatch, words)
+        assert coins.powers_above(start, Fraction(1), bits=32) == expected
+        assert left == []
+
+
 def test_a_gap_of_zero_is_always_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     """exp(0) is 1: no word is tails."""
-    wordly(monkeypatch, [2**64 - 1, 0])
+    wordly(monkeypatch, [2**32 - 1, 0])
     assert coins.heads(np.array([0, 0]), Fraction(1)).all()
 
 
@@ -101,10 +134,11 @@ def test_T7_heads_come_at_their_rate(gap: int, scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 64, 1000])
-def test_T7_numbers_below_a_bound_are_uniform(bound: int) -> None:
+@pytest.mark.parametrize("many", [lambda n, bound: coins.below(np.full(n, bound)), coins.uniform], ids=["each", "one"])
+def test_T7_numbers_below_a_bound_are_uniform(bound: int, many: Callable[[int, int], np.ndarray]) -> None:
     """Chi-square at 1e-8; numbers stay below their bound."""
     n = 20_000
-    found = coins.below(np.full(n, bound))
+    found = many(n, bound)
     counts = np.bincount(found, minlength=bound)
     assert len(counts) == bound
     if bound > 1:
@@ -121,8 +155,18 @@ def test_a_word_past_the_last_multiple_is_drawn_again(monkeypatch: pytest.Monkey
     assert left == [5]
 
 
+def test_a_short_word_past_the_last_multiple_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^32 is 1 modulo 3, as 2^64 is; of a bound that divides it no word is refused; wide bounds take long words."""
+    left = wordly(monkeypatch, [2**32 - 1, 5])
+    assert (coins.uniform(1, 3).tolist(), left) == ([2], [])
+    left = wordly(monkeypatch, [2**32 - 1, 5])
+    assert (coins.uniform(1, 2**16).tolist(), left) == ([2**16 - 1], [5])
+    wordly(monkeypatch, [2**50 + 7])
+    assert coins.uniform(1, 2**50).tolist() == [7]
+
+
 def test_T66_coins_draw_from_the_one_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each coin takes eight fresh bytes of the operating system's generator, and none twice (T66)."""
+    """Each coin takes four fresh bytes of the operating system's generator, and none twice (T66)."""
     asked: list[int] = []
     honest = entropy.random_bytes
 
@@ -132,6 +176,6 @@ def test_T66_coins_draw_from_the_one_source(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(entropy, "random_bytes", counted)
     coins.heads(np.arange(1000), Fraction(10))
-    assert asked[0] == 8000
-    assert sum(asked) - 8000 in (0, 8, 16)
+    assert asked[0] == 4000
+    assert sum(asked) - 4000 in (0, 8, 16)
     assert Counter(coins.words(4096).tolist()).most_common(1)[0][1] == 1

@@ -1,16 +1,17 @@
-"""Exact coins: heads with probability exp(-gap/scale), from fresh bits and whole numbers.
+"""Exact coins: heads with probability exp(-exponent), from fresh bits and whole numbers.
 
-Every coin is a uniform real number U given bit by bit: heads if U < exp(-gap/scale).
-Sixty-four bits decide nearly always, against double bounds of the exponential wide
+Every coin is a uniform real number U given bit by bit: heads if U < exp(-exponent).
+Thirty-two bits decide nearly always, against double bounds of the exponential wide
 enough for all that rounding can do; the few that fall between the bounds are
 decided by more bits and decimal bounds that tighten until they part. So the bias is
-exp(-gap/scale) itself: no float decides, it only postpones.
+exp(-exponent) itself: no float decides, it only postpones.
 
 Source: docs/theory/choose.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Final
@@ -19,14 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.mechanisms import entropy
-from sulq.terms.kinds import Integers, Truths
+from sulq.terms.kinds import Floats, Integers, Truths
 
 Words = npt.NDArray[np.uint64]
 
-_WORD: Final = 64
-_WHOLE: Final = 2.0**64
-# gap and scale to doubles, their quotient (below 45, or heads have probability below
-# 2^-64) and its exponential: less than 2^-45 relatively, were numpy's exp off by 16 ulp.
+_MORE: Final = 64  # bits at a time, once the first have not decided
+_FIRST: Final = 32
+# An exponent that is off by 2^-41 where it is below 45 (beyond that heads have probability
+# below 2^-64), and its exponential: less than 2^-40 relatively, were numpy's exp off by 2^10 ulp.
 _LOOSE: Final = 2.0**-40
 _LEAST: Final = -5000  # powers of ten below this one are not written out
 
@@ -34,6 +35,11 @@ _LEAST: Final = -5000  # powers of ten below this one are not written out
 def words(count: int) -> Words:
     """Fresh 64-bit numbers, each value equally likely."""
     return np.frombuffer(entropy.random_bytes(8 * count), dtype=np.uint64)
+
+
+def short_words(count: int) -> npt.NDArray[np.uint32]:
+    """Fresh 32-bit numbers, each value equally likely: half the bits, where these nearly always do."""
+    return np.frombuffer(entropy.random_bytes(4 * count), dtype=np.uint32)
 
 
 def below(bounds: Integers) -> Integers:
@@ -50,31 +56,60 @@ def below(bounds: Integers) -> Integers:
     return (drawn % sizes).astype(np.int64)
 
 
+def uniform(count: int, bound: int) -> Integers:
+    """So many uniform whole numbers below one bound, exactly, from short words where these do."""
+    if bound > 2**16:
+        return below(np.full(count, bound))
+    last = np.uint32(2**32 - 1 - 2**32 % bound)
+    drawn = short_words(count)
+    again = drawn > last
+    while again.any():
+        drawn = drawn.copy()
+        drawn[again] = short_words(int(again.sum()))
+        again = drawn > last
+    return (drawn % np.uint32(bound)).astype(np.int64)
+
+
 def heads(gaps: Integers, scale: Fraction) -> Truths:
     """A coin for each gap of 0 or more: heads with probability exp(-gap/scale), exactly."""
-    drawn = words(gaps.size)
-    bits = drawn.astype(np.float64)
+    return tossed(gaps.astype(np.float64) / float(scale), lambda i: int(gaps[i]) / scale)
+
+
+def tossed(exponents: Floats, exact: Callable[[int], Fraction]) -> Truths:
+    """A coin for each exponent of 0 or more: heads with probability exp(-exact(i)), exactly.
+
+    Where exact(i) is below 45 the given exponent is within 2^-41 of it, beyond it is above 44.
+    """
+    drawn = short_words(exponents.size)
+    bits = drawn.astype(np.float64)  # the floor of 2^32 U
     with np.errstate(under="ignore"):
-        edge = np.exp(-(gaps.astype(np.float64) / float(scale))) * _WHOLE
-    # `bits` is within 2^-53 of the word, which is the floor of 2^64 U; 2 covers the floor and a vanished edge.
-    found: Truths = bits * (1.0 + 2.0**-50) + 2.0 <= edge * (1.0 - _LOOSE)
-    tails = bits * (1.0 - 2.0**-50) - 2.0 >= edge * (1.0 + _LOOSE)
-    found |= gaps == 0  # exp(0) is 1
-    for i in np.flatnonzero(~(found | tails)):
-        found[i] = exactly(int(drawn[i]), int(gaps[i]) / scale)
+        edge = np.exp(-exponents)
+    edge *= 2.0**_FIRST
+    found: Truths = bits + 1.0 <= edge * (1.0 - _LOOSE)
+    # 2^-20 is more than 2^32 e^-44 and all that is lost where an exponential vanishes.
+    open_ = ~found & (bits < edge * (1.0 + _LOOSE) + 2.0**-20)
+    for i in np.flatnonzero(open_).tolist():
+        found[i] = exactly(int(drawn[i]), exact(i), bits=_FIRST)
     return found
 
 
-def exactly(start: int, exponent: Fraction) -> bool:
-    """Whether U < exp(-exponent), U beginning with these 64 bits and going on with fresh ones."""
-    known, bits = start, _WORD
-    while True:
-        low, high = bounds(exponent, bits // 3 + 10)
-        if Fraction(known + 1, 2**bits) <= low:
-            return True
-        if Fraction(known, 2**bits) >= high:
-            return False
-        known, bits = known << _WORD | int(words(1)[0]), bits + _WORD
+def exactly(start: int, exponent: Fraction, *, bits: int = 64) -> bool:
+    """Whether U < exp(-exponent), U beginning with these bits and going on with fresh ones."""
+    return powers_above(start, exponent, most=1, bits=bits) == 1
+
+
+def powers_above(start: int, exponent: Fraction, *, most: int | None = None, bits: int = 64) -> int:
+    """The largest v with U < exp(-v exponent), at most `most`; U begins with these bits and goes on with fresh ones."""
+    known, v = start, 0
+    while v != most:
+        low, high = bounds((v + 1) * exponent, bits // 3 + 10)
+        if Fraction(known + 1, 2**bits) <= low or exponent == 0:
+            v += 1
+        elif Fraction(known, 2**bits) >= high:
+            break
+        else:
+            known, bits = known << _MORE | int(words(1)[0]), bits + _MORE
+    return v
 
 
 def bounds(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sulq.mechanisms import _opendp
+from sulq.mechanisms import _opendp, bulk
 from sulq.mechanisms._release import released
 from sulq.terms.kinds import Integers
 from sulq.terms.law import GaussianLaw
@@ -20,7 +20,8 @@ class DiscreteGaussian:
     at most D2, the Renyi divergence of order a is at most a D2/(2 scale^2), so
     rho = D2/(2 scale^2) [CKS20]; no pure epsilon holds.
     Accuracy: the exact tail of the law; never wider than the normal of the same scale.
-    Source: docs/theory/discrete-gaussian.md; sampled by OpenDP's exact integer algorithm [CKS20, Algorithm 3].
+    Source: docs/theory/discrete-gaussian.md; sampled by OpenDP's exact integer algorithm [CKS20,
+    Algorithm 3], of many cells by the one of docs/theory/bulk-noise.md.
     """
 
     law: GaussianLaw
@@ -42,4 +43,4 @@ class DiscreteGaussian:
 
     def release(self, exact: Private[Integers]) -> Integers:
         """Add fresh noise to every exact integer."""
-        return released(exact, _opendp.sampler("gaussian", self.law.scale))
+        return released(exact, bulk.sampler("gaussian", self.law.scale))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sulq.mechanisms import _opendp
+from sulq.mechanisms import _opendp, bulk
 from sulq.mechanisms._release import released
 from sulq.terms.kinds import Integers
 from sulq.terms.law import LaplaceLaw
@@ -20,7 +20,8 @@ class DiscreteLaplace:
     epsilon = D/scale, whatever the order of the asks, and exactly that for
     integer D [DMNS06, Proposition 1; S4.7]; so also rho = epsilon^2/2 [BS16, Proposition 1.4].
     Accuracy: a cell is within t except with probability 2 a^(t+1)/(1 + a), a = exp(-1/scale) [X2].
-    Source: docs/theory/discrete-laplace.md; sampled by OpenDP's exact integer algorithm [CKS20, Algorithm 2].
+    Source: docs/theory/discrete-laplace.md; sampled by OpenDP's exact integer algorithm [CKS20,
+    Algorithm 2], of many cells by the one of docs/theory/bulk-noise.md.
     """
 
     law: LaplaceLaw
@@ -42,4 +43,4 @@ class DiscreteLaplace:
 
     def release(self, exact: Private[Integers]) -> Integers:
         """Add fresh noise to every exact integer."""
-        return released(exact, _opendp.sampler("laplace", self.law.scale))
+        return released(exact, bulk.sampler("laplace", self.law.scale))

@@ -1,0 +1,138 @@
+"""Exact integer noise for many cells at once: discrete Laplace and discrete Gaussian from whole numbers and coins.
+
+A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two
+independent ones: U below m with P(u) proportional to exp(-u/scale), a uniform number
+kept by an exact coin; V with P(V >= v) = exp(-v m/scale), the number of powers of
+exp(-m/scale) above one uniform real. With a random sign it is discrete Laplace, -0
+thrown away; kept by one more coin it is discrete Gaussian [CKS20, Algorithms 2 and 3].
+Noise is drawn before it meets a sum, so that nothing of the drawing depends on one.
+
+Source: docs/theory/bulk-noise.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sulq.mechanisms import _opendp, coins, entropy
+from sulq.terms.kinds import Integers, Truths
+
+MANY: Final = 128  # from so many cells on, noise is drawn here
+_AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
+_MOST: Final = 2**10  # powers: e^-1024 is the chance of more; times the widest scale, 2^50, they fit 64 bits
+
+
+def sampler(kind: _opendp.Kind, scale: Fraction) -> Callable[[Integers], Integers]:
+    """Independent noise on each of some integers, by OpenDP, and on each of many, from here: the same law."""
+    few = _opendp.sampler(kind, scale)
+    draw = laplace if kind == "laplace" else gaussian
+
+    def add(values: Integers) -> Integers:
+        return few(values) if values.size < MANY else values + draw(values.size, scale)
+
+    return add
+
+
+def laplace(count: int, scale: Fraction) -> Integers:
+    """So many independent integers with P(z) proportional to exp(-|z|/scale)."""
+
+    def propose(many: int) -> tuple[Integers, Truths | None]:
+        numbers = geometric(many, scale)
+        negative = _bits(many)
+        return np.where(negative, -numbers, numbers), ~negative | (numbers > 0)  # else 0 would come twice
+
+    return _kept(count, 1.02 + 0.5 / (0.5 + float(scale)), propose)
+
+
+def gaussian(count: int, scale: Fraction) -> Integers:
+    """So many independent integers with P(z) proportional to exp(-z^2/(2 scale^2)).
+
+    A discrete Laplace y of scale t is kept with probability exp(-(|y| - c)^2/(2 scale^2)), c = scale^2/t:
+    times exp(-|y|/t) that is exp(-y^2/(2 scale^2)) times a constant.
+    """
+    t = math.floor(scale) + 1
+    centre = scale**2 / t
+    middle, spread = float(centre), float(scale)
+
+    def propose(many: int) -> tuple[Integers, Truths | None]:
+        numbers = laplace(many, Fraction(t))
+        # Where the exponent is below 45 the quotient is below 10 and within 2^-48, its square's half within 2^-44.
+        away = (np.abs(numbers) - middle) / spread
+        kept = coins.tossed(away * away / 2, lambda i: (abs(int(numbers[i])) - centre) ** 2 / (2 * scale**2))
+        return numbers, kept
+
+    return _kept(count, 1.35 + 0.5 / (0.5 + spread), propose)
+
+
+def geometric(count: int, scale: Fraction) -> Integers:
+    """So many independent integers from 0 on with P(g) proportional to exp(-g/scale)."""
+    width = math.ceil(scale)
+    high = powers(count, width / scale)
+    if width == 1:
+        return high
+
+    def propose(many: int) -> tuple[Integers, Truths | None]:
+        numbers = coins.uniform(many, width)
+        return numbers, coins.heads(numbers, scale)
+
+    high *= width
+    high += _kept(count, 1.6, propose)
+    return high
+
+
+def powers(count: int, exponent: Fraction) -> Integers:
+    """So many independent integers from 0 on with P(V >= v) = exp(-v exponent): how many powers lie above a real U."""
+    edges = _edges(exponent)
+    drawn = coins.short_words(count)
+    # Thirty-two bits of U tell it from every power but one with the same bits; beyond the table all begin with zeros.
+    above = np.searchsorted(edges, drawn, side="right")
+    undecided = (np.searchsorted(edges, drawn, side="left") != above) | (drawn == 0)
+    found = len(edges) - above
+    for i in np.flatnonzero(undecided).tolist():
+        found[i] = coins.powers_above(int(drawn[i]), exponent, bits=32)
+        if found[i] >= _MOST:
+            raise OverflowError("a number beyond 64 bits, though no one will ever see it")
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _edges(exponent: Fraction) -> npt.NDArray[np.uint32]:
+    """The first 32 bits of exp(-v exponent) for v = 1, 2, ... as long as they are not zeros, smallest first."""
+    found: list[int] = []
+    while (bits := _first_bits((len(found) + 1) * exponent)) > 0:
+        found.append(bits)
+    return np.array(found[::-1], dtype=np.uint32)
+
+
+def _first_bits(exponent: Fraction) -> int:
+    digits = 30
+    while True:
+        low, high = (math.floor(bound * 2**32) for bound in coins.bounds(exponent, digits))
+        if low == high:
+            return low
+        digits += 30
+
+
+def _bits(count: int) -> Truths:
+    """Fair bits, each fresh."""
+    drawn = np.frombuffer(entropy.random_bytes((count + 7) // 8), dtype=np.uint8)
+    return np.unpackbits(drawn, count=count).view(np.bool_)
+
+
+def _kept(count: int, tries: float, propose: Callable[[int], tuple[Integers, Truths | None]]) -> Integers:
+    """The first so many numbers that were kept, of independent ones proposed; about `tries` for each."""
+    found = np.empty(count, dtype=np.int64)
+    have = 0
+    while have < count:
+        numbers, kept = propose(min(_AT_ONCE, math.ceil((count - have) * tries) + 16))
+        numbers = numbers[kept][: count - have]
+        found[have : have + len(numbers)] = numbers
+        have += len(numbers)
+    return found
