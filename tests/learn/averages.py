@@ -11,10 +11,11 @@ import numpy as np
 
 import sulq
 from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.base import Learner, checked, whole
+from sulq.learn.base import Learner
 from sulq.learn.features import Features
-from sulq.learn.purse import Purse
 from sulq.terms.columns import Columns
+from sulq.terms.parameters import checked, whole
+from sulq.terms.purse import Purse
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import sulq
-from sulq.learn.base import Learner, whole
-from sulq.learn.purse import Purse
+from sulq.learn.base import Learner
 from sulq.terms.columns import Columns
+from sulq.terms.parameters import whole
+from sulq.terms.purse import Purse
 
 
 class Counter(Learner):

@@ -14,8 +14,7 @@ from sulq.learn import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.additive import REACH, STEPS
 from sulq.learn.attributes import Attributes
 from sulq.terms.columns import Columns
-from tests.learn.cases import adult, exact, opened
-from tests.learn.test_base import refused
+from tests.learn.cases import adult, exact, opened, refused
 from tests.learn.test_id3 import Watch
 
 NOISELESS = Epsilon(900)

@@ -44,3 +44,27 @@ def test_SR6_classes_are_the_declared_ones() -> None:
         refused("wrong-kind", Labels, db["income"])
         count = exact(db).ask(sulq.Sums((sulq.lit(1),), Labels(db["city"]).is_class(1)), spend=Epsilon(1)).value
         assert count == 2
+
+
+def test_joined_cells_are_the_groups_of_the_cells() -> None:
+    """Counts of joined intervals are sums of the cells': of whole numbers, days and others; without intervals, none."""
+    columns = {
+        "n": sulq.Int(0, 120),
+        "x": sulq.Real(-1, 1),
+        "day": sulq.Date("2020-01-01", "2020-12-31"),
+        "b": sulq.Bool(),
+    }
+    rng = np.random.default_rng(1)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 366, 400)
+    data = {"n": rng.integers(0, 121, 400), "x": rng.uniform(-1, 1, 400), "day": days, "b": rng.random(400) < 0.5}
+    groups, others = [0, 0, 1, 2, 2, 2, 3], [0, 1, 1, 2, 2, 2, 3]
+    with opened(columns, data) as db:
+        *numbers, truth = Attributes.of(db[list(columns)], bins=7).items
+        for attribute in numbers:
+            cells, coarse = (
+                list(exact(db).ask(sulq.Sums((sulq.lit(1),), by=(by,)), spend=Epsilon(1)).value.values())
+                for by in (attribute.row, attribute.joined(groups))
+            )
+            assert coarse == np.bincount(groups, weights=cells).tolist()
+            assert coarse != np.bincount(others, weights=cells).tolist()  # control: joined otherwise
+        assert truth.joined([0, 0]) is None

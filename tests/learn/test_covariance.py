@@ -13,8 +13,8 @@ from sulq.learn.covariance import LOOK, Blur, kept, products, symmetric
 from sulq.learn.features import Features
 from sulq.learn.gauge import deviations
 from sulq.learn.location import Location
-from sulq.learn.purse import Purse
 from sulq.learn.space import Space
+from sulq.terms.purse import Purse
 from sulq.terms.rowfn import Outer, Vector
 from tests.learn.cases import opened
 

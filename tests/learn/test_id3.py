@@ -15,11 +15,11 @@ from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, learn
 from sulq.database import Database
 from sulq.learn import ID3
 from sulq.learn.attributes import Labels
-from sulq.learn.purse import Purse
 from sulq.learn.trees.counted import Counted
 from sulq.learn.trees.growth import Rule
 from sulq.learn.trees.tree import Tree
 from sulq.terms.columns import Columns
+from sulq.terms.purse import Purse
 from sulq.terms.question import Choose, Sums, Together
 from tests.learn.cases import adult, exact, opened, refused
 

@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
-from sulq.learn import LogisticRegression
+from sulq.learn import LogisticRegression, logistic
 from sulq.terms.columns import Columns
 from tests.learn.cases import exact, opened, refused
 from tests.learn.sq.noisy import Arrays
@@ -119,8 +119,15 @@ def test_rounds_are_made_where_noise_allows() -> None:
     assert fitted(Arrays(COLUMNS, many, seed=5), Epsilon(60)).n_iter_ > 0
     oracle = Arrays(COLUMNS, few, seed=5)
     assert fitted(oracle, Epsilon(1), max_iter=2).n_iter_ == 2
-    assert len(oracle.asked) == 3 + 2 * 2
+    assert len(oracle.asked) == 4 + 2 * 2
+    assert len(_asked(few, narrow=False)) == 3 + 2 * 2
     assert sum(spend.exact for _, spend in oracle.asked) == pytest.approx(1, abs=1e-12)
+
+
+def _asked(data: dict[str, np.ndarray], **parameters: object) -> list[object]:
+    oracle = Arrays(COLUMNS, data, seed=5)
+    fitted(oracle, Epsilon(1), max_iter=2, **parameters)
+    return oracle.asked
 
 
 def test_a_window_is_found_where_the_rows_are() -> None:
@@ -135,6 +142,35 @@ def test_a_window_is_found_where_the_rows_are() -> None:
         for narrow in (True, False)
     }
     assert scores[True] > scores[False] + 0.05
+
+
+def test_few_rows_far_within_their_bounds_are_seen_by_their_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the bounds, a thousand rows: windows would be noise, lengths are not; control: with windows, worse."""
+    rng = np.random.default_rng(3)
+    names = [f"x{j}" for j in range(5)]
+    y = rng.random(1000) < 0.5
+    mixed = rng.normal(size=(1000, 5)) @ (np.eye(5) + 0.6) + np.where(y, 1.0, -1.0)[:, None] * [1.5, -1.0, 0, 0.5, 0]
+    data = {**{name: mixed[:, j] for j, name in enumerate(names)}, "ill": y}
+    columns = {**dict.fromkeys(names, sulq.Real(-30, 30)), "ill": sulq.Bool()}
+    frame = pd.DataFrame({name: data[name] for name in names})
+
+    def mean() -> float:
+        oracles = [Arrays(columns, data, seed=seed) for seed in range(12)]
+        return float(np.mean([fitted(one, Epsilon(2), names=names).score(frame, y) for one in oracles]))
+
+    seen = mean()
+    monkeypatch.setattr(logistic, "stands_out", lambda *_: True)
+    assert seen > mean() + 0.03
+
+
+@pytest.mark.parametrize("spend", [1e-4, 1.0, 900.0])
+def test_rows_of_no_length_are_learned_from(spend: float) -> None:
+    """All in the middle of their bounds: the smallest ball, at any spend; a valid model."""
+    data = {**rows(400), "x": np.full(400, 0.5), "z": np.full(400, 25)}
+    oracle = Arrays(COLUMNS, data, seed=2)
+    model = fitted(oracle, Epsilon(spend), names=["x", "z"])
+    assert np.isfinite(model.coef_).all()
+    assert 0 <= spend - model.spent_.exact < 1e-12
 
 
 def test_SR6_facts_of_the_data_are_no_errors() -> None:
@@ -179,7 +215,7 @@ def test_what_it_spent_is_what_the_ledger_says(budget: object) -> None:
         if not isinstance(budget, EpsilonDelta):
             assert db.spent.amount == model.spent_.exact
         refused("budget-exceeded", LogisticRegression().fit, *own, spend=budget)
-    assert steps[0] == (0, 5)
+    assert steps[0] == (0, 6)
 
 
 def test_a_sublinear_budget_counts_queries() -> None:

@@ -8,8 +8,10 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Sums
-from sulq.learn.attributes import Attribute, Attributes
-from sulq.learn.shapes import GRID, Shape
+from sulq.learn.attributes import Attributes
+from sulq.learn.shapes import GRID, Shape, Written
+from sulq.terms import wire
+from sulq.terms.attribute import Attribute
 from sulq.terms.domain import Bool, Category, Int, Real
 from tests.learn.cases import exact
 
@@ -60,6 +62,27 @@ def test_a_row_has_the_same_value_in_a_question_and_in_a_prediction() -> None:
             assert np.array_equal(found[:, 0], own)
             assert found[:, 1].tolist() == np.bincount(group, minlength=len(shape.scores)).tolist()
             assert np.array_equal(shape.scores * GRID, np.rint(shape.scores * GRID))
+
+
+def test_a_shape_is_written_anew_only_where_it_moved() -> None:
+    """A constant until then, one key for all scores, a table of its groups alone; the terms are those of `row`."""
+    shape = Shape.of(AGE, np.array([5.0, 3, 4, 20, 1, 1, 1, 9, 2, 1, 7]), 8, 2)
+    written = Written(shape)
+    assert [row.value for row in written.rows] == [0, 0]
+    shape.add(np.array([[1.0, 0.25], [2.0, 0.25], [-1.0, 0.25], [0.5, 0.25]]))
+    assert [row.value for row in written.rows] == [0, 0]  # control: not yet told
+    written.moved()
+    first, second = written.rows
+    assert first.table == ((1.0,), (2.0,), (-1.0,), (0.5,))
+    assert first.keys[0] is written.key is written.group
+    assert second.value == 0.25
+    city = Shape.of(CITY, np.array([50.0, 2, 40, -3, 0]), 8, 1)
+    city.add(np.array([[1.0], [2.0], [3.0], [4.0]]))
+    assert Written(city).rows[0].table == ((1.0,), (3.0,), (2.0,), (3.0,), (4.0,))  # cells, as pooled ones are apart
+    for one in (shape, city):
+        assert [wire.encode(row) for row in Written(one).rows] == [
+            wire.encode(one.row(k)) for k in range(one.scores.shape[1])
+        ]
 
 
 def test_a_centred_shape_has_mean_nought() -> None:

@@ -9,9 +9,9 @@ import sulq
 from sulq import Epsilon
 from sulq.learn.features import Features
 from sulq.learn.lloyd import Round
-from sulq.learn.purse import Purse
 from sulq.learn.sketch import LOOK, Shrink, Task
 from sulq.learn.space import Space
+from sulq.terms.purse import Purse
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
 

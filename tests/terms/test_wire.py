@@ -33,7 +33,7 @@ from sulq.terms.receipt import Receipt, SignedReceipt
 from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
 from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit
-from sulq.terms.score import Contrast, Linear, NegAbs, Rank
+from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from tests import expressions
 from tests.counts import count
 from tests.expressions import EXAMPLES, SCHEMA
@@ -148,7 +148,11 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Rank: ranks,
     Linear: matrices.map(Linear),
     NegAbs: matrices.map(NegAbs),
+    Diagonal: matrices.map(lambda matrix: Diagonal(matrix[0], len(matrix) > 1)),
     Contrast: matrices.map(lambda matrix: Contrast((matrix, matrix))),
+    NegMaxAbs: matrices.map(lambda matrix: NegMaxAbs(matrix, ((2**40,) * len(matrix),) * 2)),
+    NegL1: matrices.map(lambda matrix: NegL1(matrix, ((-3,) * len(matrix),), matrix[0])),
+    Distance: matrices.map(lambda matrix: Distance(matrix, (5,) * len(matrix), (-(2**60),) * len(matrix))),
     Block: plans.map(lambda plan: plan.parts[0].tally.blocks[0]),
     Facts: st.just(FACTS),
     Key: st.builds(Key, st.just(Each(Col("flag"))), st.just((False, True))),

@@ -11,16 +11,18 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.base import Learner, checked, whole
+from sulq.learn.base import Learner
 from sulq.learn.features import Feature, numbers_of
-from sulq.learn.purse import Purse
-from sulq.learn.shapes import GRID, Shape
+from sulq.learn.shapes import GRID, Shape, Written
 from sulq.learn.tables import Array
 from sulq.terms.columns import Columns
 from sulq.terms.domain import Bool, Category, Text
 from sulq.terms.kinds import Floats
+from sulq.terms.parameters import checked, whole
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import Bernstein, Bins, Clip, Col, OrMissing, RowFn, lit, lookup
+from sulq.terms.released import Released
+from sulq.terms.rowfn import Bernstein, Bins, Clip, Col, Lit, OrMissing, RowFn, lit, lookup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,9 +69,12 @@ class Additive(Learner):
         self.n_rounds_ = rounds or (USUAL[0] if purse.sublinear else self._rounds(purse, rows))
         purse.plan(2 + len(keys) * self.n_rounds_)
         part = (1 - START - COUNTS) / (self.n_rounds_ * len(attributes))
+        written = [Written(shape) for shape in self.shapes_]
         for turn in range(self.n_rounds_):
-            for shape, weight in zip(self.shapes_, weights, strict=True):
-                self._step(purse, shape, weight[min(turn, 1)], part)
+            for one, weight in zip(written, weights, strict=True):
+                answer = purse.one(Sums(self._residuals(self._rows(written)), by=(one.group,)), part)
+                self._step(one.shape, answer.released, weight[min(turn, 1)])
+                one.moved()
         for shape in self.shapes_:
             self.intercept_ = self.intercept_ + shape.centre()
 
@@ -131,18 +136,23 @@ class Additive(Learner):
         noise = math.sqrt(float(plan.parts[0].laws[0].variance()))
         return int(np.clip(round(math.sqrt(max(rows, 0.0) / (ROWS_A_ROUND * max(noise, 1e-9)))), *USUAL))
 
-    def _step(self, purse: Purse, shape: Shape, weight: Floats, part: Fraction) -> None:
+    def _rows(self, written: list[Written]) -> list[RowFn]:
+        """A row's scores, as row functions: what is the same for all rows is one number of them."""
+        found = []
+        for k in range(self._scores):
+            terms = [one.rows[k] for one in written]
+            flat = sum(float(term.value) for term in terms if isinstance(term, Lit))
+            found.append(_sum([lit(float(self.intercept_[k]) + flat), *(t for t in terms if not isinstance(t, Lit))]))
+        return found
+
+    def _step(self, shape: Shape, sums: Released, weight: Floats) -> None:
         """Move one shape to where its groups' residual sums would be zero, as far as noise allows.
 
         With G the noisy sum, H its weight, s its deviation and t the prior, the step is the posterior mean
         G H/(H^2 + (s/t)^2) of a value of deviation t seen through noise: a group of few rows hardly moves.
         """
-        rows = [
-            _sum([lit(float(self.intercept_[k])), *(one.row(k) for one in self.shapes_)]) for k in range(self._scores)
-        ]
-        answer = purse.one(Sums(self._residuals(rows), by=(shape.group,)), part)
-        noise = answer.released.deviations()[None, :] / self._prior
-        change = answer.released.values() * weight / np.maximum(weight**2 + noise**2, 1e-12)
+        noise = sums.deviations()[None, :] / self._prior
+        change = sums.values() * weight / np.maximum(weight**2 + noise**2, 1e-12)
         shape.add(np.clip(change, -FARTHEST, FARTHEST))
 
     def _decided(self, X: object) -> Floats:
@@ -262,11 +272,11 @@ class AdditiveClassifier(Additive):
         middles = (np.array(edges[:-1]) + np.array(edges[1:])) / 2
         curve = 1 / (1 + np.exp(-middles))
         size = len(self.classes_)
-        found = []
-        for k, score in enumerate(scores, start=size - self._scores):
-            table = (np.arange(size)[None, :] == k) - curve[:, None]
-            found.append(lookup((Bins(Clip(score, -REACH, REACH), edges), self._labels.row), table.ravel().tolist()))
-        return tuple(found)
+        own = np.eye(size)[size - self._scores :]
+        return tuple(
+            lookup(self._labels.row, is_k.tolist()) - lookup(Bins(Clip(score, -REACH, REACH), edges), curve.tolist())
+            for is_k, score in zip(own, scores, strict=True)
+        )
 
     def decision_function(self, X: object) -> Floats:
         """The scores of ordinary rows: the intercept and what each column adds."""

@@ -12,16 +12,15 @@ import inspect
 import json
 import sys
 from collections.abc import Mapping
-from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from sulq.errors import QuestionError, SetupError, SulqError
-from sulq.learn.purse import Progress, Purse
 from sulq.learn.saved import plain, unreadable, value_of
 from sulq.terms import wire
 from sulq.terms.columns import Columns
 from sulq.terms.privacy import Loss, Unit
+from sulq.terms.purse import Progress, Purse
 from sulq.terms.vocabulary import LOSSES
 
 FORMAT: Final = 1  # of a model's JSON
@@ -241,21 +240,6 @@ def parameters(learner: type) -> dict[str, object]:
     """A learner's parameters and their defaults, as its signature has them."""
     found = inspect.signature(learner.__init__).parameters  # type: ignore[misc]
     return {name: each.default for name, each in found.items() if name != "self"}
-
-
-def checked(condition: bool, message: str) -> None:  # noqa: FBT001 - reads as a sentence
-    """Refuse a parameter, before anything is asked."""
-    if not condition:
-        raise QuestionError("bad-parameter", message)
-
-
-def whole(value: object, name: str, low: int, high: int) -> int:
-    """A parameter that is a whole number from `low` to `high`, of Python or of NumPy."""
-    checked(
-        isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) <= high,
-        f"{name} is a whole number from {low:,} to {high:,}.",
-    )
-    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def _check(learner: Learner, X: object, y: object) -> None:

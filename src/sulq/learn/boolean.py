@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.learn.base import Learner, checked
+from sulq.learn.base import Learner
 from sulq.learn.features import numbers_of
 from sulq.learn.tables import Array, cells
 from sulq.terms.columns import Columns
 from sulq.terms.domain import Bool
 from sulq.terms.kinds import Truths
+from sulq.terms.parameters import checked
 
 
 class BooleanClassifier(Learner):

@@ -7,16 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.learn.base import checked
 from sulq.learn.boolean import BooleanClassifier, check_rates, truth_columns
-from sulq.learn.purse import Purse
 from sulq.learn.sq.account import COUNT_FIRST
 from sulq.learn.sq.noisy_labels import NoisyLabels
 from sulq.learn.sq.oracle import PricedOracle, StatOracle
 from sulq.learn.statistical_queries import of_all_rows
 from sulq.terms.columns import Columns
 from sulq.terms.kinds import Floats, Truths
+from sulq.terms.parameters import checked
 from sulq.terms.privacy import Queries
+from sulq.terms.purse import Purse
 from sulq.terms.rowfn import Col, Not, RowFn
 
 

@@ -15,9 +15,9 @@ from sulq.learn import location
 from sulq.learn.chance import public
 from sulq.learn.gauge import deviations
 from sulq.learn.location import Location, locate, present
-from sulq.learn.purse import Purse
 from sulq.learn.space import Space, ball
 from sulq.terms.kinds import Floats
+from sulq.terms.purse import Purse
 from sulq.terms.question import Question, Sums
 from sulq.terms.rowfn import Outer
 

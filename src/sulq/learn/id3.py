@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.base import Learner, checked, whole
-from sulq.learn.purse import Purse
+from sulq.learn.base import Learner
 from sulq.learn.tables import Array
 from sulq.learn.trees import counted
 from sulq.learn.trees.branches import SPLITS, Splits
@@ -18,6 +17,8 @@ from sulq.learn.trees.separated import Separated
 from sulq.learn.trees.tree import Node, Tree
 from sulq.terms.columns import Columns
 from sulq.terms.kinds import Floats
+from sulq.terms.parameters import checked, whole
+from sulq.terms.purse import Purse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,17 +7,18 @@ from typing import Any, Literal
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.learn.base import Learner, checked, whole
+from sulq.learn.base import Learner
 from sulq.learn.chance import public
 from sulq.learn.features import Features
 from sulq.learn.lloyd import Round
-from sulq.learn.purse import Purse
 from sulq.learn.quantizer import distances, nearest_of
 from sulq.learn.sketch import ROUNDS, Shrink, Task
 from sulq.learn.space import Space
 from sulq.terms.columns import Columns
 from sulq.terms.kinds import Floats, Integers, Truths
+from sulq.terms.parameters import checked, whole
 from sulq.terms.privacy import SubLinear
+from sulq.terms.purse import Purse
 
 Small = Literal["keep", "drop", "move", "raise"]
 

@@ -9,15 +9,16 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.learn.base import Learner, checked
+from sulq.learn.base import Learner
 from sulq.learn.features import numbers_of
 from sulq.learn.gauge import deviations
-from sulq.learn.purse import Purse
 from sulq.learn.scoring.windows import BITS, WORTH, Design, Window
 from sulq.terms.answer import Answer
 from sulq.terms.columns import Columns
 from sulq.terms.domain import Bool, Category, Text
 from sulq.terms.kinds import Floats
+from sulq.terms.parameters import checked
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums, Together
 from sulq.terms.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
 from sulq.terms.rowfn.labels import OrMissing

@@ -10,9 +10,9 @@ import numpy as np
 
 from sulq.learn.gauge import deviations, divided
 from sulq.learn.location import SAFE, present, squared
-from sulq.learn.purse import Purse
 from sulq.learn.space import Space, ball, moved
 from sulq.terms.kinds import Floats
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums
 from sulq.terms.released import Released
 from sulq.terms.rowfn import Nearest

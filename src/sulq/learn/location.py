@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from sulq.learn.purse import Purse
 from sulq.learn.space import Space
 from sulq.terms.kinds import Floats
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import Dot, Power, RowFn, Vector
 

@@ -9,21 +9,23 @@ from typing import Final
 import numpy as np
 
 from sulq.learn.attributes import Labels
-from sulq.learn.base import checked, whole
 from sulq.learn.gauge import deviations, divided
-from sulq.learn.purse import Purse
 from sulq.learn.scoring.calibration import Scale
 from sulq.learn.scoring.classifier import ScoreClassifier
 from sulq.learn.scoring.descent import Descent, parts
 from sulq.learn.scoring.discriminant import Moments, Scores, discriminant, metric
+from sulq.learn.scoring.lengths import lengths, radius
 from sulq.learn.scoring.shrinkage import sizes
-from sulq.learn.scoring.windows import WORTH, Design, Window
+from sulq.learn.scoring.windows import WORTH, Design, Window, stands_out
 from sulq.terms.columns import Columns
 from sulq.terms.kinds import Floats
+from sulq.terms.parameters import checked, whole
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums, Together
 from sulq.terms.rowfn import Col, Lit, Outer, RowFn, WithinBall
 
 LOOK: Final = 0.1  # for the windows of numbers
+LENGTHS: Final = 0.05  # for the lengths of rows, where windows would be noise
 TWO_SIZES: Final = 0.05  # for the sizes of two classes
 SIZES: Final = 0.1  # of more
 PRODUCTS: Final = 0.4  # for products of numbers, where there is nothing but numbers
@@ -37,9 +39,10 @@ LARGEST: Final = 45_000  # nodes of a question, of which 50,000 are allowed
 class LogisticRegression(ScoreClassifier):
     """A linear classifier by logistic regression, of two classes or more.
 
-    Three questions make a discriminant of the classes' noisy sums, and two classes are told apart by a histogram
+    A few questions make a discriminant of the classes' noisy sums, and two classes are told apart by a histogram
     of its score. Where rows and spend allow, rounds of noisy gradients follow: they lead to the maximum of the
-    likelihood. Numbers are scaled to the window that most rows lie in and rows are shortened to a ball.
+    likelihood. Numbers are scaled to the window that most rows lie in and rows are shortened to a ball; where
+    histograms of every number would be noise, one of the rows' lengths says how small the ball may be.
 
     Privacy: the spend's; everything is computed from noisy sums.
     Accuracy: without noise the rounds converge to multinomial logistic regression with the penalty |w|^2/(2C) on
@@ -49,13 +52,13 @@ class LogisticRegression(ScoreClassifier):
     epsilon 0.1 / 1 / 10, replace_one: see the guide.
     Source: the calculus of noisy sums of BDMN05, section 4; S0.29.
 
-    Spend: 5% for the sizes of two classes (10% of more), 10% for windows of numbers, up to 40% for products of
-    numbers where they would stand out, 25% of the rest for the histogram, the rest for the sums of classes. With
-    rounds these take 60% of the rest, 15% of each for the search along its direction.
+    Spend: 5% for the sizes of two classes (10% of more), 10% for windows of numbers or 5% for lengths of rows, up to
+    40% for products of numbers where they would stand out, 25% of the rest for the histogram, the rest for the sums of
+    classes. With rounds these take 60% of the rest, 15% of each for the search along its direction.
 
     max_iter: How many rounds of gradients; left out, as many as the noise allows.
     C: The inverse strength of the penalty that rounds put on the squared weights of scaled numbers.
-    narrow: Whether to look for the window of each number; else declared bounds are the window.
+    narrow: Whether to look where the numbers lie; else declared bounds are the window of each.
 
     Learned: `classes_`; `coef_` and `intercept_`, in the columns' own units, a row of two classes and a row for each
     of more; `coef_names_`, what the columns of `coef_` are; `windows_`, the ends of each number's window: beyond them
@@ -109,6 +112,7 @@ class Task:
     labels: Labels
     purse: Purse
     left: float = 1.0
+    most: float = 1.0  # part of the way to a corner that rows are shortened to at most
 
     @property
     def known(self) -> RowFn:
@@ -119,9 +123,12 @@ class Task:
         """Refuse what cannot be asked, before the first question: at the whole spend, and at the least part of it."""
         fits = self._nodes() <= LARGEST
         checked(not rounds or fits, "Rounds of gradients are for fewer columns or classes; leave max_iter out.")
-        sights, part = self.sights(narrow=narrow)
-        self.purse.foresee(sights, part)
-        later: list[Sums | Together] = [self.sums(1.0)]
+        self.purse.foresee(self.sizes(), self.first())
+        later: list[Sums | Together] = [self.sizes(), self.sums(1.0)]
+        looks = narrow and bool(self.design.numbers)
+        if looks:
+            self.purse.foresee(self.windows(), LOOK)
+            self.purse.foresee(lengths(self.design), LENGTHS)
         if self.design.numbers:
             later.append(self.products(1.0))
         nothing = Scores(np.zeros((self.labels.size, self.design.size)), np.zeros(self.labels.size))
@@ -137,7 +144,7 @@ class Task:
             ]
             self._can_ask(each, LEAST * min(parts(rounds)))
             later += each * rounds
-        self.purse.plan(3 + 2 * (rounds or 0), sights, *later)
+        self.purse.plan(3 + looks + 2 * (rounds or 0), *later)
 
     def _can_ask(self, questions: list[Sums | Together], least: float) -> None:
         for question in questions:
@@ -155,29 +162,44 @@ class Task:
         """How many rows each class has."""
         return Sums((Lit(1),), by=(self.labels.row,))
 
-    def sights(self, *, narrow: bool) -> tuple[Together, Fraction]:
-        """The first question: the sizes of the classes and where numbers lie; and its part of the spend."""
-        windows = self.design.numbers if narrow else ()
-        shares = [Fraction(TWO_SIZES if self.labels.size == 2 else SIZES)]
-        shares += [Fraction(LOOK) / len(windows) for _ in windows]
-        asked = (self.sizes(), *(window.histogram for window in windows))
-        return Together(asked, tuple(shares)), sum(shares, Fraction(0))
+    def first(self) -> float:
+        """The part of the spend for the sizes."""
+        return TWO_SIZES if self.labels.size == 2 else SIZES
+
+    def windows(self) -> Together:
+        """Where each number lies."""
+        numbers = self.design.numbers
+        return Together(tuple(window.histogram for window in numbers), (Fraction(1),) * len(numbers))
 
     def look(self, *, narrow: bool) -> tuple[Floats, float]:
-        """The sizes of the classes and, with them, the windows of the numbers."""
-        windows = self.design.numbers if narrow else ()
-        asked, part = self.sights(narrow=narrow)
-        answer, *histograms = self.purse.several(asked, part)
-        self.left -= float(part)
-        deviation = float(answer.released.deviations()[0])
-        counts, total = sizes(answer.released.values()[:, 0], deviation)
-        if windows:
+        """The sizes of the classes, then where the numbers lie: the window of each, or how long rows are."""
+        released = self.purse.one(self.sizes(), self.first()).released
+        self.left -= self.first()
+        deviation = float(released.deviations()[0])
+        counts, total = sizes(released.values()[:, 0], deviation)
+        if narrow and self.design.numbers:
+            blur = deviation * float(np.sqrt(self.labels.size))
             worth = WORTH * min(1.0, (100 * self._blur(total)) ** 0.25)
-            rows = (total, deviation * float(np.sqrt(self.labels.size)))
-            self.design = self.design.narrowed(
-                [w.narrowed(found.released, rows, worth) for w, found in zip(windows, histograms, strict=True)]
-            )
+            noise = float(self._noise(self.windows(), LOOK)[0][0])
+            if stands_out(noise, (total, blur), worth):
+                self._narrow((total, blur), worth)
+            else:
+                self._shorten(total)
         return counts, total
+
+    def _narrow(self, rows: tuple[float, float], worth: float) -> None:
+        """See each number through its window."""
+        found = self.purse.several(self.windows(), LOOK)
+        self.left -= LOOK
+        self.design = self.design.narrowed(
+            [w.narrowed(each.released, rows, worth) for w, each in zip(self.design.numbers, found, strict=True)]
+        )
+
+    def _shorten(self, total: float) -> None:
+        """See how short rows are beside their bounds."""
+        released = self.purse.one(lengths(self.design), LENGTHS).released
+        self.left -= LENGTHS
+        self.most = radius(released, total)
 
     def _blur(self, total: float) -> float:
         """The noise of a mean of numbers that the whole spend could buy, as a part of the half width."""
@@ -185,8 +207,13 @@ class Task:
         return float(deviations(self.purse.foresee(asked))[0][0]) / (float(np.sqrt(2)) * total)
 
     def _radius(self, total: float) -> float:
-        """What rows are shortened to, as a part of the cube's corner: half, and more where noise is small beside n."""
-        return float(np.clip(0.5 * (self._blur(total) / 1e-4) ** -0.25, 0.5, 1.0)) if self.design.numbers else 1.0
+        """What rows are shortened to, as a part of the cube's corner: half, and more where noise is small beside n.
+
+        Less where the rows were seen to be shorter.
+        """
+        if not self.design.numbers:
+            return 1.0
+        return min(float(np.clip(0.5 * (self._blur(total) / 1e-4) ** -0.25, 0.5, 1.0)), self.most)
 
     def ball(self, radius: float) -> RowFn:
         """The numbers, shortened."""

@@ -8,16 +8,17 @@ from typing import Final
 
 import numpy as np
 
-from sulq.learn.attributes import Attribute, Attributes, Labels
-from sulq.learn.base import checked, whole
+from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.features import numbers_of
 from sulq.learn.gauge import deviations, divided
-from sulq.learn.purse import Purse
 from sulq.learn.scoring.classifier import ScoreClassifier
 from sulq.learn.scoring.shrinkage import apart, sizes
 from sulq.learn.tables import Array, cells
+from sulq.terms.attribute import Attribute
 from sulq.terms.columns import Columns
 from sulq.terms.kinds import Floats
+from sulq.terms.parameters import checked, whole
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums, Together
 from sulq.terms.rowfn import Lit
 

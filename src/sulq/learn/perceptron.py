@@ -10,15 +10,15 @@ import numpy as np
 
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.learn.attributes import Labels
-from sulq.learn.base import checked, whole
 from sulq.learn.features import Feature, Features
 from sulq.learn.gauge import divided
-from sulq.learn.purse import Purse, queries
 from sulq.learn.scoring.classifier import ScoreClassifier
 from sulq.terms.columns import Columns
 from sulq.terms.domain import Bool, Category, Text
 from sulq.terms.kinds import Floats
+from sulq.terms.parameters import checked, whole
 from sulq.terms.privacy import Queries
+from sulq.terms.purse import Purse, queries
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import Col, Dot, Lit, Lookup, RowFn, Scaled, Vector, WithinBall
 

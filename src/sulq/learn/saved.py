@@ -17,9 +17,10 @@ from typing import Any, Final, cast
 import numpy as np
 
 from sulq.errors import QuestionError, SulqError
-from sulq.learn.attributes import Attribute, Attributes, Labels
+from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.features import Feature, Features
 from sulq.terms import wire
+from sulq.terms.attribute import Attribute
 from sulq.terms.vocabulary import KINDS
 
 Parts = Sequence[type]

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from sulq.learn.attributes import Attribute, Codes
+from sulq.learn.attributes import Codes
 from sulq.learn.trees.drawing import said
 from sulq.terms.answer import extra
+from sulq.terms.attribute import Attribute
 from sulq.terms.kinds import Floats
-from sulq.terms.rowfn import OrMissing, Route, RowFn, lookup
+from sulq.terms.rowfn import OrMissing, Route, RowFn, lit, lookup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,17 +52,20 @@ class Shape:
 
     @property
     def key(self) -> RowFn:
-        """The column's cells as a key, the missing last."""
-        return OrMissing(self.attribute.row)
+        """What the shape is read at, the missing last: intervals joined as the groups are, else cells."""
+        joined = self.attribute.joined(self.groups[:-1])
+        return OrMissing(self.attribute.row if joined is None else joined)
 
     @property
     def group(self) -> RowFn:
         """The group of a row's cell, as a key."""
+        if self.attribute.edges is not None:
+            return self.key
         return Route((self.key,), ((0, *(-1 - place for place in self.groups)),))
 
     def row(self, score: int) -> RowFn:
-        """What the column adds to a row's score, as a row function."""
-        return lookup(self.key, self.scores[list(self.groups), score].tolist())
+        """What the column adds to a row's score, as a row function; a constant where all groups agree."""
+        return _row(self, score, self.key)
 
     def of_codes(self, codes: Codes) -> Floats:
         """What the column adds to the scores of ordinary rows; code -1 is missing."""
@@ -134,6 +138,31 @@ class Shape:
         axes.set_ylabel(label)
         other.set_ylabel("rows", color="0.6")
         return axes
+
+
+class Written:
+    """A shape as questions have it, kept from one to the next until the shape moves.
+
+    A question holds the whole model, of hundreds of columns and classes: what has not moved is not written anew.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.key = shape.key
+        self.group = self.key if shape.attribute.edges is not None else shape.group
+        self.rows: list[RowFn] = []
+        self.moved()
+
+    def moved(self) -> None:
+        """The shape's scores are others now."""
+        self.rows = [_row(self.shape, score, self.key) for score in range(self.shape.scores.shape[1])]
+
+
+def _row(shape: Shape, score: int, key: RowFn) -> RowFn:
+    values = shape.scores[:, score]
+    if (values == values[0]).all():
+        return lit(float(values[0]))
+    return lookup(key, (values if shape.attribute.edges is not None else values[list(shape.groups)]).tolist())
 
 
 def _neighbours(counts: Floats, least: float) -> list[int]:

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
 from sulq.learn.tables import Array
+from sulq.terms.sheet import Cell, Sheet, cell
 
-LONGEST: Final = 40  # rows of a table in a text
 WIDEST: Final = 64  # columns of a table
 _NUMBERED: Final = ("explained", "singular", "noise", "count", "size", "cluster", "label", "inertia")
 _ELSEWHERE: Final = ("spent_", "unit_", "guarantee_", "n_features_in_", "feature_names_in_", "classes_")
 _ALONE: Final = (bool, int, float, str, np.generic)
-Cell = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """One learned attribute as a table: its name, the names of its columns, its rows."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-    def to_json(self) -> dict[str, object]:
-        """As a door shows it."""
-        return {"title": self.title, "columns": list(self.columns), "rows": [list(row) for row in self.rows]}
 
 
 def sheets(model: Learner) -> list[Sheet]:
@@ -48,7 +33,7 @@ def sheets(model: Learner) -> list[Sheet]:
 
 def text(model: Learner) -> str:
     """A model to read in a terminal: a tree as a tree, anything else as its tables."""
-    return drawn(model) or "\n\n".join(_written(sheet) for sheet in sheets(model))
+    return drawn(model) or "\n\n".join(sheet.text() for sheet in sheets(model))
 
 
 def drawn(model: Learner) -> str:
@@ -99,24 +84,4 @@ def _title(name: str) -> str:
 
 
 def _cell(value: object) -> Cell:
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, float) and not np.isfinite(plain):
-        return str(plain)
-    return cast("Cell", plain)
-
-
-def _written(sheet: Sheet) -> str:
-    lines = [sheet.columns, *(tuple(_said(cell) for cell in row) for row in sheet.rows[:LONGEST])]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(sheet.columns))]
-    said = [
-        "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
-        for line in lines
-    ]
-    more = [f"... {len(sheet.rows) - LONGEST} more rows"] if len(sheet.rows) > LONGEST else []
-    return "\n".join([sheet.title, *(line.rstrip() for line in said), *more])
-
-
-def _said(cell: Cell) -> str:
-    if cell is None:
-        return "-"
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+    return cell(value.item() if isinstance(value, np.generic) else value)

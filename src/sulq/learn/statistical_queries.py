@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from typing import Final, Literal, Protocol, cast
 
 from sulq.errors import QuestionError
-from sulq.learn.base import checked
-from sulq.learn.purse import Progress, Purse
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.joint import Joint
 from sulq.learn.sq.oracle import Backend
@@ -22,8 +20,10 @@ from sulq.terms.columns import Columns
 from sulq.terms.facts import Facts
 from sulq.terms.kinds import Floats
 from sulq.terms.oracle import Oracle
+from sulq.terms.parameters import checked
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Loss
+from sulq.terms.purse import Progress, Purse
 from sulq.terms.question import Question
 from sulq.terms.rowfn import RowFn
 

@@ -7,13 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from sulq.learn.base import Learner, checked, whole
+from sulq.learn.base import Learner
 from sulq.learn.covariance import symmetric
 from sulq.learn.features import Features
-from sulq.learn.purse import Purse
 from sulq.learn.space import Space, ball
 from sulq.terms.columns import Columns
 from sulq.terms.kinds import Floats
+from sulq.terms.parameters import checked, whole
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import Outer
 

@@ -42,7 +42,7 @@ class Answer:
     keys: tuple[tuple[str, tuple[object, ...]], ...]  # name and labels of each key
     columns: tuple[str, ...]
     spent: Loss
-    remaining: Loss
+    remaining: Loss | None  # None: it was published, and of a budget nothing is said
     unit: Unit
     guarantee: str
     event: Event
@@ -170,7 +170,7 @@ class Answer:
 
     def __repr__(self) -> str:
         lines = self._lines(limit=20)
-        tail = f"spent {self.spent}, left {self.remaining}; protects {self.unit}"
+        tail = paid(self.spent, self.remaining, self.unit)
         if self.guarantee != "dp":
             tail += f"; guarantee {self.guarantee}"
         return "\n".join([*lines, tail, *self.notes])
@@ -203,7 +203,7 @@ class Answer:
         head = "".join(f"<th>{_escape(name)}</th>" for name in table)
         rows = zip(*table.values(), strict=True)
         body = "".join("<tr>" + "".join(f"<td>{_escape(_shown(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-        tail = _escape(f"spent {self.spent}, left {self.remaining}; protects {self.unit}; {' '.join(self.notes)}")
+        tail = _escape(f"{paid(self.spent, self.remaining, self.unit)}; {' '.join(self.notes)}")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{tail}</p>"
 
 
@@ -243,6 +243,12 @@ def _rest(level: object) -> float:
 
 def _number(value: object) -> float:
     return float(cast("float", value))
+
+
+def paid(spent: Loss, remaining: Loss | None, unit: Unit) -> str:
+    """What was spent, what is left where that is told, and whom it protects."""
+    left = "" if remaining is None else f", left {remaining}"
+    return f"spent {spent}{left}; protects {unit}"
 
 
 def bar(label: str, value: float, low: float, high: float) -> str:

@@ -130,7 +130,7 @@ class Choose:
         if not isinstance(self.counts, Sums) or not self.counts.by:
             raise QuestionError("bad-question", "A choice is made by sums with at least one key.")
         if not isinstance(self.score, SCORES):
-            raise QuestionError("bad-question", "A score is one of Rank, Linear, NegAbs and Contrast.")
+            raise QuestionError("bad-question", f"A score is one of {', '.join(kind.__name__ for kind in SCORES)}.")
 
     @property
     def over(self) -> Relation:

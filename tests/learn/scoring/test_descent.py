@@ -7,11 +7,11 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.learn.purse import Purse
 from sulq.learn.scoring.descent import FAR, LENGTHS, Descent, parts
 from sulq.learn.scoring.discriminant import Moments, Scores
 from sulq.learn.scoring.windows import Design
 from sulq.terms.columns import Columns
+from sulq.terms.purse import Purse
 from sulq.terms.rowfn import Col
 from tests.learn.sq.noisy import Arrays
 

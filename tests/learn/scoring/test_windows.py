@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Sums
-from sulq.learn.scoring.windows import BINS, SURE, WORTH, Design, Window
+from sulq.learn.scoring.windows import BINS, SURE, WORTH, Design, Window, stands_out
 from sulq.terms.columns import Columns
 from sulq.terms.domain import Int
 from tests.learn.cases import refused
@@ -74,6 +74,17 @@ def test_noise_alone_mostly_leaves_the_whole() -> None:
     assert seldom[4.0] <= 25
     assert seldom[8.0] == 0
     assert found(np.zeros(50_000), 0.01, 0, sure=8.0).half < 16
+
+
+def test_histograms_that_stand_out_are_those_that_narrow() -> None:
+    """All rows in a quarter of the bounds: found there mostly where `stands_out` says so, and seldom far from there."""
+    x = np.random.default_rng(5).uniform(0.1, 7.9, 2000)
+    for spend, tells in ((1.0, True), (0.05, True), (0.01, False), (0.001, False)):
+        assert stands_out(2**0.5 / spend, (2000.0, 1.0), WORTH) == tells
+        windows = [found(x, spend, seed) for seed in range(20)]
+        around = sum(window.low in (-2, 0) and window.high in (8, 10) for window in windows)
+        assert around >= 15 if tells else around <= 10
+    assert not stands_out(1.0, (1.0, 1.0), WORTH)  # no rows
 
 
 def test_a_window_reads_rows_and_tables_alike() -> None:

@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 
 from sulq.learn.gauge import divided
-from sulq.learn.purse import Purse
 from sulq.learn.scoring.discriminant import Moments, Scores, metric
 from sulq.learn.scoring.windows import Design
 from sulq.terms.kinds import Floats
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums, Together
 from sulq.terms.rowfn import Bins, Lit, Lookup, RowFn, Scaled
 

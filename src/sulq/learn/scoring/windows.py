@@ -8,15 +8,17 @@ of each, so that a sum by a key moves by one whatever the number of its labels (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from sulq.learn.attributes import Attribute
+from sulq.learn.attributes import codes_of
 from sulq.learn.features import Feature, numbers_of
 from sulq.learn.tables import cells
+from sulq.terms.attribute import Attribute
 from sulq.terms.columns import Columns
 from sulq.terms.domain import Bool, Category, Column
 from sulq.terms.kinds import Floats
@@ -28,6 +30,7 @@ from sulq.terms.rowfn.labels import OrMissing
 BINS: Final = 16  # of a histogram that a window is found from
 SURE: Final = 2.5  # deviations by which a narrower window must be better
 WORTH: Final = 0.1  # rows, as a part of all, that may lie outside for a window of half the width
+TELLING: Final = 4  # bins of a window that histograms must be able to tell, to be worth their price
 BITS: Final = 14  # of the grid numbers are put on before they meet
 
 
@@ -167,7 +170,7 @@ class Design:
         found = cells(X, list(self.columns))
         parts = [window.of(found[window.name])[:, None] for window in self.numbers]
         for key in self.keys:
-            codes = key.of(found[key.name])
+            codes = codes_of(key, found[key.name])
             parts.append((codes[:, None] == np.arange(key.size)).astype(np.float64))
         return np.concatenate(parts, axis=1)
 
@@ -187,3 +190,10 @@ class Design:
         matrix[:, :d] = matrix[:, :d] * [w.half for w in self.numbers] + [w.middle for w in self.numbers]
         found: Floats = matrix[:, self.order] @ coef.T + intercept
         return found
+
+
+def stands_out(noise: float, rows: tuple[float, float], worth: float, sure: float = SURE) -> bool:
+    """Whether histograms of this noise could tell a window: one of TELLING bins that holds all rows would be chosen."""
+    total, blur = rows
+    doubt = min(noise * math.sqrt(BINS - TELLING), math.hypot(math.sqrt(TELLING) * noise, blur))
+    return sure * doubt < worth * total * math.log2(BINS / TELLING)

@@ -9,14 +9,14 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.learn.base import checked, whole
-from sulq.learn.purse import Purse
 from sulq.learn.sq.refusal import too_many_queries
 from sulq.learn.sq.sizing import sampling_error
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
+from sulq.terms.parameters import checked, whole
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, Loss, Queries, Rho
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import lit
 

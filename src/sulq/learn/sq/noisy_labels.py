@@ -15,9 +15,9 @@ from typing import cast
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.learn.base import checked
 from sulq.learn.sq.oracle import Backend, PricedOracle, StatOracle, checked_tolerance, divided, first
 from sulq.terms.kinds import Floats
+from sulq.terms.parameters import checked
 from sulq.terms.rowfn import Arith, Col, Not, RowFn, lit
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
 
-from sulq.learn.base import checked, whole
 from sulq.learn.sq.oracle import checked_tolerance
 from sulq.learn.sq.sizing import (
     emulation_rows,
@@ -20,6 +19,7 @@ from sulq.learn.sq.sizing import (
     sample_block,
     sampling_error,
 )
+from sulq.terms.parameters import checked, whole
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho, SubLinear
 from sulq.terms.sublinear import noise_for
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sulq.learn.attributes import Attribute
+from sulq.terms.attribute import Attribute
 from sulq.terms.kinds import Floats, Integers
 
 Splits = Literal["auto", "multiway", "binary"]

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.learn.purse import queries
 from sulq.learn.trees.growth import Informed
 from sulq.terms.privacy import Queries
+from sulq.terms.purse import queries
 from sulq.terms.question import Sums, Together
 from sulq.terms.rowfn import lit
 

@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 
 from sulq.learn.attributes import Labels
-from sulq.learn.purse import Purse
 from sulq.learn.trees.branches import Splits, gain_of, gamma, magnitude, options, value_of
 from sulq.learn.trees.tree import Tree
 from sulq.terms.kinds import Floats
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import lit
 

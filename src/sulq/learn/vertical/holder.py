@@ -12,13 +12,13 @@ from sulq.errors import BudgetExceeded, QuestionError
 from sulq.learn.base import HANDLES
 from sulq.learn.features import Features
 from sulq.learn.location import present
-from sulq.learn.purse import GRAIN, Progress, Purse, affordable, queries
 from sulq.learn.space import BITS, Space
 from sulq.terms.columns import Columns
 from sulq.terms.domain import Column
 from sulq.terms.kinds import Floats
 from sulq.terms.oracle import Oracle
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear
+from sulq.terms.purse import GRAIN, Progress, Purse, affordable, queries
 from sulq.terms.question import Question, Sums, Together
 from sulq.terms.rowfn import Outer, Power, Vector, bucket
 

@@ -10,8 +10,8 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.errors import BudgetExceeded
-from sulq.learn.purse import Purse
 from sulq.terms.privacy import Split
+from sulq.terms.purse import Purse
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import Lit
 from tests.learn.cases import ALL, COLUMNS, DATA, opened, refused

@@ -1,4 +1,4 @@
-"""One spend, divided over the asks of one fit."""
+"""One spend, divided over the asks of one fit or one release."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from sulq.terms.facts import Facts
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Split, SubLinear
-from sulq.terms.question import Question, Sums, Together
+from sulq.terms.question import Question, Single, Together
+from sulq.terms.receipt import Receipt
 
 Progress = Callable[[int, int], None]
 GRAIN: Final = 10**15
@@ -38,6 +39,7 @@ class Purse:
         self._done = 0
         self._planned = 0
         self._spends: list[Loss] = []
+        self._receipts: list[Receipt] = []
         self.guarantee = "dp"
         self.facts: Facts = oracle.facts  # read once: at a far curator each reading is a call
         if isinstance(self.facts.budget, SubLinear):
@@ -46,7 +48,7 @@ class Purse:
             self.whole: Epsilon | Rho | None = None
             return
         if spend is None:
-            raise QuestionError("spend-missing", "A fit has a price.", "Name it: spend=Epsilon(1).")
+            raise QuestionError("spend-missing", "This has a price.", "Name it: spend=Epsilon(1).")
         if isinstance(spend, EpsilonDelta):
             spend = Rho(spend.rho)
         if not isinstance(spend, (Epsilon, Rho)):
@@ -80,18 +82,19 @@ class Purse:
             needed = sum(queries(self.oracle, question) for question in questions)
             left = self.facts.remaining
             if isinstance(left, Queries) and needed > left.queries:
-                raise BudgetExceeded("budget-exceeded", f"This fit would ask {needed:,} queries; {left} is left.")
+                raise BudgetExceeded("budget-exceeded", f"This would ask {needed:,} queries; {left} is left.")
 
     def ask(self, question: Question, part: Fraction | float = 1) -> Answer | Answers:
         """Ask for a part of the whole spend; always new noise (SR12)."""
         answer = self.oracle.ask(question, spend=self._within(self.share(part)))
         self._spends.append(answer.spent)
+        self._receipts.append(answer.receipt)
         self.guarantee = (answer.answers[0] if isinstance(answer, Answers) else answer).guarantee
         self._done += 1
         self._tell()
         return answer
 
-    def one(self, question: Sums, part: Fraction | float = 1) -> Answer:
+    def one(self, question: Single, part: Fraction | float = 1) -> Answer:
         """Ask one question."""
         answer = self.ask(question, part)
         assert isinstance(answer, Answer)  # noqa: S101 - for the type checker
@@ -125,6 +128,11 @@ class Purse:
 
     def _paid(self) -> Fraction:
         return sum((Fraction(spend.exact) for spend in self._spends), start=Fraction(0))
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Of every ask so far."""
+        return tuple(self._receipts)
 
     @property
     def spent(self) -> Loss:
@@ -179,4 +187,4 @@ def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
     elif isinstance(left, EpsilonDelta) and isinstance(budget, EpsilonDelta):
         short = _split(facts, budget).alpha * spend.exact > _room(facts, budget, left)
     if short:
-        raise BudgetExceeded("budget-exceeded", f"This fit would cost {spend}; {left} is left.")
+        raise BudgetExceeded("budget-exceeded", f"This would cost {spend}; {left} is left.")
