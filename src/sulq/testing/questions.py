@@ -63,7 +63,7 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
-from sulq.terms.score import Contrast, Linear, NegAbs, Rank, Score
+from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -100,7 +100,9 @@ class Drawer:
         return OpenSums(values, where, keys, self._shares(len(values) + 1))
 
     def choose(self) -> Choose:
-        """A choice by ranks of counts, or by a small matrix; sometimes one for each cell of another key."""
+        """A choice by ranks of counts, or by a small matrix; sometimes one for each cell of a key, or by marginals."""
+        if self.rng.random() < 0.25:
+            return self._by_marginals()
         keys = (self._pick(lambda: Col("city"), lambda: Bins(Col(self._one(NUMBERS)), (-60, 0, 20, 250)))(),)
         outer = (Each(Col("flag")),) if self.rng.random() < 0.5 else ()
         where = self.condition(1) if self.rng.random() < 0.5 else None
@@ -110,8 +112,36 @@ class Drawer:
         whole = int(self.rng.integers(1, 20))
         ranked = Rank(int(self.rng.integers(whole + 1)), whole, int(self.rng.integers(-3, 4)))
         contrast = Contrast((matrix, matrix) if outer else (matrix,))
-        scores: tuple[Score, ...] = (ranked, Linear(matrix), NegAbs(matrix), contrast)
+        own = Diagonal(tuple(self.rng.integers(-3, 4, 3).tolist()), bool(self.rng.integers(2)))
+        scores: tuple[Score, ...] = (ranked, Linear(matrix), NegAbs(matrix), own, contrast, *self._aimed(matrix))
         return Choose(counts, self._one(scores))
+
+    def _by_marginals(self) -> Choose:
+        """Six sums that one row moves at once: two marginals and a condition."""
+        ones: list[RowFn] = [Lookup((Col("city"),), ((1, 0, 0), (0, 1, 0), (0, 0, 1)))]
+        ones += [Lookup((Each(Col("flag")),), ((1, 0), (0, 1))), self.condition(1)]
+        every = Choice(((self.condition(0), 0),), ("every row",), 0)
+        where = self.condition(1) if self.rng.random() < 0.5 else None
+        matrix = tuple(tuple(row) for row in self.rng.integers(-3, 4, (2, 6)).tolist())
+        split = self._one((((2, 1, 1), (3, 0), (1,)), ((2, 1), (1, 3), (0, 1)), ((1, 2, 3, 4, 5, 6),)))
+        weights, biases = (tuple(self.rng.integers(-3, 9, len(split)).tolist()) for _ in range(2))
+        base = self._one(((), (1, 1, 1, 0, 0, 0)))
+        scores: tuple[Score, ...] = (
+            Linear(matrix),
+            Diagonal(matrix[0], bool(self.rng.integers(2))),
+            NegMaxAbs(matrix, ((1, 2), (3, 4), (0, 0)), base),
+            NegL1(matrix, ((1, 2), (3, 4), (0, 0)), base),
+            Distance(split, weights, biases),
+        )
+        return Choose(Sums(tuple(ones), where, (every,)), self._one(scores))
+
+    def _aimed(self, matrix: tuple[tuple[int, ...], ...]) -> tuple[Score, ...]:
+        """Scores by the distance from public targets of three sums."""
+        targets = tuple(tuple(row) for row in self.rng.integers(-4, 30, (4, len(matrix))).tolist())
+        base = self._one(((), (1, 1, 1), (2, 0, -1)))
+        split = ((5, 2), (9,)) if self.rng.random() < 0.5 else ((7,), (1,), (0,))
+        weights, biases = (tuple(self.rng.integers(-3, 9, len(split)).tolist()) for _ in range(2))
+        return NegMaxAbs(matrix, targets, base), NegL1(matrix, targets, base), Distance(split, weights, biases)
 
     def above(self) -> Above:
         """A threshold for a count, for the cells of a partition, or for sums that one row moves at once."""

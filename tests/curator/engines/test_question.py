@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from sulq.curator.engines import question
 from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.rowfn import Bins, Col, Each, bins, col, each, lit, lookup, nearest, outer, vector
+from sulq.terms.rowfn import Bins, Col, Each, RowFn, bins, col, each, lit, lookup, nearest, outer, vector
 from tests.curator.engines.cases import ask, duck, memory, parquet, sums, table
 
 
@@ -52,3 +56,43 @@ def test_more_bins_than_sql_searches_go_by_batches() -> None:
         by=(Each(Col("age")),),
     )
     assert sums(duck(table()), tally, wide, large) == sums(memory(table()), tally, wide, large)
+
+
+@pytest.mark.parametrize("together", [2**17, 1])
+def test_several_tables_are_read_from_one_count(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+    """Tables with keys in common, written alike but apart: one count for all of them, or one each; the same sums.
+
+    A row that lacks a key counts for the tables that do not read it, as a batch has it; so do rows that a condition
+    leaves out, cells of a partition, and a table beside them whose key SQL cannot say.
+    """
+    rng = np.random.default_rng(5)
+    rows = [
+        (
+            str(i),
+            None if rng.random() < 0.2 else int(rng.integers(0, 121)),
+            None if rng.random() < 0.2 else float(rng.random() * 1000),
+            str(rng.choice(["x", "y", "z"])),
+            None,
+        )
+        for i in range(400)
+    ]
+
+    def halves() -> RowFn:
+        return bins("pay", [0, 500, 1000])
+
+    city_age = lookup([col("city"), each("age")], rng.integers(-9, 9, (242, 3)).tolist())
+    age_pay = lookup([each("age"), halves()], rng.integers(-9, 9, (242, 2)).tolist())
+    pay = lookup([halves()], [[1, 2, 3], [4, 5, -6]])
+    near = lookup([each(nearest(["age"], [[10], [40.6]]))], [[1, 2], [3, 4]])
+    asked = (
+        ask(city_age, lit(1), age_pay, pay),
+        ask(pay, city_age, age_pay, where=col("pay") < 700),
+        ask(age_pay, pay, city_age, by=(col("city"),)),
+        ask(pay, near, city_age),
+    )
+    monkeypatch.setattr(question, "TOGETHER", together)
+    true = sums(memory(table(rows)), *asked)
+    for prepared in (None, False):
+        assert sums(duck(table(rows), prepared=prepared), *asked) == true
+    whole = [row for row in rows if row[2] is not None]
+    assert sums(memory(table(whole)), asked[0])[0][0][:3] != true[0][0][:3]  # control: rows that lack another's key

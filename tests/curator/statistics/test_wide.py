@@ -28,7 +28,7 @@ def test_numbers_come_back() -> None:
     """Every number of 62 bits, alone, added, taken away and multiplied, as whole numbers have it."""
     pairs = list(itertools.product(EDGES, EDGES))
     left, right = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
-    factors = np.clip(right, -(2**31), 2**31)
+    factors = np.clip(right, -(2**45), 2**45)
     for limit in (LIMIT, 2**62, 1000):
         assert Wide.of(left).clamped(limit).tolist() == [clamp(a, limit) for a, _ in pairs]
         assert (Wide.of(left) + Wide.of(right)).clamped(limit).tolist() == [clamp(a + b, limit) for a, b in pairs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,15 +22,17 @@ from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.resident import Resident
+from sulq.curator.engines.unite import unite
 from sulq.terms.domain import Schema
-from sulq.terms.engine import Block, Groups, Tally
-from sulq.terms.kinds import Code, Integers, Objects, Scalar, Truth, Words
+from sulq.terms.engine import Groups, Tally
+from sulq.terms.kinds import Code, Integers, Objects, Scalar, Truth, Truths, Words
 from sulq.terms.rowfn.scalar import RowFn
 from sulq.terms.rowfn.vectors import Lookup
 
 BATCH: Final = 65_536
 NEAR: Final = 32_768  # so many rows of columns in memory at a time: their coordinates stay near the core
 FEW: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow
+TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
 WORKERS: Final = min(4, os.cpu_count() or 1)
 _log = logging.getLogger(__name__)
 
@@ -65,6 +68,7 @@ class Question:
         """The sums of the blocks that SQL can sum, by place, and the places of those it cannot."""
         blocks: dict[int, Integers] = {}
         left: list[int] = []
+        tables: list[int] = []
         main = self._query()
         for place, block in enumerate(self.tally.blocks):
             try:
@@ -72,14 +76,11 @@ class Question:
                     raise NotInSql
                 aggregate.add(main[0], place, block)
             except NotInSql:
-                read = self._read_table(block) if main is not None and isinstance(block.fn, Lookup) else None
-                if read is None:
-                    left.append(place)
-                else:
-                    blocks[place] = read
+                (tables if main is not None and isinstance(block.fn, Lookup) and block.vector else left).append(place)
         if main is not None and main[0].blocks:
             blocks |= self._run(*main)
-        return blocks, left
+        read = self._read_tables(tables)
+        return blocks | read, sorted([*left, *(place for place in tables if place not in read)])
 
     def groups(self) -> Groups:
         """The groups that occur, in the order of their keys; where SQL does not say a part, grouped by hand."""
@@ -134,47 +135,80 @@ class Question:
 
     def _fetch(self, query: Query, where: Piece | None, sizes: list[int]) -> tuple[Integers, list[Integers | Objects]]:
         """The cells that occur and the aggregates of each: int64 where they provably fit, else Python integers."""
+        codes, sums = self._codes(query, where, sizes)
+        index, counted = _index(codes, sizes, len(sums[0]))
+        return index[counted], [values[counted] for values in sums]  # a NULL sum is filled with 0
+
+    def _codes(
+        self, query: Query, where: Piece | None, sizes: list[int]
+    ) -> tuple[list[Integers], list[Integers | Objects]]:
+        """The groups that occur: each key's codes, -1 where it is missing or has no label, and the aggregates."""
         fits = all(bound < SATURATED for bound in query.bounds)
         if fits:
             query.aggregates = [f"TRY_CAST({sql} AS BIGINT)" for sql in query.aggregates]
         statement = query.sql(where)
         self.statements.append(statement)
         parameters = query.emitter.bound(statement)
-        if fits and self.tally.cells > FEW:
+        if fits and math.prod(sizes) > FEW:
             table = arrow.table(self.cursor, statement, parameters)
             columns = [arrow.numpy_column(column) for column in table.columns]
         else:
             fetched = self.cursor.execute(statement, parameters).fetchall()
             columns = _columns(fetched, len(sizes) + len(query.aggregates), np.int64 if fits else object)
-        keys, sums = columns[: len(sizes)], columns[len(sizes) :]
-        index = np.zeros(len(columns[0][0]), dtype=np.int64)
-        counted = np.ones(len(index), dtype=np.bool_)
-        for (values, missing), size, (_, shift) in zip(keys, sizes, query.keys, strict=True):
+        codes = []
+        for (values, missing), size, (_, shift) in zip(columns, sizes, query.keys, strict=False):
             code = values.astype(np.int64) - shift
-            counted &= (code >= 0) & (code < size)
-            counted &= True if missing is None else ~missing
-            index = index * size + code
-        return index[counted], [values[counted] for values, _ in sums]  # a NULL sum is filled with 0
+            there = (code >= 0) & (code < size)
+            there &= True if missing is None else ~missing
+            codes.append(np.where(there, code, -1))
+        return codes, [values for values, _ in columns[len(sizes) :]]
 
-    def _read_table(self, block: Block) -> Integers | None:
-        """A lookup table's sums from the counts of its keys."""
-        lookup = cast("Lookup", block.fn)
-        asked = self._query(*lookup.keys) if block.vector else None
+    def _read_tables(self, places: list[int]) -> dict[int, Integers]:
+        """The sums of lookup tables, by place, from the counts of their keys; none for one whose keys SQL cannot say.
+
+        Where all their keys together have few combinations these are counted once, for all tables. A row that lacks
+        a key counts for the tables that do not read it: a count belongs to a table if that table's own keys are there.
+        """
+        tally = self.tally if len(places) < 2 else unite((self.tally,))[0]
+        lookups = {place: cast("Lookup", tally.blocks[place].fn) for place in places}
+        keys = {id(key): key for lookup in lookups.values() for key in lookup.keys}
+        size = math.prod(cast("Code", key.kind(self.schema)).size for key in keys.values())
+        shared = len(places) > 1 and size * tally.cells <= TOGETHER
+        found = self._counted(lookups) if shared else {}
+        for place, lookup in lookups.items():
+            if place not in found:
+                found |= self._counted({place: lookup})
+        return found
+
+    def _counted(self, lookups: dict[int, Lookup]) -> dict[int, Integers]:
+        """The sums of lookup tables from one count of all their keys."""
+        keys = {id(key): key for lookup in lookups.values() for key in lookup.keys}
+        asked = self._query(*keys.values())
         if asked is None:
-            return None
+            return {}
         query, where = asked
         query.aggregate("count(*)", aggregate.rows_at_most(query.emitter))
         own = [len(key.labels) for key in self.tally.by]
-        sizes, _ = lookup.sizes(self.schema)
-        index, (counts, *_) = self._fetch(query, where, own + sizes)
+        sizes = own + [cast("Code", key.kind(self.schema)).size for key in keys.values()]
+        codes, (counts, *_) = self._codes(query, where, sizes)
+        place_of = {name: len(own) + i for i, name in enumerate(keys)}
+        found = {}
+        for place, lookup in lookups.items():
+            mine = [*range(len(own)), *(place_of[id(key)] for key in lookup.keys)]
+            index, counted = _index([codes[i] for i in mine], [sizes[i] for i in mine], len(counts))
+            found[place] = self._weighed(index[counted], counts[counted], lookup)
+        return found
+
+    def _weighed(self, index: Integers, counts: Integers | Objects, lookup: Lookup) -> Integers:
+        """Counts of (cell, table row) pairs, each perhaps in several parts, times the table."""
         units = lookup.units()[0]
         if self.tally.cells * len(units) <= DENSE:
             dense = np.zeros((self.tally.cells, len(units)), dtype=np.int64)
-            dense.reshape(-1)[index] = counts
+            np.add.at(dense.reshape(-1), index, counts.astype(np.int64))
             return saturate(weighed(dense, units))
         cells, entries = index // len(units), index % len(units)
-        sums = np.zeros((self.tally.cells, block.width), dtype=np.int64)
-        step = max(1, DENSE // block.width)
+        sums = np.zeros((self.tally.cells, units.shape[1]), dtype=np.int64)
+        step = max(1, DENSE // units.shape[1])
         for start in range(0, len(index), step):
             part = slice(start, start + step)
             np.add.at(sums, cells[part], counts[part, None] * units[entries[part]])
@@ -247,6 +281,16 @@ def together(questions: Sequence[Question]) -> list[Integers]:
             blocks |= dict(zip(left, parts, strict=True))
         sums.append(np.concatenate([blocks[place] for place in range(len(question.tally.blocks))], axis=1))
     return sums
+
+
+def _index(codes: list[Integers], sizes: list[int], length: int) -> tuple[Integers, Truths]:
+    """Each group's place among all combinations, the last key fastest, and whether all its keys are there."""
+    index = np.zeros(length, dtype=np.int64)
+    counted = np.ones(length, dtype=np.bool_)
+    for code, size in zip(codes, sizes, strict=True):
+        counted &= code >= 0
+        index = index * size + code
+    return index, counted
 
 
 def _combined(totals: list[Integers | Objects], bounds: list[int], weights: dict[int, int]) -> Integers | Objects:

@@ -16,7 +16,7 @@ from sulq.terms.kinds import Floats, Integers
 
 DIGIT: Final = 31
 MASK: Final = (1 << DIGIT) - 1
-PLACES: Final = 5  # 155 bits and a sign: 2^24 products of a sum of 2^62, a weight and a target of 2^31 each
+PLACES: Final = 5  # 155 bits and a sign: 2^20 products of a sum of 2^62 and a weight of 2^31, times a target of 2^40
 MOST_TERMS: Final = 2**21  # so many products of two numbers of 16 bits are exact in a double
 
 
@@ -57,13 +57,21 @@ class Wide:
         self.digits[place] += (numbers & (MASK >> shift)) << shift
         self.digits[place + 1] += numbers >> (DIGIT - shift)
 
+    def total(self) -> Self:
+        """The totals along the last axis."""
+        return type(self)(self.digits.sum(axis=-1))
+
     def totals(self) -> Self:
         """Running totals along the last axis."""
         return type(self)(np.cumsum(self.digits, axis=-1))
 
     def times(self, factor: int | Integers) -> Self:
-        """Times a whole number of at most 32 bits, or one for each."""
-        return type(self)(self.carried().digits * factor)
+        """Times a whole number of at most 62 bits, or one for each."""
+        own, numbers = self.carried().digits, np.asarray(factor, dtype=np.int64)
+        found = Wide(own * (numbers & MASK)).carried().digits
+        found[1:] += own[:-1] * (numbers >> DIGIT)
+        found[-1] += (own[-1] * (numbers >> DIGIT)) << DIGIT  # the sign, in the last digit, which has no next
+        return type(self)(found)
 
     def __add__(self, other: Wide) -> Wide:
         return Wide(self.carried().digits + other.carried().digits)
@@ -71,7 +79,7 @@ class Wide:
     def __sub__(self, other: Wide) -> Wide:
         return Wide(self.carried().digits - other.carried().digits)
 
-    def __getitem__(self, place: tuple[slice, ...]) -> Wide:
+    def __getitem__(self, place: tuple[slice | int | None, ...]) -> Wide:
         return Wide(self.digits[(slice(None), *place)])
 
     def carried(self) -> Self:
