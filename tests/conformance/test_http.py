@@ -38,6 +38,7 @@ from sulq.testing.exact import Exact
 from tests import counts
 from tests.client.far import Loop
 from tests.learn.programs import people, program
+from tests.release.programs import PROGRAMS as RELEASED
 from tests.server.door import Door
 from tests.server.office import Office, survey
 from tests.sql.queries import Grammar, opened, tables
@@ -148,7 +149,7 @@ def test_everything_that_asks_is_in_the_suite() -> None:
     methods = {name for name, _ in inspect.getmembers(Desk) if not name.startswith("_")} - NO_ASK
     assert methods <= named
     assert [program(learner).learner for learner in LEARNERS] == list(LEARNERS)
-    assert members("sulq.release", "RELEASES") <= named
+    assert members("sulq.release", "RELEASES") | members("sulq.select", "SELECTIONS") <= set(RELEASED)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -1,0 +1,75 @@
+"""Releases: objects that are published once, at one price, and answer for ever without the data.
+
+from sulq import release
+table = release.contingency(db, ["age", "sex"], [["age", "sex"]], spend=Epsilon(1))
+table.save("published")
+release.load("published").marginal(["sex"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from sulq.release import saving
+from sulq.release.aim import aim
+from sulq.release.base import Release
+from sulq.release.blr import blr, blr_n, blr_rows
+from sulq.release.contingency import ContingencyTable, contingency
+from sulq.release.halfspaces import (
+    Halfspaces,
+    discretise,
+    halfspace_n,
+    halfspaces,
+    projection_dimension,
+    projection_failure,
+    projections_for,
+)
+from sulq.release.inference import Inference, infer, infer_t
+from sulq.release.mwem import mwem
+from sulq.release.publish import Transcript, publish
+from sulq.release.synthetic.data import SyntheticData
+
+__all__ = [
+    "KINDS",
+    "RELEASES",
+    "ContingencyTable",
+    "Halfspaces",
+    "Inference",
+    "Release",
+    "SyntheticData",
+    "Transcript",
+    "aim",
+    "blr",
+    "blr_n",
+    "blr_rows",
+    "contingency",
+    "discretise",
+    "halfspace_n",
+    "halfspaces",
+    "infer",
+    "infer_t",
+    "load",
+    "mwem",
+    "projection_dimension",
+    "projection_failure",
+    "projections_for",
+    "publish",
+]
+
+# Of releases, each with the function of the same module that makes it.
+KINDS: Final[tuple[type[Release], ...]] = (ContingencyTable, Halfspaces, Inference, SyntheticData, Transcript)
+
+# Every release, by name; its command, its job and its page come from its signature.
+RELEASES: Final[tuple[Callable[..., Release], ...]] = (publish, contingency, infer, halfspaces, blr, mwem, aim)
+
+
+def load(path: str | Path) -> Release:
+    """The release that `.save(path)`, `sulq release --out` or the console wrote.
+
+    Raises:
+        SetupError: `missing-file`: there is no such folder, or a file of it is gone.
+        QuestionError: `bad-release`: it is no release, or of a format or kind this version does not know.
+    """
+    return saving.load(path, {kind.kind: kind for kind in KINDS})

@@ -1,0 +1,186 @@
+"""Synthetic data by an adaptive and iterative mechanism: AIM [MMSM22]."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from sulq.release.synthetic.data import SyntheticData
+from sulq.release.synthetic.finish import MOST_ROWS, chooses, published
+from sulq.release.synthetic.forest import BYTES
+from sulq.release.synthetic.graphical import Graph, library
+from sulq.release.synthetic.measurement import Measurement, distance, total
+from sulq.release.synthetic.rehearsal import rehearse
+from sulq.release.synthetic.space import Places, Space, closure
+from sulq.release.synthetic.whole import SIZE
+from sulq.release.synthetic.whole import whole as whole_of
+from sulq.release.synthetic.worst import Candidate, check, worst
+from sulq.terms.oracle import Oracle
+from sulq.terms.parameters import between, whole
+from sulq.terms.privacy import Loss
+from sulq.terms.purse import Progress, Purse
+from sulq.terms.question import Together
+
+MOST_ROUNDS: Final = 10_000
+CHOOSING: Final = Fraction(1, 10)  # of a round's part; the rest measures
+FIRST: Final = Fraction(1, 3)  # at most, for the columns by themselves
+ROUNDS: Final = 16  # a column, at first, where parts of rho are divided
+PURE_ROUNDS: Final = 4  # likewise of epsilon: noise grows with the rounds themselves, not with their root
+STEPS: Final = 80  # at most, of a fit after each round
+LAST: Final = 2000  # likewise of the last fit
+
+
+def aim(
+    db: Oracle,
+    columns: list[str],
+    marginals: list[list[str]] | None = None,
+    *,
+    ways: int = 2,
+    rounds: int = 0,
+    max_model_size: float = 80.0,
+    bins: int = 8,
+    rows: int = 0,
+    spend: Loss | None = None,
+    progress: Progress | None = None,
+) -> SyntheticData:
+    """Publish rows whose marginals are near those of the data, for tables of many columns.
+
+    Where all marginals asked at once are foreseen to be near enough, by the plan's noise and a noisy number of rows,
+    they are: one question, and the table of most entropy that has what it told. Else, and where `rounds` is given,
+    each column is measured by itself; then, round by round, the marginal from which most is to be learned is chosen and
+    measured, and a graphical model explains all measurements so far. Where a round moved the model by no more
+    than its noise, later rounds get larger parts of the spend: so their number follows from the data's noisy
+    answers and not from a guess. Data rows that miss a value in any of the columns are not counted.
+
+    Args:
+        db: The database, or any Oracle.
+        columns: Names of the columns.
+        marginals: Lists of columns, the counts by which should be kept; none for all of `ways` columns.
+        ways: Columns of each marginal, where none are named.
+        rounds: Rounds of choices that the spend is divided for at first; 0 for none where all at once is near enough,
+            else 16 a column (4 of a pure epsilon).
+        max_model_size: Megabytes that the model may take; marginals that would make it larger are not chosen.
+        bins: How many intervals a number is divided into.
+        rows: How many rows to publish; 0 for about as many as the data have.
+        spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
+        progress: Called with the asks done and planned.
+
+    Privacy: choices and measurements, whose parts sum to the spend; what the next one is depends on answers and public
+        facts alone. The model and the rows are made of them.
+    Accuracy: the measured marginals have error bars; a choice weighs what is learned against the noise of learning it.
+        All at once, coefficients that k marginals share have variances in proportion to k^(-1/2), which is best in
+        squares; what is published is mended to be without negative counts, and rows to have the model's marginals.
+    Source: [MMSM22]; the model by mbi [MSM19], the extra `synth`.
+
+    Raises:
+        SetupError: `missing-extra`: mbi is not installed, and there may be rounds; names the pip line. There are none
+            where the number of rows is declared and all at once is near enough.
+        QuestionError: `unknown-column`, `bad-parameter`, `not-a-noisy-sum`, `too-large` (says what fits), `bad-loss`
+            (the smallest part of a round buys nothing).
+        BudgetExceeded: `budget-exceeded`. Whichever is raised, nothing is spent.
+    """
+    purse = Purse(db, spend, progress)
+    chooses(purse)
+    space = Space.of(columns, purse.facts.schema, bins)
+    asked = space.workload(marginals, ways)
+    whole(rounds, "rounds", 0, MOST_ROUNDS)
+    whole(rows, "rows", 0, MOST_ROWS)
+    megabytes = between(max_model_size, "max_model_size", high=1e6)
+    within = closure(asked)
+    check([space.size(places) for places in within])
+    weights = _weights(within, asked)
+    several = rounds or len(columns) * (PURE_ROUNDS if purse.pure else ROUNDS)
+
+    def ready() -> None:
+        library()
+        first = _first(len(columns), several)
+        least = min(Fraction(1, several), 1 - SIZE - first)  # of a round: parts do not shrink, and the last takes all
+        choosing, measuring = least * CHOOSING, least * (1 - CHOOSING)
+        rehearse(purse, space, weights, first=first, choosing=choosing, measuring=measuring)
+
+    most = int(megabytes * 2**20 / BYTES)
+    if not rounds and (found := whole_of(purse, space, asked, most, ready)):
+        return published(purse, space, found.model, found.measured, asked, total=found.total, rows=rows, method="aim")
+    before = len(purse.receipts)  # one where a noisy number of rows was asked
+    if not before:
+        ready()
+    purse.plan(before + 1 + 2 * several)
+    model = Graph(space)
+    run = _Run(purse, space, model, weights, megabytes)
+    run.left -= before * SIZE
+    run.begin(several)
+    while run.left:
+        run.round()
+    purse.plan(len(purse.receipts))  # which are all: the answers said how many rounds there would be
+    model.settle(run.measured, total(run.measured), LAST)
+    return published(purse, space, model, run.measured, asked, total=total(run.measured), rows=rows, method="aim")
+
+
+def _weights(within: Sequence[Places], asked: Sequence[Places]) -> dict[Places, int]:
+    """How much of the marginals wished for each marginal tells: the columns that it shares with each of them."""
+    shared = Counter(place for own in asked for place in own)
+    return {places: sum(shared[place] for place in places) for places in within}
+
+
+def _first(columns: int, rounds: int) -> Fraction:
+    """The part of the spend that measures the columns by themselves."""
+    return min(Fraction(columns, rounds) * (1 - CHOOSING), FIRST)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: what was measured, and how much of the spend is left for how large rounds."""
+
+    purse: Purse
+    space: Space
+    model: Graph
+    weights: dict[Places, int]
+    megabytes: float
+    measured: list[Measurement] = field(default_factory=list)
+    left: Fraction = Fraction(1)
+    part: Fraction = Fraction(0)  # of the spend, for a round
+
+    def begin(self, rounds: int) -> None:
+        """Measure every column by itself, at one debit."""
+        self.part = Fraction(1, rounds)
+        alone = [(place,) for place in range(len(self.space.names))]
+        first = _first(len(alone), rounds)
+        answers = self.purse.several(Together(tuple(map(self.space.partition, alone))), first)
+        self.measured += [
+            Measurement.of(answer, places, self.space) for answer, places in zip(answers, alone, strict=True)
+        ]
+        self.left -= first
+        self.model.fit(self.measured, total(self.measured), STEPS)
+
+    def round(self) -> None:
+        """Choose, measure, learn; and make the next rounds larger where hardly anything was learned."""
+        if self.left < 2 * self.part:
+            self.part = self.left
+        measuring = self.part * (1 - CHOOSING)
+        plan = self.purse.foresee(self.space.partition((0,)), measuring)
+        noise = distance(plan.parts[0].noise[0])  # of a cell; of a partition it is the same for every one
+        candidates = self._candidates(noise)
+        answer = self.purse.one(worst(self.space, candidates), self.part * CHOOSING)
+        chosen = candidates[int(answer.released.units[0, 0])]
+        found = self.purse.one(self.space.partition(chosen.places), measuring)
+        self.measured.append(Measurement.of(found, chosen.places, self.space))
+        self.left -= self.part
+        self.model.fit(self.measured, total(self.measured), STEPS)
+        moved = float(np.abs(self.model.marginal(chosen.places) - chosen.expected).sum())
+        if moved <= chosen.noise:
+            self.part *= 2 if self.purse.pure else 4  # half the noise, either way
+
+    def _candidates(self, noise: float) -> list[Candidate]:
+        """The marginals that fit the model's size, of which more is granted as the spend is used up."""
+        most = self.megabytes * float(1 - self.left)
+        free = {*closure(self.model.cliques)}
+        return [
+            Candidate(places, self.model.marginal(places), weight, noise * self.space.size(places))
+            for places, weight in self.weights.items()
+            if places in free or self.model.megabytes([places]) <= most
+        ]

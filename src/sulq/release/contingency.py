@@ -1,0 +1,467 @@
+"""Contingency tables: counts by several attributes, published once, whose marginals anybody reads for ever."""
+
+# ruff: noqa: PD011 - values here are NumPy's, not a frame's
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+
+from sulq.errors import BudgetExceeded, QuestionError
+from sulq.release.base import Release
+from sulq.release.paid import Chart, Paid
+from sulq.release.tables import storing
+from sulq.release.tables.bounds import bound
+from sulq.release.tables.foresight import distance
+from sulq.release.tables.interactions import Places
+from sulq.release.tables.kept import Cells, Fitted, Kept, Measured, Modelled, Shifted
+from sulq.release.tables.marginal import Marginal, named, rows, text
+from sulq.release.tables.measures import Measure, measures, refuse_model
+from sulq.release.tables.methods import Method, Read, Wish, method_of, refuse
+from sulq.release.tables.noisy import Noisy
+from sulq.release.tables.weights import Weights
+from sulq.terms.answer import Answers, extra
+from sulq.terms.attribute import Attribute
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Floats
+from sulq.terms.oracle import Oracle
+from sulq.terms.parameters import checked, whole
+from sulq.terms.privacy import Loss
+from sulq.terms.purse import Progress, Purse
+from sulq.terms.question import Question, Sums
+from sulq.terms.rowfn import Col, Lit
+
+if TYPE_CHECKING:
+    import pandas
+
+METHODS: Final = ("cells", "marginals", "fourier", "fourier-shift")  # of equal ones, auto takes the first
+MODEL: Final = "model"
+COUNTING: Final = Fraction(1, 100)  # of the spend, for the number of rows
+CLEAR: Final = 0.01  # of the rows: noise so small that a fit would hardly lessen it
+CLOSE: Final = 1.05  # as good as the best
+MOST_ATTRIBUTES: Final = 32
+MOST_MARGINALS: Final = 2**16
+MOST_ASKED: Final = 2**24  # cells of all asked marginals
+INFLATED: Final = 0.1  # of the rows: added ones that are no more than this are few
+MOST_SHOWN: Final = 20  # marginals on a page
+LARGEST_TABLE: Final = 2**20  # cells that are written out
+UNSOLVED: Final = (
+    "No solver found the table of whole counts that fits the noisy coefficients; these themselves are published, as by "
+    "fourier-shift. Nothing was asked again."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContingencyTable(Release):
+    """A published contingency table.
+
+    `method`: how it was made. `asked`: the marginals it was made for. `foreseen`: for each method that could have
+    been used, the mean L1 distance from the truth that its noise lets expect, over the asked marginals; of `model`
+    with what it leaves out, and before its fit. `notes`: what a reader should know of how it came out.
+    """
+
+    kind: ClassVar[str] = "contingency"
+    names: tuple[str, ...]
+    labels: tuple[tuple[object, ...], ...]
+    asked: tuple[tuple[str, ...], ...]
+    method: str
+    foreseen: Mapping[str, float]
+    kept: Kept
+    notes: tuple[str, ...] = ()
+
+    def marginal(self, names: Sequence[str]) -> Marginal:
+        """Counts by these attributes, in this order, with the standard error of their noise.
+
+        Free, and at any time. Marginals that were asked for, and smaller ones within them [S3.20]; by `cells` all.
+        Those of `marginals` are as measured; those of other methods agree with each other. Of `fourier` and `model`
+        the standard error is that of the measured coefficients before the fit; of `fourier`, `bound` is proved. A
+        model's counts are biased towards what it takes to be likely, and no standard error tells by how much.
+
+        Raises:
+            QuestionError: `bad-parameter`: an attribute is not in the table, or the marginal was not asked for.
+        """
+        places = self._places(names)
+        order = tuple(sorted(places))
+        turned = tuple(order.index(place) for place in places)
+        values, error = self.kept.marginal(order), np.sqrt(self.kept.noise.variance(order))
+        added = self.shift / values.size
+        own = tuple(self.labels[place] for place in places)
+        return Marginal(tuple(names), own, values.transpose(turned), error.transpose(turned), added)
+
+    def table(self) -> Floats:
+        """The published table itself, an axis for each attribute, from which the marginals are summed.
+
+        By `cells` noisy counts, by `fourier` whole ones, by `fourier-shift` real ones with the added rows, by `model`
+        those that it expects.
+
+        Raises:
+            QuestionError: `bad-parameter`: separate marginals are of no one table. `too-large`: it has too many cells.
+        """
+        if isinstance(self.kept, Cells):
+            return self.kept.values.copy()
+        checked(not isinstance(self.kept, Measured), "Marginals that are measured apart are of no one table.")
+        cells = int(np.prod([len(own) for own in self.labels], dtype=object))
+        if cells > LARGEST_TABLE:
+            raise QuestionError("too-large", f"The table has {cells:,} cells; its marginals need none of them.")
+        assert isinstance(self.kept, (Fitted, Shifted, Modelled))  # noqa: S101 - for the type checker
+        return self.kept.table()
+
+    def to_arrow(self) -> pa.Table:
+        """The published table as rows: a column for each attribute, and `value`; by `fourier` only cells that count."""
+        value = named(self.names, "value")
+        if isinstance(self.kept, Fitted):
+            found = storing.tables(self.kept, self.names, self.labels)["cells"]
+            kept = [*range(len(self.names)), found.num_columns - 1]
+            return found.select(kept).rename_columns([*self.names, value])
+        columns: dict[str, object] = dict(zip(self.names, rows(self.labels), strict=True))
+        return pa.table(columns | {value: self.table().ravel()})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a pandas frame (needs the extra `pandas`)."""
+        extra("pandas", "pandas")
+        return self.to_arrow().to_pandas()
+
+    @property
+    def shift(self) -> float:
+        """The rows that `fourier-shift` adds, spread evenly: a constant of the noise's law; 0 by other methods."""
+        return self.kept.shift if isinstance(self.kept, Shifted) else 0.0
+
+    def bound(self, names: Sequence[str], beta: float = 0.05) -> float:
+        """How far a marginal by `fourier` may be off in L1, all at once but for probability beta [S3.19, S3.20].
+
+        Raises:
+            QuestionError: `bad-parameter`: another method was used; the standard error tells its accuracy.
+        """
+        checked(isinstance(self.kept, Fitted), "This bound is of the method fourier; see the standard errors.")
+        checked(isinstance(beta, float) and 0 < beta < 1, "beta lies strictly between 0 and 1.")
+        assert isinstance(self.kept, Fitted)  # noqa: S101 - for the type checker
+        return bound(self.kept.noise, tuple(sorted(self._places(names))), beta)
+
+    def _places(self, names: Sequence[str]) -> Places:
+        places = _places(names, self.names)
+        held = isinstance(self.kept, Cells) or any(set(names) <= set(asked) for asked in self.asked)
+        checked(held, f"The marginal of {', '.join(names)} was not asked for, nor one that holds it.")
+        return places
+
+    def title(self) -> str:
+        """One line for people."""
+        return f"Contingency table of {', '.join(self.names)} by {self.method}{self._how()}"
+
+    def _how(self) -> str:
+        """What a model was fitted to."""
+        if not isinstance(self.kept, Modelled):
+            return ""
+        return f" of interactions of up to {self.kept.order} attributes, measured by {self.kept.measured}"
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The asked marginals for a reader, and what the method keeps."""
+        return {"marginals": self._marginals(), **storing.tables(self.kept, self.names, self.labels)}
+
+    def _marginals(self) -> pa.Table:
+        """All asked marginals below each other: an attribute that is not in a marginal is empty there."""
+        columns: dict[str, list[object]] = {name: [] for name in self.names}
+        title, value, error = (named(self.names, name) for name in ("marginal", "value", "standard_error"))
+        columns |= {title: [], value: [], error: []}
+        for asked in self.asked:
+            found = self.marginal(asked)
+            cells = dict(zip(asked, rows(found.labels), strict=True))
+            size = found.values.size
+            for name in self.names:
+                columns[name] += cells.get(name, [None] * size)
+            columns[title] += [" x ".join(asked)] * size
+            columns[value] += found.values.ravel().tolist()
+            columns[error] += found.standard_error.ravel().tolist()
+        texts = [(name, pa.string()) for name in (*self.names, title)]
+        return pa.table(columns, schema=pa.schema([*texts, (value, pa.float64()), (error, pa.float64())]))
+
+    def facts(self) -> dict[str, object]:
+        """Attributes, marginals, method, and what was foreseen."""
+        bounds = [self.bound(asked) for asked in self.asked] if isinstance(self.kept, Fitted) else []
+        return {
+            "names": list(self.names),
+            "labels": [[list(label) if isinstance(label, tuple) else label for label in own] for own in self.labels],
+            "asked": [list(asked) for asked in self.asked],
+            "method": self.method,
+            "foreseen": dict(self.foreseen),
+            "bounds": bounds,
+            "notes": list(self.notes),
+            "kept": storing.facts(self.kept),
+        }
+
+    @classmethod
+    def of(cls, paid: Paid, facts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Self:
+        """The table that was saved as these."""
+        labels = tuple(
+            tuple(tuple(label) if isinstance(label, list) else label for label in own) for own in facts["labels"]
+        )
+        names = tuple(map(str, facts["names"]))
+        asked = tuple(tuple(map(str, own)) for own in facts["asked"])
+        places = tuple(_places(own, names) for own in asked)
+        sizes = tuple(len(own) for own in labels)
+        kept = storing.kept(str(facts["method"]), sizes, places, facts["kept"], tables)
+        foreseen = {str(name): float(value) for name, value in facts["foreseen"].items()}
+        return cls(
+            paid=paid,
+            names=names,
+            labels=labels,
+            asked=asked,
+            method=str(facts["method"]),
+            foreseen=foreseen,
+            kept=kept,
+            notes=tuple(map(str, facts["notes"])),
+        )
+
+    def charts(self) -> list[Chart]:
+        """A picture for each asked marginal."""
+        found = []
+        for asked in self.asked[:MOST_SHOWN]:
+            marginal = self.marginal(asked)
+            cells = [" / ".join(text(label) for label in cell) for cell in itertools.product(*marginal.labels)]
+            said = f"Bars show 95% intervals of the noise; expected L1 distance {self._expected(asked):,.4g}."
+            if isinstance(self.kept, Fitted):
+                said += f" Proved bound {self.bound(asked):,.4g}, for all marginals at once at 95%."
+            if isinstance(self.kept, Modelled):
+                said += " Both are of what was measured, before the fit; the model's own error is not in them."
+            said = " ".join((said, *self.notes))
+            found.append(
+                Chart(
+                    ", ".join(asked), tuple(cells), tuple(marginal.values.ravel()),
+                    tuple(marginal.accuracy(0.05).ravel()), said,
+                )
+            )  # fmt: skip
+        return found
+
+    def _expected(self, names: Sequence[str]) -> float:
+        return distance(self.kept.noise, [tuple(sorted(self._places(names)))])
+
+
+def contingency(
+    db: Oracle,
+    attributes: list[str],
+    marginals: list[list[str]] | None = None,
+    method: Literal["auto", "cells", "marginals", "fourier", "fourier-shift", "model"] = "auto",
+    *,
+    ways: int = 0,
+    bins: int = 8,
+    weights: Weights = "best",
+    spend: Loss | None = None,
+    progress: Progress | None = None,
+) -> ContingencyTable:
+    """Publish a contingency table, from which the asked marginals can be read.
+
+    Rows in which one of the attributes is missing, or not on its list, are not counted.
+
+    Args:
+        db: The database, or any Oracle.
+        attributes: Names of the columns.
+        marginals: Lists of attributes, the counts by which are wished for.
+        method: `cells` (a noisy count of every cell), `marginals` (each by itself; they disagree where they
+            overlap), `fourier` (one table of whole non-negative counts), `fourier-shift` (for many attributes:
+            the table is never written out), `model` (a non-negative table fitted to what is best measured, for
+            noise that is large) or `auto`, which takes the one of the least expected error.
+        ways: All marginals of so many attributes are wished for too.
+        bins: How many intervals a number is divided into.
+        weights: `best` puts less noise on what many marginals share; `even` is the paper's.
+        spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
+        progress: Called with the asks done and planned.
+
+    Privacy: one question, the spend; all else is made from its answer. By `model` and `auto` a second one before it,
+        the number of rows, at a hundredth of the spend, unless a size is declared. The plan computes the sensitivity:
+        of cells 1, of |C| marginals |C|, of |B| coefficients |B| in L1 and sqrt|B| in L2 (yes or no, even weights);
+        twice or less under replace_one [X1, E46].
+    Accuracy: of cells, 2^k/epsilon^2 in a cell of a one-way marginal [S3.13, E30]; of marginals, scale |C|/epsilon
+        [S3.14]; of fourier [S3.19, S3.20], `bound`. `foreseen` has each method's expected mean distance.
+    Source: Dwork08, section 4.2 [S3.13 to S3.21]; docs/theory/contingency.md.
+
+    Raises:
+        QuestionError: `unknown-column`, `bad-parameter`, `too-large` (says which method fits); nothing is spent.
+        BudgetExceeded: `budget-exceeded`; nothing is spent.
+    """
+    purse = Purse(db, spend, progress)
+    known = ("auto", *METHODS, MODEL)
+    checked(method in known, f"method is one of {', '.join(known)}.")
+    checked(weights in ("best", "even"), "weights is best or even.")
+    whole(bins, "bins", 1, 1024)
+    items = _attributes(attributes, purse.facts.schema, bins)
+    places = _marginals(marginals, ways, items)
+    wish = Wish.of(items, places, weights, purse.facts, pure=purse.pure)
+    chosen = _chosen(wish, method, purse)
+    answer = purse.ask(chosen.made.question, chosen.part)
+    several = answer.answers if isinstance(answer, Answers) else (answer,)
+    read: list[Read] = [(each.released.values(), each.released.noise) for each in several]
+    made = chosen.made.made(read)
+    kept = made if chosen.measure is None else chosen.measure.modelled(made)
+    came, notes = _told(chosen.name, kept)
+    names = tuple(item.name for item in items)
+    return ContingencyTable(
+        paid=Paid.by(purse),
+        names=names,
+        labels=tuple(item.labels for item in items),
+        asked=tuple(tuple(names[place] for place in part) for part in places),
+        method=came,
+        foreseen=chosen.foreseen,
+        kept=kept,
+        notes=notes,
+    )
+
+
+def _told(method: str, kept: Kept) -> tuple[str, tuple[str, ...]]:
+    """The method that it came to, and notes: the rows that a shift adds, beside the noisy number of rows [S3.21]."""
+    if not isinstance(kept, Shifted):
+        return method, ()
+    notes = [] if method != "fourier" else [UNSOLVED]
+    total = float(kept.noise.values[()][0])
+    ratio = f"{kept.shift / total:,.3g} times the" if total >= 1 else "more than all of the"
+    said = f"{kept.shift:,.0f} rows are added, spread evenly: {ratio} {max(total, 0.0):,.0f} rows counted with noise."
+    if kept.shift > INFLATED * total:
+        said += " The table with them, and percentages of it, tell little of the data; read the values of marginals."
+    return "fourier-shift", (*notes, said)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Choice:
+    """The method to use, for which part of the spend; `measure` where a model is fitted to its answers."""
+
+    name: str
+    made: Method
+    foreseen: dict[str, float]
+    part: Fraction = Fraction(1)
+    measure: Measure | None = None
+
+
+def _chosen(wish: Wish, method: str, purse: Purse) -> _Choice:
+    """The method named, or the one of the least foreseen distance; from public facts and a noisy number of rows.
+
+    Everything that could be refused is, before the rows are counted. Where no model can be fitted nothing is counted.
+    """
+    if method in METHODS:
+        made = method_of(method, wish)
+        far = distance(_foreseen(made, purse, Fraction(1)), wish.marginals)
+        purse.plan(1, made.question)
+        return _Choice(method, made, {method: far})
+    why = "A model is not fitted under a SubLinear budget." if purse.sublinear else refuse_model(wish)
+    if method == MODEL and why:
+        raise QuestionError("too-large", why, "Name a method that fits, or method='auto', or fewer attributes.")
+    counted = purse.facts.size is None and not why
+    part = 1 - COUNTING if counted else Fraction(1)
+    plain = _plain(wish, purse, part) if method == "auto" else {}
+    known = {each: (made, noise) for each, (made, noise, _) in plain.items()}
+    ways = [] if why else measures(wish, lambda question: purse.foresee(question, part), known)
+    if not ways and not plain:
+        raise QuestionError("too-large", "Nothing that a model is fitted to can be asked for this.", "Spend more.")
+    if not ways:
+        plain = _plain(wish, purse, Fraction(1)) if counted else plain  # nothing is counted, so all is there to spend
+        name = min(plain, key=lambda each: plain[each][2])
+        purse.plan(1, plain[name][0].question)
+        return _Choice(name, plain[name][0], {each: far for each, (_, _, far) in plain.items()})
+    purse.plan(2 if counted else 1)
+    rows = _counted(wish, purse) if counted else float(purse.facts.size or 1)
+    best = min(ways, key=lambda way: way.foreseen(rows))
+    foreseen = {each: far for each, (_, _, far) in plain.items()} | {MODEL: best.foreseen(rows)}
+    name = min(foreseen, key=lambda each: foreseen[each] if each != MODEL else math.inf)
+    if plain and foreseen[name] <= min(CLOSE * foreseen[MODEL], CLEAR * rows):
+        return _Choice(name, plain[name][0], foreseen, part)
+    return _Choice(MODEL, best.made, foreseen, part, best)
+
+
+def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, Noisy, float]]:
+    """The methods that fit and publish what they measure, with what each lets expect.
+
+    A fit is as near as its coefficients or nearer (measured, in docs/theory/contingency.md): of the two ways to
+    use them `fourier` goes first.
+    """
+    fits = [name for name in METHODS if not refuse(wish, name)]
+    if "fourier" in fits:
+        fits.remove("fourier-shift")
+    found: dict[str, tuple[Method, Noisy, float]] = {}
+    refused: QuestionError | BudgetExceeded = QuestionError(
+        "too-large", "No method holds so large a table with such marginals.", "Ask for marginals of fewer attributes."
+    )
+    for name in fits:
+        made = method_of(name, wish)
+        try:
+            noise = _foreseen(made, purse, part)
+            found[name] = (made, noise, distance(noise, wish.marginals))
+        except (QuestionError, BudgetExceeded) as error:
+            refused = error
+    if not found:
+        raise refused
+    return found
+
+
+def _foreseen(made: Method, purse: Purse, part: Fraction) -> Noisy:
+    if purse.sublinear:
+        purse.plan(1, made.question)  # refuses what the queries that are left do not hold
+    return made.foreseen([own.noise for own in purse.foresee(made.question, part).parts])
+
+
+def _counted(wish: Wish, purse: Purse) -> float:
+    """How many rows there are, with noise; at least one."""
+    question: Question = Sums((Lit(1),), wish.whole)
+    answer = purse.ask(question, COUNTING)
+    assert not isinstance(answer, Answers)  # noqa: S101 - for the type checker
+    return max(float(answer.released.values().flat[0]), 1.0)
+
+
+def _attributes(names: Sequence[str], schema: Schema, bins: int) -> tuple[Attribute, ...]:
+    checked(
+        isinstance(names, (list, tuple)) and bool(names) and all(isinstance(name, str) for name in names),
+        "attributes is a list of column names.",
+    )
+    checked(len(set(names)) == len(names), "An attribute is named twice.")
+    checked(len(names) <= MOST_ATTRIBUTES, f"A table has at most {MOST_ATTRIBUTES} attributes.")
+    found = []
+    for name in names:
+        Col(name).kind(schema)  # refuses what is not declared, naming what is
+        column = schema.find(name)
+        assert column is not None  # noqa: S101 - likewise
+        found.append(Attribute(name, column, bins))
+    return tuple(found)
+
+
+def _marginals(
+    marginals: Sequence[Sequence[str]] | None, ways: int, attributes: Sequence[Attribute]
+) -> tuple[Places, ...]:
+    """The asked marginals by their attributes' places, each once; counted before they are written down."""
+    names = [attribute.name for attribute in attributes]
+    whole(ways, "ways", 0, len(names))
+    asked = () if marginals is None else marginals
+    checked(
+        isinstance(asked, (list, tuple)) and all(isinstance(own, (list, tuple)) and own for own in asked),
+        "marginals is a list of lists of attributes, none empty.",
+    )
+    many = len(asked) + (math.comb(len(names), ways) if ways else 0)
+    if many > MOST_MARGINALS:
+        raise QuestionError(
+            "too-large",
+            f"These are {many:,} marginals, more than {MOST_MARGINALS:,}.",
+            "Ask for those of fewer attributes (ways=2), or name some; method='cells' with one tells all others too.",
+        )
+    found = [tuple(sorted(_places(own, names))) for own in asked]
+    found += itertools.combinations(range(len(names)), ways) if ways else []
+    checked(bool(found), "No marginals are asked for: name them, or give ways.")
+    sizes = [attribute.size for attribute in attributes]
+    cells = sum(math.prod(sizes[place] for place in part) for part in dict.fromkeys(found))
+    if cells > MOST_ASKED:
+        raise QuestionError(
+            "too-large",
+            f"The asked marginals have {cells:,} cells, more than {MOST_ASKED:,}.",
+            "Ask for fewer, or for those of fewer attributes.",
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def _places(names: Sequence[str], known: Sequence[str]) -> Places:
+    checked(
+        isinstance(names, (list, tuple)) and bool(names) and all(name in known for name in names),
+        f"A marginal is a list of attributes of the table: {', '.join(known)}.",
+    )
+    checked(len(set(names)) == len(names), "A marginal names an attribute twice.")
+    return tuple(list(known).index(name) for name in names)

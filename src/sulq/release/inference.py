@@ -1,0 +1,416 @@
+"""Statistics of 2l attributes inferred from published statistics of l attributes on random subsets of the people."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+
+from sulq.errors import QuestionError, SulqError
+from sulq.release.base import Release
+from sulq.release.paid import Chart, Paid, unreadable
+from sulq.release.subsets.counts import Asked, Design, Kept, Places
+from sulq.release.subsets.estimates import (
+    Estimate,
+    Implication,
+    by_heavy,
+    by_regression,
+    from_groups,
+    from_halves,
+    infer_t,
+    merged,
+)
+from sulq.release.subsets.reading import Direct, Probabilities, code_of, divided, single
+from sulq.release.tables.marginal import text
+from sulq.terms.attribute import Attribute
+from sulq.terms.kinds import Floats
+from sulq.terms.oracle import Oracle
+from sulq.terms.parameters import checked, whole
+from sulq.terms.privacy import Loss
+from sulq.terms.purse import Progress, Purse
+from sulq.terms.question import MOST_VALUES
+from sulq.terms.rowfn import Col
+
+__all__ = ["Direct", "Inference", "Probabilities", "infer", "infer_t"]
+
+MOST: Final = 2**14  # subsets
+GROUPS: Final = 256  # where no size is declared by which to choose their number
+HALVES: Final = 64
+MOST_ATTRIBUTES: Final = 64
+LOOKED_AT: Final = 64  # tables that the comparison with direct measurement is made on
+MOST_SHOWN: Final = 12  # tables on a page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference(Release):
+    """Published statistics of l attributes on random subsets, and what they tell of 2l attributes.
+
+    `direct`: what direct measurement would have given at the same spend; None where it would not fit a question.
+    """
+
+    kind: ClassVar[str] = "infer"
+    names: tuple[str, ...]
+    labels: tuple[tuple[object, ...], ...]
+    l: int  # noqa: E741 - the paper's letter
+    design: Design
+    salt: int
+    kept: Kept
+    direct: Direct | None
+
+    @property
+    def subsets(self) -> int:
+        """How many random subsets, or groups."""
+        return len(self.kept.parts[0])
+
+    def minterm(self, literals: Mapping[str, object]) -> Estimate:
+        """The share of all rows in which these attributes have these values: `{"smoker": True, "city": "Lod"}`.
+
+        Up to l attributes as measured over all people; up to 2l inferred.
+
+        Raises:
+            QuestionError: `bad-parameter`: an unknown attribute or value, or too many attributes.
+        """
+        places, codes = self._literals(literals)
+        order = sorted(range(len(places)), key=lambda i: places[i])
+        values, errors = self._estimated(tuple(places[i] for i in order))
+        cell = tuple(codes[i] for i in order)
+        return Estimate(float(values[cell]), float(errors[cell]))
+
+    def table(self, names: Sequence[str]) -> Probabilities:
+        """The shares of all minterms of up to 2l attributes, in this order, with their standard errors.
+
+        Raises:
+            QuestionError: `bad-parameter`: an unknown attribute, or too many.
+        """
+        places = self._places(names)
+        order = tuple(sorted(places))
+        turned = tuple(order.index(place) for place in places)
+        present = tuple(slice(-1) for _ in places)  # without the cells of the missing
+        values, errors = (found[present].transpose(turned) for found in self._estimated(order))
+        return Probabilities(tuple(names), tuple(self.labels[place] for place in places), values, errors)
+
+    def function(self, names: Sequence[str], rule: Callable[..., bool]) -> Estimate:
+        """The share of rows of which a rule on up to 2l attributes holds, summed over its minterms [S3.11].
+
+        The standard error is the sum of theirs, which holds however they depend on each other.
+
+        Raises:
+            QuestionError: `bad-parameter`: an unknown attribute, or too many.
+        """
+        table = self.table(names)
+        chosen = [bool(rule(*cell)) for cell in itertools.product(*table.labels)]
+        return Estimate(float(table.values.ravel()[chosen].sum()), float(table.standard_error.ravel()[chosen].sum()))
+
+    def implication(
+        self,
+        a: Mapping[str, object],
+        b: Mapping[str, object],
+        method: Literal["regression", "heavy"] = "regression",
+    ) -> Implication:
+        """Whether a makes b likelier, and by how much, for minterms of up to l attributes each [S3.12].
+
+        Args:
+            a: Literals, such as `{"smoker": True}`.
+            b: Literals of other attributes.
+            method: `regression` of b's excess on a's over all subsets, or `heavy` subsets alone, as in the paper.
+
+        Raises:
+            QuestionError: `bad-parameter`: attributes in both, unknown ones, or too many.
+        """
+        checked(method in ("regression", "heavy"), "method is regression or heavy.")
+        (one, first), (other, second) = self._literals(a), self._literals(b)
+        checked(not set(one) & set(other), "An attribute is in both minterms.")
+        checked(max(len(one), len(other)) <= self.l, f"A minterm here has at most {self.l} attributes.")
+        held = self.kept.pair(tuple(sorted(one)), tuple(sorted(other)))
+        checked(held is not None, "No two histograms hold these minterms.")
+        assert held is not None  # noqa: S101 - for the type checker
+        x = single(self.kept.series(tuple(sorted(one)), held[0]), self._cell(one, first))
+        y = single(self.kept.series(tuple(sorted(other)), held[1]), self._cell(other, second))
+        g = self.subsets
+        part = 1 / 4 if self.design == "halves" else (1 - 1 / g) / g
+        return (by_heavy if method == "heavy" else by_regression)(x, y, self.kept.people, part)
+
+    def _cell(self, places: Sequence[int], codes: Sequence[int]) -> int:
+        """The number of a minterm's cell among those of its attributes, in their order."""
+        order = sorted(range(len(places)), key=lambda i: places[i])
+        sizes = tuple(len(self.labels[places[i]]) + 1 for i in order)
+        return int(np.ravel_multi_index(tuple(codes[i] for i in order), sizes))
+
+    def _estimated(self, places: Places) -> tuple[Floats, Floats]:
+        """Shares and standard errors by some attributes, in their own order, the missing last."""
+        sizes = tuple(len(self.labels[place]) + 1 for place in places)
+        if len(places) <= self.l:
+            own = self.kept.series(places, self.kept.holding(places))
+            return own.chances.reshape(sizes), np.sqrt(own.share_noise).reshape(sizes)
+        estimated = from_groups if self.design == "groups" else from_halves
+        found = []
+        for (one, other), (first, second) in self.kept.splits(places):
+            own, rest = self.kept.series(one, first), self.kept.series(other, second)
+            order = (*one, *other)
+            turned = tuple(order.index(place) for place in places)
+            shape = tuple(len(self.labels[place]) + 1 for place in order)
+            values, errors = estimated(own, rest, self.kept.people)
+            found.append((values.reshape(shape).transpose(turned), errors.reshape(shape).transpose(turned)))
+        return merged(found)
+
+    def _places(self, names: Sequence[str]) -> Places:
+        most = 2 * self.l
+        checked(
+            not isinstance(names, str) and 0 < len(names) <= most and len(set(names)) == len(names),
+            f"Name 1 to {most} different attributes.",
+        )
+        for name in names:
+            checked(name in self.names, f"{str(name)[:80]!r} is none of the attributes {', '.join(self.names)}.")
+        return tuple(self.names.index(name) for name in names)
+
+    def _literals(self, literals: Mapping[str, object]) -> tuple[Places, tuple[int, ...]]:
+        checked(isinstance(literals, Mapping), 'A minterm is given as {"attribute": value}.')
+        places = self._places(tuple(literals))
+        codes = []
+        for place, value in zip(places, literals.values(), strict=True):
+            codes.append(code_of(self.labels[place], value, self.names[place]))
+        return places, tuple(codes)
+
+    def title(self) -> str:
+        """One line for people."""
+        return f"Statistics of {2 * self.l} of {', '.join(self.names)}, inferred from those of {self.l}"
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The noisy histograms over all people and over the subsets, and every inferred table for readers."""
+        return {
+            "all-people": self._histograms(None),
+            "subsets": self._histograms(self.subsets),
+            "inferred": self._inferred(),
+        }
+
+    def _histograms(self, subsets: int | None) -> pa.Table:
+        found = self.kept.whole if subsets is None else self.kept.parts
+        sets = [" x ".join(self.names[place] for place in own) for own in self.kept.sets]
+        columns: dict[str, object] = {
+            "attributes": pa.array([name for name, cells in zip(sets, found, strict=True) for _ in range(cells.size)])
+        }
+        if subsets is not None:
+            columns["subset"] = np.concatenate([np.repeat(np.arange(subsets), c.size // subsets) for c in found])
+        columns["cell"] = np.concatenate([np.tile(np.arange(c.size // (subsets or 1)), subsets or 1) for c in found])
+        columns["value"] = np.concatenate([cells.ravel() for cells in found])
+        return pa.table(columns)
+
+    def _inferred(self) -> pa.Table:
+        names, cells, values, errors = [], [], [], []
+        for own in self._all():
+            table = self.table(own)
+            made = [" / ".join(text(label) for label in cell) for cell in itertools.product(*table.labels)]
+            names += [" x ".join(own)] * len(made)
+            cells += made
+            values += table.values.ravel().tolist()
+            errors += table.standard_error.ravel().tolist()
+        return pa.table(
+            {
+                "attributes": pa.array(names, pa.string()),
+                "minterm": pa.array(cells, pa.string()),
+                "value": pa.array(values, pa.float64()),
+                "standard_error": pa.array(errors, pa.float64()),
+            }
+        )
+
+    def _all(self, most: int = LOOKED_AT) -> list[tuple[str, ...]]:
+        return list(itertools.islice(itertools.combinations(self.names, 2 * self.l), most))
+
+    def facts(self) -> dict[str, object]:
+        """Attributes, design, noise, and the comparison with direct measurement."""
+        direct = self.direct
+        return {
+            "names": list(self.names),
+            "labels": [[list(label) if isinstance(label, tuple) else label for label in own] for own in self.labels],
+            "l": self.l,
+            "design": self.design,
+            "subsets": self.subsets,
+            "salt": self.salt,
+            "whole_noise": self.kept.whole_noise,
+            "part_noise": self.kept.part_noise,
+            "size": self.kept.size,
+            "direct": None if direct is None else [direct.histograms, direct.standard_error, direct.inferred],
+        }
+
+    @classmethod
+    def of(cls, paid: Paid, facts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Self:
+        """The inference that was saved as these."""
+        labels = tuple(
+            tuple(tuple(label) if isinstance(label, list) else label for label in own) for own in facts["labels"]
+        )
+        names, l = tuple(map(str, facts["names"])), int(facts["l"])  # noqa: E741 - the paper's letter
+        design, subsets = facts["design"], int(facts["subsets"])
+        if design not in ("groups", "halves") or len(names) != len(labels):
+            raise unreadable()
+        sets = tuple(itertools.combinations(range(len(names)), l))
+        shapes = [tuple(len(labels[place]) + 1 for place in own) for own in sets]
+        size = facts["size"]
+        kept = Kept(
+            sets=sets,
+            whole=divided(tables["all-people"], shapes),
+            parts=divided(tables["subsets"], [(subsets, *shape) for shape in shapes]),
+            whole_noise=float(facts["whole_noise"]),
+            part_noise=float(facts["part_noise"]),
+            size=None if size is None else int(size),
+        )
+        told = facts["direct"]
+        direct = None if told is None else Direct(int(told[0]), float(told[1]), float(told[2]))
+        return cls(
+            paid=paid,
+            names=names,
+            labels=labels,
+            l=l,
+            design=design,
+            salt=int(facts["salt"]),
+            kept=kept,
+            direct=direct,
+        )
+
+    def charts(self) -> list[Chart]:
+        """A picture for each of the first inferred tables."""
+        found = []
+        for own in self._all(MOST_SHOWN):
+            table = self.table(own)
+            cells = tuple(" / ".join(text(label) for label in cell) for cell in itertools.product(*table.labels))
+            said = f"Shares of all rows, with two standard errors. {self.direct or ''}"
+            error = tuple((2 * table.standard_error).ravel())
+            found.append(Chart(", ".join(own), cells, tuple(table.values.ravel()), error, said))
+        return found
+
+
+def infer(
+    db: Oracle,
+    attributes: list[str],
+    l: int = 1,  # noqa: E741 - the paper's letter
+    subsets: int | None = None,
+    *,
+    design: Literal["groups", "halves"] = "groups",
+    bins: int = 4,
+    salt: int = 0,
+    spend: Loss | None = None,
+    progress: Progress | None = None,
+) -> Inference:
+    """Publish statistics of every l attributes on random subsets of the people, and infer those of 2l attributes.
+
+    Measuring the 2l-attribute histograms themselves (`contingency`) is nearly always better: `direct` says by how much.
+
+    Args:
+        db: The database, or any Oracle.
+        attributes: Names of the columns, at least 2l.
+        l: How many attributes a measured histogram has.
+        subsets: How many random subsets, or groups; left open, what makes the errors smallest at the declared size.
+        design: `groups` divides the people once, for the price of one histogram each; `halves` takes random halves, as
+            in the paper, each at its own price.
+        bins: How many intervals a number is divided into.
+        salt: Which random subsets.
+        spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
+        progress: Called with the asks done and planned.
+
+    Privacy: one question, the spend. A person is in one cell of a histogram: (t + 1) C(k, l) of them for t halves [X1],
+        2 C(k, l) for groups; under replace_one twice that in L1. A public hash of the person names the subsets (SR11).
+    Accuracy: sqrt((p_a + 4R/n)(p_b + 4R/n) + p_ab^2)/sqrt(t) for a minterm from t halves, R the variance of the noise;
+        for g groups p(1 - p) stands for p and g for 4. Each estimate carries its own.
+    Source: [S3.11], [S3.12]; docs/theory/inference.md.
+
+    Raises:
+        QuestionError: `needs-position`: rows without a person column cannot be put into subsets under add_remove.
+            `bad-parameter`, `bad-question`, `unknown-column`, `too-large`; nothing is spent.
+        BudgetExceeded: `budget-exceeded`; nothing is spent.
+    """
+    purse = Purse(db, spend, progress)
+    checked(design in ("groups", "halves"), "design is groups or halves.")
+    whole(l, "l", 1, 4)
+    whole(bins, "bins", 1, 1024)
+    whole(salt, "salt", -(2**40), 2**40)
+    if subsets is not None:
+        whole(subsets, "subsets", 2, MOST)
+    if purse.facts.unit.rows > 1:
+        raise QuestionError(
+            "bad-question",
+            "Counts over subsets of people tell what holds together of a person, not of a row.",
+            "Take a unit of one row, or measure the histograms themselves: release.contingency(...).",
+        )
+    items = _attributes(attributes, l, purse, bins)
+    asked = _asked(items, l, purse, design=design, subsets=subsets, salt=salt)
+    plan = purse.foresee(asked.question)
+    purse.plan(1, asked.question)
+    whole_noise, part_noise = asked.noise(plan)
+    measured, parts = asked.read(purse.several(asked.question))
+    kept = Kept(asked.sets, measured, parts, whole_noise, part_noise, purse.facts.size)
+    found = Inference(
+        paid=Paid.by(purse),
+        names=tuple(item.name for item in items),
+        labels=tuple(item.labels for item in items),
+        l=l,
+        design=design,
+        salt=salt,
+        kept=kept,
+        direct=None,
+    )
+    return _compared(found, asked, purse)
+
+
+def _attributes(names: Sequence[str], l: int, purse: Purse, bins: int) -> tuple[Attribute, ...]:  # noqa: E741
+    checked(
+        isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names),
+        "attributes is a list of column names.",
+    )
+    checked(len(set(names)) == len(names), "An attribute is named twice.")
+    checked(2 * l <= len(names) <= MOST_ATTRIBUTES, f"Name {2 * l} to {MOST_ATTRIBUTES} attributes.")
+    found = []
+    for name in names:
+        Col(name).kind(purse.facts.schema)  # refuses what is not declared, naming what is
+        column = purse.facts.schema.find(name)
+        assert column is not None  # noqa: S101 - likewise
+        found.append(Attribute(name, column, bins))
+    return tuple(found)
+
+
+def _asked(
+    items: tuple[Attribute, ...],
+    l: int,  # noqa: E741
+    purse: Purse,
+    *,
+    design: Design,
+    subsets: int | None,
+    salt: int,
+) -> Asked:
+    """The histograms with a number of subsets; of groups, where it is left open, the best for the declared size.
+
+    (v + gR/n)/sqrt(g) is least at g = nv/R. From public facts alone.
+    """
+    if subsets is not None:
+        return Asked(items, l, design, subsets, salt)
+    if design == "halves":
+        fit = MOST_VALUES // math.comb(len(items), l) - 1
+        return Asked(items, l, design, min(HALVES, max(fit, 2)), salt)
+    size = purse.facts.size
+    if size is None:
+        return Asked(items, l, design, GROUPS, salt)
+    trial = Asked(items, l, design, 2, salt)
+    _, noise = trial.noise(purse.foresee(trial.question))
+    share = math.exp(float(np.mean([math.log(item.size) for item in items]))) ** -l
+    wish = size * share * (1 - share) / max(noise, 1e-300)
+    return Asked(items, l, design, int(min(max(wish, 2.0), MOST)), salt)
+
+
+def _compared(found: Inference, asked: Asked, purse: Purse) -> Inference:
+    """The release with what direct measurement would give; free, from the plan of one 2l histogram at its part."""
+    tables = found._all()  # noqa: SLF001 - its own
+    number = math.comb(len(found.names), 2 * found.l)
+    places = tuple(range(2 * found.l))
+    try:
+        plan = purse.foresee(asked.histogram(places), Fraction(1, number))
+    except SulqError:
+        return found
+    noise = plan.parts[0].noise[0]
+    error = math.sqrt(noise.law.variance()) * float(noise.step) / found.kept.people
+    squares = np.concatenate([found.table(own).standard_error.ravel() ** 2 for own in tables])
+    direct = Direct(number, error, float(np.sqrt(squares.mean())))
+    return replace(found, direct=direct)

@@ -1,0 +1,114 @@
+"""Synthetic data by multiplicative weights over the whole declared domain [HLM12]."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from sulq.errors import QuestionError
+from sulq.release.synthetic.data import SyntheticData
+from sulq.release.synthetic.finish import MOST_ROWS, chooses, published
+from sulq.release.synthetic.measurement import Measurement, total
+from sulq.release.synthetic.rehearsal import rehearse
+from sulq.release.synthetic.space import Space
+from sulq.release.synthetic.table import Weights
+from sulq.release.synthetic.whole import SIZE
+from sulq.release.synthetic.whole import whole as whole_of
+from sulq.release.synthetic.worst import Candidate, check, worst
+from sulq.terms.oracle import Oracle
+from sulq.terms.parameters import whole
+from sulq.terms.privacy import Loss
+from sulq.terms.purse import Progress, Purse
+from sulq.terms.question import Together
+
+MOST_CELLS: Final = 2**20
+MOST_ROUNDS: Final = 1000
+FIRST: Final = Fraction(1, 10)  # of the spend, for the columns by themselves and with them the number of rows (SR6)
+ROUNDS: Final = 2  # a column, where none are named
+STEPS: Final = 60  # of a fit after each round
+LAST: Final = 600  # of the last fit
+
+
+def mwem(
+    db: Oracle,
+    columns: list[str],
+    marginals: list[list[str]] | None = None,
+    *,
+    ways: int = 2,
+    rounds: int = 0,
+    bins: int = 8,
+    rows: int = 0,
+    spend: Loss | None = None,
+    progress: Progress | None = None,
+) -> SyntheticData:
+    """Publish rows whose marginals are near those of the data: each round mends the one that is farthest off.
+
+    Where all marginals asked at once are foreseen to be near enough, by the plan's noise and a noisy number of rows,
+    they are, and there are no rounds. Else, and where `rounds` is given, each column is measured by itself
+    first, so that rounds learn how columns go together.
+
+    For domains whose cells can be written down (a million); `aim` takes larger ones. Data rows that
+    miss a value in any of the columns are not counted.
+
+    Args:
+        db: The database, or any Oracle.
+        columns: Names of the columns.
+        marginals: Lists of columns, the counts by which should be kept; none for all of `ways` columns.
+        ways: Columns of each marginal, where none are named.
+        rounds: How often a marginal is chosen and measured; each has an equal part of the spend; 0 for none where all
+            at once is near enough, else 2 a column.
+        bins: How many intervals a number is divided into.
+        rows: How many rows to publish; 0 for about as many as the data have.
+        spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
+        progress: Called with the asks done and planned.
+
+    Privacy: at once, one question. Else a tenth of the spend measures the columns, and each round chooses a marginal
+        and measures it, half and half; the parts sum to the spend. The model and the rows are made of the answers.
+    Accuracy: the measured marginals have error bars; those that were never far off were not measured.
+    Source: [HLM12], with marginals for queries and repeated steps.
+
+    Raises:
+        QuestionError: `unknown-column`, `bad-parameter`, `not-a-noisy-sum`, `too-large` (says what fits), `bad-loss`
+            (the smallest part of a round buys nothing).
+        BudgetExceeded: `budget-exceeded`. Whichever is raised, nothing is spent.
+    """
+    purse = Purse(db, spend, progress)
+    chooses(purse)
+    space = Space.of(columns, purse.facts.schema, bins)
+    asked = space.workload(marginals, ways)
+    whole(rounds, "rounds", 0, MOST_ROUNDS)
+    whole(rows, "rows", 0, MOST_ROWS)
+    if space.cells > MOST_CELLS:
+        raise QuestionError(
+            "too-large",
+            f"The domain has {space.cells:,} cells; {MOST_CELLS:,} fit. aim needs none of them.",
+            "Take sulq.release.aim, or fewer columns or bins.",
+        )
+    check([space.size(places) for places in asked])
+    several = rounds or ROUNDS * len(columns)
+
+    def ready() -> None:
+        least = (1 - FIRST) * (1 - SIZE) / (2 * several)
+        weights = dict.fromkeys(asked, 1)
+        rehearse(purse, space, weights, first=FIRST * (1 - SIZE), choosing=least, measuring=least)
+
+    if not rounds and (found := whole_of(purse, space, asked, MOST_CELLS, ready)):
+        return published(purse, space, found.model, found.measured, asked, total=found.total, rows=rows, method="mwem")
+    before, left = len(purse.receipts), 1 - SIZE * len(purse.receipts)  # a noisy number of rows, if it was asked
+    if not before:
+        ready()
+    purse.plan(before + 1 + 2 * several)
+    alone = [(place,) for place in range(len(columns))]
+    answers = purse.several(Together(tuple(map(space.partition, alone))), FIRST * left)
+    measured = [Measurement.of(answer, places, space) for answer, places in zip(answers, alone, strict=True)]
+    model = Weights(space)
+    model.fit(measured, total(measured), STEPS)
+    part = (1 - FIRST) * left / (2 * several)
+    for _ in range(several):
+        candidates = [Candidate(places, model.marginal(places)) for places in asked]
+        chosen = purse.one(worst(space, candidates), part)
+        places = asked[int(chosen.released.units[0, 0])]
+        measured.append(Measurement.of(purse.one(space.partition(places), part), places, space))
+        model.fit(measured, total(measured), STEPS)
+    model.fit(measured, total(measured), LAST)
+    return published(purse, space, model, measured, asked, total=total(measured), rows=rows, method="mwem")

@@ -1,0 +1,76 @@
+"""What is said of every release: its price, its promise, its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from sulq.errors import QuestionError
+from sulq.terms import wire
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
+from sulq.terms.purse import Purse
+from sulq.terms.receipt import Receipt
+from sulq.version import __version__
+
+FORMAT: Final = 1  # of a saved release
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What a release cost, whom it protects and in what sense, and the receipts of its debits."""
+
+    spent: Loss
+    unit: Unit
+    guarantee: str
+    receipts: tuple[Receipt, ...] = ()
+    version: str = field(default=__version__)
+
+    @classmethod
+    def by(cls, purse: Purse) -> Paid:
+        """What a purse has paid so far; a receipt as everybody may see it, without the ledger's own code."""
+        receipts = tuple(replace(receipt, mac="", stored=None) for receipt in purse.receipts)
+        return cls(purse.spent, purse.facts.unit, purse.guarantee, receipts)
+
+    def to_json(self) -> dict[str, object]:
+        """As a description says it."""
+        return {
+            "spent": wire.to_json(self.spent),
+            "unit": wire.to_json(self.unit),
+            "guarantee": self.guarantee,
+            "receipts": [
+                {"seq": receipt.seq, "entry": receipt.entry, "plan": receipt.plan} for receipt in self.receipts
+            ],
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any]) -> Paid:
+        """What `to_json` told; a receipt without the ledger's own code, which stays with the ledger."""
+        spent, unit = wire.from_json(tree["spent"]), wire.from_json(tree["unit"])
+        if not isinstance(spent, (Epsilon, EpsilonDelta, Rho, Queries)) or not isinstance(unit, Unit):
+            raise unreadable()
+        receipts = tuple(
+            Receipt(int(told["seq"]), str(told["entry"]), str(told["plan"]), "") for told in tree["receipts"]
+        )
+        return cls(spent, unit, str(tree["guarantee"]), receipts, str(tree["version"]))
+
+    def __str__(self) -> str:
+        entries = ", ".join(str(receipt.seq) for receipt in self.receipts)
+        return f"spent {self.spent}, protects {self.unit} ({self.guarantee}); ledger entry {entries or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One picture of a release's page: a number with its error bar for each of some names."""
+
+    title: str
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    error: tuple[float, ...] = ()  # half the length of each bar's interval; empty where there is none
+    said: str = ""  # a line below: what the interval means, what was measured against what was foreseen
+
+
+def unreadable(why: str = "This is not a release that sulq wrote.") -> QuestionError:
+    """The refusal of what cannot be loaded."""
+    return QuestionError("bad-release", why)

@@ -1,0 +1,1 @@
+"""Statistics of few attributes on random subsets of the people, and what they tell of more attributes together."""

@@ -1,0 +1,200 @@
+"""Synthetic data as it is published: rows of the declared columns, and the noisy counts they were made of."""
+
+# ruff: noqa: PD011 - a marginal's values are NumPy's, not a frame's
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
+
+import numpy as np
+import pyarrow as pa
+
+from sulq.release.base import Release
+from sulq.release.paid import Chart, Paid, unreadable
+from sulq.release.synthetic.space import Space, places
+from sulq.release.synthetic.values import decoded, encoded
+from sulq.release.tables.marginal import Marginal, rows, text
+from sulq.terms import wire
+from sulq.terms.answer import extra
+from sulq.terms.attribute import Attribute
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Floats, Integers
+from sulq.terms.parameters import checked
+
+if TYPE_CHECKING:
+    import pandas
+
+MOST_SHOWN: Final = 20  # marginals on a page
+MOST_CELLS: Final = 2**22  # of one marginal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticData(Release):
+    """Rows that nobody gave, whose counts are about those of the data.
+
+    `method`: how they were made. `total`: how many rows the data are estimated to have, noisy or declared; None
+    where that is not known. `measured`: the noisy counts that were asked, with their error bars.
+    """
+
+    kind: ClassVar[str] = "synthetic"
+    attributes: tuple[Attribute, ...]
+    rows: pa.Table
+    method: str
+    total: float | None
+    measured: tuple[Marginal, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return self.rows
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas frame (needs the extra `pandas`)."""
+        extra("pandas", "pandas")
+        return cast("pandas.DataFrame", self.rows.to_pandas())
+
+    def frame(self) -> pandas.DataFrame | pa.Table:
+        """The rows as a pandas frame where pandas is installed, else as an Arrow table."""
+        return self.to_pandas() if importlib.util.find_spec("pandas") else self.to_arrow()
+
+    def marginal(self, names: Sequence[str]) -> Marginal:
+        """Counts of the synthetic rows by some columns, as parts of `total` where that is known.
+
+        Free, and at any time. The standard error is by the measured marginal that tells most of it: of a cell
+        that measurement says a count with noise of deviation s, from which the rows are off by d, for the model's sake
+        or because they are few; the mean square of noise about the rows' count is s^2 + d^2. Where none
+        was measured it is not known (nan): then nothing but the model speaks for these counts.
+
+        Raises:
+            QuestionError: `bad-parameter`: a column is not in the data, or the marginal has too many cells.
+        """
+        where = places(names, self.names)
+        own = [self.attributes[place] for place in where]
+        shape = tuple(attribute.size for attribute in own)
+        checked(math.prod(shape) <= MOST_CELLS, f"A marginal has at most {MOST_CELLS:,} cells.")
+        cells = np.zeros(len(self), dtype=np.int64)
+        for attribute in own:
+            values = self.rows.column(attribute.name).combine_chunks()
+            cells = cells * attribute.size + encoded(attribute, values)
+        counts = np.bincount(cells, minlength=math.prod(shape)).astype(np.float64).reshape(shape)
+        if self.total is not None and len(self):
+            counts *= self.total / len(self)
+        labels = tuple(attribute.labels for attribute in own)
+        told, noise = self._told(names)
+        return Marginal(tuple(names), labels, counts, np.hypot(noise, counts - told))
+
+    def _told(self, names: Sequence[str]) -> tuple[Floats | float, float]:
+        """What the measured marginal that has all these columns with the least noise says of them, and that noise."""
+        best: tuple[Floats | float, float] = math.nan, math.nan
+        for each in self.measured:
+            if not {*names} <= {*each.names}:
+                continue
+            others = tuple(axis for axis, name in enumerate(each.names) if name not in names)
+            noise = math.sqrt(float(np.sum(each.standard_error**2, axis=others).flat[0]))
+            if not best[1] <= noise:
+                left = [name for name in each.names if name in names]
+                best = each.values.sum(axis=others).transpose([left.index(name) for name in names]), noise
+        return best
+
+    def title(self) -> str:
+        """One line for people."""
+        return f"Synthetic data: {len(self):,} rows of {', '.join(self.names)} by {self.method}"
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The rows, and the measured marginals below each other."""
+        cells = [" / ".join(cell) for each in self.measured for cell in zip(*rows(each.labels), strict=True)]
+        titles = [" x ".join(each.names) for each in self.measured for _ in range(each.values.size)]
+        told = {
+            "marginal": pa.array(titles, pa.string()),
+            "cell": pa.array(cells, pa.string()),
+            "value": pa.array(_joined([each.values for each in self.measured])),
+            "standard_error": pa.array(_joined([each.standard_error for each in self.measured])),
+        }  # fmt: skip
+        return {"rows": self.rows, "measured": pa.table(told)}
+
+    def facts(self) -> dict[str, object]:
+        """Columns and their cells, method, what was measured."""
+        schema = Schema("synthetic", tuple((each.name, each.domain) for each in self.attributes))
+        return {
+            "schema": wire.to_json(schema),
+            "bins": [each.bins for each in self.attributes],
+            "method": self.method,
+            "total": self.total,
+            "measured": [list(each.names) for each in self.measured],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def of(cls, paid: Paid, facts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Self:
+        """The data that were saved as these."""
+        schema = wire.from_json(facts["schema"])
+        if not isinstance(schema, Schema) or list(schema.names) != tables["rows"].column_names:
+            raise unreadable()
+        attributes = tuple(
+            Attribute(name, domain, int(bins))
+            for (name, domain), bins in zip(schema.columns, facts["bins"], strict=True)
+        )
+        own = {attribute.name: attribute for attribute in attributes}
+        measured, start = [], 0
+        told = tables["measured"]
+        for names in facts["measured"]:
+            labels = tuple(own[name].labels for name in names)
+            shape = tuple(map(len, labels))
+            part = told.slice(start, math.prod(shape))
+            values, error = (np.asarray(part.column(name)).reshape(shape) for name in ("value", "standard_error"))
+            measured.append(Marginal(tuple(names), labels, values, error))
+            start += math.prod(shape)
+        return cls(
+            paid=paid,
+            attributes=attributes,
+            rows=tables["rows"],
+            method=str(facts["method"]),
+            total=None if facts["total"] is None else float(facts["total"]),
+            measured=tuple(measured),
+            notes=tuple(map(str, facts["notes"])),
+        )
+
+    def charts(self) -> list[Chart]:
+        """A picture for each measured marginal; where none was, for each column of the rows."""
+        if not self.measured:
+            alone = [self.marginal([name]) for name in self.names[:MOST_SHOWN]]
+            said = " ".join(self.notes)
+            return [Chart(", ".join(each.names), _cells(each), tuple(each.values.ravel()), (), said) for each in alone]
+        found = []
+        for each in self.measured[:MOST_SHOWN]:
+            far = float(np.abs(self.marginal(each.names).values - each.values).sum())
+            said = (
+                "Noisy counts with their 95% intervals. "
+                f"The synthetic rows are {far:,.4g} from them in L1; their noise alone is about "
+                f"{0.75 * float(each.standard_error.sum()):,.4g}."
+            )
+            values, error = tuple(each.values.ravel()), tuple(each.accuracy(0.05).ravel())
+            found.append(Chart(", ".join(each.names), _cells(each), values, error, said))
+        return found
+
+
+def made(space: Space, cells: Integers, rng: np.random.Generator) -> pa.Table:
+    """Rows of cells as a table of the declared columns."""
+    columns = [decoded(attribute, cells[:, i], rng) for i, attribute in enumerate(space.attributes)]
+    return pa.table(columns, names=list(space.names))
+
+
+def _joined(several: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.zeros(0), *(each.ravel() for each in several)])
+
+
+def _cells(marginal: Marginal) -> tuple[str, ...]:
+    return tuple(" / ".join(map(text, cell)) for cell in itertools.product(*marginal.labels))

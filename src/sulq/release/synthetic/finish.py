@@ -1,0 +1,76 @@
+"""The last step, free: rows drawn from a model, published with what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Protocol
+
+import numpy as np
+
+from sulq.errors import QuestionError
+from sulq.release.paid import Paid
+from sulq.release.synthetic.data import SyntheticData, made
+from sulq.release.synthetic.measurement import Measurement
+from sulq.release.synthetic.mending import mended
+from sulq.release.synthetic.space import Places, Space
+from sulq.terms.kinds import Floats, Integers
+from sulq.terms.purse import Purse
+
+MOST_ROWS: Final = 10_000_000
+FEWEST: Final = 10_000  # spare rows to exchange drawn ones for, or as many as there are
+_held: Final = ContextVar("rows that are drawn at most where none are named", default=MOST_ROWS)
+
+
+class Model(Protocol):
+    """What rows can be drawn from."""
+
+    def marginals(self, wanted: Iterable[Places]) -> dict[Places, Floats]:
+        """The counts that it expects by several lists of columns, each ascending."""
+        ...
+
+    def draw(self, rows: int, rng: np.random.Generator) -> Integers:
+        """Rows of cells, a column for each of the space's."""
+        ...
+
+
+@contextmanager
+def at_most(rows: int) -> Iterator[None]:
+    """Within it, data made as large as the measurements say has at most so many rows: what the place can hold."""
+    before = _held.set(rows)
+    try:
+        yield
+    finally:
+        _held.reset(before)
+
+
+def published(
+    purse: Purse,
+    space: Space,
+    model: Model,
+    measured: Sequence[Measurement],
+    asked: Sequence[Places],
+    *,
+    total: float,
+    rows: int,
+    method: str,
+) -> SyntheticData:
+    """The release: `rows` rows or, of 0, as many as there are about; near the model in the marginals asked for."""
+    count = rows or min(max(round(total), 0), _held.get())  # in a job: what it may make
+    rng = np.random.default_rng()  # seeded by the operating system; it draws from public weights
+    drawn, spare = model.draw(count, rng), model.draw(min(count, max(count // 4, FEWEST)), rng)
+    return SyntheticData(
+        paid=Paid.by(purse),
+        attributes=space.attributes,
+        rows=made(space, mended(drawn, spare, model.marginals(asked), rng), rng),
+        method=method,
+        total=max(total, 0.0),
+        measured=tuple(each.marginal(space) for each in measured),
+    )
+
+
+def chooses(purse: Purse) -> None:
+    """Refuse, before the first ask, a budget under which nothing is chosen."""
+    if purse.sublinear:
+        raise QuestionError("not-a-noisy-sum", "Synthetic data is made by choices, which a SubLinear budget has not.")

@@ -1,0 +1,61 @@
+"""A marginal as it was measured, and what is known of its noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from sulq.release.synthetic.space import Places, Space
+from sulq.release.tables.marginal import Marginal
+from sulq.terms.answer import Answer
+from sulq.terms.kinds import Floats
+from sulq.terms.law import LaplaceLaw
+from sulq.terms.released import Noise
+
+FINEST: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """Noisy counts by some columns, an axis each, and the standard deviation of the noise in each of them."""
+
+    places: Places
+    values: Floats
+    deviation: float
+
+    @classmethod
+    def of(cls, answer: Answer, places: Places, space: Space) -> Measurement:
+        """What was answered to the marginal's question."""
+        return cls(places, answer.released.values().reshape(space.shape(places)), deviation(answer.released.noise[0]))
+
+    @property
+    def error(self) -> float:
+        """The deviation as fits take it: whole counts are not told more exactly than this by hardly any noise."""
+        return max(self.deviation, FINEST)
+
+    def marginal(self, space: Space) -> Marginal:
+        """As it is published, with its error bars."""
+        labels = tuple(space.attributes[place].labels for place in self.places)
+        names = tuple(space.names[place] for place in self.places)
+        return Marginal(names, labels, self.values, np.full(self.values.shape, self.deviation))
+
+
+def deviation(noise: Noise) -> float:
+    """The standard deviation of the noise in one number."""
+    return float(noise.law.variance() ** 0.5 * float(noise.step))
+
+
+def distance(noise: Noise) -> float:
+    """How far the noise is expected to move one number, about: the mean of its absolute value."""
+    factor = math.sqrt(0.5) if isinstance(noise.law, LaplaceLaw) else math.sqrt(2.0 / math.pi)
+    return factor * deviation(noise)
+
+
+def total(measured: Sequence[Measurement]) -> float:
+    """How many rows there are, as all measurements together say: each weighs as the inverse of its variance (SR6)."""
+    weights = [1.0 / (each.values.size * each.error**2) for each in measured]
+    return float(np.average([each.values.sum() for each in measured], weights=weights))

@@ -1,0 +1,165 @@
+"""The declared domain as cells: some columns, each a key of finitely many, and the marginals of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sulq.errors import QuestionError
+from sulq.terms.attribute import Attribute
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Code
+from sulq.terms.parameters import checked, whole
+from sulq.terms.question import MOST_VALUES, Sums
+from sulq.terms.rowfn import Col, IsMissing, Lit, Logic, Not, RowFn
+
+Places = tuple[int, ...]  # attributes of a marginal by their places, ascending
+
+MOST_COLUMNS: Final = 50  # letters of a sum of products over them all
+MOST_BINS: Final = 1024
+MOST_KEYS: Final = 32  # columns that one question counts by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """Columns as keys. Rows that miss a value in any of them are not counted: so all marginals are of one table."""
+
+    attributes: tuple[Attribute, ...]
+    keys: tuple[RowFn, ...]
+    complete: RowFn | None  # the condition that no value is missing; None where none can be
+
+    @classmethod
+    def of(cls, columns: Sequence[str], schema: Schema, bins: int) -> Space:
+        """The space of these columns; refuses what is not declared, or cannot be a key."""
+        checked(
+            isinstance(columns, (list, tuple)) and bool(columns) and all(isinstance(name, str) for name in columns),
+            "columns is a list of column names.",
+        )
+        checked(len(set(columns)) == len(columns), "A column is named twice.")
+        checked(len(columns) <= MOST_COLUMNS, f"Synthetic data has at most {MOST_COLUMNS} columns.")
+        whole(bins, "bins", 1, MOST_BINS)
+        found = []
+        for name in columns:
+            Col(name).kind(schema)  # refuses what is not declared, naming what is
+            domain = schema.find(name)
+            assert domain is not None  # noqa: S101 - for the type checker
+            found.append(Attribute(name, domain, bins))
+        keys = tuple(attribute.row for attribute in found)
+        kinds = [key.kind(schema) for key in keys]
+        gaps = [key for key, kind in zip(keys, kinds, strict=True) if isinstance(kind, Code) and kind.nullable]
+        present = tuple(Not(IsMissing(key)) for key in gaps)
+        complete = None if not present else present[0] if len(present) == 1 else Logic("and", present)
+        return cls(tuple(found), keys, complete)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of cells of each column."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the whole domain."""
+        return math.prod(self.sizes)
+
+    def shape(self, places: Places) -> tuple[int, ...]:
+        """The number of cells of each column of a marginal."""
+        return tuple(self.attributes[place].size for place in places)
+
+    def size(self, places: Places) -> int:
+        """The number of cells of a marginal."""
+        return math.prod(self.shape(places))
+
+    def partition(self, places: Places) -> Sums:
+        """The question for a marginal: a person's rows lie in as many cells as there are rows, whatever its size."""
+        return Sums((Lit(1),), self.complete, tuple(self.keys[place] for place in places))
+
+    def workload(self, marginals: Sequence[Sequence[str]] | None, ways: int) -> tuple[Places, ...]:
+        """The marginals wished for: those named or, where none are, all of so many columns; each once.
+
+        Where there are fewer columns than `ways`, the one marginal of them all. They are counted before they are
+        written down: of 40 columns 20 can be taken in more than 10^11 ways.
+
+        Raises:
+            QuestionError: `bad-parameter`; `too-large`: there are more than one question holds.
+        """
+        whole(ways, "ways", 1, MOST_COLUMNS)
+        if marginals is None:
+            several = len(self.attributes)
+            width = min(ways, several)
+            if (count := math.comb(several, width)) > MOST_VALUES:
+                raise _too_many(f"{several} columns have {count:,} marginals of {width}")
+            return self._askable(tuple(itertools.combinations(range(several), width)))
+        checked(
+            isinstance(marginals, (list, tuple))
+            and bool(marginals)
+            and all(isinstance(own, (list, tuple)) and own for own in marginals),
+            "marginals is a list of lists of columns, none empty.",
+        )
+        return self._askable(tuple(dict.fromkeys(tuple(sorted(self.places(own))) for own in marginals)))
+
+    def _askable(self, wanted: tuple[Places, ...]) -> tuple[Places, ...]:
+        """These marginals, or a refusal: each must be one question's, else a run would find that out half-way."""
+        if (widest := max(map(len, wanted))) > MOST_KEYS:
+            raise QuestionError(
+                "too-large",
+                f"A marginal of {widest} columns is no question; {MOST_KEYS} columns fit.",
+                "Name the marginals that matter, or take fewer ways or columns.",
+            )
+        return wanted
+
+    def places(self, names: Sequence[str]) -> Places:
+        """Where these columns are, in this order."""
+        return places(names, self.names)
+
+
+def places(names: Sequence[str], known: Sequence[str]) -> Places:
+    """Where these names are among the known ones, in this order; refuses others, and one named twice."""
+    checked(
+        isinstance(names, (list, tuple)) and bool(names) and all(name in known for name in names),
+        f"A marginal is a list of some of the columns {', '.join(known)}.",
+    )
+    checked(len(set(names)) == len(names), "A marginal names a column twice.")
+    return tuple(list(known).index(name) for name in names)
+
+
+def closure(marginals: Iterable[Places]) -> tuple[Places, ...]:
+    """All marginals within these, small ones first.
+
+    Raises:
+        QuestionError: `too-large`: there are more than one question holds.
+    """
+    found = _within(marginals)
+    if found is None:
+        raise _too_many(f"More than {MOST_VALUES:,} marginals lie within those wished for")
+    return tuple(sorted(found, key=lambda part: (len(part), part)))
+
+
+def closes(marginals: Iterable[Places]) -> bool:
+    """Whether the marginals within these are few enough to be written down."""
+    return _within(marginals) is not None
+
+
+def _within(marginals: Iterable[Places]) -> set[Places] | None:
+    """All marginals within these; None, as soon as that is known, where there are too many."""
+    found: set[Places] = set()
+    for places in marginals:
+        if 2 ** len(places) - 1 > MOST_VALUES:
+            return None
+        found.update(part for width in range(1, len(places) + 1) for part in itertools.combinations(places, width))
+        if len(found) > MOST_VALUES:
+            return None
+    return found
+
+
+def _too_many(said: str) -> QuestionError:
+    return QuestionError(
+        "too-large", f"{said}; {MOST_VALUES:,} fit.", "Name the marginals that matter, or take fewer ways or columns."
+    )

@@ -1,0 +1,106 @@
+"""A model that is the whole table: a weight for each cell of the declared domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from sulq.release.synthetic.drawing import drawn
+from sulq.release.synthetic.measurement import Measurement
+from sulq.release.synthetic.space import Places, Space
+from sulq.release.synthetic.summing import gathered
+from sulq.terms.kinds import Floats, Integers
+
+GROWTH: Final = 1.5  # of the rate after a step that helped; one that did not halves it
+
+
+class Weights:
+    """Shares of the rows, one a cell, at first even; they learn from measurements by multiplicative weights.
+
+    One step multiplies each cell's weight by e^(rate * what the measurements say is short there), each
+    measurement weighed by the inverse of its variance. Steps go over all measurements so far
+    and are repeated; the rate halves where the fit would get worse. (The paper's rate, 1/(2n) and one pass
+    a measurement, is the same step, safe and far slower.) A measurement that is new is met half-way first: each
+    cell of it is multiplied by what it has over what was expected, as far as the noise lets that be told.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._logs: Floats = np.zeros(space.sizes)
+        self._rate = 0.0
+        self._seen = 0  # measurements
+        self.total = 1.0
+
+    @property
+    def shares(self) -> Floats:
+        """The weights, which sum to one."""
+        return _normal(self._logs)
+
+    def marginal(self, places: Places) -> Floats:
+        """The counts that it expects by some columns, ascending."""
+        return _summed(self.shares * self.total, places)
+
+    def marginals(self, wanted: Iterable[Places]) -> dict[Places, Floats]:
+        """The counts that it expects by several lists of columns, each ascending."""
+        return gathered(self.shares * self.total, wanted)
+
+    def fit(self, measured: Sequence[Measurement], total: float, steps: int) -> None:
+        """Learn from all measurements."""
+        self.total = max(total, 1.0)
+        for each in measured[self._seen :]:
+            expected = self.marginal(each.places)
+            ratio = (np.maximum(each.values, 0.0) + each.error) / (expected + each.error)
+            self._logs = self._logs + _spread(np.log(ratio), each.places, self._space.sizes)
+        self._seen = len(measured)
+        strength = sum(1.0 / each.error**2 for each in measured)
+        rate = max(self._rate, 1.0 / (max(strength, 1e-9) * self.total))
+        table = self.shares * self.total
+        loss, slope = _judged(table, measured)
+        for _ in range(steps):
+            if not float(np.ptp(slope)):
+                break  # no cell would change against another, as where there is one alone: the rate would grow for ever
+            logs = self._logs - rate * slope
+            logs -= logs.max()
+            tried = _normal(logs) * self.total
+            new, ahead = _judged(tried, measured)
+            if loss - new >= 0.25 * float(np.vdot(slope, table - tried)):
+                self._logs, table, loss, slope = logs, tried, new, ahead
+                rate *= GROWTH
+            else:
+                rate /= 2.0
+        self._rate = rate
+
+    def draw(self, rows: int, rng: np.random.Generator) -> Integers:
+        """Rows of cells, a column for each of the space's."""
+        cells = drawn(self.shares.ravel(), rows, rng)
+        return np.stack(np.unravel_index(cells, self._space.sizes), axis=1).astype(np.int64)
+
+
+def _normal(logs: Floats) -> Floats:
+    weights = np.exp(logs - logs.max())
+    shares: Floats = weights / weights.sum()
+    return shares
+
+
+def _summed(table: Floats, places: Places) -> Floats:
+    others = tuple(axis for axis in range(table.ndim) if axis not in places)
+    found: Floats = table.sum(axis=others)
+    return found
+
+
+def _spread(values: Floats, places: Places, sizes: Sequence[int]) -> Floats:
+    """A table by some columns as one by all of them, one long elsewhere."""
+    return values.reshape([size if axis in places else 1 for axis, size in enumerate(sizes)])
+
+
+def _judged(table: Floats, measured: Sequence[Measurement]) -> tuple[float, Floats]:
+    """Half the squared gaps in units of their noise, and how that changes with each cell's count."""
+    loss = 0.0
+    slope: Floats = np.zeros(table.shape)
+    for each in measured:
+        gaps = (_summed(table, each.places) - each.values) / each.error
+        loss += 0.5 * float(np.vdot(gaps, gaps))
+        slope += _spread(gaps / each.error, each.places, table.shape)
+    return loss, slope

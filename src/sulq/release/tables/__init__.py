@@ -1,0 +1,1 @@
+"""What contingency tables are made of: bases, coefficients, how they are asked, and what becomes of the answers."""

@@ -1,0 +1,134 @@
+"""What a method keeps of its answers: enough for every marginal that was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sulq.release.tables.basis import inverse
+from sulq.release.tables.coefficients import Coefficients, own_sizes
+from sulq.release.tables.interactions import Places, cells
+from sulq.release.tables.loglinear import LogLinear
+from sulq.release.tables.noisy import CellNoise, Noisy, OwnNoise
+from sulq.terms.kinds import Floats, Integers
+
+
+class Kept(Protocol):
+    """The numbers of a published table."""
+
+    @property
+    def noise(self) -> Noisy:
+        """How noisy its marginals are; of a fit, before it."""
+        ...
+
+    def marginal(self, places: Places) -> Floats:
+        """Counts by some attributes, which are its axes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """`cells`: a noisy count of each cell, an axis for each attribute.
+
+    Never clipped before summing: the noise of the many empty cells would then add up instead of cancelling.
+    """
+
+    values: Floats
+    noise: CellNoise
+
+    def marginal(self, places: Places) -> Floats:
+        """Sums of cells."""
+        return np.asarray(self.values.sum(axis=tuple(set(range(self.values.ndim)) - set(places))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """`marginals`: each asked marginal with noise of its own, as measured: they disagree where they overlap."""
+
+    values: dict[Places, Floats]
+    noise: OwnNoise
+
+    def marginal(self, places: Places) -> Floats:
+        """The marginal itself, or sums of one that holds it."""
+        whole = self.noise.holder(places)
+        others = tuple(i for i, place in enumerate(whole) if place not in places)
+        return np.asarray(self.values[whole].sum(axis=others))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """`fourier`: the noisy coefficients, and the one table of whole counts that was fitted to them."""
+
+    noise: Coefficients
+    places: Integers  # of the cells that are not zero, the last attribute fastest
+    counts: Integers
+
+    @classmethod
+    def to(cls, coefficients: Coefficients, values: Floats) -> Fitted:
+        """The fit, rounded to the nearest whole numbers."""
+        whole = np.rint(values).astype(np.int64)
+        places = np.flatnonzero(whole)
+        return cls(coefficients, places, whole[places])
+
+    def marginal(self, places: Places) -> Floats:
+        """Sums of cells."""
+        found = np.zeros(own_sizes(places, self.noise.sizes))
+        codes = np.unravel_index(self.places, self.noise.sizes)
+        np.add.at(found, tuple(codes[place] for place in places), self.counts)
+        return found
+
+    def table(self) -> Floats:
+        """All cells."""
+        found = np.zeros(cells(range(len(self.noise.sizes)), self.noise.sizes))
+        found[self.places] = self.counts
+        return found.reshape(self.noise.sizes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shifted:
+    """`fourier-shift`: the noisy coefficients alone, and the constant number of rows that is added."""
+
+    noise: Coefficients
+    shift: float
+
+    def marginal(self, places: Places) -> Floats:
+        """Straight from the coefficients, without the added rows."""
+        return self.noise.marginal(places)
+
+    def table(self) -> Floats:
+        """The table that has these coefficients and no others, with the added rows: real numbers, seldom negative."""
+        sizes = self.noise.sizes
+        whole = np.zeros(sizes)
+        for part, values in self.noise.values.items():
+            place = tuple(slice(1, None) if i in part else 0 for i in range(len(sizes)))
+            whole[place] = values.reshape(tuple(size - 1 for size in own_sizes(part, sizes)))
+        return inverse(whole) + self.shift / whole.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Modelled:
+    """`model`: a log-linear table fitted to the coefficients of interactions of at most `order` attributes.
+
+    `measured`: by which method they were. `noise` has them as measured.
+    """
+
+    noise: Coefficients
+    measured: str
+    order: int
+    model: LogLinear
+    values: Floats
+
+    @classmethod
+    def of(cls, noise: Coefficients, measured: str, order: int, model: LogLinear) -> Modelled:
+        """The table of this model."""
+        return cls(noise, measured, order, model, model.table(noise.sizes))
+
+    def marginal(self, places: Places) -> Floats:
+        """Sums of cells."""
+        return np.asarray(self.values.sum(axis=tuple(set(range(self.values.ndim)) - set(places))))
+
+    def table(self) -> Floats:
+        """All cells: real numbers, none negative."""
+        return self.values.copy()

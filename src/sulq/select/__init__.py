@@ -1,0 +1,22 @@
+"""Private selection: which of many public candidates is best, and nothing else (S3.9).
+
+from sulq import select
+select.choose(db, "city", spend=Epsilon(0.1)).candidate
+select.price(db, "bid", [0.5, 1, 2], spend=Epsilon(0.5)).candidate
+select.agnostic(db, {"old": col("age") > 60, "smoker": col("smoker")}, "ill", spend=Epsilon(1)).candidate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sulq.select.agnostic import agnostic, agnostic_n
+from sulq.select.choose import choose
+from sulq.select.price import price
+from sulq.select.selected import Selected, load
+
+__all__ = ["SELECTIONS", "Selected", "agnostic", "agnostic_n", "choose", "load", "price"]
+
+# Every selection, by name; its command, its job and its page come from its signature.
+SELECTIONS: Final[tuple[Callable[..., Selected], ...]] = (choose, price, agnostic)

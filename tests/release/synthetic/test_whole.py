@@ -1,0 +1,98 @@
+"""All marginals at once: one question where that is near enough, choices where it is not; noise and a size decide."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sulq import Epsilon, EpsilonDelta
+from sulq.release.mwem import mwem
+from sulq.release.synthetic.whole import NEAR
+from sulq.terms import wire
+from sulq.terms.question import Choose
+from tests.learn.cases import exact, opened
+from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows, truth
+from tests.release.test_blr import Spy
+from tests.release.test_mwem import Recorded
+
+SPEND = EpsilonDelta(1, 1e-6)
+BUDGET = EpsilonDelta(3, 1e-5)
+
+
+def test_many_rows_are_asked_at_once_and_few_by_choices() -> None:
+    """20,000 rows: the size and one question, the whole spend. 20 rows: the same first question, and then choices."""
+    asked: list[list[object]] = [[], []]
+    for several, n in zip(asked, (20_000, 20), strict=True):
+        found = mwem(Spy(made(n, BUDGET), several), NAMES, bins=BINS, spend=SPEND)
+        assert 0 <= SPEND.rho - found.paid.spent.amount < Fraction(1, 10**13)
+    assert wire.encode(asked[0][0]) == wire.encode(asked[1][0])
+    assert len(asked[0]) == 2
+    assert not any(isinstance(question, Choose) for question in asked[0])
+    assert any(isinstance(question, Choose) for question in asked[1])
+
+
+def test_without_noise_it_has_the_true_marginals() -> None:
+    """Every 2-way marginal within a hundredth of the rows; columns alone would be far off."""
+    data = rows(20_000)
+    found = mwem(exact(made(20_000)), NAMES, bins=BINS, spend=Epsilon(1))
+    assert max(distance(found, pair, data) for pair in PAIRS) < 0.01
+    product = truth(["city"], data)[:, None] * truth(["rooms"], data)[None, :] / 20_000
+    assert np.abs(product - truth(["city", "rooms"], data)).sum() / 20_000 > 0.3  # the control
+
+
+def test_the_error_bars_hold_what_was_told() -> None:
+    """The told marginals are off by their standard error: the mean square, of some 31 numbers, is near one."""
+    data = rows(20_000)
+    found = mwem(made(20_000, BUDGET), NAMES, bins=BINS, spend=SPEND)
+    gaps = [((each.values - truth(list(each.names), data)) / each.standard_error).ravel() for each in found.measured]
+    square = float(np.mean(np.concatenate(gaps) ** 2))
+    assert 0.2 < square < 3.5
+    assert square / 16 < 0.2  # the control: bars four times as wide
+
+
+def test_a_declared_size_is_not_asked() -> None:
+    """Where the owner declared how many rows there are, the one question is all; else there are two."""
+    for options, several in (({"size": 20_000}, 1), ({}, 2)):
+        asked: list[object] = []
+        mwem(Spy(opened(COLUMNS, rows(20_000), budget=BUDGET, **options), asked), NAMES, bins=BINS, spend=SPEND)
+        assert len(asked) == several
+
+
+def test_trap_6_given_the_answers_alone_it_asks_and_tells_the_same() -> None:
+    """Replayed without data: the same questions, the same told marginals."""
+    answers: list[tuple[str, object]] = []
+
+    class Tape(Spy):
+        def ask(self, question: object, *, spend: object = None) -> object:
+            answer = self.oracle.ask(question, spend=spend)
+            answers.append((wire.encode(question), answer))
+            return answer
+
+    class Told(Recorded):
+        def foresee(self, question: object, *, spend: object = None) -> object:
+            return empty.foresee(question, spend=spend)
+
+    empty = opened(COLUMNS, {name: column[:0] for name, column in rows(1).items()}, budget=BUDGET)
+    db = made(20_000, BUDGET)
+    first = mwem(Tape(db, []), NAMES, bins=BINS, rows=500, spend=SPEND)
+    again = mwem(Told(db.facts, answers), NAMES, bins=BINS, rows=500, spend=SPEND)
+    assert answers == []
+    for one, other in zip(first.measured, again.measured, strict=True):
+        assert np.array_equal(one.values, other.values)
+
+
+@pytest.mark.parametrize("spend", [SPEND, Epsilon(0.5)])
+def test_it_is_as_near_as_was_foreseen(spend: object) -> None:
+    """The published rows' marginals are within a twentieth, far below the part of the rows that decides."""
+    data = rows(20_000)
+    found = mwem(made(20_000, BUDGET), NAMES, bins=BINS, spend=spend)
+    assert len(found.paid.receipts) == 2
+    assert np.mean([distance(found, pair, data) for pair in PAIRS]) < 0.05 < NEAR
+
+
+def test_SR6_no_rows_at_all() -> None:
+    """Empty data get the first question of any data, and a release."""
+    db = opened(COLUMNS, {name: column[:0] for name, column in rows(1).items()}, budget=BUDGET)
+    assert len(mwem(db, NAMES, bins=BINS, rows=7, spend=SPEND)) == 7

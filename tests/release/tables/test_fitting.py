@@ -1,0 +1,130 @@
+"""The model's table: the truth where noise is small, nearer than what was measured where it is large."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from sulq.release.tables.basis import product
+from sulq.release.tables.coefficients import Coefficients, own_sizes
+from sulq.release.tables.fitting import believed, fit
+from sulq.release.tables.interactions import closure, width
+from sulq.release.tables.loglinear import LogLinear, Turned, scale
+
+TWOS, MIXED = (2,) * 6, (3, 4, 5, 2)
+
+
+def table(sizes: tuple[int, ...], rows: int, *, joined: bool = True) -> np.ndarray:
+    """Rows of two kinds, or of one: then the attributes are independent."""
+    rng = np.random.default_rng(5)
+    found = np.zeros(sizes)
+    for share in (0.7, 0.3) if joined else (1.0,):
+        own = np.array(1.0)
+        for size in sizes:
+            own = np.multiply.outer(own, rng.dirichlet(np.ones(size)))
+        found += share * own
+    return rng.multinomial(rows, found.ravel()).reshape(sizes).astype(float)
+
+
+def told(cells: np.ndarray, ways: int, deviation: float, rng: np.random.Generator) -> Coefficients:
+    """The coefficients of all marginals of so many attributes, with noise that is even on vectors of one length."""
+    sizes = cells.shape
+    asked = tuple(itertools.combinations(range(len(sizes)), ways))
+    values, deviations = {}, {}
+    for part in closure(asked):
+        if not width(part, sizes):
+            continue
+        own = cells.sum(axis=tuple(set(range(len(sizes))) - set(part))).ravel()
+        exact = product(own_sizes(part, sizes)) @ own
+        deviations[part] = deviation / scale(part, sizes)
+        values[part] = exact + rng.normal(0, deviations[part], len(exact))
+    return Coefficients(sizes, asked, values, deviations, "gaussian")
+
+
+def error(found: np.ndarray, truth: np.ndarray, ways: int) -> float:
+    """The mean L1 distance of the marginals."""
+    axes = range(truth.ndim)
+    rests = [tuple(set(axes) - set(own)) for own in itertools.combinations(axes, ways)]
+    return float(np.mean([np.abs(found.sum(axis=rest) - truth.sum(axis=rest)).sum() for rest in rests]))
+
+
+def raw_error(found: Coefficients, truth: np.ndarray) -> float:
+    """The same of the coefficients as they are."""
+    axes = range(truth.ndim)
+    return float(
+        np.mean(
+            [np.abs(found.marginal(own) - truth.sum(axis=tuple(set(axes) - set(own)))).sum() for own in found.marginals]
+        )
+    )
+
+
+@pytest.mark.parametrize("sizes", [TWOS, MIXED])
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_with_little_noise_the_marginals_are_the_truth(sizes: tuple[int, ...], ways: int) -> None:
+    """To a small part of a percent of the rows; the even table, the control, is far off."""
+    cells = table(sizes, 10**5)
+    found = fit(told(cells, ways, 1.0, np.random.default_rng(1))).table(sizes)
+    assert found.min() >= 0
+    assert error(found, cells, ways) < 1e-3 * 10**5
+    assert error(np.full(sizes, cells.mean()), cells, ways) > 0.1 * 10**5
+
+
+@pytest.mark.parametrize(("sizes", "deviation"), [(TWOS, 300.0), (MIXED, 300.0)])
+def test_with_much_noise_it_is_nearer_than_what_was_measured(sizes: tuple[int, ...], deviation: float) -> None:
+    """Pairs of few rows, mean of 30 draws: by a tenth at least; and it is a table of the noisy total."""
+    cells = table(sizes, 2000)
+    fitted, plain = [], []
+    for seed in range(30):
+        coefficients = told(cells, 2, deviation, np.random.default_rng(seed))
+        model = fit(coefficients)
+        found = model.table(sizes)
+        assert found.sum() == pytest.approx(max(float(coefficients.values[()][0]), 1.0))
+        fitted.append(error(found, cells, 2))
+        plain.append(raw_error(coefficients, cells))
+    assert np.mean(fitted) < 0.9 * np.mean(plain)
+
+
+def test_what_does_not_stand_out_is_not_believed() -> None:
+    """Gaps of the noise's own size are dropped; twice as large, three quarters of them are kept; huge ones all."""
+    rng = np.random.default_rng(3)
+    noise = np.full(1, 10.0)
+    for factor, share in ((0.5, 0.0), (2.0, 0.75), (100.0, 1.0)):
+        signs = {(i,): np.sign(rng.normal(size=1)) for i in range(40)}
+        own = {part: (factor * 10.0 * sign, noise) for part, sign in signs.items()}
+        found = believed(own, {part: np.zeros(1) for part in own})
+        assert bool(found) == (share > 0)
+        for part, (value, error) in found.items():
+            assert value == pytest.approx(share * own[part][0], rel=1e-3)
+            assert error == pytest.approx(noise * math.sqrt(share), rel=1e-3)
+
+
+@pytest.mark.parametrize("sizes", [TWOS, MIXED])
+def test_whatever_the_numbers_are_there_is_a_table(sizes: tuple[int, ...]) -> None:
+    """No rows and noise far past any count, a negative total: finite, not negative."""
+    for seed in range(5):
+        found = fit(told(np.zeros(sizes), 2, 1e4, np.random.default_rng(seed))).table(sizes)
+        assert np.isfinite(found).all()
+        assert found.min() >= 0
+        assert found.sum() >= 1 - 1e-9
+
+
+@pytest.mark.parametrize("sizes", [TWOS, MIXED, (2, 2, 7, 2), (40, 3)])
+def test_turned_is_the_transform_of_every_attribute(sizes: tuple[int, ...]) -> None:
+    """An interaction's coefficients are where `places` says; back is the transpose, and all vectors have one length."""
+    rng = np.random.default_rng(4)
+    turned, cells = Turned(sizes), rng.random(sizes)
+    flat = turned.forward(cells.ravel())
+    for part in closure([tuple(range(len(sizes)))]):
+        own = cells.sum(axis=tuple(set(range(len(sizes))) - set(part))).ravel()
+        assert flat[turned.places(part)] == pytest.approx((product(own_sizes(part, sizes)) @ own) * scale(part, sizes))
+    assert turned.back(flat) / cells.size == pytest.approx(cells.ravel())
+
+
+def test_a_table_of_its_parameters() -> None:
+    """One attribute, one parameter: the odds are exp(2 theta), whatever the total."""
+    found = LogLinear(30.0, {(0,): np.array([0.5])}).table((2, 3))
+    assert found.sum() == pytest.approx(30)
+    assert found[0] / found[1] == pytest.approx(np.full(3, math.e))
