@@ -33,7 +33,7 @@ from sulq.terms.rowfn import (
     vector,
     within_ball,
 )
-from sulq.terms.score import Contrast, Linear, NegAbs, Rank
+from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.version import __version__
 
 __all__ = [
@@ -43,11 +43,15 @@ __all__ = [
     "Choose",
     "Contrast",
     "Date",
+    "Diagonal",
+    "Distance",
     "Epsilon",
     "EpsilonDelta",
     "Int",
     "Linear",
     "NegAbs",
+    "NegL1",
+    "NegMaxAbs",
     "OpenSums",
     "Queries",
     "Rank",
@@ -82,7 +86,7 @@ __all__ = [
 
 def __getattr__(name: str) -> ModuleType:
     """Load a part of the free half when it is first used: `sulq.learn.PCA`."""
-    if name in ("learn", "testing"):
+    if name in ("learn", "release", "select", "testing"):
         return importlib.import_module(f"sulq.{name}")
     raise AttributeError(f"module 'sulq' has no attribute {name!r}")
 

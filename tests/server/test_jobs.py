@@ -165,6 +165,61 @@ def test_a_principal_has_few_live_jobs_and_some_old_ones(
     assert [job.id for job in several.of("bob")] == [other.id]
 
 
+def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One's oldest results give way, with a code; the latest stays, and so do others'. Control: small ones all stay."""
+
+    class Sized(Body):
+        size: int
+
+    def run(_desk: Desk, asked: Sized) -> Iterator[Step]:
+        yield Step(1, 1, {"text": "x" * asked.size})
+
+    monkeypatch.setattr(jobs, "KINDS", (Kind("sized", "Sized", Sized, run),))
+    monkeypatch.setattr(jobs, "HELD", 1000)
+
+    def made(owner: str, size: int) -> Job:
+        job = several.start(owner, "survey", "sized", {"size": size}, desk)
+        until(job, "done")
+        deadline = time.monotonic() + LONG
+        while not job.over and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return job
+
+    other = made("bob", 900)
+    few = [made("alice", 300) for _ in range(3)]
+    assert all(job.json()["result"] for job in few)
+    more = made("alice", 300)
+    told = few[0].json()
+    assert (told["state"], told["done"], told["result"]) == ("done", 1, None)
+    assert told["error"]["code"] == "result-let-go"
+    assert "ledger" in told["error"]["remedy"]
+    assert all(job.json()["result"] and not job.json()["error"] for job in (*few[1:], more, other))
+    large = made("alice", 5000)
+    assert large.json()["result"]
+    assert not any(job.json()["result"] for job in (*few, more))
+    assert sum(job.size for job in several.of("alice")) == large.size
+
+
+def test_T85_what_an_ended_job_found_counts_too(
+    several: Jobs, desk: Desk, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays there to be seen, so it takes room."""
+    monkeypatch.setattr(jobs, "HELD", 1)
+    for _ in range(2):
+        job = several.start("alice", "survey", "slow", {}, desk)
+        slow.let.release()
+        until_step(job, 1)
+        several.end("alice", job.id)
+        slow.let.release()
+        assert job.ended.wait(LONG)
+        deadline = time.monotonic() + LONG
+        while not job.over and time.monotonic() < deadline:
+            time.sleep(0.005)
+    later, earlier = several.of("alice")
+    assert later.json()["result"]
+    assert earlier.json()["error"]["code"] == "result-let-go"
+
+
 @pytest.mark.parametrize(
     ("kind", "parameters"),
     [

@@ -22,6 +22,7 @@ from sulq.cli.learn import learn
 from sulq.cli.ledger import ledger
 from sulq.cli.prepare import prepare
 from sulq.cli.query import query
+from sulq.cli.release import release
 from sulq.cli.serve import serve
 from sulq.cli.show import show_versions
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, SetupError, SulqError
@@ -39,6 +40,7 @@ app.command()(query)
 app.command()(explain)
 app.command()(serve)
 app.add_typer(learn, name="learn")
+app.add_typer(release, name="release")
 app.add_typer(ledger, name="ledger")
 app.add_typer(analyst, name="analyst")
 
@@ -50,7 +52,7 @@ def _later(name: str) -> Callable[[], None]:
     return command
 
 
-for word in ("release", "audit"):
+for word in ("audit",):
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
     app.command(word, hidden=True, context_settings=anything)(_later(word))
 

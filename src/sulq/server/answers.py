@@ -67,7 +67,7 @@ def sql_json(answer: SqlAnswer | Explanation, level: float = LEVEL) -> dict[str,
 
 
 def _told(
-    columns: list[str], rows: list[list[object]], level: float, spent: Loss, remaining: Loss, **more: object
+    columns: list[str], rows: list[list[object]], level: float, spent: Loss, remaining: Loss | None, **more: object
 ) -> dict[str, object]:
     empty: list[list[object]] = [[None] * len(columns) for _ in rows]
     usual = {

@@ -2,12 +2,13 @@
 
 A job runs in a web process (the first, `job_desk`) with its maker's token, and every question it asks
 is checked by the clerk like any other: a revoked token stops it. Jobs are kept in
-memory; after a restart their answers are still in the ledger, and asking the same
-again is free (SR12). Each kind of job is one entry of KINDS.
+memory, their results up to HELD; after a restart their answers are still in the ledger,
+and asking the same again is free (SR12). Each kind of job is one entry of KINDS.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,10 +27,12 @@ from sulq.server.documented import Spend
 from sulq.server.job_kind import Kind, Step
 from sulq.server.learning import learners
 from sulq.server.limits import PLANNED
+from sulq.server.releasing import releases
 from sulq.server.replies import told
 
 LIVE: Final = 4  # jobs of one principal that wait or run
 KEPT: Final = 50  # jobs of one principal that are remembered
+HELD: Final = 96 * 2**20  # bytes that the results of one principal's jobs take, as JSON; the oldest are let go first
 AT_ONCE: Final = 4  # jobs that run at a time
 
 
@@ -61,8 +64,10 @@ def _queries(desk: Desk, asked: Queries) -> Iterator[Step]:
         yield Step(len(answers), len(spends), {"answers": list(answers)})
 
 
-# A learner joins by its name in LEARNERS, a release by its own entry; parameters are those of a signature.
-KINDS: Final[tuple[Kind, ...]] = (Kind("queries", "Several queries at one total", Queries, _queries), *learners())
+# A learner joins by its name in LEARNERS, a release in RELEASES or SELECTIONS; parameters are those of a signature.
+KINDS: Final[tuple[Kind, ...]] = (
+    Kind("queries", "Several queries at one total", Queries, _queries), *learners(), *releases(),
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -76,6 +81,8 @@ class Job:
     made: float
     state: str = "waiting"
     step: Step = field(default_factory=lambda: Step(0, 0, {}))
+    over: float = 0.0  # when nothing more was to come
+    size: int = 0  # of what it found until then, in bytes
     error: dict[str, str] | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -128,6 +135,10 @@ class Jobs:
         return job
 
     def _run(self, job: Job, asked: Body, desk: Desk) -> None:
+        self._work(job, asked, desk)
+        self._let_go(job)
+
+    def _work(self, job: Job, asked: Body, desk: Desk) -> None:
         if not self._advance(job, "running", None):
             return
         state = "done"
@@ -140,6 +151,19 @@ class Jobs:
         except Exception:  # noqa: BLE001 - whatever it was, the analyst hears one constant (T31)
             state, job.error = "failed", told(CuratorError("engine-failed", ""))
         self._advance(job, state, None)
+
+    def _let_go(self, latest: Job) -> None:
+        """Keep no more of somebody's results than HELD: the latest whatever its size, of the others the later ones."""
+        size = len(json.dumps(dict(latest.step.result), default=str))
+        with self._lock:
+            latest.size, latest.over = size, self._clock()
+            mine = [job for job in self._jobs.values() if job.owner == latest.owner and job.size and job is not latest]
+            left = HELD - size
+            for job in sorted(mine, key=lambda job: -job.over):
+                left -= job.size
+                if left < 0:
+                    job.step, job.size = Step(job.step.done, job.step.total, {}), 0
+                    job.error = job.error or told(AccessDenied("result-let-go", "Later results took this one's room."))
 
     def _advance(self, job: Job, state: str, step: Step | None) -> bool:
         """Note a job's progress, unless its maker ended it; what was found until then stays."""

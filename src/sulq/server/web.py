@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import tempfile
 import threading
 from typing import Final, cast
 
@@ -32,6 +33,7 @@ MOST_CONNECTIONS: Final = 1024
 OF_ONE_ADDRESS: Final = 512  # of them
 LONGEST_HEAD: Final = 32 * 2**10
 GRACE_SECONDS: Final = 20  # requests under way may end after a stop
+NOWHERE: Final = "/nonexistent"
 
 
 class Patient(H11Protocol):
@@ -102,6 +104,8 @@ def server(app: Traffic, service: Service) -> uvicorn.Server:
 def main() -> None:
     """Serve until told to stop; requests under way end first."""
     told = child.settings("web")
+    # No folder here is ours to write; a job's library that only asks where files would lie must not fail at that.
+    tempfile.tempdir = tempfile.tempdir or NOWHERE
     service = Service.from_json(cast("Tree", told["service"]))
     listener = socket.socket(fileno=cast("int", told["listen"]))
     line = Line(str(told["clerk"]))

@@ -14,7 +14,7 @@ from sulq.errors import QuestionError
 from sulq.sql.figures import Figure, interval
 from sulq.sql.functions import number
 from sulq.sql.shown import Table
-from sulq.terms.answer import Answers, bar, extra
+from sulq.terms.answer import Answers, bar, extra, paid
 from sulq.terms.privacy import Loss, Unit
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
@@ -43,7 +43,7 @@ class SqlAnswer:
     table: Table
     answers: Answers | None  # None: nothing was asked of the rows
     spent: Loss
-    remaining: Loss
+    remaining: Loss | None  # None: of a published answer
     unit: Unit
     guarantee: str
     receipt: Receipt | None = None
@@ -182,7 +182,7 @@ class SqlAnswer:
         return "\n".join([*text, self._tail(), *self.notes])
 
     def _tail(self) -> str:
-        tail = f"spent {self.spent}, left {self.remaining}; protects {self.unit}"
+        tail = paid(self.spent, self.remaining, self.unit)
         if self.reused:
             tail = f"reused: {tail}"
         return tail if self.guarantee == "dp" else f"{tail}; guarantee {self.guarantee}"

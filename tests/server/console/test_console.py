@@ -37,7 +37,8 @@ CATEGORIES = ("<script>alert(2)</script>", FORMULA, "@SUM(1)", "plain & simple")
 
 
 def address(path: str) -> str:
-    named = path.replace("learn/{kind}", f"learn/{LEARNERS[0].__name__}").replace("{kind}", "queries")
+    named = path.replace("learn/{kind}", f"learn/{LEARNERS[0].__name__}").replace("release/{kind}", "release/publish")
+    named = named.replace("{kind}", "queries")
     return named.replace("{name}", "survey").replace("{seq:int}", "3")
 
 

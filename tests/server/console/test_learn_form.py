@@ -21,7 +21,7 @@ def told(learner: type) -> dict[str, object]:
 
 
 MEANS, CLASS = Form.of(told(Averages)), Form.of(told(Majority))
-USUAL = [(f"p-{field.name}", field.value) for field in MEANS.fields if field.kind != "flag"]
+USUAL = [(f"p-{field.name}", field.value) for field in MEANS.fields if field.widget != "check"]
 
 
 def sent(*pairs: tuple[str, str], x: tuple[str, ...] = ("age", "income")) -> Fields:

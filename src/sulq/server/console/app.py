@@ -17,7 +17,19 @@ from sulq.server.console import static_files
 from sulq.server.console.cookie import Wrap
 from sulq.server.console.guard import Headers
 from sulq.server.console.page import page
-from sulq.server.console.pages import ask, budget, datasets, history, jobs, learn, ledger, people, register, sign_in
+from sulq.server.console.pages import (
+    ask,
+    budget,
+    datasets,
+    history,
+    jobs,
+    learn,
+    ledger,
+    people,
+    register,
+    release,
+    sign_in,
+)
 from sulq.server.console.refusal import Refusal
 from sulq.server.console.visit import Page, signed_in
 
@@ -42,11 +54,15 @@ PAGES: Final[tuple[tuple[str, str, frozenset[str], Page], ...]] = (
     ("GET", f"{ONE}/learn", ASKERS, learn.show),
     ("GET", f"{ONE}/learn/{{kind}}", ASKERS, learn.new),
     ("POST", f"{ONE}/learn/{{kind}}", ASKERS, learn.start),
+    ("GET", f"{ONE}/release", ASKERS, release.show),
+    ("GET", f"{ONE}/release/{{kind}}", ASKERS, release.new),
+    ("POST", f"{ONE}/release/{{kind}}", ASKERS, release.start),
     ("GET", f"{ONE}/jobs", ASKERS, jobs.show),
     ("GET", f"{ONE}/jobs/new/{{kind}}", ASKERS, jobs.new),
     ("POST", f"{ONE}/jobs/new/{{kind}}", ASKERS, jobs.start),
     ("GET", f"{ONE}/jobs/{{key}}", ASKERS, jobs.progress),
     ("GET", f"{ONE}/jobs/{{key}}/model", ASKERS, learn.model),
+    ("GET", f"{ONE}/jobs/{{key}}/archive", ASKERS, release.archive),
     ("POST", f"{ONE}/jobs/{{key}}/end", ASKERS, jobs.end),
     ("GET", f"{ONE}/budget", READERS, budget.show),
     ("POST", f"{ONE}/budget", OWNER, budget.share),

@@ -33,6 +33,7 @@ _HEADINGS = {
     "unknown-column": "There is no such column",
     "unknown-table": "There is no such table",
     "sql-syntax": "This could not be read as SQL",
+    "result-let-go": "This result is no longer here",
     "too-costly": "That accuracy costs more than you allow",
 }
 _BY_STATUS = {

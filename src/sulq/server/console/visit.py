@@ -26,6 +26,7 @@ TABS: Final = (
     ("ask", "Ask", {"owner", "analyst"}),
     ("history", "History", {"owner", "analyst", "auditor"}),
     ("learn", "Learn", {"owner", "analyst"}),
+    ("release", "Release", {"owner", "analyst"}),
     ("jobs", "Jobs", {"owner", "analyst"}),
     ("budget", "Budget", {"owner", "auditor"}),
     ("ledger", "Ledger", {"owner", "auditor"}),

@@ -57,6 +57,15 @@ def loss(tree: object) -> Loss | Budget | None:
     return found if isinstance(found, (Epsilon, Rho, EpsilonDelta, SubLinear, Queries)) else None
 
 
+def unit(tree: object) -> Unit | None:
+    """Whom something protects, from its JSON."""
+    try:
+        found = wire.from_json(tree)
+    except SulqError:
+        return None
+    return found if isinstance(found, Unit) else None
+
+
 def size(value: Loss | Budget | None) -> float:
     """How much a loss is, in its own currency, for a gauge or a chart."""
     match value:

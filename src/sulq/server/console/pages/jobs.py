@@ -13,6 +13,7 @@ from sulq.server.console.job_form import fields_of, parameters
 from sulq.server.console.learned import Learned
 from sulq.server.console.page import page
 from sulq.server.console.refusal import Refusal
+from sulq.server.console.released import Released
 from sulq.server.console.spend import usual, ways
 from sulq.server.console.table import Table
 from sulq.server.console.visit import Visit, place, rows
@@ -23,7 +24,7 @@ async def show(visit: Visit) -> Response:
     kinds = rows(await visit.api.get(at("kinds")), "kinds")
     mine = [job for job in rows(await visit.api.get(at("jobs")), "jobs") if job.get("dataset") == visit.name]
     titles = {str(kind.get("name")): str(kind.get("title") or kind.get("name")) for kind in kinds}
-    own = {str(kind.get("name")) for kind in kinds if kind.get("form")}  # learners have a page of their own
+    own = {str(kind.get("name")) for kind in kinds if kind.get("form")}  # learners and releases have pages of their own
     started = {name: title for name, title in titles.items() if name not in own}
     return visit.page("jobs.html", kinds=started, titles=titles, jobs=mine, place=place(visit.name))
 
@@ -101,7 +102,8 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
     tables: list[dict[str, object]] = []
     other = ""
     learned = Learned.of(result) if isinstance(result, dict) else None
-    if isinstance(result, dict) and learned is None:
+    released = Released.of(result) if isinstance(result, dict) else None
+    if isinstance(result, dict) and learned is None and released is None:
         answers = result.get("answers")
         if isinstance(answers, list):
             tables = [{"table": Table.of(answer), "reused": bool(answer.get("reused"))} for answer in answers]
@@ -122,6 +124,7 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
         "results": tables,
         "other": other,
         "learned": learned,
+        "released": released,
         "refusal": refusal,
         "place": place(visit.name),
         "word": visit.session.form,

@@ -6,16 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from sulq.server.console import words
 from sulq.server.console.api import at
 from sulq.server.console.guard import Fields
 from sulq.server.console.learn_form import Form
+from sulq.server.console.making import listed, paying, started, wanted
 from sulq.server.console.refusal import Refusal
-from sulq.server.console.spend import LEAST, most, spend, usual, ways
-from sulq.server.console.visit import Visit, place, rows
-from sulq.terms.privacy import EpsilonDelta
+from sulq.server.console.visit import Visit, place
 
 GROUPS: Final = (
     ("unsupervised", "Find structure", "No column is predicted."),
@@ -26,15 +24,7 @@ GROUPS: Final = (
 
 async def show(visit: Visit) -> Response:
     """The learners there are, and one's own models on this dataset."""
-    forms = await _forms(visit)
-    jobs = [job for job in rows(await visit.api.get(at("jobs")), "jobs") if job.get("dataset") == visit.name]
-    groups = [(title, text, [form for form in forms.values() if form.kind == kind]) for kind, title, text in GROUPS]
-    return visit.page(
-        "learn.html",
-        groups=[group for group in groups if group[2]],
-        jobs=[job for job in jobs if job.get("kind") in forms],
-        place=place(visit.name),
-    )
+    return await listed(visit, Form, GROUPS, "learn.html")
 
 
 async def new(visit: Visit) -> Response:
@@ -44,17 +34,7 @@ async def new(visit: Visit) -> Response:
 
 async def start(visit: Visit) -> Response:
     """Start the fit; its questions are asked, and paid, one by one."""
-    sent = await visit.form()
-    form, known = await _form(visit), await visit.facts()
-    try:
-        paid = spend(sent, known.budget)
-        named = form.parameters(sent) | ({} if paid is None else {"spend": paid})
-        job = await visit.api.post(visit.at("jobs"), {"kind": form.name, "parameters": named})
-    except Refusal as refusal:
-        if refusal.status == 401:
-            raise
-        return await _page(visit, sent, refusal)
-    return RedirectResponse(f"{place(visit.name)}/jobs/{job.get('id')}", 303)
+    return await started(visit, Form, _page)
 
 
 async def model(visit: Visit) -> Response:
@@ -72,41 +52,18 @@ async def model(visit: Visit) -> Response:
     )
 
 
-async def _forms(visit: Visit) -> dict[str, Form]:
-    kinds = rows(await visit.api.get(at("kinds")), "kinds")
-    return {form.name: form for form in map(Form.of, kinds) if form is not None}
-
-
-async def _form(visit: Visit) -> Form:
-    found = (await _forms(visit)).get(str(visit.request.path_params["kind"]))
-    if found is None:
-        raise Refusal(404, "not-found", "There is no such learner.", "Choose one of the list.")
-    return found
-
-
 async def _page(visit: Visit, sent: Fields, refusal: Refusal | None = None) -> Response:
-    form, known = await _form(visit), await visit.facts()
-    delta = f"{float(known.budget.delta) / 100:g}" if isinstance(known.budget, EpsilonDelta) else ""
-    labels = form.labels(known) if form.supervised else []
+    form, known = await wanted(visit, Form), await visit.facts()
     return visit.page(
         "learn_new.html",
         refusal.status if refusal else 200,
         form=form,
         columns=form.columns(known),
-        labels=labels,
+        labels=form.labels(known) if form.supervised else [],
         ticked=set(sent.all("x")),
         label=sent.text("y"),
         sent=sent,
         refusal=refusal,
-        amount=sent.text("amount") or f"{usual(known.budget, known.remaining):g}",
-        ways=ways(known.budget),
-        way=sent.text("way"),
-        delta=sent.text("delta") or delta,
-        least=LEAST,
-        most=most(known.budget, known.remaining),
-        remaining=known.remaining,
-        budget=known.budget,
-        unit=known.unit,
-        left=words.left(known.remaining, known.budget),
         place=place(visit.name),
+        **paying(known, sent),
     )

@@ -1,0 +1,79 @@
+"""`sulq release NAME DATASET`: a command for each release and selection, made from its signature."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import typer
+
+from sulq.cli import signature
+from sulq.cli.open import asked
+from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
+from sulq.cli.show import console
+from sulq.cli.signature import SETTINGS, DeltaOf, chosen, progress, within
+from sulq.errors import QuestionError, SetupError
+from sulq.release.saving import replaced
+from sulq.server.published import ALL, Published, Publishing, form
+from sulq.terms.form import Form
+
+FolderOf = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the release into this folder.")]
+FileOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the selection here, as JSON.")]
+WrittenOf = Annotated[Literal["parquet", "csv"] | None, typer.Option("--format", help="How its tables are written.")]
+
+
+class ByName(signature.ByName):
+    """Releases by their name, in whatever case it is typed."""
+
+    noun: ClassVar[str] = "release"
+    group: ClassVar[str] = "release"
+
+
+def command(publishing: Publishing) -> Callable[..., None]:
+    """The command of a release: DATASET, spend, where to write, and an option for each parameter of its form."""
+    asks = form(publishing)
+    options: dict[str, Any] = {"epsilon": EpsilonOf, "delta": DeltaOf, "rho": RhoOf}
+    options |= {"out": FolderOf, "format": WrittenOf} if asks.kind == "release" else {"out": FileOf}
+    options["config"] = ConfigOf
+    return signature.command(asks, options, lambda dataset, given: _run(publishing, asks, dataset, given))
+
+
+def _run(publishing: Publishing, asks: Form, dataset: str, given: dict[str, Any]) -> None:
+    spend = spend_of(given["epsilon"], given["rho"], given["delta"])
+    named = chosen(asks, given)
+    out: Path | None = given["out"]
+    if out is None and asks.kind == "release":
+        raise QuestionError("bad-question", "A release is kept in a folder.", "Name it: --out published.")
+    _writable(out, folder=asks.kind == "release")
+    with asked(dataset, given["config"]) as db, progress(asks.name) as tell:
+        found = Published(publishing(db, **named, spend=spend, progress=tell))
+        left = db.remaining
+    if out is not None:  # before anything else: what was paid for is kept
+        found.save(out, given.get("format") or "parquet")
+    console.print(f"{found.title}\n{found.paid}; left {left}", markup=False)
+    for sheet in found.sheets():
+        console.print(f"\n{sheet.text()}", markup=False)
+    if out is not None:
+        package = "release" if asks.kind == "release" else "select"
+        console.print(f"\nIt is in {out}: sulq.{package}.load({str(out)!r})", markup=False)
+
+
+def _writable(out: Path | None, *, folder: bool) -> None:
+    """Refuse a place where it could not be written before anything is paid for it."""
+    if out is None:
+        return
+    there = within(out)
+    good = os.access(there, os.W_OK) and (there.is_dir() if folder else not out.is_dir() and out.parent.is_dir())
+    if good and folder:
+        replaced(out)
+    if not good:
+        raise SetupError("missing-file", f"The {'release' if folder else 'selection'} cannot be written to {out}.")
+
+
+release = typer.Typer(
+    cls=ByName, no_args_is_help=True, help="Publish an object once, at one price, that needs the data no more."
+)
+for each in ALL:
+    release.command(each.__name__, context_settings=SETTINGS)(command(each))
