@@ -46,7 +46,7 @@ check: ## everything a change must pass: lint, types, imports, wheel, tests (whi
 audit: $(HEAVY) ## the long statistical and fault runs, resumable (MINUTES=60; 0: full counts); writes docs/audit.md
 	@$(BIN)/python -m tools.audit --minutes $(MINUTES)
 
-bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, benchmarks-learn.md
+bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, -learn.md, -release.md
 	@$(BIN)/python -m benchmarks
 
 format: $(READY) ## put the code in form

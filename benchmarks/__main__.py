@@ -1,4 +1,4 @@
-"""`make bench`: run every comparison of this version and write docs/benchmarks.md and docs/benchmarks-learn.md."""
+"""`make bench`: run every comparison of this version and write docs/benchmarks.md, -learn.md and -release.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
 import sulq
-from benchmarks import data, learn, learn_kernels, server, sql
+from benchmarks import data, learn, learn_kernels, noise, release, server, sql
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from sulq import Epsilon, Rho, Unit, col
@@ -152,11 +152,14 @@ def main() -> None:
         sql.grouped(report, folder, con)
         sql.joined(report, folder, con)
         server.service(report, folder)
+    noise.many(report)
     imports(report)
     report.write(PAGE)
     print(f"\n{len(report.missed)} bars missed; wrote docs/benchmarks.md\n")
     learn.PAGE.write_text(learn.run(), encoding="utf-8")
     print("wrote docs/benchmarks-learn.md")
+    release.PAGE.write_text(release.run(), encoding="utf-8")
+    print("wrote docs/benchmarks-release.md")
 
 
 if __name__ == "__main__":

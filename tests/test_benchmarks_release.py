@@ -1,0 +1,76 @@
+"""The arithmetic behind the page of marginals: distances, the best of the others, and who is past the bar."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.release_costs import plain
+from benchmarks.release_marginals import Cell, Kept, counts, generated, independent, loaded, marginals, off, page
+from sulq.release.tables.program import fitted
+
+
+def cell(auto: list[float], **others: list[float]) -> Cell:
+    return Cell("k10", 2, 1.0, {"auto": auto, **others}, "cells")
+
+
+def test_the_best_of_the_others_decides() -> None:
+    """Not auto itself, nor one that has no runs; 4% worse is met, 6% is not, unless chance may be all of it."""
+    found = cell([1.04, 1.04], cells=[1.0, 1.0], mbi=[2.0], slow=[])
+    assert (found.best, found.ratio, found.verdict) == ("cells", pytest.approx(1.04), "met")
+    assert cell([1.06, 1.06], cells=[1.0, 1.0]).verdict == "**missed**"
+    assert cell([1.06, 1.06], cells=[0.9, 1.1]).verdict == "within chance"
+    assert cell([1.06], cells=[1.0]).verdict == "**missed**"  # a single run is granted no slack
+
+
+def test_the_page_tells_what_was_missed() -> None:
+    """A dash for none, the number of runs where they are few, and a line for each cell past the bar."""
+    text = "\n".join(page([cell([2.0, 2.0], cells=[1.0], fourier=[])], 2, 10))
+    assert "| k10 | 2 | 1 | 2.0000 | 1.0000 (1) | - | - |" in text
+    assert "in 0 of 1 cells" in text
+    assert "k10, 2-way, epsilon 1: 2.00000 ± 0.00000 against 1.00000" in text
+    assert "against" not in "\n".join(page([cell([1.0], cells=[1.0])], 1, 10)).split("cells.")[-1]
+
+
+def test_distances() -> None:
+    """Of the true marginals none; of marginals one row off in two cells, 2 over the rows."""
+    found = loaded("k10")
+    assert found is not None
+    frame, sizes = found
+    truth = marginals(frame, sizes, 2)
+    assert len(truth) == 45
+    assert off(lambda places: counts(frame, places, sizes), truth, len(frame)) == 0
+    moved = np.array([[1.0, -1.0], [0.0, 0.0]])
+    assert off(lambda places: truth[places] + moved, truth, len(frame)) == pytest.approx(2 / len(frame))
+
+
+def test_scores_are_kept(tmp_path: Path) -> None:
+    """What is in the file is not measured again; another setting is."""
+    kept = Kept(tmp_path / "scores")
+    kept.add({"key": ["k10", 1.0, "auto", 2], "scores": [0.1]})
+    again = Kept(tmp_path / "scores")
+    assert again.of(["k10", 1.0, "auto", 2]) == {"key": ["k10", 1.0, "auto", 2], "scores": [0.1]}
+    assert again.of(["k10", 1.0, "auto", 3]) is None
+
+
+def test_the_program_is_the_same() -> None:
+    """HiGHS called directly ends as near to the coefficients as ours; a table of nothing, the control, is farther."""
+    rng = np.random.default_rng(1)
+    matrix = rng.choice([-1, 1], (16, 7))
+    matrix[:, 0] = 1
+    asked = np.bincount(generated(4, 50) @ [8, 4, 2, 1], minlength=16) @ matrix + rng.laplace(0, 9, 7)
+    far = [
+        float(np.abs(asked - found @ matrix).max())
+        for found in (fitted(matrix, asked, np.ones(7)), plain(matrix, asked))
+    ]
+    assert far[0] == pytest.approx(far[1], abs=1e-3)
+    assert far[1] < np.abs(asked).max()
+
+
+def test_independent_columns_are_as_far_off_as_the_columns_depend() -> None:
+    """With next to no noise .06 of the rows in pairs of k10, more in triples; with much noise more still."""
+    (near,), (noisy,) = independent("k10", 1e6, 1), independent("k10", 1e-3, 1)
+    assert near["2"] == pytest.approx(0.061, abs=0.003)
+    assert near["2"] < near["3"] < noisy["3"]
