@@ -120,11 +120,12 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """Whether auto is within the bar; past it by no more than two standard errors of the two, chance may be all."""
+        """Whether auto is within the bar; past it by less than two standard errors of the two, more runs are wanted."""
         over = self.mean("auto") - BAR * self.mean(self.best)
         if over <= 0:
             return "met"
-        return "within chance" if over <= 2 * np.hypot(self.error("auto"), self.error(self.best)) else "**missed**"
+        unclear = over <= 2 * np.hypot(self.error("auto"), self.error(self.best))
+        return "**missed**, by less than two standard errors" if unclear else "**missed**"
 
 
 @dataclass
@@ -294,8 +295,8 @@ def page(cells: list[Cell], runs: int, seconds: float) -> list[str]:
         "there is none in that time, or the table is too large for the method. Constants of `model` (LEFT_OUT, POOL,",
         "EASE) were chosen with these tables in sight; on a table nobody has looked at it may do less well.",
         "",
-        f"Bar: `auto` at most {BAR}x of the best of all others. Past it by up to two standard errors of the two means:",
-        "within chance.",
+        f"Bar: `auto` at most {BAR}x of the best of all others. Missed by less than two standard errors of the two",
+        "means, it wants more runs before it says anything of the method.",
         "",
         f"| table | ways | epsilon | {' | '.join(contenders)} | auto took | auto / best | |",
         f"|---|---|---|{'---:|' * len(contenders)}---|---:|---|",

@@ -21,7 +21,7 @@ def test_the_best_of_the_others_decides() -> None:
     found = cell([1.04, 1.04], cells=[1.0, 1.0], mbi=[2.0], slow=[])
     assert (found.best, found.ratio, found.verdict) == ("cells", pytest.approx(1.04), "met")
     assert cell([1.06, 1.06], cells=[1.0, 1.0]).verdict == "**missed**"
-    assert cell([1.06, 1.06], cells=[0.9, 1.1]).verdict == "within chance"
+    assert cell([1.06, 1.06], cells=[0.9, 1.1]).verdict == "**missed**, by less than two standard errors"
     assert cell([1.06], cells=[1.0]).verdict == "**missed**"  # a single run is granted no slack
 
 

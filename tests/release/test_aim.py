@@ -18,9 +18,9 @@ from sulq.release.synthetic.measurement import Measurement
 from sulq.release.synthetic.space import Space
 from sulq.terms import wire
 from tests.learn.cases import exact, opened, refused
+from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows, truth
-from tests.release.test_blr import Spy
-from tests.release.test_mwem import Told, halves
+from tests.release.test_mwem import halves
 
 pytest.importorskip("mbi", reason="needs the extra synth")
 
@@ -64,16 +64,9 @@ def test_SR6_empty_data_are_answered_like_any_other() -> None:
 
 def test_trap_6_what_is_asked_next_depends_on_answers_alone() -> None:
     """Given the answers and no data, the run asks the same questions to its end and measures the same."""
-    answers: list[tuple[str, object]] = []
-
-    class Tape(Spy):
-        def ask(self, question: object, *, spend: object = None) -> object:
-            answer = self.oracle.ask(question, spend=spend)
-            answers.append((wire.encode(question), answer))
-            return answer
-
+    answers: Answers = []
     db = made(300)
-    first = aim(Tape(db, []), NAMES[:3], rounds=5, rows=100, spend=Epsilon(1))
+    first = aim(Tape(db, answers), NAMES[:3], rounds=5, rows=100, spend=Epsilon(1))
     empty = opened(COLUMNS, {name: column[:0] for name, column in rows(1).items()})
     again = aim(Told(empty, answers), NAMES[:3], rounds=5, rows=100, spend=Epsilon(1))
     assert answers == []

@@ -14,6 +14,7 @@ from sulq import Epsilon, Rho, SubLinear, Unit
 from sulq.release.blr import blr, blr_n, blr_rows, candidates
 from sulq.release.synthetic.data import SyntheticData
 from tests.learn.cases import exact, opened, refused
+from tests.release.recorded import Spy
 
 BITS = {name: sulq.Bool() for name in "abc"}
 
@@ -136,24 +137,6 @@ def test_a_row_moves_the_score_by_one_in_every_relation() -> None:
         blr(spy, list("abc"), rows=4, spend=Epsilon(1))
         (question,) = asked
         assert float(db.foresee(question, spend=Epsilon(1)).parts[0].laws[0].scale) == 8.0
-
-
-class Spy:
-    """An Oracle that notes what is asked."""
-
-    def __init__(self, oracle: object, asked: list) -> None:
-        self.oracle, self.asked = oracle, asked
-
-    @property
-    def facts(self) -> object:
-        return self.oracle.facts
-
-    def foresee(self, question: object, *, spend: object = None) -> object:
-        return self.oracle.foresee(question, spend=spend)
-
-    def ask(self, question: object, *, spend: object = None) -> object:
-        self.asked.append(question)
-        return self.oracle.ask(question, spend=spend)
 
 
 def test_one_debit_and_the_ledger_agrees() -> None:

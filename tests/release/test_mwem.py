@@ -14,8 +14,8 @@ from sulq.database import Database
 from sulq.release.mwem import mwem
 from sulq.terms import wire
 from tests.learn.cases import exact, opened, refused
+from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows
-from tests.release.test_blr import Spy
 
 
 def test_without_noise_it_has_the_true_marginals() -> None:
@@ -69,41 +69,11 @@ def test_SR6_empty_data_are_answered_like_any_other() -> None:
     assert len(mwem(exact(empty), NAMES, bins=BINS, rounds=2, spend=Epsilon(1))) == 0
 
 
-class Recorded:
-    """An Oracle that gives the answers another run was given, and has no data at all."""
-
-    def __init__(self, facts: object, answers: list[tuple[str, object]]) -> None:
-        self.facts, self.answers = facts, answers
-
-    def ask(self, question: object, *, spend: object = None) -> object:
-        text, answer = self.answers.pop(0)
-        assert text == wire.encode(question)  # the same answers lead to the same questions
-        return answer
-
-
-class Told(Recorded):
-    """Recorded answers, with what was foreseen, which needs no data."""
-
-    def __init__(self, oracle: object, answers: list[tuple[str, object]]) -> None:
-        super().__init__(oracle.facts, answers)
-        self.oracle = oracle
-
-    def foresee(self, question: object, *, spend: object = None) -> object:
-        return self.oracle.foresee(question, spend=spend)
-
-
 def test_trap_6_everything_published_is_made_of_answers() -> None:
     """Given the answers alone, without a database, the run asks the same and publishes the same marginals."""
-    answers: list[tuple[str, object]] = []
-
-    class Tape(Spy):
-        def ask(self, question: object, *, spend: object = None) -> object:
-            answer = self.oracle.ask(question, spend=spend)
-            answers.append((wire.encode(question), answer))
-            return answer
-
+    answers: Answers = []
     db = made(400)
-    first = mwem(Tape(db, []), NAMES, bins=BINS, rounds=3, rows=500, spend=Epsilon(1))
+    first = mwem(Tape(db, answers), NAMES, bins=BINS, rounds=3, rows=500, spend=Epsilon(1))
     empty = opened(COLUMNS, {name: column[:0] for name, column in rows(1).items()})
     again = mwem(Told(empty, answers), NAMES, bins=BINS, rounds=3, rows=500, spend=Epsilon(1))
     assert answers == []

@@ -5,6 +5,7 @@ A release sees answers only, so whatever is done with it afterwards costs nothin
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from sulq.release.paid import Chart, Paid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(ABC):
     """A published object. `paid` says what it cost; a kind adds its fields, and says what its files hold.
 
     A kind is a frozen dataclass with `kind`, its name; `title()`; `tables()` and `facts()`, from which
@@ -27,22 +28,22 @@ class Release:
     kind: ClassVar[str] = ""
     paid: Paid
 
+    @abstractmethod
     def title(self) -> str:
         """One line for people."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tables(self) -> dict[str, pa.Table]:
         """The tables that are saved, each by its file's name without an ending."""
-        raise NotImplementedError
 
+    @abstractmethod
     def facts(self) -> dict[str, object]:
         """Whatever else is needed to make it again, as plain JSON."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def of(cls, paid: Paid, facts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Self:
         """The release that was saved as these."""
-        raise NotImplementedError
 
     def charts(self) -> list[Chart]:
         """The pictures of its page."""

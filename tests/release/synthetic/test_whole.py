@@ -13,9 +13,8 @@ from sulq.release.synthetic.whole import NEAR
 from sulq.terms import wire
 from sulq.terms.question import Choose
 from tests.learn.cases import exact, opened
+from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows, truth
-from tests.release.test_blr import Spy
-from tests.release.test_mwem import Recorded
 
 SPEND = EpsilonDelta(1, 1e-6)
 BUDGET = EpsilonDelta(3, 1e-5)
@@ -62,22 +61,11 @@ def test_a_declared_size_is_not_asked() -> None:
 
 def test_trap_6_given_the_answers_alone_it_asks_and_tells_the_same() -> None:
     """Replayed without data: the same questions, the same told marginals."""
-    answers: list[tuple[str, object]] = []
-
-    class Tape(Spy):
-        def ask(self, question: object, *, spend: object = None) -> object:
-            answer = self.oracle.ask(question, spend=spend)
-            answers.append((wire.encode(question), answer))
-            return answer
-
-    class Told(Recorded):
-        def foresee(self, question: object, *, spend: object = None) -> object:
-            return empty.foresee(question, spend=spend)
-
+    answers: Answers = []
     empty = opened(COLUMNS, {name: column[:0] for name, column in rows(1).items()}, budget=BUDGET)
     db = made(20_000, BUDGET)
-    first = mwem(Tape(db, []), NAMES, bins=BINS, rows=500, spend=SPEND)
-    again = mwem(Told(db.facts, answers), NAMES, bins=BINS, rows=500, spend=SPEND)
+    first = mwem(Tape(db, answers), NAMES, bins=BINS, rows=500, spend=SPEND)
+    again = mwem(Told(empty, answers), NAMES, bins=BINS, rows=500, spend=SPEND)
     assert answers == []
     for one, other in zip(first.measured, again.measured, strict=True):
         assert np.array_equal(one.values, other.values)
