@@ -27,7 +27,7 @@ from sulq import Rho, Sums, Together, bins, col, dot, lit, lookup, nearest, oute
 
 GROUP = "What learners ask, columns in memory, 1M rows; best of interleaved rounds"
 ROWS = 1_000_000
-ROUNDS = 7
+ROUNDS = 15
 BUDGET = Rho(900)
 SPEND = Rho(1)
 ATTRIBUTES = 15

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from sulq.mechanisms import _opendp, coins, entropy
 from sulq.terms.kinds import Integers, Truths
 
-MANY: Final = 128  # from so many cells on, noise is drawn here
+MANY: Final = 32  # from so many cells on, noise is drawn here: from there it costs less
 _AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
 _MOST: Final = 2**10  # powers: e^-1024 is the chance of more; times the widest scale, 2^50, they fit 64 bits
 

@@ -23,7 +23,9 @@ from sulq.terms.rowfn.scalar import Arith, Col, IsMissing, Lit, RowFn, Values, n
 from sulq.terms.rowfn.vectors import EXACT, Dot, Nearest, Vector, WithinBall, grid_vector, reach, to_grid, vector_cells
 
 CACHED: Final = 2**14  # so many doubles of one coordinate stay near the core from one operation to the next
-BLOCK: Final = 2**15  # and so many of a whole matrix
+# And so many of a whole matrix: two threads that hand the interpreter's lock to and fro after each short operation are
+# slower than one, so an operation is long, though its numbers leave the nearest cache.
+BLOCK: Final = 2**20
 NARROW: Final = 2**51  # integers below may be added to half a step without rounding
 SPARSE: Final = 4  # where fewer than one row in so many lies outside a ball, those rows alone are shortened
 

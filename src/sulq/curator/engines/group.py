@@ -9,7 +9,9 @@ import numpy as np
 
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.derive_numpy import numbered
-from sulq.curator.engines.fold import EXACT, SATURATED, reach, saturate, units_of
+from sulq.curator.engines.fold import EXACT
+from sulq.curator.engines.kernels import reach, units_of
+from sulq.curator.engines.totals import SATURATED, saturate
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths

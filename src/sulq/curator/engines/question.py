@@ -16,12 +16,14 @@ from sulq.curator.engines import aggregate, arrow
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.emit import PARAMETER, Emitter, NotInSql, Piece
-from sulq.curator.engines.fold import DENSE, SATURATED, fold_all, saturate, weighed
+from sulq.curator.engines.fold import fold_all
 from sulq.curator.engines.group import assembled, group
 from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
+from sulq.curator.engines.kernels import DENSE, weighed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.resident import Resident
+from sulq.curator.engines.totals import SATURATED, saturate
 from sulq.curator.engines.unite import unite
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
@@ -30,7 +32,6 @@ from sulq.terms.rowfn.scalar import RowFn
 from sulq.terms.rowfn.vectors import Lookup
 
 BATCH: Final = 65_536
-NEAR: Final = 32_768  # so many rows of columns in memory at a time: their coordinates stay near the core
 FEW: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow
 TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
 WORKERS: Final = min(4, os.cpu_count() or 1)
@@ -241,7 +242,7 @@ class Question:
     def _from_memory(self, resident: Resident, tallies: Sequence[Tally]) -> tuple[Integers, ...] | None:
         """Fold over columns in memory; None where they are not there, or fail to be: that must not be an outcome."""
         try:
-            with resident.read(self.cursor, self.schema, self.rows, tallies, min(self.batch, NEAR)) as batches:
+            with resident.read(self.cursor, self.schema, self.rows, tallies, self.batch) as batches:
                 return None if batches is None else fold_all(tallies, self.schema, batches, workers=WORKERS)
         except Exception as error:  # noqa: BLE001 - how much memory is left depends on the rows; streaming does not (T30)
             _log.error("streamed: %s", type(error).__name__)

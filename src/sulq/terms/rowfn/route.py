@@ -117,18 +117,23 @@ class Route(RowFn):
 
     def cells(self, frame: Frame) -> Cells:
         paths = _few(self) if sum(map(len, self.tree)) <= FEW else self.paths()
-        codes = np.zeros((len(self.asked) + 1, frame.size), dtype=np.int64)
-        for i, number in enumerate(self.asked):
-            size = code(self.keys[number], frame.schema).size
+        sizes = [code(self.keys[number], frame.schema).size for number in self.asked]
+        # One row of codes for each key, as narrow as they are, and one of zeros for those who are there.
+        codes = np.zeros((len(sizes) + 1, frame.size), dtype=np.min_scalar_type(max(sizes, default=0)))
+        for own, number, size in zip(codes, self.asked, sizes, strict=False):
             cells = evaluate(self.keys[number], frame)
             # As whole numbers without a sign: whatever is no code of the key becomes the one after its last.
-            np.minimum(cast("Integers", cells.values).view(np.uint64), size, out=codes[i].view(np.uint64))
+            np.minimum(cast("Integers", cells.values).view(np.uint64), size, out=own, casting="unsafe")
             if cells.missing is not None:
-                codes[i][cells.missing] = size
-        rows = np.arange(frame.size)
+                own[cells.missing] = size
+        flat, rows, first = codes.ravel(), np.arange(frame.size), paths.key * frame.size
         place = np.zeros(frame.size, dtype=np.int64)
         for _ in range(paths.depth):
-            place = paths.to[paths.start[place] + codes[paths.key[place], rows]]
+            asked = first.take(place)
+            asked += rows
+            child = paths.start.take(place)
+            child += flat.take(asked)
+            place = paths.to.take(child)
         leaf = place - len(self.tree)
         return Cells(leaf, leaf == paths.leaves)
 

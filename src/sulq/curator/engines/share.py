@@ -1,0 +1,49 @@
+"""One thread's part of one tally's sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sulq.curator.engines.batch import Batch
+from sulq.curator.engines.coordinates import Vectors
+from sulq.curator.engines.kernels import kernel
+from sulq.curator.engines.keys import Keys, choose
+from sulq.curator.engines.totals import Totals
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Tally
+from sulq.terms.kinds import Integers
+
+
+class Share:
+    """One thread's part of one tally's sums."""
+
+    def __init__(self, tally: Tally, schema: Schema, vectors: Vectors) -> None:
+        self.tally = tally
+        self.totals = [Totals(tally.cells, block.width) for block in tally.blocks]
+        self.kernels = [kernel(block, schema, tally.cells, vectors) for block in tally.blocks]
+
+    def add(self, batch: Batch, keys: Keys) -> None:
+        """Add a batch's terms."""
+        chosen = choose(self.tally, batch, keys)
+        self.reserve(batch)
+        for one, total in zip(self.kernels, self.totals, strict=True):
+            one.add(batch, chosen, total.small)
+
+    def reserve(self, batch: Batch) -> None:
+        """Make sure that a batch's terms can be added."""
+        for one, total in zip(self.kernels, self.totals, strict=True):
+            total.reserve(batch.size * one.most)
+
+    def finish(self) -> None:
+        """Add what was put off until the last batch."""
+        for one, total in zip(self.kernels, self.totals, strict=True):
+            one.finish(total)
+
+    def merge(self, other: Share) -> None:
+        """Add another thread's part."""
+        for total, more in zip(self.totals, other.totals, strict=True):
+            total.merge(more)
+
+    def sums(self) -> Integers:
+        """The sums of all blocks side by side, saturated."""
+        return np.concatenate([total.saturated() for total in self.totals], axis=1)
