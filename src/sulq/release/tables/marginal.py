@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 def text(label: object) -> str:
     """A cell's name for people: a value, or an interval."""
-    return f"{label[0]}..{label[1]}" if isinstance(label, (tuple, list)) else str(label)
+    return "..".join(map(_edge, label)) if isinstance(label, (tuple, list)) else str(label)
+
+
+def _edge(value: object) -> str:
+    """An interval's end: a whole number without a point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def rows(labels: Sequence[Sequence[object]]) -> list[list[str]]:
