@@ -143,6 +143,29 @@ def test_blocks_get_their_own_law_and_columns_in_order() -> None:
     assert [noise.law for noise in released.noise] == list(plan.parts[0].laws)
 
 
+def test_neighbouring_blocks_of_one_law_are_drawn_for_together() -> None:
+    """One call for values whose noise is the same, a draw a number, in their order; one that differs has its own."""
+    shares = (1, 1, 2, 1)
+    plan = plan_of(Sums((Lit(1),) * 4, None, (Bins(col("x"), (0, 3, 6, 9)),), shares))
+    laws = plan.parts[0].laws
+    assert laws[0] == laws[1] != laws[2] != laws[3]
+    given = []
+
+    def listening(law: object, exact: Private) -> np.ndarray:
+        given.append((law, exact.open().tolist()))
+        return exact.open() + 100 * len(given)
+
+    found = np.arange(12).reshape(3, 4)
+    (released,) = Rows(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
+    assert [law for law, _ in given] == [laws[0], laws[2], laws[3]]
+    assert [part[0] for _, part in given] == [[0, 1], [2], [3]]
+    assert released.units.tolist() == (found + np.array([100, 100, 200, 300])).tolist()
+    assert [noise.law for noise in released.noise] == list(laws)
+    alike = plan_of(Sums((Lit(1),) * 2, None, (Bins(col("x"), tuple(range(10))),)))
+    (released,) = Rows(Fixed(np.zeros((9, 2), dtype=np.int64)), lambda *_: True).run(alike, RECEIPT)
+    assert not np.array_equal(released.units[:, 0], released.units[:, 1])  # but by chance, 1e-8
+
+
 def test_T5_exact_sums_are_saturated_before_they_meet_noise() -> None:
     """Sums beyond +-2^62, also after they are put on a finer grid, are clamped and do not wrap (T5, SR8).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from dataclasses import replace
 from typing import cast
 
@@ -99,17 +100,19 @@ class Curator:
         self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored
         asked = name_of(question, self._place)
         analyst = self._analyst or ""
-        text = wire.encode(plan)
+        writer = wire.Writer()  # one for all: the plan holds the question's tables and trees again
+        text = writer.text(plan)
         if reuse:
             found = self._stored(plan, self._ledger.kept(asked, key=key, analyst=analyst))
             if found is not None:
                 return found
+        event = plan.event
         receipt = self._ledger.debit(
-            plan.event,
-            question=wire.encode(question),
+            event,
+            question=writer.text(question),
             # The version is part of it: a stored answer means nothing under other declarations (SR12).
-            question_digest=wire.digest(
-                (question, plan.event.epsilon, plan.event.rho, plan.event.key_delta, self._ledger.version, self._place)
+            question_digest=wire.digest_of(
+                writer.text((question, event.epsilon, event.rho, event.key_delta, self._ledger.version, self._place))
             ),
             asked=asked,
             plan_digest=wire.digest_of(text),
@@ -185,7 +188,8 @@ def names_of(part: Part) -> tuple[str, ...]:
     for block in part.tally.blocks:
         base = _name(block.fn)
         found += [base] if block.width == 1 else [f"{base}_{i}" for i in range(block.width)]
-    return tuple(name if found.count(name) == 1 else f"{name}_{i}" for i, name in enumerate(found))
+    often = Counter(found)
+    return tuple(name if often[name] == 1 else f"{name}_{i}" for i, name in enumerate(found))
 
 
 def _name(fn: RowFn) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
@@ -88,9 +89,11 @@ class Rows:
             return Released(self._noisy(part.laws[0], exact, _past(part.thresholds)), part.noise)
         columns = []
         start = 0
-        for block, law, bits in zip(part.tally.blocks, part.laws, part.refine, strict=True):
-            columns.append(self._noisy(law, exact, _finer(start, start + block.width, bits)))
-            start += block.width
+        blocks = zip(part.laws, part.refine, part.tally.blocks, strict=True)
+        for (law, bits), alike in itertools.groupby(blocks, key=lambda each: each[:2]):  # a draw a number either way
+            stop = start + sum(block.width for _, _, block in alike)
+            columns.append(self._noisy(law, exact, _finer(start, stop, bits)))
+            start = stop
         return Released(np.concatenate(columns, axis=1), part.noise)
 
     # Whatever fails below may fail because of a row. Its text can hold a cell and its kind can depend on one, so the

@@ -62,7 +62,7 @@ def price(
     prices = _prices(fn, grid, schema)
     units, step = _units(prices)
     # Of a bid in bin j, between two prices, every price up to the j-th earns.
-    matrix = tuple(tuple(unit if j >= i else 0 for j in range(len(units))) for i, unit in enumerate(units))
+    matrix = tuple((0,) * i + (unit,) * (len(units) - i) for i, unit in enumerate(units))
     counts = Sums((Lit(1),), None, (Bins(fn, tuple(_edges(prices, fn, schema))),))
     return select(purse, Choose(counts, Linear(matrix)), tuple(prices), step, "revenue")
 

@@ -25,6 +25,7 @@ from sulq.terms.released import Noise, Released
 Tree = dict[str, object]
 
 _MIRRORED: Final = {">": "<", ">=": "<="}
+_BUILT: Final = frozenset({dict, list})
 _BETAS: Final = tuple(2.0**-k for k in range(1, 65))
 SUMMED: Final = (LaplaceLaw, GaussianLaw, BinomialLaw)
 
@@ -39,7 +40,8 @@ def name_of(question: Question, *scope: object) -> str:
     bit), shares that divide a spend alike, the order of values and of questions
     asked together, and one question asked together with no other.
     """
-    return hashlib.sha256(_text([_canonical(wire.to_json(question)), wire.to_json(scope)]).encode()).hexdigest()
+    tree = wire.to_json(question, {})  # what occurs again in it is one tree, and gets its one form once
+    return hashlib.sha256(_text([_canonical(tree, {}), wire.to_json(scope)]).encode()).hexdigest()
 
 
 def order(question: Question) -> list[int]:
@@ -139,7 +141,12 @@ def _order(texts: list[str]) -> list[int]:
 def _texts(tree: object, name: str) -> list[str]:
     """A text for each question asked together, or each value of one, with its part of the spend."""
     node = tree if isinstance(tree, dict) else {}
-    items = [_canonical(item) for item in _items(node, name)]
+    known: dict[int, object] = {}
+    return _shared(node, [_canonical(item, known) for item in _items(node, name)])
+
+
+def _shared(node: Tree, items: list[object]) -> list[str]:
+    """A text for each of these items of a node, with its part of the spend."""
     shares = _shares(node, len(items) + (node.get("kind") == "OpenSums"))
     shares = shares[len(shares) - len(items) :]
     return [_text([item, share]) for item, share in zip(items, shares, strict=True)]
@@ -150,26 +157,30 @@ def _items(node: Tree, name: str) -> list[object]:
     return list(found) if isinstance(found, list) else []
 
 
-def _canonical(tree: object) -> object:
-    """The tree of a question's JSON, from the leaves up, with one form for each meaning."""
+def _canonical(tree: object, known: dict[int, object]) -> object:
+    """The tree of a question's JSON, from the leaves up, with one form for each meaning, or as `known` by identity."""
     if isinstance(tree, list):
-        return [_canonical(item) for item in tree]
+        return tree if _BUILT.isdisjoint(map(type, tree)) else [_canonical(item, known) for item in tree]
     if not isinstance(tree, dict):
         return tree
-    node = {name: _canonical(item) for name, item in tree.items()}
+    if id(tree) not in known:
+        known[id(tree)] = _formed(tree, known)
+    return known[id(tree)]
+
+
+def _formed(tree: Tree, known: dict[int, object]) -> object:
+    node = {name: _canonical(item, known) for name, item in tree.items()}
     match node.get("kind"):
         case "Sums" | "OpenSums":
             # What the shares leave of the whole is the number of people's, where keys are open.
-            return node | {"values": sorted(_texts(tree, "values")), "shares": []}
+            return node | {"values": sorted(_shared(tree, _items(node, "values"))), "shares": []}
         case "Choose":  # a score's matrix goes by the order of the values, and the counts have no spend of their own
             counts = tree["counts"] if isinstance(tree["counts"], dict) else {}
-            return node | {"counts": {name: _canonical(item) for name, item in counts.items()} | {"shares": []}}
+            return node | {"counts": {name: _canonical(item, known) for name, item in counts.items()} | {"shares": []}}
         case "Together":
             several = _items(node, "questions")
             return (
-                several[0]
-                if len(several) == 1
-                else node | {"questions": sorted(_texts(tree, "questions")), "shares": []}
+                several[0] if len(several) == 1 else node | {"questions": sorted(_shared(tree, several)), "shares": []}
             )
         case "Logic":
             return _logic(node)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -29,16 +30,19 @@ from sulq.terms.answer import Answer, Answers
 FORMAT: typing.Final = 1
 DEPTH: typing.Final = 200
 _FRACTION: typing.Final = re.compile(r"-?[0-9]{1,400}/[1-9][0-9]{0,399}")
+_FRACTION_TEXT: typing.Final = '{"kind":"fraction","value":"%d/%d"}'
 _ARRAYS: typing.Final = {"i": "<i8", "f": "<f8"}
 _PLAIN: typing.Final = frozenset({types.NoneType, bool, int, str})  # written as they are
 _LEAVES: typing.Final = _PLAIN | {float}  # read as they are
+_ROW: typing.Final = frozenset({tuple})
+_JSON: typing.Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 Test = typing.Callable[[object], bool]
 
 
 def encode(value: object) -> str:
     """Write a value of the vocabulary as canonical JSON."""
-    return json.dumps(to_json(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return Writer().text(value)
 
 
 def decode(text: str | bytes) -> object:
@@ -65,11 +69,76 @@ def strict(text: str | bytes) -> object:
         raise _refuse("the text is not strict JSON") from error
 
 
-def to_json(value: object) -> object:
-    """Turn a value into the tree of its JSON."""
+class Writer:
+    """Canonical texts of values that share parts, each part written once: the text that `to_json` would give.
+
+    The same tree or table stands in many values of a question, and again in its plan. A part is known again by its
+    identity, so what was written is kept alive; between two texts of one writer nobody may change a part.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[object, str]] = {}
+
+    def text(self, value: object) -> str:
+        """A value's canonical JSON."""
+        kind: type = type(value)
+        if kind in _LEAVES:
+            return repr(value) if kind is int else _constants(value)
+        if kind is Fraction:
+            return _FRACTION_TEXT % typing.cast("Fraction", value).as_integer_ratio()
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = (value, self._written(value, kind))
+        return known[1]
+
+    def _written(self, value: object, kind: type) -> str:
+        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind:
+            fields, end = _layout(kind)
+            return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
+        if kind is tuple or kind is list:
+            items = typing.cast("typing.Sequence[object]", value)
+            return _constants(items) if _constant(items) else f"[{','.join(map(self.text, items))}]"
+        return _JSON.encode(to_json(value))
+
+
+def _constant(items: typing.Sequence[object]) -> bool:
+    """Whether there is nothing but constants, or rows of constants: those are written all at once."""
+    kinds = set(map(type, items))
+    if kinds == _ROW:
+        kinds = set(map(type, itertools.chain.from_iterable(typing.cast("typing.Iterable[tuple[object]]", items))))
+    return kinds <= _LEAVES
+
+
+def _constants(value: object) -> str:
+    try:
+        return _JSON.encode(value)
+    except ValueError as error:
+        raise _refuse("a number is not finite") from error
+
+
+@functools.cache
+def _layout(cls: type) -> tuple[tuple[tuple[str, str], ...], str]:
+    """What stands in the text of every value of a kind: before each of its fields, in their order, and at the end."""
+    fields: list[tuple[str, str]] = []
+    before = "{"
+    for name in sorted(("kind", *_hints(cls))):
+        if name == "kind":
+            before += f'"kind":{_JSON.encode(cls.__name__)},'
+        else:
+            fields.append((f"{before}{_JSON.encode(name)}:", name))
+            before = ","
+    return tuple(fields), before.removesuffix(",") + "}"
+
+
+def to_json(value: object, known: dict[int, object] | None = None) -> object:
+    """Turn a value into the tree of its JSON; with `known`, of a part that occurs again the same tree again."""
     kind: type = type(value)
     if kind in _PLAIN:
         return value
+    if kind is tuple and _PLAIN.issuperset(map(type, typing.cast("tuple[object, ...]", value))):
+        return list(typing.cast("tuple[object, ...]", value))
     if kind is float:
         return _finite_number(typing.cast("float", value))
     if kind is Fraction:
@@ -78,13 +147,17 @@ def to_json(value: object) -> object:
     if kind is Answers:
         return {"kind": "Answers", "answers": _together(typing.cast("Answers", value).answers)}
     if vocabulary.KINDS.get(kind.__name__) is kind:
+        if known is not None and id(value) in known:
+            return known[id(value)]
         tree: dict[str, object] = {"kind": kind.__name__}
         for name in _hints(kind):
-            tree[name] = to_json(getattr(value, name))
+            tree[name] = to_json(getattr(value, name), known)
+        if known is not None:
+            known[id(value)] = tree
         return tree
     if kind is tuple or isinstance(value, (tuple, list)):
         items = typing.cast("typing.Iterable[object]", value)
-        return [item if type(item) in _PLAIN else to_json(item) for item in items]
+        return [item if type(item) in _PLAIN else to_json(item, known) for item in items]
     return _number(value)
 
 

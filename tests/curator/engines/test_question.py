@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sulq.curator.engines import question
@@ -96,3 +97,42 @@ def test_several_tables_are_read_from_one_count(monkeypatch: pytest.MonkeyPatch,
         assert sums(duck(table(rows), prepared=prepared), *asked) == true
     whole = [row for row in rows if row[2] is not None]
     assert sums(memory(table(whole)), asked[0])[0][0][:3] != true[0][0][:3]  # control: rows that lack another's key
+
+
+def test_keys_of_one_label_and_keys_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many tables off one count, some with a key of a single label, in any order; one that reads its key twice."""
+    rng = np.random.default_rng(6)
+    names = [f"b{i}" for i in range(5)]
+    schema = Schema.of("data", {name: Int(0, int(size)) for name, size in zip(names, (1, 2, 0, 1, 3), strict=True)})
+    sizes = [column.high + 1 for _, column in schema.columns]
+    rows = pa.table({
+        name: pa.array([None if rng.random() < 0.1 else int(rng.integers(0, size)) for _ in range(300)])
+        for name, size in zip(names, sizes, strict=True)
+    })  # fmt: skip
+    keys = [each(name) for name in names]
+    chosen = [(0, 1), (1, 0), (2,), (4, 2, 0), (0, 2, 4), (3, 1, 4, 0), (2, 3)]
+    tables = [
+        lookup([keys[i] for i in own], rng.integers(-9, 9, (int(np.prod([sizes[i] for i in own])), 3)).tolist())
+        for own in chosen
+    ]
+    twice = lookup([keys[0], keys[1], keys[0]], rng.integers(-9, 9, (12, 2)).tolist())
+    asked = (
+        ask(*tables, schema=schema),
+        ask(*tables, schema=schema, by=(keys[3],)),
+        ask(*tables, schema=schema, where=~(each("b4").is_missing() | each("b0").is_missing())),
+        ask(*tables, twice, schema=schema),
+    )
+    true = sums(memory(rows, schema=schema), *asked)
+    assert sums(duck(rows, schema=schema), *asked) == true
+    monkeypatch.setattr(question, "TOGETHER", 0)
+    assert sums(duck(rows, schema=schema), *asked) == true
+    monkeypatch.setattr(question, "TOGETHER", 2**17)
+    monkeypatch.setattr(question, "_summed", _backwards)
+    assert sums(duck(rows, schema=schema), *asked) != true  # control: axes in another order would be seen
+
+
+def _backwards(counted: np.ndarray, sizes: list[int], mine: list[int]) -> np.ndarray:
+    """The sums of a table for its keys in their own order, whatever order is asked for."""
+    wide = [place for place, size in enumerate(sizes) if size > 1]
+    others = tuple(axis for axis, place in enumerate(wide) if place not in mine)
+    return counted.sum(axis=others).flatten()

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sulq.curator.statistics.scores import LIMIT, candidates, scores, span
+from sulq.curator.statistics import scores as statistics
+from sulq.curator.statistics.scores import LIMIT, Span, candidates, scores, span
 from sulq.errors import QuestionError
 from sulq.terms.engine import Block
 from sulq.terms.rowfn import Col, Lit, Lookup
@@ -249,6 +250,50 @@ def test_SR5_no_row_moves_scores_farther_apart_than_planned(score: Score, bounds
         assert single == found.single  # a row moves the groups of its own cell, and no other
     if isinstance(score, Linear) and set(bounds) == {(0, 1)}:
         assert (single, pair) == (1, 2)  # counts rise together: half of what any score costs (S3.9, monotone)
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from([Linear, NegAbs]),
+    st.integers(1, 3).flatmap(
+        lambda width: st.tuples(
+            st.lists(
+                st.lists(
+                    st.integers(-5, 5) | st.sampled_from([2**31, -(2**31)]), min_size=2 * width, max_size=2 * width
+                ).map(tuple),
+                min_size=1,
+                max_size=4,
+            ),
+            st.lists(
+                st.tuples(st.sampled_from([0, -1, -(2**30)]), st.sampled_from([0, 1, 2**30])),
+                min_size=width,
+                max_size=width,
+            ),
+        )
+    ),
+)
+def test_SR5_spans_are_the_same_in_64_bits_and_in_pythons_integers(kind: type, drawn: tuple) -> None:
+    """Where 64 bits hold every number the span is reckoned in them. Control: where they do not, they would be wrong."""
+    matrix, bounds = drawn
+    asked = (kind(tuple(matrix)), (block(*bounds),), 2)
+    found = span(*asked)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(statistics, "LIMIT", 0)
+        assert span(*asked) == found
+    vast = (kind((((2**31),) * 6,)), (block(*[(-(2**30), 2**30)] * 3),), 2)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(statistics, "LIMIT", 2**99)
+        assert span(*vast) != span_of_one(*vast)
+    assert span(*vast) == span_of_one(*vast)
+
+
+def span_of_one(score: Linear | NegAbs, blocks: tuple[Block, ...], cells: int) -> Span:
+    """The span of a single candidate, by hand: nothing falls as it rises."""
+    del cells
+    (row,), (own,) = score.matrix, blocks
+    far = sum(max(-low, high) * abs(n) for low, high, n in zip(own.low, own.high, row, strict=False))
+    wide = sum((high - low) * abs(n) for low, high, n in zip(own.low, own.high, row, strict=False))
+    return Span(far, 2 * far) if isinstance(score, Linear) else Span(2 * far, 2 * wide)
 
 
 def test_SR5_a_marginal_moves_by_one_however_many_cells_it_has() -> None:

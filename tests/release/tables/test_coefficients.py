@@ -155,6 +155,29 @@ def test_one_noise_whatever_the_tables(pure: bool) -> None:  # noqa: FBT001 - a 
         assert float(law.scale) == pytest.approx(size if pure else math.sqrt(size), rel=1e-6)
 
 
+@pytest.mark.parametrize("sizes", [(2,) * 6, (2, 3, 2, 3, 1), (4, 5, 4)])
+def test_marginals_that_are_alike_have_their_moments_together(sizes: tuple[int, ...]) -> None:
+    """The same numbers as one by one, and as coefficient by coefficient; also of interactions that were left out."""
+    design = Design.of(tuple(itertools.combinations(range(len(sizes)), 2)), sizes, "best", pure=True)
+    rng = np.random.default_rng(7)
+    deviations = {part: rng.uniform(1, 2, width(part, sizes)) for part in design.parts if part != (0, 1)}
+    noise = Coefficients(sizes, design.marginals, deviations, deviations, "laplace")
+    pairs = [(0, 1), *((i, j) for i, j in itertools.combinations(range(len(sizes)), 2) if sizes[i] == sizes[j])]
+    for pair in pairs:
+        alike = [own for own in design.marginals if [sizes[i] for i in own] == [sizes[i] for i in pair]]
+        together = noise.moments(alike)
+        for power, found in zip((2, 4), together, strict=True):
+            for own, told in zip(alike, found, strict=True):
+                true = np.zeros(cells(own, sizes))
+                for part in inside(own):
+                    for place, deviation in enumerate(deviations.get(part, ())):
+                        vector = spread(part, own, sizes)[place]
+                        true += (deviation * vector / (vector**2).sum()) ** power
+                assert told.ravel() == pytest.approx(true, rel=1e-12)
+        assert np.array_equal(together[0][-1], noise.variance(alike[-1]))
+        assert np.array_equal(together[1][-1], noise.fourth(alike[-1]))
+
+
 def test_S3_20_deviation_in_a_cell() -> None:
     """K = 10, all 2-way: sqrt2 |B|/2 = 39.6 by coefficients, sqrt2 |C| = 63.6 by marginals; the best weights: less."""
     made = wish((2,) * 10, 2)

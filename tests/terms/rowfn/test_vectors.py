@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -13,8 +15,8 @@ from hypothesis import strategies as st
 from sulq.errors import QuestionError
 from sulq.terms.domain import Bool, Category, Int, Real, Schema
 from sulq.terms.kinds import Grid
-from sulq.terms.rowfn import Bernstein, Clip, Col, Dot, Each, Lookup, Nearest, Outer, Vector, WithinBall
-from sulq.terms.rowfn.scalar import evaluate
+from sulq.terms.rowfn import Bernstein, Clip, Col, Dot, Each, Lookup, Nearest, Outer, Route, Vector, WithinBall
+from sulq.terms.rowfn.scalar import evaluate, figure
 from sulq.terms.rowfn.vectors import rounding, scalar_grid, to_grid
 from tests.frames import Frame
 
@@ -186,6 +188,57 @@ def test_a_table_is_read_at_all_keys_the_last_fastest():
         Lookup((), ((1,),))
     with pytest.raises(QuestionError):
         Lookup((Col("c"),), ((1e16,), (0,), (0,)))
+
+
+entries = st.sampled_from([0, 1, -1, 2.5, 1e15, -1e15, 10**15, True, np.float64(2), np.int64(3), Fraction(1, 2)])
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(entries, entries), min_size=1, max_size=3),
+    st.sampled_from([None, 10**15 + 1, 1e16, 2**53 + 1, 10**400, -(10**400), math.nan, -math.inf, "1", None, [1]]),
+    st.booleans(),
+)
+def test_a_table_is_checked_at_once_as_number_by_number(rows, bad, lists):
+    """The same table, or the same refusal, as `figure` gives for each number; plain numbers are kept as they are."""
+    table = tuple(map(list if lists else tuple, [*rows, *([] if bad is None else [(1, bad)])]))
+
+    def one_by_one() -> tuple:
+        found = tuple(tuple(figure(x) for x in row) for row in table)
+        if any(not abs(x) <= 1e15 for row in found for x in row):
+            raise QuestionError("bad-literal", "A table holds numbers up to 1e15.")
+        return found
+
+    outcomes = []
+    for work in (one_by_one, lambda: Lookup((Col("x0"),), table).table):
+        try:
+            found = work()
+            outcomes.append((found, [[type(x) for x in row] for row in found]))
+        except QuestionError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]
+    if not lists and all(type(x) in (int, float) for row in rows for x in row) and bad is None:
+        assert Lookup((Col("x0"),), table).table is table
+
+
+def test_what_a_row_function_keeps_is_no_part_of_it():
+    """A kind is of the schema that is asked about, whatever was asked before; what is kept cannot be changed."""
+    key = Each(Col("x"))
+    one, other = (Schema.of("t", {"x": Int(0, top)}) for top in (1, 2))
+    assert [key.kind(schema).size for schema in (one, other, one, one)] == [2, 3, 2, 2]
+    route = Route((key,), ((0, -1, -2),))
+    assert route.kind(one).size == 2
+    with pytest.raises(QuestionError):
+        route.kind(other)
+    table = Lookup((key,), ((1, 2), (3, 4)))
+    units, _ = table.units()
+    assert table.units()[0] is units
+    with pytest.raises(ValueError, match="read-only"):
+        units[0, 0] = 9
+    assert repr(table) == repr(Lookup((key,), ((1, 2), (3, 4))))
+    copied = copy.deepcopy(table)
+    assert copied.units()[0].tolist() == units.tolist()
+    assert dataclasses.replace(table, table=((5, 6), (7, 8))).units()[0].tolist() == [[5, 6], [7, 8]]
 
 
 def test_whole_tables_stay_whole():

@@ -246,6 +246,8 @@ class Emitter:
 
     def _any(self, fn: RowFn) -> Piece:
         """A row function of any kind, for a look at whether it is there."""
+        if isinstance(fn, Each):  # a key is there where what it is of is
+            return self._any(fn.item)
         if isinstance(fn, Col):
             return self.column(fn.name)
         match fn.kind(self.schema):

@@ -193,20 +193,25 @@ class Question:
         sizes = own + [cast("Code", key.kind(self.schema)).size for key in keys.values()]
         codes, (counts, *_) = self._codes(query, where, sizes)
         place_of = {name: len(own) + i for i, name in enumerate(keys)}
+        whole: Integers | None = None
+        if len(lookups) > 1 and all(len(set(map(id, lookup.keys))) == len(lookup.keys) for lookup in lookups.values()):
+            whole, left = _table(codes, counts.astype(np.int64), sizes)
+            codes, counts = [code[left] for code in codes], counts[left]
         found = {}
         for place, lookup in lookups.items():
             mine = [*range(len(own)), *(place_of[id(key)] for key in lookup.keys)]
             index, counted = _index([codes[i] for i in mine], [sizes[i] for i in mine], len(counts))
-            found[place] = self._weighed(index[counted], counts[counted], lookup)
+            base = None if whole is None else _summed(whole, sizes, mine)
+            found[place] = self._weighed(index[counted], counts[counted], lookup, base)
         return found
 
-    def _weighed(self, index: Integers, counts: Integers | Objects, lookup: Lookup) -> Integers:
-        """Counts of (cell, table row) pairs, each perhaps in several parts, times the table."""
+    def _weighed(self, index: Integers, counts: Integers | Objects, lookup: Lookup, base: Integers | None) -> Integers:
+        """Counts of (cell, table row) pairs, each perhaps in several parts, on top of the base, times the table."""
         units = lookup.units()[0]
-        if self.tally.cells * len(units) <= DENSE:
-            dense = np.zeros((self.tally.cells, len(units)), dtype=np.int64)
-            np.add.at(dense.reshape(-1), index, counts.astype(np.int64))
-            return saturate(weighed(dense, units))
+        if base is not None or self.tally.cells * len(units) <= DENSE:
+            dense = np.zeros(self.tally.cells * len(units), dtype=np.int64) if base is None else base
+            np.add.at(dense, index, counts.astype(np.int64))
+            return saturate(weighed(dense.reshape(self.tally.cells, len(units)), units))
         cells, entries = index // len(units), index % len(units)
         sums = np.zeros((self.tally.cells, units.shape[1]), dtype=np.int64)
         step = max(1, DENSE // units.shape[1])
@@ -292,6 +297,30 @@ def _index(codes: list[Integers], sizes: list[int], length: int) -> tuple[Intege
         counted &= code >= 0
         index = index * size + code
     return index, counted
+
+
+def _table(codes: list[Integers], counts: Integers, sizes: list[int]) -> tuple[Integers, Truths]:
+    """The counts of groups whose keys are all there, an axis for each key of several codes; and which are left."""
+    index, there = _index(codes, sizes, len(counts))
+    found = np.zeros(math.prod(sizes), dtype=np.int64)
+    np.add.at(found, index[there], counts[there])
+    return found.reshape([size for size in sizes if size > 1]), ~there
+
+
+def _summed(table: Integers, sizes: list[int], mine: list[int]) -> Integers:
+    """Such a table's sums for some of its keys, in their order, as one column.
+
+    The first axes are summed over first: what is added then lies side by side.
+    """
+    kept = [place for place in mine if sizes[place] > 1]
+    axis = 0
+    for place, size in enumerate(sizes):
+        if place in kept:
+            axis += 1
+        elif size > 1:
+            table = table.sum(axis=axis)
+    there = sorted(kept)
+    return table.transpose([there.index(place) for place in kept]).flatten()
 
 
 def _combined(totals: list[Integers | Objects], bounds: list[int], weights: dict[int, int]) -> Integers | Objects:

@@ -33,12 +33,19 @@ class _Known:
 
     def __init__(self) -> None:
         self._found: dict[tuple[object, ...], RowFn] = {}
+        self._same: dict[int, tuple[RowFn, RowFn]] = {}  # by their identity: most are one already
+        self._texts: dict[int, tuple[object, str]] = {}  # of fields by their identity: tables are long
 
     def one(self, fn: RowFn) -> RowFn:
         """The first row function that was written like this one."""
+        if id(fn) not in self._same:
+            self._same[id(fn)] = (fn, self._one(fn))
+        return self._same[id(fn)][1]
+
+    def _one(self, fn: RowFn) -> RowFn:
         given = [getattr(fn, field.name) for field in fields(fn)]  # type: ignore[arg-type]  # every node is a dataclass
         united = [self._parts(value) for value in given]
-        written = (type(fn), *(_written(value) for value in united))
+        written = (type(fn), *(self._written(value) for value in united))
         known = self._found.get(written)
         if known is None:
             same = all(a is b for a, b in zip(given, united, strict=True))
@@ -54,19 +61,20 @@ class _Known:
             return value if all(a is b for a, b in zip(value, united, strict=True)) else united
         return value
 
+    def _written(self, value: object) -> object:
+        """What tells a field from another: of a row function that is one already its identity, of constants their text.
+
+        A text tells 1 from 1.0 and from True, and 0.0 from -0.0, as equality does not.
+        """
+        if isinstance(value, RowFn):
+            return id(value)
+        if isinstance(value, tuple) and _holds(value):
+            return tuple(self._written(item) for item in cast("tuple[object, ...]", value))
+        if id(value) not in self._texts:
+            self._texts[id(value)] = (value, repr(value))
+        return self._texts[id(value)][1]
+
 
 def _holds(value: object) -> bool:
     """Whether there are row functions in a field: then the first of its items has one."""
     return isinstance(value, RowFn) or (isinstance(value, tuple) and _holds(value[:1][0] if value else None))
-
-
-def _written(value: object) -> object:
-    """What tells a field from another: of a row function that is one already its identity, of constants their text.
-
-    A text tells 1 from 1.0 and from True, and 0.0 from -0.0, as equality does not.
-    """
-    if isinstance(value, RowFn):
-        return id(value)
-    if isinstance(value, tuple) and _holds(value):
-        return tuple(_written(item) for item in cast("tuple[object, ...]", value))
-    return repr(value)

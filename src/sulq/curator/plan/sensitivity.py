@@ -25,7 +25,8 @@ def sensitivity(draft: Draft) -> Draft:
         return spans(draft, draft.score)
     if draft.thresholds is not None:
         return moves(draft)
-    extents = tuple(extent(block, draft.schema) for block in draft.blocks)
+    pairs = "pair" in draft.ways
+    extents = tuple(extent(block, draft.schema, pairs=pairs) for block in draft.blocks)
     reaches = tuple({way: _reach(found, way, draft.rows) for way in draft.ways} for found in extents)
     coordinates = tuple(_coordinate(found, draft.ways) * draft.rows for found in extents)
     if isinstance(draft.question, OpenSums):

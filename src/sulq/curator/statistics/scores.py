@@ -28,6 +28,7 @@ LIMIT: Final = 2**61  # scores are clamped to this on either side: their gaps fi
 MOST_GAPS: Final = 2**24  # distances from targets that all choices of a question look at together
 MOST_WORK: Final = 2**30  # products of a weight and a sum, of all choices of a question
 PIECE: Final = 2**18  # numbers reckoned at once
+Whole = Integers | Objects  # whole numbers of 64 bits, or Python's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +96,23 @@ def span(score: Score, blocks: tuple[Block, ...], cells: int) -> Span:
     if isinstance(score, Diagonal):
         return _diagonal(score, np.array(low, dtype=object), np.array(high, dtype=object), cells)
     shape = (len(score.matrix), cells, len(low))
-    matrix = np.array(score.matrix, dtype=object).reshape(shape)
-    far = np.array([max(-a, b) for a, b in zip(low, high, strict=True)], dtype=object)
+    matrix = np.array(score.matrix, dtype=np.int64).reshape(shape)
+    far = [max(-a, b) for a, b in zip(low, high, strict=True)]
+    # In 64 bits where no number below can leave them: none is more than twice the largest products of a cell's values.
+    fits = not isinstance(score, Aimed) and 2 * int(np.abs(matrix).max()) * sum(far) < LIMIT
+    whole: Whole = matrix if fits else matrix.astype(object)
+    ends = _numbers(low, fits=fits), _numbers(high, fits=fits)
     if isinstance(score, Linear):
-        single = _linear(matrix, np.array(low, dtype=object), np.array(high, dtype=object), far)
+        single = _linear(whole, *ends, _numbers(far, fits=fits))
         return Span(single, 2 * single)
-    ends = np.array(low, dtype=object), np.array(high, dtype=object)
-    return _aimed(score, matrix, *ends) if isinstance(score, Aimed) else _neg_abs(matrix, *ends)
+    return _aimed(score, whole, *ends) if isinstance(score, Aimed) else _neg_abs(whole, *ends)
 
 
-def _linear(matrix: Objects, low: Objects, high: Objects, far: Objects) -> int:
+def _numbers(numbers: list[int], *, fits: bool) -> Whole:
+    return np.array(numbers, dtype=np.int64) if fits else np.array(numbers, dtype=object)
+
+
+def _linear(matrix: Whole, low: Whole, high: Whole, far: Whole) -> int:
     """Two bounds of a row's span in each cell, of which the lower holds.
 
     Value by value: |v| times how far apart the candidates' entries are, zero among them. All
@@ -117,7 +125,7 @@ def _linear(matrix: Objects, low: Objects, high: Objects, far: Objects) -> int:
     return int(np.minimum((apart * far).sum(axis=1), most.max(axis=0) - least.min(axis=0)).max())
 
 
-def _neg_abs(matrix: Objects, low: Objects, high: Objects) -> Span:
+def _neg_abs(matrix: Whole, low: Whole, high: Whole) -> Span:
     """|x| moves by at most |x's own move|, up for one candidate and down for another."""
     most = np.maximum(matrix * low, matrix * high).sum(axis=2)
     least = np.minimum(matrix * low, matrix * high).sum(axis=2)
@@ -141,7 +149,7 @@ def _diagonal(score: Diagonal, low: Objects, high: Objects, cells: int) -> Span:
     return Span(single, min(2 * single, 2 * int((most - least).max())) if score.folded else 2 * single)
 
 
-def _aimed(score: Aimed, matrix: Objects, low: Objects, high: Objects) -> Span:
+def _aimed(score: Aimed, matrix: Whole, low: Whole, high: Whole) -> Span:
     """Of gaps x_h - t*b from a target t: |gap| moves by no more than the gap, and so do a maximum and a sum.
 
     How far a row moves a gap up, or down, or exchanged for another, is a maximum of functions

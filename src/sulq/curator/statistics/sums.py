@@ -17,11 +17,12 @@ import numpy as np
 
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block
-from sulq.terms.kinds import Grid, Integers
+from sulq.terms.kinds import Grid, Integers, Kind
 from sulq.terms.rowfn import Bernstein, Lookup, Outer
-from sulq.terms.rowfn.scalar import number
+from sulq.terms.rowfn.scalar import as_number
 
 PAIRS = 2**27  # a table's rows are compared pair by pair up to this many differences of numbers
+PIECE = 2**18  # of these so many at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,14 @@ class Extent:
     pair_coordinate: int
 
 
-def extent(block: Block, schema: Schema) -> Extent:
-    """The extent of a block; where its value can be missing, a row may also count as zero."""
+def extent(block: Block, schema: Schema, *, pairs: bool = True) -> Extent:
+    """The extent of a block; where its value can be missing, a row may also count as zero.
+
+    Without `pairs` two rows of a table are not compared, but taken to differ by twice the largest norm at most.
+    """
     kind = block.fn.kind(schema)
-    nullable = kind.nullable if isinstance(kind, Grid) else number(block.fn, schema).nullable
-    found = _present(block, schema)
+    nullable = kind.nullable if isinstance(kind, Grid) else as_number(kind, block.fn).nullable
+    found = _present(block, kind, pairs=pairs)
     if not nullable:
         return found
     return Extent(
@@ -53,13 +57,12 @@ def extent(block: Block, schema: Schema) -> Extent:
     )
 
 
-def _present(block: Block, schema: Schema) -> Extent:
+def _present(block: Block, kind: Kind, *, pairs: bool) -> Extent:
     box = _box(block.low, block.high)
     if isinstance(block.fn, Bernstein):
         return _bernstein(box, block.high[0])
     if isinstance(block.fn, Lookup) and block.vector:
-        return _table(box, block.fn.units()[0])
-    kind = block.fn.kind(schema)
+        return _table(box, block.fn.units()[0], pairs=pairs)
     if isinstance(kind, Grid) and kind.ball is not None:
         products = isinstance(block.fn, Outer)
         return _outer(box, kind.ball, kind.width) if products else _ball(box, kind.ball, kind.width)
@@ -114,7 +117,7 @@ def _outer(box: Extent, square: int, width: int) -> Extent:
     )
 
 
-def _table(box: Extent, units: Integers) -> Extent:
+def _table(box: Extent, units: Integers, *, pairs: bool) -> Extent:
     """The rows of a public table: nothing else can occur, so their norms are taken one by one.
 
     Entries are at most 2^22 units: squares of differences of 2^16 of them fit 64 bits.
@@ -122,17 +125,19 @@ def _table(box: Extent, units: Integers) -> Extent:
     whole = units.astype(object) if units.shape[1] > 2**16 else units
     l1 = int(np.abs(whole).sum(axis=1).max())
     l2 = int((whole * whole).sum(axis=1).max())
-    distinct = np.unique(units, axis=0)
     pair_l1, pair_l2 = min(box.pair_l1, 2 * l1), min(box.pair_l2_squared, 4 * l2)
-    if units.shape[1] <= 2**16 and distinct.size * len(distinct) <= PAIRS:
-        farthest = [_farthest(distinct, row) for row in distinct]
+    distinct = np.unique(units, axis=0) if pairs else units
+    if pairs and units.shape[1] <= 2**16 and distinct.size * len(distinct) <= PAIRS:
+        step = max(1, PIECE // distinct.size)
+        farthest = [_farthest(distinct, distinct[i : i + step]) for i in range(0, len(distinct), step)]
         pair_l1, pair_l2 = (max(norms) for norms in zip(*farthest, strict=True))
     return Extent(l1, l2, box.single_coordinate, pair_l1, pair_l2, box.pair_coordinate)
 
 
-def _farthest(rows: Integers, row: Integers) -> tuple[int, int]:
-    gaps = np.abs(rows - row)
-    return int(gaps.sum(axis=1).max()), int((gaps * gaps).sum(axis=1).max())
+def _farthest(rows: Integers, some: Integers) -> tuple[int, int]:
+    """The largest L1 norm, and the largest squared L2 norm, of a difference of one of the rows and one of some."""
+    gaps = np.abs(rows[:, None] - some[None, :])
+    return int(gaps.sum(axis=2).max()), int(np.einsum("ijk,ijk->ij", gaps, gaps).max())
 
 
 def _root_up(square: int) -> int:

@@ -114,8 +114,8 @@ class Design:
 
     def read(self, released: Floats, noise: Sequence[Noise]) -> Coefficients:
         """The coefficients from the answer's one row of numbers; each gets its own noise."""
-        laws = [law for law in noise for _ in range(law.width)]
-        deviations = np.array([float(law.step) * law.law.variance() ** 0.5 for law in laws])
+        each = [float(law.step) * law.law.variance() ** 0.5 for law in noise]
+        deviations = np.repeat(np.array(each), [law.width for law in noise])
         multiplied = np.concatenate([self.factors[part] for part in self.parts])
         ends = np.cumsum([width(part, self.sizes) for part in self.parts])[:-1]
         return Coefficients(
@@ -147,19 +147,27 @@ class Coefficients:
 
     def variance(self, places: Places) -> Floats:
         """The variance of each cell of a marginal."""
-        return self._moments(places, 2)
+        return np.asarray(self.moments((places,))[0][0])
 
     def fourth(self, places: Places) -> Floats:
         """The sum of each cell's squared variances, coefficient by coefficient: how far from normal its noise is."""
-        return self._moments(places, 4)
+        return np.asarray(self.moments((places,))[1][0])
 
-    def _moments(self, places: Places, power: int) -> Floats:
-        found = np.zeros(cells(places, self.sizes))
-        for part in inside(places):
-            if part in self.values:
-                each = (self.deviations[part] / self._lengths(part, places)) ** power
-                found += each @ (spread(part, places, self.sizes) ** power)
-        return found.reshape(own_sizes(places, self.sizes))
+    def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
+        """Both, of marginals of the same sizes, one after the other: their cells have the same vectors."""
+        first = alike[0]
+        variance, fourth = np.zeros((2, len(alike), cells(first, self.sizes)))
+        for part in inside(tuple(range(len(first)))):
+            own = [tuple(places[i] for i in part) for places in alike]
+            if not (many := width(own[0], self.sizes)):
+                continue
+            none = np.zeros(many)
+            each = np.stack([self.deviations.get(one, none) for one in own]) / self._lengths(own[0], first)
+            vectors = spread(own[0], first, self.sizes)
+            variance += each**2 @ vectors**2
+            fourth += each**4 @ vectors**4
+        shape = (len(alike), *own_sizes(first, self.sizes))
+        return variance.reshape(shape), fourth.reshape(shape)
 
     def _lengths(self, part: Places, places: Places) -> Floats:
         """The squared length of each vector on a marginal's cells."""

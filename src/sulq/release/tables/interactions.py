@@ -67,5 +67,10 @@ def largest(marginals: Iterable[Places], sizes: Sequence[int], order: int) -> in
 
 def wanted(marginals: Iterable[Places], closed: Iterable[Places]) -> dict[Places, int]:
     """How many of the marginals each interaction is part of."""
-    counted = Counter(part for marginal in marginals for part in inside(marginal))
+    counted = Counter(
+        part
+        for marginal in marginals
+        for size in range(len(marginal) + 1)
+        for part in itertools.combinations(marginal, size)
+    )
     return {part: counted[part] for part in closed}

@@ -184,8 +184,9 @@ class _Marginals:
         whole = wish.whole if any(len(own) < len(wish.keys) for own in keys) else None
         self.small = all(2 <= width <= SMALL for width in self.widths)
         if self.small:
-            units = [tuple(map(tuple, np.eye(width, dtype=np.int64).tolist())) for width in self.widths]
-            self.question: Question = Sums(tuple(map(Lookup, keys, units)), whole)
+            units = {width: tuple(map(tuple, np.eye(width, dtype=np.int64).tolist())) for width in set(self.widths)}
+            tables = (Lookup(own, units[width]) for own, width in zip(keys, self.widths, strict=True))
+            self.question: Question = Sums(tuple(tables), whole)
         else:
             self.question = Together(tuple(Sums((Lit(1),), whole, own) for own in keys))
 

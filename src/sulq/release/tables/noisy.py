@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,12 +22,21 @@ class Noisy(Protocol):
         """Of each draw: `laplace`, or else one near the normal."""
         ...
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of values of each attribute."""
+        ...
+
     def variance(self, places: Places) -> Floats:
         """The variance of each cell."""
         ...
 
     def fourth(self, places: Places) -> Floats:
         """The sum of the squares of the variances of the draws in each cell."""
+        ...
+
+    def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
+        """Both, of marginals of the same sizes, one after the other."""
         ...
 
 
@@ -49,6 +59,12 @@ class CellNoise:
         """The sum of the squares of the variances of the draws in each cell."""
         return self._summed(places, self.deviation**4)
 
+    def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
+        """Both, of marginals of the same sizes."""
+        several = (len(alike), *own_sizes(alike[0], self.sizes))
+        found = (self.variance(alike[0]), self.fourth(alike[0]))
+        return np.broadcast_to(found[0], several), np.broadcast_to(found[1], several)
+
     def _summed(self, places: Places, each: float) -> Floats:
         own = own_sizes(places, self.sizes)
         return np.full(own, math.prod(self.sizes) / math.prod(own) * each)
@@ -64,6 +80,8 @@ class OwnNoise:
 
     def holder(self, places: Places) -> Places:
         """The measured marginal that another is summed from."""
+        if places in self.deviations and min(own_sizes(places, self.sizes), default=0) > 1:
+            return places  # it has fewer cells than any other that holds it; most are asked for as they were measured
         held = (whole for whole in self.deviations if set(places) <= set(whole))
         return min(held, key=lambda whole: (cells(whole, self.sizes), whole))
 
@@ -74,6 +92,10 @@ class OwnNoise:
     def fourth(self, places: Places) -> Floats:
         """The sum of the squares of the variances of the draws in each cell."""
         return self._summed(places, 4)
+
+    def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
+        """Both, of marginals of the same sizes."""
+        return np.stack([self.variance(own) for own in alike]), np.stack([self.fourth(own) for own in alike])
 
     def _summed(self, places: Places, power: int) -> Floats:
         whole = self.holder(places)

@@ -60,9 +60,12 @@ def _grown(
         mask = sum(1 << place for place in places)
         room = ROOM // cells(places, sizes)
         fits = [place for place in everywhere if place not in places and sizes[place] <= room]
-        gains = [(float(widths[(masks & ~(mask | 1 << place)) == 0].sum()) / sizes[place], -place) for place in fits]
-        if not gains:
+        if not fits:
             return places
+        lacking = masks & ~mask
+        brought = (lacking == np.array([[1 << place] for place in fits], dtype=np.int64)) @ widths
+        whole = brought + widths[lacking == 0].sum()
+        gains = [(float(each) / sizes[place], -place) for each, place in zip(whole, fits, strict=True)]
         places = places | {-max(gains)[1]}
 
 

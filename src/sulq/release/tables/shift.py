@@ -22,7 +22,7 @@ import numpy as np
 from sulq.release.tables.basis import lengths, product
 from sulq.release.tables.coefficients import Coefficients, own_sizes
 from sulq.release.tables.interactions import cells
-from sulq.terms.kinds import Floats
+from sulq.terms.kinds import Floats, Integers
 
 GRID: Final = 2**16
 GROUPS: Final = 512  # of terms with about the same mean
@@ -32,10 +32,12 @@ FAR: Final = 1e-9
 def shift(noise: Coefficients, beta: float) -> float:
     """How many rows to add; from the noise's law alone."""
     moves = []
+    farthest: dict[tuple[int, ...], Integers] = {}
     for part, deviations in noise.deviations.items():
         own = own_sizes(part, noise.sizes)
-        far = np.abs(product(own)).max(axis=1, initial=0)
-        moves.append(deviations * far * cells(part, noise.sizes) / lengths(own))
+        if own not in farthest:
+            farthest[own] = np.abs(product(own)).max(axis=1, initial=0)
+        moves.append(deviations * farthest[own] * cells(part, noise.sizes) / lengths(own))
     each = np.concatenate(moves)
     if noise.law != "laplace":
         return _chernoff(each, beta, _log_mean_normal, 8.0)

@@ -30,15 +30,18 @@ def factors(
     wanted: Mapping[Places, int], sizes: Sequence[int], weights: Weights, *, pure: bool
 ) -> dict[Places, Integers]:
     """A factor for each coefficient of each interaction."""
+    alike = {part: (tuple(sizes[place] for place in part), count) for part, count in wanted.items()}
     wish = {
-        part: np.sqrt(cells(part, sizes) / lengths(tuple(sizes[place] for place in part)))
-        / _noise(part, count, sizes, weights, pure=pure)
-        for part, count in wanted.items()
+        kind: np.sqrt(cells(part, sizes) / lengths(kind[0])) / _noise(part, kind[1], sizes, weights, pure=pure)
+        for part, kind in {kind: (part, kind) for part, kind in alike.items()}.values()
     }
     least = min(float(wished.min()) for wished in wish.values() if wished.size)
     most = max(float(wished.max()) for wished in wish.values() if wished.size)
     fine = 1 if most / least < 1 + 1e-9 else FINE
-    return {part: np.rint(wished / least * fine).astype(np.int64) for part, wished in wish.items()}
+    found = {kind: np.rint(wished / least * fine).astype(np.int64) for kind, wished in wish.items()}
+    for each in found.values():
+        each.setflags(write=False)  # interactions of the same sizes share it
+    return {part: found[kind] for part, kind in alike.items()}
 
 
 def _noise(part: Places, count: int, sizes: Sequence[int], weights: Weights, *, pure: bool) -> float:

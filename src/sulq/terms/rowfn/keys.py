@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -35,6 +35,13 @@ class Each(RowFn):
         return (self.item,)
 
     def kind(self, schema: Schema) -> Code:
+        held = getattr(self, "held", None)
+        if held is None or held[0] is not schema:  # one key stands in many tables of a question
+            held = (schema, self._kind(schema))
+            object.__setattr__(self, "held", held)
+        return cast("Code", held[1])
+
+    def _kind(self, schema: Schema) -> Code:
         inner = self.item.kind(schema)
         if isinstance(inner, Truth):
             return Code((False, True), inner.nullable)

@@ -10,6 +10,7 @@ exactness); a result that is not finite is missing, so no row can raise (T30).
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import math
 import operator
@@ -34,9 +35,13 @@ LONGEST_TEXT: Final = 10_000
 
 
 class RowFn:
-    """A function of one row, built from columns by ordinary Python operators."""
+    """A function of one row, built from columns by ordinary Python operators.
 
-    __slots__ = ()
+    `held`: what a node works out of itself, from public facts, and keeps as long as it lives; no part of what it says.
+    """
+
+    __slots__ = ("held",)
+    held: tuple[object, object]
 
     def kind(self, schema: Schema) -> Kind:
         """What this gives, from public facts alone."""
@@ -259,7 +264,7 @@ class Col(RowFn):
         if isinstance(column, domain.Category):
             return Code(column.values)
         clock = {domain.Date: "date", domain.Timestamp: "timestamp"}.get(type(column))
-        return Scalar(column.low * column.step, column.high * column.step, column.step, clock=clock)
+        return _scalar(column.low, column.high, column.step, clock)
 
     def cells(self, frame: Frame) -> Cells:
         column = frame.schema.find(self.name)
@@ -269,6 +274,12 @@ class Col(RowFn):
         if column is None or isinstance(column, (domain.Text, domain.Category)):
             return cells
         return Cells(cells.values.astype(np.float64) * float(column.step), cells.missing)
+
+
+@functools.lru_cache(maxsize=1024)
+def _scalar(low: int, high: int, step: Fraction, clock: str | None) -> Scalar:
+    """The interval of a declared number; a plan asks for it at every place where the column stands."""
+    return Scalar(low * step, high * step, step, clock=clock)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

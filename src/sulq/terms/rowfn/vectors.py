@@ -8,6 +8,7 @@ float64 kernels are exact and a row's value cannot depend on its batch.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.terms.domain import TERM_BITS, Schema, grid_for
 from sulq.terms.kinds import Cells, Code, Floats, Frame, Grid, Integers, Scalar, Truths, union
-from sulq.terms.rowfn.keys import FEW
 from sulq.terms.rowfn.scalar import RowFn, as_number, check, describe, evaluate, figure, numbers
 
 EXACT: Final = 2**53  # every integer below is a double
@@ -27,6 +27,9 @@ EXACT_BITS: Final = 50  # as is every such integer with half a unit added
 MAX_BITS: Final = 15
 WIDEST: Final = 2**20
 LARGEST_TABLE: Final = 2**22
+LARGEST_ENTRY: Final = 1e15
+_ROW: Final = frozenset({tuple})
+_NUMBERS: Final = frozenset({int, float})
 
 
 def _whole(value: object, low: int, high: int) -> bool:
@@ -358,9 +361,7 @@ class Lookup(RowFn):
             raise QuestionError("bad-question", "A table needs keys and rows of one width.")
         if len(self.table) * min(widths) > LARGEST_TABLE:
             raise QuestionError("too-large", f"A table holds at most {LARGEST_TABLE} numbers.")
-        object.__setattr__(self, "table", tuple(tuple(map(figure, entry)) for entry in self.table))
-        if not all(abs(x) <= 1e15 for entry in self.table for x in entry):
-            raise QuestionError("bad-literal", "A table holds numbers up to 1e15.")
+        object.__setattr__(self, "table", _checked(self.table))
 
     def parts(self) -> tuple[RowFn, ...]:
         return self.keys
@@ -377,7 +378,12 @@ class Lookup(RowFn):
 
     def units(self) -> tuple[Integers, Fraction]:
         """The table in whole units, and the unit."""
-        return _small_table(self) if len(self.table) * len(self.table[0]) <= FEW else self._units()
+        held = getattr(self, "held", None)
+        if held is None:
+            held = self._units()
+            held[0].setflags(write=False)
+            object.__setattr__(self, "held", held)
+        return cast("tuple[Integers, Fraction]", held)
 
     def _units(self) -> tuple[Integers, Fraction]:
         table = np.array(self.table, dtype=np.float64)
@@ -414,12 +420,25 @@ class Lookup(RowFn):
         return Cells(units[index], missing)
 
 
-@functools.lru_cache(maxsize=64)
-def _small_table(fn: Lookup) -> tuple[Integers, Fraction]:
-    """A table in whole units, kept from batch to batch where it is small: what is kept must stay so."""
-    units, step = fn._units()  # noqa: SLF001 - its own, looked up
-    units.setflags(write=False)
-    return units, step
+def _checked(table: tuple[tuple[float | int, ...], ...]) -> tuple[tuple[float | int, ...], ...]:
+    """A table of numbers, or a refusal; one that holds plain numbers already is looked at as a whole and left as it is.
+
+    Tables are most of what a question of many sums holds, and number by number they take longer than their rows.
+    """
+    plain = _ROW.issuperset(map(type, table)) and _NUMBERS.issuperset(map(type, itertools.chain.from_iterable(table)))
+    if plain and _small(table):
+        return table
+    found = tuple(tuple(map(figure, entry)) for entry in table)
+    if not all(abs(x) <= LARGEST_ENTRY for entry in found for x in entry):
+        raise QuestionError("bad-literal", "A table holds numbers up to 1e15.")
+    return found
+
+
+def _small(table: tuple[tuple[float | int, ...], ...]) -> bool:
+    try:
+        return bool((np.abs(np.array(table, dtype=np.float64)) <= LARGEST_ENTRY).all())  # false for NaN too
+    except OverflowError:  # a whole number that is no double
+        return False
 
 
 def entries(table: Iterable[object]) -> tuple[tuple[float | int, ...], ...]:
