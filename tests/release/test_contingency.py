@@ -373,7 +373,7 @@ def test_auto_knows_of_the_rows_only_what_it_paid_for() -> None:
     names = [f"x{i}" for i in range(4)]
     found = set()
     for seed in range(3):
-        oracle = asked_of(np.random.default_rng(seed).random((3000, 4)) < 0.2 * seed, None)
+        oracle = asked_of(np.random.default_rng(seed).random((9000, 4)) < 0.2 * seed, None)
         table = contingency(oracle, names, ways=2, spend=Epsilon(1))
         assert len(oracle.asked) == 2
         assert sum(spend.exact for _, spend in oracle.asked) == 1
@@ -381,7 +381,7 @@ def test_auto_knows_of_the_rows_only_what_it_paid_for() -> None:
     assert [name for name, _ in found] == ["cells"]
     few = contingency(asked_of(np.zeros((50, 4), dtype=bool), None), names, ways=2, spend=Epsilon(1))
     assert few.method == "model"
-    declared = asked_of(np.zeros((50, 4), dtype=bool), None, size=3000)
+    declared = asked_of(np.zeros((50, 4), dtype=bool), None, size=9000)
     assert contingency(declared, names, ways=2, spend=Epsilon(1)).method == "cells"
     assert len(declared.asked) == 1
 

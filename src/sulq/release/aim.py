@@ -51,11 +51,11 @@ def aim(
     """Publish rows whose marginals are near those of the data, for tables of many columns.
 
     Where all marginals asked at once are foreseen to be near enough, by the plan's noise and a noisy number of rows,
-    they are: one question, and the table of most entropy that has what it told. Else, and where `rounds` is given,
-    each column is measured by itself; then, round by round, the marginal from which most is to be learned is chosen and
-    measured, and a graphical model explains all measurements so far. Where a round moved the model by no more
-    than its noise, later rounds get larger parts of the spend: so their number follows from the data's noisy
-    answers and not from a guess. Data rows that miss a value in any of the columns are not counted.
+    they are: one question, and the table that believes what it told as far as that stands out of the noise. Else, and
+    where `rounds` is given, each column is measured by itself; then, round by round, the marginal from which most is to
+    be learned is chosen and measured, and a graphical model explains all measurements so far. Where a round moved the
+    model by no more than its noise, later rounds get larger parts of the spend: so their number follows from the data's
+    noisy answers and not from a guess. Data rows that miss a value in any of the columns are not counted.
 
     Args:
         db: The database, or any Oracle.
@@ -74,7 +74,7 @@ def aim(
         facts alone. The model and the rows are made of them.
     Accuracy: the measured marginals have error bars; a choice weighs what is learned against the noise of learning it.
         All at once, coefficients that k marginals share have variances in proportion to k^(-1/2), which is best in
-        squares; what is published is mended to be without negative counts, and rows to have the model's marginals.
+        squares; the fit stops where it is estimated to be nearest to the truth, and rows are mended to have its counts.
     Source: [MMSM22]; the model by mbi [MSM19], the extra `synth`.
 
     Raises:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.release.base import Release
 from sulq.release.paid import Chart, Paid
+from sulq.release.synthetic.measurement import deviation
 from sulq.release.tables import storing
 from sulq.release.tables.bounds import bound
 from sulq.release.tables.foresight import distance
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 METHODS: Final = ("cells", "marginals", "fourier", "fourier-shift")  # of equal ones, auto takes the first
 MODEL: Final = "model"
 COUNTING: Final = Fraction(1, 100)  # of the spend, for the number of rows
-CLEAR: Final = 0.01  # of the rows: noise so small that a fit would hardly lessen it
+CLEAR: Final = 0.002  # of the rows: noise so small that a fit would hardly lessen it
 CLOSE: Final = 1.05  # as good as the best
 MOST_ATTRIBUTES: Final = 32
 MOST_MARGINALS: Final = 2**16
@@ -297,7 +298,7 @@ def contingency(
     several = answer.answers if isinstance(answer, Answers) else (answer,)
     read: list[Read] = [(each.released.values(), each.released.noise) for each in several]
     made = chosen.made.made(read)
-    kept = made if chosen.measure is None else chosen.measure.modelled(made)
+    kept = made if chosen.measure is None else chosen.measure.modelled(made, chosen.rows)
     came, notes = _told(chosen.name, kept)
     names = tuple(item.name for item in items)
     return ContingencyTable(
@@ -327,13 +328,17 @@ def _told(method: str, kept: Kept) -> tuple[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Choice:
-    """The method to use, for which part of the spend; `measure` where a model is fitted to its answers."""
+    """The method to use, for which part of the spend; `measure` where a model is fitted to its answers.
+
+    `rows`: their noisy number and its deviation, where it was asked.
+    """
 
     name: str
     made: Method
     foreseen: dict[str, float]
     part: Fraction = Fraction(1)
     measure: Measure | None = None
+    rows: tuple[float, float] | None = None
 
 
 def _chosen(wish: Wish, method: str, purse: Purse) -> _Choice:
@@ -362,13 +367,14 @@ def _chosen(wish: Wish, method: str, purse: Purse) -> _Choice:
         purse.plan(1, plain[name][0].question)
         return _Choice(name, plain[name][0], {each: far for each, (_, _, far) in plain.items()})
     purse.plan(2 if counted else 1)
-    rows = _counted(wish, purse) if counted else float(purse.facts.size or 1)
+    asked = _counted(wish, purse) if counted else None
+    rows = max(asked[0], 1.0) if asked else float(purse.facts.size or 1)
     best = min(ways, key=lambda way: way.foreseen(rows))
     foreseen = {each: far for each, (_, _, far) in plain.items()} | {MODEL: best.foreseen(rows)}
     name = min(foreseen, key=lambda each: foreseen[each] if each != MODEL else math.inf)
     if plain and foreseen[name] <= min(CLOSE * foreseen[MODEL], CLEAR * rows):
         return _Choice(name, plain[name][0], foreseen, part)
-    return _Choice(MODEL, best.made, foreseen, part, best)
+    return _Choice(MODEL, best.made, foreseen, part, best, asked)
 
 
 def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, Noisy, float]]:
@@ -402,12 +408,12 @@ def _foreseen(made: Method, purse: Purse, part: Fraction) -> Noisy:
     return made.foreseen([own.noise for own in purse.foresee(made.question, part).parts])
 
 
-def _counted(wish: Wish, purse: Purse) -> float:
-    """How many rows there are, with noise; at least one."""
+def _counted(wish: Wish, purse: Purse) -> tuple[float, float]:
+    """How many rows there are, with noise, and the noise's deviation."""
     question: Question = Sums((Lit(1),), wish.whole)
     answer = purse.ask(question, COUNTING)
     assert not isinstance(answer, Answers)  # noqa: S101 - for the type checker
-    return max(float(answer.released.values().flat[0]), 1.0)
+    return float(answer.released.values().flat[0]), deviation(answer.released.noise[0])
 
 
 def _attributes(names: Sequence[str], schema: Schema, bins: int) -> tuple[Attribute, ...]:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sulq.release.tables.averaged import coefficients, silent
+from sulq.release.tables.averaged import coefficients, counted, silent
 from sulq.release.tables.coefficients import Coefficients
 from sulq.release.tables.interactions import closure, width
 from sulq.release.tables.kept import Cells, Kept, Measured, Shifted
@@ -73,3 +73,17 @@ def test_coefficients_stay_as_they_are() -> None:
     found = Coefficients(SIZES, PAIRS, {(): np.ones(1)}, {(): np.ones(1)}, "laplace")
     assert coefficients(Shifted(found, 1.0), ((0,),)).values is found.values
     assert isinstance(silent(found), Shifted)
+
+
+def test_a_number_of_rows_told_apart_is_averaged_in() -> None:
+    """By the inverse of the variances, and the mean's own is less than both; nothing else changes, and none is 0/0."""
+    found = coefficients(answered(np.ones(SIZES), np.random.default_rng(2))[0], PAIRS)
+    value, deviation = float(found.values[()][0]), float(found.deviations[()][0])
+    both = counted(found, value + 30.0, deviation / 2)
+    assert float(both.values[()][0]) == pytest.approx(value + 24.0)
+    assert float(both.deviations[()][0]) == pytest.approx(deviation / 5**0.5)
+    assert all(both.values[part] is found.values[part] for part in found.values if part)
+    assert float(counted(found, value + 30.0, 1e9).values[()][0]) == pytest.approx(
+        value
+    )  # the control: it tells nothing
+    assert float(counted(found, 7.0, 0.0).values[()][0]) == pytest.approx(7.0)

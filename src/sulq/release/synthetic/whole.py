@@ -1,8 +1,9 @@
 """All marginals asked at once, in one question, where that is foreseen to be near enough.
 
 Choosing what to measure pays where there is far more to measure than the spend is good for. Where there is
-not, every choice is a part of the spend lost. Which of the two it is follows from public facts, the noise of
-each way to ask them all, and a noisy number of rows; nothing else of the data is looked at.
+not, every choice is a part of the spend lost, and a fit that believes answers as far as they stand out of the noise
+leaves little to choose. Which of the two it is follows from public facts, the noise of each way to ask them all, and a
+noisy number of rows; nothing else of the data is looked at.
 
 Three ways are foreseen: the coefficients of the marginals, those that more of them share with less noise
 (under Gaussian noise that is never worse than asking the marginals themselves), the marginals, and all cells.
@@ -20,9 +21,8 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.release.synthetic.evidence import Evidence
+from sulq.release.synthetic.fitted import Fitted
 from sulq.release.synthetic.measurement import FINEST, Measurement, deviation
-from sulq.release.synthetic.nearest import nearest
-from sulq.release.synthetic.raking import Raked
 from sulq.release.synthetic.space import MOST_KEYS, Places, Space, closes, closure
 from sulq.release.tables.coefficients import Design
 from sulq.terms.answer import Answers
@@ -33,8 +33,8 @@ from sulq.terms.released import Noise
 from sulq.terms.rowfn import Lit
 
 SIZE: Final = Fraction(1, 50)  # of the spend, for the number of rows (SR6)
-NEAR: Final = 0.25  # of the rows: the expected distance of a marginal up to which all are asked at once
-MOST_CELLS: Final = 2**22  # of the table that is raked
+NEAR: Final = 0.5  # of the rows: the expected distance of a marginal, before the fit, up to which all are asked at once
+MOST_CELLS: Final = 2**22  # of the table that is fitted
 ENTRIES: Final = 2**22  # of the tables of coefficients
 Read = tuple[Floats, tuple[Noise, ...]]  # one question's numbers, a row a cell, and their noise
 
@@ -53,7 +53,7 @@ class Way(Protocol):
 class Whole:
     """What was made of one question: the model, its number of rows, and the marginals as they were told, before it."""
 
-    model: Raked
+    model: Fitted
     total: float
     measured: tuple[Measurement, ...]
 
@@ -87,10 +87,9 @@ def whole(purse: Purse, space: Space, asked: Sequence[Places], most: int, ready:
     several = answer.answers if isinstance(answer, Answers) else (answer,)
     found = way.evidence([(each.released.values(), each.released.noise) for each in several])
     found = found.joined(rows) if rows else found
-    model = Raked(space, found.total)
-    targets = nearest(found, asked)
-    model.fit({places: targets[places] for places in asked}, _distance(found, asked))
-    return Whole(model, found.total, tuple(Measurement(places, *found.marginal(places)) for places in asked))
+    return Whole(
+        Fitted(space, found), found.total, tuple(Measurement(places, *found.marginal(places)) for places in asked)
+    )
 
 
 def _ways(purse: Purse, space: Space, asked: Sequence[Places]) -> list[Way]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from sulq.release.tables.kept import Cells, Fitted, Kept, Measured, Shifted
 from sulq.release.tables.noisy import CellNoise, Noisy, OwnNoise
 from sulq.terms.kinds import Floats
 
+FINEST: Final = 1e-6  # rows: a deviation that is as good as none
+
 
 def coefficients(kept: Kept, asked: tuple[Places, ...]) -> Coefficients:
     """The coefficients that some answers tell of, for marginals that need them."""
@@ -28,6 +31,17 @@ def coefficients(kept: Kept, asked: tuple[Places, ...]) -> Coefficients:
         return _of_marginals(kept, asked)
     assert isinstance(kept, (Fitted, Shifted))  # noqa: S101 - for the type checker
     return replace(kept.noise, marginals=asked)
+
+
+def counted(found: Coefficients, rows: float, deviation: float) -> Coefficients:
+    """The same with a noisy number of rows that was told apart, which the vector of ones has for its coefficient."""
+    trust, more = (np.maximum(own, FINEST) ** -2.0 for own in (found.deviations[()], deviation))
+    mean = (found.values[()] * trust + rows * more) / (trust + more)
+    return replace(
+        found,
+        values={**found.values, (): mean},
+        deviations={**found.deviations, (): (trust + more) ** -0.5},
+    )
 
 
 def silent(noise: Noisy) -> Kept:

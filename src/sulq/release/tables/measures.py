@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sulq.errors import BudgetExceeded, QuestionError
-from sulq.release.tables.averaged import coefficients, silent
+from sulq.release.tables.averaged import coefficients, counted, silent
 from sulq.release.tables.fitting import fit
 from sulq.release.tables.foresight import distance
 from sulq.release.tables.interactions import Places, largest, numbers, subsets
@@ -67,9 +67,11 @@ class Measure:
         """The expected mean distance from the truth, before the fit, which may only lessen the noise."""
         return self.noise if self.complete else math.hypot(self.noise, LEFT_OUT * rows)
 
-    def modelled(self, kept: Kept) -> Modelled:
-        """The table fitted to what was answered."""
+    def modelled(self, kept: Kept, rows: tuple[float, float] | None = None) -> Modelled:
+        """The table fitted to what was answered, and to a noisy number of rows with its deviation, if one was."""
         found = coefficients(kept, self.asked)
+        if rows is not None:
+            found = counted(found, *rows)
         return Modelled.of(found, self.name, self.order, fit(found))
 
 
