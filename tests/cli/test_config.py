@@ -9,6 +9,7 @@ import pytest
 from sulq.cli.config import SETTINGS, Config, Dataset, Server, find, read
 from sulq.errors import SetupError
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
+from sulq.terms.estimator import Certificate
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 SURVEY = """
@@ -398,3 +399,56 @@ def test_a_setting_of_the_server_that_makes_no_sense_is_refused(tmp_path: Path, 
 def test_shares_are_fractions(tmp_path: Path, line: str) -> None:
     """A share or a reserve outside 0 to 1 is refused where it is written."""
     assert refusal(tmp_path, with_dataset(f"shares = {line}")).code == "bad-config"
+
+
+def test_a_graph_and_the_owners_functions_are_read(tmp_path: Path) -> None:
+    """Two columns or three; a function's place, or a table with its certificate (SR5)."""
+    line = 'graph = ["u", "v"]\nestimators = { a = "p:f", b = { function = "p:g", reads = 0.1, within = 2, '
+    line += 'probability = 0.9, low = 0, high = 50, columns = ["x"] } }'
+    found = read(write(tmp_path, with_dataset(line))).datasets["a"]
+    assert found.graph == ("u", "v")
+    assert found.estimators == {"a": "p:f", "b": ("p:g", Certificate(0.1, 2.0, 0.9, 0.0, 50.0, ("x",)))}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'graph = "u"',
+        "graph = [1, 2]",
+        "estimators = 3",
+        "estimators = { a = 3 }",
+        'estimators = { a = { function = "p:f" } }',
+        'estimators = { a = { function = "p:f", raeds = 0.1 } }',
+    ],
+)
+def test_a_bad_graph_or_function_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
+    """The error names the data set."""
+    error = refusal(tmp_path, with_dataset(line))
+    assert error.code == "bad-config"
+    assert "dataset.a" in error.message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"probability": "0.55"}, "above (1 + reads)/2"),
+        ({"reads": '"x"'}, "reads must be a number"),
+        ({"columns": None}, "needs 'columns'"),
+        ({"columns": '"x"'}, "a list of columns"),
+        ({"columns": "[]"}, "names its columns"),
+    ],
+    ids=str,
+)
+def test_a_bad_certificate_is_refused_with_its_place(tmp_path: Path, wrong: dict[str, str | None], word: str) -> None:
+    """One that says too little, at equality (E41), or of no columns; control: the right one is read."""
+    right = {"function": '"p:f"', "reads": "0.1", "within": "1", "probability": "0.9", "low": "0", "high": "1"}
+    right["columns"] = '["x"]'
+
+    def line(told: dict[str, str | None]) -> str:
+        return f"estimators = {{ a = {{ {', '.join(f'{k} = {v}' for k, v in told.items() if v is not None)} }} }}"
+
+    assert read(write(tmp_path, with_dataset(line(right)))).datasets["a"].estimators is not None
+    error = refusal(tmp_path, with_dataset(line(right | wrong)))
+    assert error.code == "bad-config"
+    assert "dataset.a" in error.message
+    assert word in error.message

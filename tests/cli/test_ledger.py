@@ -13,6 +13,7 @@ from sulq.cli import app
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SulqError
 from sulq.mechanisms import MECHANISMS
+from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.privacy import Epsilon, Unit
 from tests.curator.ledger.cases import pure
 
@@ -59,6 +60,18 @@ def test_a_receipt_is_printed_and_checked(folder: Path) -> None:
     refused("missing-file", "check", folder / "none.json")
     refused("missing-file", "check", folder / "receipt.json", "--ledger", folder / "none.ledger")
     refused("not-in-ledger", "receipt", path, 1)
+
+
+def test_SR5_what_rests_on_the_owners_word_is_shown(folder: Path) -> None:
+    """Each of the owner's functions with its certificate and as declared; control: none before it is registered."""
+    path = folder / "a.ledger"
+    assert "estimator" not in said("show", path)
+    own = Estimator("share", "clinic.robust:share", Certificate(0.1, 0.25, 0.9, 0, 1, ("income",)))
+    with Ledger.open(path, mechanisms=tuple(MECHANISMS), create=False) as ledger:
+        ledger.register("[b]survey[/b]", declarations="d", estimators=(own,))
+    words = "clinic.robust:share of income, moved by a row 0.5 at most (declared by the owner)"
+    assert f"estimator of [b]survey[/b]: share: {words}" in said("show", path)
+    assert "sound" in said("verify", path)
 
 
 def test_shares_are_set_and_shown(folder: Path) -> None:

@@ -124,7 +124,7 @@ def test_RP_an_engine_that_fails_on_one_of_them_is_reported() -> None:
 
 
 def one(law: object, given: list[list[int]], norm: str, sensitivity: int, event: Event) -> Run:
-    draw = Draw(law.kind, "add_remove", norm, Fraction(sensitivity), Fraction(1), Fraction(1), len(given))
+    draw = Draw(law.kind, "add_remove", norm, Fraction(sensitivity), Fraction(1), Fraction(1), np.size(given))
     array = np.array(given)
     return Run([Call(0, law, array, array)], ["same"], [Entry("q", replace(event, draws=(draw,)), None)])
 
@@ -155,6 +155,28 @@ def test_RP_moves_are_measured_in_the_declared_norm(law, norm, event, moved, bro
     zero = [[0] * len(moved[0])]
     found = overruns(one(law, zero, *norm, event), one(law, moved, *norm, event))
     assert bool(found) is broken
+
+
+@pytest.mark.parametrize(
+    ("moved", "told"), [([1, 1, 2], ""), ([2, 0, 0], "moved 2, declared 1"), ([0, 2, 2], "moved 4, declared 3")]
+)
+def test_RP_sums_drawn_in_one_call_are_measured_draw_by_draw(moved: list[int], told: str) -> None:
+    """A call for a block of one sum and a block of two: each against what was declared for it, not their total."""
+    law = LaplaceLaw(Fraction(2))
+    draws = tuple(
+        Draw("laplace", "add_remove", "l1", Fraction(most), Fraction(2), Fraction(1), cells)
+        for most, cells in ((1, 1), (3, 2))
+    )
+    event = Event(Fraction(2), Fraction(2), draws=draws)
+
+    def run(given: list[int]) -> Run:
+        array = np.array([given])
+        return Run([Call(0, law, array, array)], ["same"], [Entry("q", event, None)])
+
+    found = overruns(run([0, 0, 0]), run(moved))
+    assert bool(found) is bool(told)
+    assert told in "".join(found)
+    assert overruns(run([0] * 4), run([0] * 4)) == ["ask 0: more was drawn than was paid for"]
 
 
 def test_RP_moves_of_64_bits_do_not_wrap() -> None:

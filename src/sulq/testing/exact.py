@@ -15,7 +15,7 @@ from sulq.terms.answer import Answer, Answers
 from sulq.terms.engine import Groups
 from sulq.terms.facts import Facts
 from sulq.terms.kinds import Integers
-from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law
+from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, SubLinear
@@ -33,7 +33,7 @@ def without_noise(law: Law, exact: Private[Integers]) -> Integers:
     if isinstance(law, AboveLaw):
         first: Integers = np.where(given >= 0, np.arange(law.sums), law.sums).min(axis=1, keepdims=True)
         return first
-    return given.argmax(axis=1)[:, None] if isinstance(law, (FlipLaw, ExponentialLaw)) else given
+    return given.argmax(axis=1)[:, None] if isinstance(law, (FlipLaw, ExponentialLaw, MetricLaw)) else given
 
 
 def all_groups(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
@@ -52,7 +52,8 @@ class Exact:
         rows = curator._rows  # noqa: SLF001 - no door leads here; that is the point
         if not isinstance(rows, Rows):
             raise AccessDenied("private-value", "These rows are in another process, which gives nothing exact.")
-        self._rows = Rows(rows._engine, lambda _receipt, _plan: True, without_noise, all_groups)  # noqa: SLF001
+        engine, own = rows._engine, rows._own  # noqa: SLF001
+        self._rows = Rows(engine, lambda _receipt, _plan: True, without_noise, all_groups, own)
 
     @property
     def facts(self) -> Facts:

@@ -30,8 +30,20 @@ from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Schema, Text
 from sulq.terms.engine import Engine, Groups, Tally, sums_of
+from sulq.terms.facts import TableFacts
 from sulq.terms.kinds import Integers
-from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.terms.law import (
+    AboveLaw,
+    BinomialLaw,
+    BitLaw,
+    ExponentialLaw,
+    FlipLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    Law,
+    MetricLaw,
+    PassedLaw,
+)
 from sulq.terms.oracle import Oracle
 from sulq.terms.privacy import Budget, Draw, Event, Unit
 from sulq.terms.private import Private
@@ -110,6 +122,10 @@ class _Watched:
         self._reads.append(self._paid())
         return self._engine.groups(tally)
 
+    def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
+        self._reads.append(self._paid())
+        return self._engine.listed(tally, blanks=blanks)
+
     def close(self) -> None:
         """Leave the engine open: it is the caller's."""
 
@@ -131,6 +147,7 @@ def record(
         engine, ledger.redeem, release
     ),
     curator: type[Curator] = Curator,
+    tables: tuple[TableFacts, ...] = (),
 ) -> Run:
     """Run programs on one data set, with fresh noise or with an earlier run's outputs.
 
@@ -148,6 +165,7 @@ def record(
         earlier: The run whose noisy outputs are given again.
         rows: Makes the part that sees rows; a control brings a bad one.
         curator: Likewise for the curator.
+        tables: What else is declared of the tables, the first of them `schema`'s.
     """
     run = Run()
 
@@ -194,7 +212,7 @@ def record(
         watched = _Watched(engine, paid, run.reads)
         seeing = rows(watched, ledger, listen)
         seeing._reveal = listen_groups  # noqa: SLF001 - whoever made it
-        asked = desk(curator(seeing, ledger, schema, size=size, versions=()))
+        asked = desk(curator(seeing, ledger, schema, size=size, versions=(), tables=tables))
         for program in programs:
             before = ledger.totals.events
             run.outcomes.append(_outcome(program, asked, run.strays))
@@ -274,9 +292,11 @@ def overruns(first: Run, second: Run) -> list[str]:
     pairs = list(zip(first.calls, second.calls, strict=True))
     for i, event in enumerate(first.events):
         loss = Fraction(0)
-        # Where a mechanism or the engine failed, on both alike, there are fewer calls than draws were paid for.
         inputs = [item for pair in pairs if pair[0].debit == i for item in _inputs(*pair)]
-        for draw, (law, a, b) in zip(event.draws, inputs, strict=False):
+        drawn = list(_drawn(event.draws, inputs))
+        if sum(a.size for _, _, a, _ in drawn) != sum(a.size for _, a, _ in inputs):
+            found.append(f"ask {i}: more was drawn than was paid for")
+        for draw, law, a, b in drawn:
             moved = _moved(law, a, b, draw.norm, apart=event.queries > 0)
             declared = draw.sensitivity
             if draw.level is not None and isinstance(law, AboveLaw):
@@ -285,8 +305,11 @@ def overruns(first: Run, second: Run) -> list[str]:
             if moved > declared:
                 found.append(f"ask {i}: moved {moved}, declared {declared} ({draw.norm})")
             each = cost(law, moved)
-            # A sparse vector is priced in epsilon under every spend: rho = epsilon^2/2.
-            loss += each**2 / 2 if event.epsilon is None and isinstance(law, AboveLaw) else each
+            if event.epsilon is None and isinstance(law, AboveLaw):
+                each = each**2 / 2  # a sparse vector is priced in epsilon under every spend: rho = epsilon^2/2
+            if event.epsilon is None and isinstance(law, BitLaw):
+                each /= 2 * law.scale  # bits that one person moves are flipped independently
+            loss += each
             found += [f"ask {i}: {fault}" for fault in _alone(draw, law, a, b)]
         paid = event.rho if event.epsilon is None else event.epsilon
         if not event.queries and loss > paid:
@@ -320,6 +343,23 @@ def _inputs(first: Call | GroupsCall, second: Call | GroupsCall) -> Iterator[tup
             start += item.width
 
 
+def _drawn(
+    draws: Sequence[Draw], inputs: Sequence[tuple[Law, Integers, Integers]]
+) -> Iterator[tuple[Draw, Law, Integers, Integers]]:
+    """What went into each draw that was paid for: neighbouring sums of one law are drawn in one call.
+
+    Where a mechanism or the engine failed, on both data alike, there are fewer inputs than draws.
+    """
+    left = iter(draws)
+    for law, a, b in inputs:
+        start = 0
+        while start < a.shape[1] and (draw := next(left, None)) is not None:
+            apart = isinstance(law, (LaplaceLaw, GaussianLaw, BinomialLaw)) and draw.cells > 0 and len(a) > 0
+            stop = start + draw.cells // len(a) if apart else a.shape[1]
+            yield draw, law, a[:, start:stop], b[:, start:stop]
+            start = stop
+
+
 def _alone(draw: Draw, law: Law, a: Integers, b: Integers) -> Iterator[str]:
     """Groups that only one side has: no more than declared, each of one person, and covered by their delta."""
     if not isinstance(law, PassedLaw):
@@ -338,9 +378,14 @@ def _moved(law: Law, a: Integers, b: Integers, norm: str, *, apart: bool) -> Fra
     """How far the input of one draw moved: L1, or L2 squared; with `apart` the farthest single sum (SubLinear).
 
     Of scores, each choice moves by its span: the largest rise plus the largest fall. Sums
-    before a noisy threshold by their span and, as the scales weigh it, the largest move.
+    before a noisy threshold by their span and, as the scales weigh it, the largest move. Points of
+    a space by the largest move alone where the same distances occur, so that their weights have the same total.
     """
     gap = a.astype(object) - b.astype(object)
+    if isinstance(law, MetricLaw) and (np.sort(a) != np.sort(b)).any():
+        gap = np.maximum(gap.max(axis=1), 0) - np.minimum(gap.min(axis=1), 0)
+    elif isinstance(law, MetricLaw):
+        gap = np.abs(gap).max(axis=1)
     if isinstance(law, AboveLaw) and law.threshold_scale:
         rise, fall = int(max(gap.max(), 0)), int(max(-gap.min(), 0))
         return max(rise, fall) * law.scale / law.threshold_scale + rise + fall
@@ -356,7 +401,7 @@ def _moved(law: Law, a: Integers, b: Integers, norm: str, *, apart: bool) -> Fra
 
 def cost(law: Law, moved: Fraction) -> Fraction:
     """The loss of one draw whose input moved that far: epsilon of an L1 move, rho of a squared L2 move."""
-    if isinstance(law, (LaplaceLaw, FlipLaw, AboveLaw)):
+    if isinstance(law, (LaplaceLaw, FlipLaw, AboveLaw, MetricLaw, BitLaw)):
         return moved / law.scale
     if isinstance(law, ExponentialLaw):
         return moved / (8 * law.scale**2)

@@ -1,0 +1,99 @@
+"""The auditor: what the guarantee means, exact checks of it, and attacks that must fail.
+
+It sees what any analyst sees: an Oracle, and exact laws of noise. ATTACKS is the list that
+`sulq audit` runs; an attack joins by its name in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sulq.audit.average import averaging, rewording
+from sulq.audit.beliefs import Heard, Tracker, conf, confidence, independent, inv_conf, posterior, shift
+from sulq.audit.difference import differencing, tracker
+from sulq.audit.distinguish import Bound, answers, distinguish, lower_bound
+from sulq.audit.finding import Finding, allowed_by, allowed_chance
+from sulq.audit.fit import Fit, fit
+from sulq.audit.interval import binomial_interval
+from sulq.audit.leakage import learned_rule, most_told, random_row
+from sulq.audit.meaning import Moved, moved, report
+from sulq.audit.membership import canaries, membership, one_run_epsilon
+from sulq.audit.neighbourhood import enumerated, group_epsilon, semantic_shift, simulate, simulation_epsilon
+from sulq.audit.pmf import exact_epsilon, excess, mixture, noisy, product, renyi, statistical_distance
+from sulq.audit.promise import Rate, gaussian_walks, rate, shift_chance, verify
+from sulq.audit.reconstruct import least_squares, linear_program, reconstruct
+from sulq.audit.steps import azuma, divergence, expected_step, largest_step, theorem4_terms, walk_bound
+from sulq.audit.targets import Safety, audit_targets
+
+__all__ = [
+    "ATTACKS",
+    "Bound",
+    "Finding",
+    "Fit",
+    "Heard",
+    "Moved",
+    "Rate",
+    "Safety",
+    "Tracker",
+    "allowed_by",
+    "allowed_chance",
+    "answers",
+    "audit_targets",
+    "averaging",
+    "azuma",
+    "binomial_interval",
+    "canaries",
+    "conf",
+    "confidence",
+    "differencing",
+    "distinguish",
+    "divergence",
+    "enumerated",
+    "exact_epsilon",
+    "excess",
+    "expected_step",
+    "fit",
+    "gaussian_walks",
+    "group_epsilon",
+    "independent",
+    "inv_conf",
+    "largest_step",
+    "learned_rule",
+    "least_squares",
+    "linear_program",
+    "lower_bound",
+    "membership",
+    "mixture",
+    "most_told",
+    "moved",
+    "noisy",
+    "one_run_epsilon",
+    "posterior",
+    "product",
+    "random_row",
+    "rate",
+    "reconstruct",
+    "renyi",
+    "report",
+    "rewording",
+    "semantic_shift",
+    "shift",
+    "shift_chance",
+    "simulate",
+    "simulation_epsilon",
+    "statistical_distance",
+    "theorem4_terms",
+    "tracker",
+    "verify",
+    "walk_bound",
+]
+
+ATTACKS: Final[tuple[Callable[..., Finding], ...]] = (
+    reconstruct,
+    differencing,
+    tracker,
+    averaging,
+    membership,
+    canaries,
+)

@@ -1,0 +1,151 @@
+"""What a total loss means for one person, in plain words: from the ledger's books alone, which are public.
+
+Privacy: answers whose total loss is epsilon move the odds of any fact about one person by at most e^epsilon,
+for an adversary who knows everyone else [S0.3, S2.2, S4.24]. With a delta the ratio can be
+larger for answers of small probability: Pr[it passes e^(epsilon + a)] <= delta/(1 - e^-a), on either side (trap 3).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from sulq.audit.finding import exchanges
+from sulq.audit.leakage import most_told
+from sulq.terms.accounting import epsilon_of
+from sulq.terms.facts import Facts, Whose
+from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.terms.sublinear import conf, inv_conf
+
+PRIORS: Final = (0.01, 0.1, 0.5)
+WIDER: Final = 0.1  # a: what is added to epsilon so that a delta of differential privacy bounds the odds
+UNLIKELY: Final = 1e-6  # the delta at which a zero-concentrated loss is read, where the budget has none
+LARGEST: Final = 1e6
+SINCE: Final[dict[Whose, str]] = {
+    "everyone": "After these answers",
+    "analyst": "After your answers",
+    "reports": "After these reports",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """By what factor the odds of a fact about one person can have moved, and how likely it is that they moved more."""
+
+    factor: float
+    failing: float
+
+    def after(self, prior: float) -> tuple[float, float]:
+        """Between what ends a probability lies now, that was `prior` before."""
+        move = math.log(self.factor) if math.isfinite(self.factor) else math.inf
+        return inv_conf(conf(prior) - move), inv_conf(conf(prior) + move)
+
+
+def moved(loss: Loss, budget: Budget, steps: int = 1) -> Moved:
+    """How far the odds can have moved by answers of this total loss, for a fact that is so many steps away."""
+    match loss:
+        case Epsilon():
+            return Moved(_factor(float(loss.amount) * steps), 0.0)
+        case EpsilonDelta() if not loss.delta:
+            return Moved(_factor(float(loss.amount) * steps), 0.0)
+        case EpsilonDelta():
+            return _approximate(float(loss.amount), float(loss.exact_delta), steps)
+        case Rho() if not loss.amount:
+            return Moved(1.0, 0.0)
+        case Rho():
+            return _approximate(epsilon_of(float(loss.amount) * steps**2, UNLIKELY), UNLIKELY, 1)
+        case Queries():
+            return _sublinear(loss, budget, steps)
+
+
+def _sublinear(loss: Queries, budget: Budget, steps: int) -> Moved:
+    """The policy's promise holds for all its queries, hence for those asked so far."""
+    if not loss.queries or not isinstance(budget, SubLinear):
+        return Moved(1.0, 0.0) if not loss.queries else Moved(math.inf, 1.0)
+    epsilon, delta = float(budget.exact), float(budget.exact_delta)
+    if budget.calibration == "laplace":
+        return Moved(_factor(epsilon * steps * loss.queries / budget.queries), 0.0)
+    if budget.calibration == "dp":
+        return _approximate(epsilon, delta, steps)
+    return Moved(_factor(epsilon), min(1.0, 2.0 * delta)) if steps == 1 else _approximate(epsilon, delta, steps)
+
+
+def _approximate(epsilon: float, delta: float, steps: int) -> Moved:
+    """From (epsilon, delta)-differential privacy of one step to the odds, both sides counted."""
+    whole = delta * math.fsum(math.exp(min(epsilon * i, 700.0)) for i in range(steps))
+    return Moved(_factor(epsilon * steps + WIDER), min(1.0, 2.0 * whole / -math.expm1(-WIDER)))
+
+
+def _factor(epsilon: float) -> float:
+    return math.exp(epsilon) if epsilon < 700.0 else math.inf
+
+
+def report(facts: Facts, *, people: int = 4) -> list[str]:
+    """What all answers so far can have told about one person, a sentence each; no row is needed to write it.
+
+    An analyst's facts count what that one was answered, and then so does this, and says so.
+
+    Args:
+        facts: A database's or a collector's public facts: unit, budget and what is spent.
+        people: The size of a group, such as a family, whose rows may tell about each other.
+    """
+    return sentences(facts.unit, facts.budget, facts.spent, size=facts.size, whose=facts.whose, people=people)
+
+
+def sentences(
+    unit: Unit, budget: Budget, spent: Loss, *, size: int | None = None, whose: Whose = "everyone", people: int = 4
+) -> list[str]:
+    """The same from the books alone, where no data is open."""
+    one = "row" if unit.column is None else "person"
+    steps = exchanges(unit, presence=False)
+    found = moved(spent, budget, steps)
+    told = [f"{SINCE[whose]}, the odds that a given {one} has any property moved by at most {_times(found)}."]
+    lines = ", ".join(f"{_percent(prior)} before is {_between(found, prior)} now" for prior in PRIORS)
+    told.append(f"In probabilities: {lines}.")
+    if steps > exchanges(unit, presence=True):
+        word = "took part" if unit.neighbors == "add_remove" else "had anything to say"
+        told.append(f"The odds that a given {one} {word} at all moved by at most {_times(moved(spent, budget))}.")
+    group = moved(spent, budget, people * steps)
+    told.append(f"Of a group of {people} that stand and fall together, the odds moved by at most {_times(group)}.")
+    if whose == "analyst":
+        whole = moved(_all_of(budget), budget, steps)
+        told.append(f"Answers to others are not counted here; all that the budget allows is at most {_times(whole)}.")
+    if isinstance(budget, Epsilon) and size is not None:
+        told += _small(size, steps, float(budget.exact))
+    told.append(
+        "This holds for an adversary who knows everyone else, whatever it asked. It bounds what taking part adds; what "
+        "statistics about everyone say of a kind of people, they say of those who stayed away too."
+    )
+    return told
+
+
+def _all_of(budget: Budget) -> Loss:
+    """What is lost once a budget is used up."""
+    return Queries(budget.queries) if isinstance(budget, SubLinear) else budget
+
+
+def _small(size: int, steps: int, epsilon: float) -> list[str]:
+    """With n epsilon below 1 even opposite data sets look alike, and how much is worth a word [S4.3]."""
+    if size * epsilon >= 1:
+        return []
+    most = most_told(size * steps, epsilon)
+    told = f"The whole budget is small for {size:,} people: whatever is asked, no test tells any two data sets of that "
+    return [f"{told}size apart by more than {most:.2g} (a coin 0, certainty 1)."]
+
+
+def _times(found: Moved) -> str:
+    if not math.isfinite(found.factor) or found.factor > LARGEST or found.failing >= 1.0:
+        return "a factor of more than a million: this protects nobody"
+    by = f"{found.factor:,.3g}" if found.factor < 100 else f"{found.factor:,.0f}"
+    failing = f", except with probability {found.failing:.1g}" if found.failing else ""
+    return f"a factor of {by}{failing}"
+
+
+def _between(found: Moved, prior: float) -> str:
+    low, high = found.after(prior)
+    return _percent(prior) if low == high else f"{_percent(low)} to {_percent(high)}"
+
+
+def _percent(probability: float) -> str:
+    return f"{100 * probability:.2g}%" if probability < 0.995 else f"{100 * probability:.4g}%"

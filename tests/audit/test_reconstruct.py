@@ -1,0 +1,88 @@
+"""Reconstruction: Dinur and Nissim's attack with little noise, with none, and through a budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sulq.testing
+from sulq import Epsilon, SubLinear
+from sulq.audit.reconstruct import METHODS, least_squares, linear_program, reconstruct, subsets
+from tests.audit.people import SEAT, SECRET, bits, people
+from tests.counts import count
+
+N = 128
+
+
+@pytest.mark.parametrize(
+    ("queries", "noise", "recovered"),
+    [
+        (8 * N, 1.0, 1.0),
+        (8 * N, math.sqrt(N) / 4, 0.995),
+        (8 * N, math.sqrt(N) / 2, 0.927),
+        (8 * N, math.sqrt(N), 0.741),
+        (8 * N, 2 * math.sqrt(N), 0.617),
+        (N // 4, math.sqrt(N), 0.537),
+    ],
+)
+def test_S4_26_the_part_recovered_falls_with_the_noise(queries: int, noise: float, recovered: float) -> None:
+    """S4.26: n = 128, normal noise on random subset sums, least squares: the dagger numbers, 5 standard errors.
+
+    12 secrets of 128 bits; the printed figures have three digits and an error of their own, .01.
+    """
+    trials = count("secrets reconstructed", short=12, long=400)
+    random = np.random.default_rng(11)
+    found = []
+    for _ in range(trials):
+        matrix, secret = subsets(queries, N, random), random.random(N) < 0.5
+        answers = matrix @ secret + random.normal(0, noise, queries)
+        found.append((least_squares(matrix, answers) == secret).mean())
+    off = 5 * np.std(found) / math.sqrt(trials)
+    assert np.mean(found) == pytest.approx(recovered, abs=off + 0.01)
+
+
+def test_S4_26_the_linear_program_recovers_as_well_and_bears_wild_answers() -> None:
+    """S4.26: at noise sqrt(n)/8 nearly all bits; one answer in ten far off, least squares fails and it does not."""
+    random = np.random.default_rng(12)
+    matrix, secret = subsets(4 * N, N, random), random.random(N) < 0.5
+    answers = matrix @ secret + random.normal(0, math.sqrt(N) / 8, 4 * N)
+    assert (linear_program(matrix, answers) == secret).mean() > 0.97
+    answers[random.random(4 * N) < 0.1] += 5 * N
+    assert (linear_program(matrix, answers) == secret).mean() > 0.95
+    assert (least_squares(matrix, answers) == secret).mean() < 0.8
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_T61_a_budget_withstands_and_without_noise_all_is_recovered(method: str) -> None:
+    """T61: n = 200 secret bits, random subset sums through the API until the budget of epsilon 1 is gone.
+
+    Bar: accuracy at most e^eps/(1 + e^eps) + 3 sigma. Control: with the noise off 95% or more.
+    """
+    random, secrets = np.random.default_rng(13), bits(200, 13)
+    settings = {"person": SEAT, "secret": SECRET, "truth": secrets, "queries": 400, "random": random, "method": method}
+    with people(secrets, Epsilon(1)) as db:
+        found = reconstruct(db, spend=Epsilon(1), **settings)
+        assert found.within
+        assert found.rate <= found.allowed + 3 * math.sqrt(found.allowed * (1 - found.allowed) / 200)
+        assert db.spent == Epsilon(1)
+        control = reconstruct(sulq.testing.exact(db), spend=Epsilon(1), **settings)
+        assert control.succeeded
+        assert not replace(control, allowed=found.allowed).within
+
+
+def test_S4_26_through_the_policy_recovery_stays_near_a_coin() -> None:
+    """S4.26, T << n, R_posterior: below .5 + .1 of 128 bits over 8 databases; and a query more is refused."""
+    random, total = np.random.default_rng(14), None
+    for seed in range(8):
+        secrets = bits(N, seed)
+        with people(secrets, SubLinear(1, 1e-6, 16)) as db:
+            found = reconstruct(db, person=SEAT, secret=SECRET, truth=secrets, spend=None, queries=16, random=random)
+            total = found if total is None else total + found
+            with pytest.raises(sulq.errors.BudgetExceeded):
+                db.count()
+    assert total is not None
+    assert total.within
+    assert total.rate < 0.62
