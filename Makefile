@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HEAVY := $(VENV)/.heavy
 BUILD := .build
-TRUSTED := src/sulq/mechanisms src/sulq/curator
+TRUSTED := src/sulq/mechanisms src/sulq/curator $(foreach part,coins record values krr bitwise oue hadamard methods diary respondent,src/sulq/local/$(part).py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check audit bench format lint types imports wheel docs lines clean
+.PHONY: help setup demo test check audit mutants bench format lint types imports wheel docs lines clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ check: ## everything a change must pass: lint, types, imports, wheel, tests (whi
 
 audit: $(HEAVY) ## the long statistical and fault runs, resumable (MINUTES=60; 0: full counts); writes docs/audit.md
 	@$(BIN)/python -m tools.audit --minutes $(MINUTES)
+
+mutants: $(READY) ## plant the real bugs of other systems in a copy of the code and show which test notices each
+	@$(BIN)/python -m tools.mutants
 
 bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, -learn.md, -release.md
 	@$(BIN)/python -m benchmarks

@@ -19,7 +19,7 @@ from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
 import sulq
-from benchmarks import data, learn, learn_kernels, noise, release, server, sql
+from benchmarks import data, graphs, learn, learn_kernels, local, noise, release, server, sql
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from sulq import Epsilon, Rho, Unit, col
@@ -152,6 +152,8 @@ def main() -> None:
         sql.grouped(report, folder, con)
         sql.joined(report, folder, con)
         server.service(report, folder)
+        graphs.graphs(report, folder)
+    local.reports(report)
     noise.many(report)
     imports(report)
     report.write(PAGE)

@@ -1,9 +1,10 @@
-"""The auditor: read the transcript, recompute what was spent, and verify the ledger."""
+"""The auditor: read the transcript, recompute what was spent, verify the ledger, and say what it means."""
 
 import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+import sulq
 from examples import owner
 from sulq import Epsilon
 
@@ -20,6 +21,7 @@ def main(folder: Path) -> None:
             for draw in line["event"].draws:
                 print(line["seq"], draw.mechanism, "moved by at most", draw.sensitivity, "scale", float(draw.scale))
         print(db.verify())
+        print(*sulq.audit.report(db.facts), sep="\n")  # what all of that can have told about one person
 
 
 if __name__ == "__main__":

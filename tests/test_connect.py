@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
-from sulq import Epsilon, Int, Real, Unit, col, lit
+from sulq import Certificate, Epsilon, Int, Real, Unit, col, lit
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.terms.question import Sums
@@ -185,7 +185,18 @@ BAD_DECLARATIONS = {
     "other engine": (lambda: {"engine": "excel"}, "engine-not-available"),
     "later engine": (lambda: {"engine": "spark"}, "engine-not-available"),
     "token for a frame": (lambda: {"token": "t"}, "bad-declaration"),
-    "graph": (lambda: {"graph": ("u", "v", "w")}, "not-available"),
+    "graph": (lambda: {"graph": ("u", "v", "w")}, "bad-declaration"),
+    "graph of one column": (lambda: {"graph": ("age",)}, "bad-declaration"),
+    "graph of one column twice": (lambda: {"graph": ("age", "age")}, "bad-declaration"),
+    "graph as text": (lambda: {"graph": "uv"}, "bad-declaration"),
+    "estimators as a list": (lambda: {"estimators": ["math:sqrt"]}, "bad-declaration"),
+    "estimator that is nowhere": (lambda: {"estimators": {"f": "math:no_such_function"}}, "bad-declaration"),
+    "estimator without a package": (lambda: {"estimators": {"f": "sqrt"}}, "bad-declaration"),
+    "certificate of labels": (
+        lambda: {"estimators": {"f": ("numpy:min", Certificate(0.1, 1, 0.9, 0, 9, ("g",)))}},
+        "bad-certificate",
+    ),
+    "estimator with a number": (lambda: {"estimators": {"f": ("math:sqrt", 3)}}, "bad-certificate"),
 }
 
 

@@ -15,30 +15,48 @@ def test_the_public_names() -> None:
     """What `sulq` offers changes only on purpose."""
     assert sorted(sulq.__all__) == [
         "Above",
+        "Aggregated",
         "Bool",
+        "Box",
         "Category",
+        "Certificate",
+        "Certified",
         "Choose",
         "Contrast",
+        "Cube",
         "Date",
+        "Degrees",
         "Diagonal",
         "Distance",
+        "Edges",
         "Epsilon",
         "EpsilonDelta",
+        "Graph",
+        "Holistic",
         "Int",
         "Linear",
+        "MinCut",
         "NegAbs",
         "NegL1",
         "NegMaxAbs",
+        "Occurring",
         "OpenSums",
+        "Points",
         "Queries",
         "Rank",
         "Real",
         "Rho",
+        "SpanningTree",
         "SubLinear",
         "Sums",
         "Text",
         "Timestamp",
+        "ToBoundedDegree",
+        "ToConnected",
+        "ToSorted",
+        "ToUnique",
         "Together",
+        "Triangles",
         "Unit",
         "__version__",
         "bins",
@@ -56,6 +74,7 @@ def test_the_public_names() -> None:
         "position",
         "route",
         "scaled",
+        "sensitivity_from_sampler",
         "vector",
         "within_ball",
     ]
@@ -68,7 +87,10 @@ def test_every_public_name_is_there() -> None:
 
 def test_parts_of_the_free_half_come_when_used() -> None:
     """`sulq.learn.PCA` needs no import of its own, and `import sulq` does not load it."""
-    code = "import sys, sulq; assert 'sulq.learn' not in sys.modules; assert sulq.learn.LEARNERS; sulq.testing.exact"
+    code = (
+        "import sys, sulq; assert 'sulq.learn' not in sys.modules; assert sulq.learn.LEARNERS; sulq.testing.exact;"
+        "assert 'sulq.audit' not in sys.modules; assert sulq.audit.exact_epsilon"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     with pytest.raises(AttributeError, match="nothing"):
         _ = sulq.nothing

@@ -50,7 +50,7 @@ OPERATORS: Final = {"and", "ilike", "in", "like", "neg", "not", "or"}
 # What `sulq.connect` gives and what asking gives: not names of the package, but what its user holds.
 HELD: Final = (
     "sulq.database.Database", "sulq.terms.answer.Answer", "sulq.sql.answer.SqlAnswer", "sulq.sql.explain.Explanation",
-    "sulq.sql.workload.Workload", "sulq.testing.exact",
+    "sulq.sql.workload.Workload", "sulq.terms.columns.GraphTable", "sulq.testing.exact",
 )  # fmt: skip
 
 
@@ -127,6 +127,7 @@ def settings_page() -> str:
         "": "The file",
         "dataset": "`[dataset.NAME]`, or `[dataset]` in NAME.sulq.toml",
         "share": "`shares`: one of these an analyst",
+        "estimator": "`estimators`: one of these a function that is certified",
         "table": "`[dataset.NAME.tables.TABLE]`: of a data set of several tables",
         "unit": "`unit`",
         "budget": "`budget`",

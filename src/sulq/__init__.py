@@ -14,8 +14,9 @@ from types import ModuleType
 from sulq import errors
 from sulq.connect import connect
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
+from sulq.terms.estimator import Certificate, sensitivity_from_sampler
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Above, Choose, OpenSums, Sums, Together
+from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.terms.rowfn import (
     bins,
     bucket,
@@ -34,34 +35,68 @@ from sulq.terms.rowfn import (
     within_ball,
 )
 from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
+from sulq.terms.space import Box, Cube, Points
+from sulq.terms.statistic import (
+    Aggregated,
+    Certified,
+    Degrees,
+    Edges,
+    Graph,
+    MinCut,
+    Occurring,
+    SpanningTree,
+    ToBoundedDegree,
+    ToConnected,
+    ToSorted,
+    ToUnique,
+    Triangles,
+)
 from sulq.version import __version__
 
 __all__ = [
     "Above",
+    "Aggregated",
     "Bool",
+    "Box",
     "Category",
+    "Certificate",
+    "Certified",
     "Choose",
     "Contrast",
+    "Cube",
     "Date",
+    "Degrees",
     "Diagonal",
     "Distance",
+    "Edges",
     "Epsilon",
     "EpsilonDelta",
+    "Graph",
+    "Holistic",
     "Int",
     "Linear",
+    "MinCut",
     "NegAbs",
     "NegL1",
     "NegMaxAbs",
+    "Occurring",
     "OpenSums",
+    "Points",
     "Queries",
     "Rank",
     "Real",
     "Rho",
+    "SpanningTree",
     "SubLinear",
     "Sums",
     "Text",
     "Timestamp",
+    "ToBoundedDegree",
+    "ToConnected",
+    "ToSorted",
+    "ToUnique",
     "Together",
+    "Triangles",
     "Unit",
     "__version__",
     "bins",
@@ -79,6 +114,7 @@ __all__ = [
     "position",
     "route",
     "scaled",
+    "sensitivity_from_sampler",
     "vector",
     "within_ball",
 ]
@@ -86,7 +122,7 @@ __all__ = [
 
 def __getattr__(name: str) -> ModuleType:
     """Load a part of the free half when it is first used: `sulq.learn.PCA`."""
-    if name in ("learn", "release", "select", "testing"):
+    if name in ("audit", "learn", "local", "release", "select", "testing"):
         return importlib.import_module(f"sulq.{name}")
     raise AttributeError(f"module 'sulq' has no attribute {name!r}")
 

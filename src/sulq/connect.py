@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
 
-from sulq.errors import SetupError
-from sulq.terms.domain import Schema, joinable
+from sulq.errors import QuestionError, SetupError
+from sulq.terms.domain import Category, Schema, Text, joinable
+from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.terms.statistic import Graph
 
 if TYPE_CHECKING:
     from sulq.client.client import Client
@@ -43,7 +45,8 @@ def connect(
     public: Sequence[str] | None = None,
     persons: Mapping[str, str] | None = None,
     references: Mapping[str, Mapping[str, str]] | None = None,
-    graph: tuple[str, str, str] | None = None,
+    graph: tuple[str, ...] | None = None,
+    estimators: Mapping[str, object] | None = None,
 ) -> Database: ...
 def connect(
     data: object,
@@ -66,7 +69,8 @@ def connect(
     public: Sequence[str] | None = None,
     persons: Mapping[str, str] | None = None,
     references: Mapping[str, Mapping[str, str]] | None = None,
-    graph: tuple[str, str, str] | None = None,
+    graph: tuple[str, ...] | None = None,
+    estimators: Mapping[str, object] | None = None,
 ) -> Database | Client:
     """Open private data with its public facts, protected unit and budget.
 
@@ -94,15 +98,33 @@ def connect(
         references: of several tables, the columns that name a row of another private table by its key, always one of
             the same person's: {"lines": {"order": "orders"}}. This is checked as keys are; joined so, tables need no
             mention of the person.
-        graph: for graphs.
+        graph: of one table whose rows are edges, the columns of both ends, declared by the same list of all vertices
+            or as the same Int, and of the weight, if there is one, within [0, 1]: ("u", "v", "weight"). Then
+            `db.graph` is there, and an edge to a number out of bounds is none.
+        estimators: of one table, functions that analysts may choose by name: {"name": "package:function"}, or
+            {"name": ("package:function", sulq.Certificate(...))} for one whose sensitivity you certify. Each must be a
+            function of its argument alone, which is tried when the data is opened. They rest on your word, run in your
+            process, and are written down in the ledger and shown as declared.
     """
-    if graph is not None:
-        raise SetupError("not-available", "Graphs are not in this version.")
     if isinstance(data, str) and "://" in data:
         scheme = data.split("://", 1)[0].lower()
         if scheme not in ("http", "https"):
             raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
-        told = (table, columns, unit, budget, size, ledger, prepared, progress, keys, public, persons)
+        told = (
+            table,
+            columns,
+            unit,
+            budget,
+            size,
+            ledger,
+            prepared,
+            progress,
+            keys,
+            public,
+            persons,
+            graph,
+            estimators,
+        )
         if any(item is not None for item in told) or synthetic or renew or engine != "duckdb":
             raise SetupError("bad-declaration", "A remote curator has its own declarations; give token= alone.")
         if token is None:
@@ -121,6 +143,8 @@ def connect(
     if isinstance(data, Mapping):
         if table is not None:
             raise SetupError("bad-declaration", "Several tables have their own names; leave table= out.")
+        if graph is not None or estimators is not None:
+            raise SetupError("bad-declaration", "graph and estimators are for one table.")
         facts = declarations(
             data, columns, whole, keys=keys or {}, public=public or (), persons=persons or {},
             references=references or {},
@@ -139,7 +163,7 @@ def connect(
             raise SetupError("bad-declaration", why)
         path = _file(data)
         name = table if table is not None else "data" if path is None else _stem(path)
-        alone = TableFacts(Schema.of(name, columns))
+        alone = single(Schema.of(name, columns), whole, graph, estimators)
         tables = [module.Data(path or data, alone, table, _sizes(size, [alone]).get(name), alone=True)]
     paths = [item.source if isinstance(item.source, Path) else None for item in tables]
     beside = paths[0] if None not in paths else None
@@ -161,6 +185,36 @@ def connect(
         renew=renew,
         progress=progress,
     )
+
+
+def single(schema: Schema, unit: Unit, graph: object = None, estimators: object = None) -> TableFacts:
+    """The public facts of one table: its columns, whether its rows are edges, and the owner's functions."""
+    if graph is not None and (not isinstance(graph, (tuple, list)) or not 2 <= len(graph) <= 3):
+        raise SetupError("bad-declaration", 'graph names two columns, or three: ("u", "v", "weight").')
+    if estimators is not None and not isinstance(estimators, Mapping):
+        raise SetupError("bad-declaration", 'estimators are given by name: {"name": "package:function"}.')
+    named = tuple(_estimator(name, told, schema) for name, told in (estimators or {}).items())
+    if graph is None:
+        return TableFacts(schema, estimators=named)
+    try:
+        found = Graph(*graph)
+    except QuestionError as error:
+        raise SetupError("bad-declaration", error.message) from None
+    schema = found.numbered(schema)
+    unfit = found.unfit(schema, unit.column)
+    if unfit is not None:
+        raise SetupError(unfit[0] if unfit[0] == "node-unit" else "bad-declaration", unfit[1])
+    return TableFacts(schema, graph=found, estimators=named)
+
+
+def _estimator(name: str, told: object, schema: Schema) -> Estimator:
+    """A function as its owner names it; what it is certified for must be declared columns that have numbers."""
+    function, certificate = told if isinstance(told, tuple) and len(told) == 2 else (told, None)
+    found = Estimator(name, cast("str", function), cast("Certificate | None", certificate))
+    for column in () if found.certificate is None else found.certificate.columns:
+        if schema.find(column) is None or isinstance(schema.find(column), (Text, Category)):
+            raise SetupError("bad-certificate", f"{column[:80]!r} is not a declared column of numbers.")
+    return found
 
 
 def _file(data: object) -> Path | None:

@@ -16,6 +16,7 @@ from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.run import Rows
+from sulq.curator.statistics.owned import load
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, SulqError
 from sulq.mechanisms import MECHANISMS, versions
@@ -66,7 +67,8 @@ class Database(Desk):
         anchor: Path | None = None,
     ) -> None:
         given = [table.given() for table in tables]
-        first = given[0].facts.schema
+        first = given[0].facts
+        own = load([item for table in given for item in table.facts.estimators])
         self._process = os.getpid()
         self._closed = False
         self._ledger = Ledger.open(
@@ -89,9 +91,11 @@ class Database(Desk):
         except BaseException:
             self._ledger.close()
             raise
-        rows = Rows(self._engine, self._ledger.redeem)
-        several = () if tables[0].alone else dataset.facts.tables
-        super().__init__(Curator(rows, self._ledger, first, size=tables[0].size, versions=versions(), tables=several))
+        rows = Rows(self._engine, self._ledger.redeem, own=own)
+        several = () if tables[0].alone and first.plain else dataset.facts.tables
+        super().__init__(
+            Curator(rows, self._ledger, first.schema, size=tables[0].size, versions=versions(), tables=several)
+        )
 
     def prepare(self) -> None:
         """Build the prepared copy now rather than at the first ask."""

@@ -7,7 +7,7 @@ answer, so a mistake here can cost accuracy and never privacy (S0.29).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final, cast
@@ -20,7 +20,7 @@ from sulq.sql.session import Sql, Within
 from sulq.sql.stats import Stat
 from sulq.sql.workload import Workload
 from sulq.terms.answer import Answer, Answers
-from sulq.terms.columns import Columns
+from sulq.terms.columns import Columns, GraphTable
 from sulq.terms.domain import INT_LIMIT
 from sulq.terms.facts import Facts
 from sulq.terms.kinds import Code, Scalar, Truth
@@ -28,11 +28,13 @@ from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
 from sulq.terms.pricing import affordable, price_of_mean, price_of_sums, probe
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, exactly
-from sulq.terms.question import Question, Sums
+from sulq.terms.question import Holistic, Question, Sums
 from sulq.terms.readings import Average, CentredMean, Covariance, Mean, Plain, Reading, Spread
 from sulq.terms.rowfn import Bernstein, Bins, Each, IsMissing, Lit, Not, Outer, RowFn, Vector, named
 from sulq.terms.rowfn import bins as edges
 from sulq.terms.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
+from sulq.terms.space import Cube
+from sulq.terms.statistic import Aggregated, Occurring, ToSorted, ToUnique
 
 By = Sequence[object] | str | RowFn | None
 
@@ -335,12 +337,75 @@ class Desk:
         """
         return Sql(self._oracle).plan(queries, spend=spend, beta=beta, known=known)
 
-    # -- for later versions
+    # -- statistics of the whole table
 
     @property
-    def graph(self) -> Columns:
-        """Statistics of a graph (not in this version)."""
-        raise _later("Graphs")
+    def graph(self) -> GraphTable:
+        """The table whose rows are edges: minimum cuts, spanning trees, triangles, degrees."""
+        for table in self.facts.catalogue.tables:
+            if table.graph is not None:
+                return GraphTable(table.graph, self._oracle, table.schema.table)
+        raise QuestionError("bad-question", "No graph is declared here.", 'The owner says: graph=("u", "v", "weight").')
+
+    def distance_from_key(
+        self,
+        columns: Sequence[str] | str,
+        *,
+        where: RowFn | None = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """How many rows must go so that no two agree in these columns."""
+        return self._answer(Holistic(ToUnique(_several(columns)), where), spend, fresh=fresh)
+
+    def distance_from_order(
+        self, column: str, *, where: RowFn | None = None, spend: Loss | None = None, fresh: bool = False
+    ) -> Answer:
+        """How many rows must go so that the column never falls; where the places of rows are public."""
+        return self._answer(Holistic(ToSorted(column), where), spend, fresh=fresh)
+
+    def occurring(
+        self,
+        columns: Sequence[str] | str,
+        *,
+        where: RowFn | None = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """For each combination of labels whether any row has it; a bit flips with probability 1/(1 + e^(epsilon/S)).
+
+        S is how many of them one person moves: the unit's rows, twice that under replace_one.
+        """
+        return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), spend, fresh=fresh)
+
+    def sample_and_aggregate(
+        self,
+        estimator: str,
+        columns: Sequence[str] | str,
+        *,
+        blocks: int,
+        low: float,
+        high: float,
+        where: RowFn | None = None,
+        salt: int = 0,
+        spend: Loss | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """An estimate of each of so many blocks of people, averaged; whatever the estimator is, one block moves.
+
+        Args:
+            estimator: mean, median, trimmed_mean, slope, correlation, or one the owner has named.
+            columns: what it reads.
+            blocks: into how many parts the people are divided: more of them need less noise, and estimate worse.
+            low: estimates are cut off here,
+            high: and here.
+            where: rows that count.
+            salt: another number gives another division of the people.
+            spend: what to pay.
+            fresh: new noise although the same was answered before.
+        """
+        asked = Aggregated(estimator, _several(columns), blocks, low, high, salt)
+        return self._answer(Holistic(asked, where), spend, fresh=fresh)
 
     # -- how the asks become questions
 
@@ -478,8 +543,12 @@ def keys(by: By) -> tuple[RowFn, ...]:
     return tuple(named(item) for item in several)
 
 
-def _later(what: str) -> QuestionError:
-    return QuestionError("not-available", f"{what} are not in this version.", "See CHANGELOG.md for what is.")
+def _several(columns: object) -> tuple[str, ...]:
+    if isinstance(columns, str):
+        return (columns,)
+    if not isinstance(columns, Iterable):
+        raise QuestionError("bad-question", "Columns are given by name.", 'Name one or several: "age", ["age", "bmi"].')
+    return tuple(columns)
 
 
 def _one_price(spend: Loss | None) -> None:

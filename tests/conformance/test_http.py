@@ -74,6 +74,16 @@ PROGRAMS: dict[str, Program] = {
     "remaining": lambda db: db.remaining,
     "spent": lambda db: db.spent,
     "graph": lambda db: db.graph,
+    "distance_from_key": lambda db: db.distance_from_key(["age", "city"], where=OLD, spend=PAY),
+    "distance_from_order": lambda db: db.distance_from_order("age", spend=PAY),
+    "occurring": lambda db: db.occurring("city", spend=PAY),
+    "sample_and_aggregate": lambda db: db.sample_and_aggregate("median", "age", blocks=5, low=0, high=99, spend=PAY),
+    "ask, a point of a space": lambda db: db.ask(
+        sulq.Holistic(sulq.ToUnique(("age",)), space=sulq.Box(0, 1000, 10)), spend=PAY
+    ),
+    "ask, an estimator nobody named": lambda db: db.ask(
+        sulq.Holistic(sulq.Aggregated("secret", ("age",), 3, 0, 1)), spend=PAY
+    ),
     "an unknown column": lambda db: db.count(col("nothing") > 1, spend=PAY),
     "no spend": lambda db: db.sum("income", spend=None),
     "too much": lambda db: db.foresee(sulq.Sums((sulq.lit(1),)), spend=sulq.Queries(1)),

@@ -10,8 +10,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sulq import Sums, Together, col, position
+from sulq import (
+    Aggregated,
+    Box,
+    Cube,
+    Holistic,
+    Occurring,
+    Sums,
+    Together,
+    ToSorted,
+    ToUnique,
+    col,
+    position,
+)
+from sulq.curator.plan import draw
 from sulq.curator.run import Rows
+from sulq.errors import SulqError
 from sulq.terms.privacy import CALIBRATIONS, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.terms.rowfn import Bins, Lit
 from sulq.testing import neighbours
@@ -154,6 +168,52 @@ def test_RP_files_are_read_row_by_row(kind: str, suffix: str, tmp_path: Path) ->
         number += 1
 
 
+HOLISTIC = (
+    Holistic(ToUnique(("age", "code"))),
+    Holistic(ToSorted("score"), col("flag")),
+    Holistic(Occurring(("city", "flag")), space=Cube()),
+    Holistic(Occurring(("code",))),
+    Holistic(ToUnique(("city",)), space=Box(0, 12, 3)),
+    Holistic(Aggregated("median", ("score",), 4, 10, 21)),
+)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("kind", ENGINES)
+def test_RP_questions_of_every_kind_at_one_debit_are_told_apart_by_noise_alone(kind: str) -> None:
+    """Sums, choices, thresholds, open keys and statistics of the whole, asked together, share one spend (RP, S3.6)."""
+    planned = counts.count(f"questions of every kind replayed on {kind}", short=24, long=5_000)
+    rng, budget = seeded(f"every kind on {kind}"), EpsilonDelta(1000, 1e-3)
+    done, number = 0, 0
+    answered: set[str] = set()
+    while done < planned:
+        unit, drawer = UNITS[number % len(UNITS)], Drawer(rng)
+        programs, kinds = [], []
+        while len(programs) < 4:
+            several = (drawer.sums(), drawer.choose(), drawer.above(), drawer.open_sums())
+            parts = (*several, HOLISTIC[int(rng.integers(len(HOLISTIC)))])
+            chosen = tuple(parts[i] for i in rng.permutation(len(parts))[: int(rng.integers(2, 6))])
+            try:
+                draw(Together(chosen), facts_of(unit, budget), EpsilonDelta(0.5, 1e-6))
+            except SulqError:
+                continue
+            programs.append(asking(Together(chosen), EpsilonDelta(0.5, 1e-6)))
+            kinds += [type(part).__name__ for part in chosen]
+        rows = neighbours.table(rng, unit, int(rng.integers(0, 9)))
+        with engine(kind, rows, unit) as source:
+            first = run(source, programs, unit, budget)
+        assert not any("Error" in outcome.split()[0] for outcome in first.outcomes), first.outcomes
+        answered |= set(kinds)
+        pairs = list(neighbours.pairs(rng, unit, rows))
+        for i in rng.permutation(len(pairs))[:3]:
+            with engine(kind, pairs[i].second, unit) as source:
+                second = run(source, programs, unit, budget, earlier=first)
+            assert differences(first, second) == [], (unit, pairs[i].what)
+            done += len(programs)
+        number += 1
+    assert answered == {"Sums", "Choose", "Above", "OpenSums", "Holistic"}
+
+
 COUNT = asking(Sums((Lit(1),)), Epsilon(1))
 GAIN = asking(Sums((col("gain"),)), Epsilon(1))
 GAINS = asking(Sums((Lit(1),), None, (Bins(col("gain"), tuple(range(-50, 201, 10))),)), Epsilon(1))
@@ -203,8 +263,8 @@ def test_RP_catches_a_halved_sensitivity(kind: str, spend: object, monkeypatch: 
     module = sys.modules["sulq.curator.plan.sensitivity"]
     honest = module.extent
 
-    def halved(block: object, schema: object) -> object:
-        found = honest(block, schema)
+    def halved(block: object, schema: object, *, pairs: bool) -> object:
+        found = honest(block, schema, pairs=pairs)
         half = {name: getattr(found, name) // 2 for name in ("single_l1", "single_l2_squared")}
         return replace(found, **half)
 
@@ -264,7 +324,7 @@ def test_SR11_a_row_has_a_place_only_where_no_neighbour_shifts_it() -> None:
             assert "needs-position" not in run(source, [early], unit, Epsilon(10)).outcomes[0]
     unit = Unit("pid", 1, "replace_one")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["sulq.curator.plan.bind"], "_allowed", lambda *_: None)
+        patch.setattr(sys.modules["sulq.curator.plan.bind"], "allowed", lambda *_: None)
         assert replayed("plain", heavy + others, heavy[:1] + others, [early], unit) != []
 
 

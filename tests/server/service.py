@@ -147,6 +147,7 @@ def service(
     prepared: Path | Literal[False] | None = None,
     renew: bool = False,
     more: tuple[Declared, ...] = (),
+    estimators: dict[str, str] | None = None,
     wait: bool = True,
     **settings: object,
 ) -> Iterator[Running]:
@@ -160,7 +161,7 @@ def service(
         declared = declare(
             "survey", survey(folder / "survey.parquet", rows), COLUMNS, unit=sulq.Unit("person"),
             budget=budget or sulq.Epsilon(100), synthetic=True, shares=shares, ledger=ledger,
-            anchor=anchor, prepared=prepared, renew=renew,
+            anchor=anchor, prepared=prepared, renew=renew, estimators=estimators,
         )  # fmt: skip
         told = Service(folder / "state", port=0, workers=workers, web=web, data_root=folder, **settings)  # type: ignore[arg-type]
         with Access(told.access) as access:

@@ -51,6 +51,19 @@ def test_verification_and_export_agree_with_the_head(running: Running) -> None:
     assert len(bytes.fromhex(exported["public_key"])) == 32
 
 
+def test_T79_the_report_says_what_the_whole_ledger_means(running: Running) -> None:
+    """Two analysts' answers count together for who may verify; an analyst's own facts say that they are its own."""
+    for who in ("alice", "bob"):
+        asked(running, who, 0.1)
+    report = running.ask("auditor", "verify")
+    facts = wire.from_json(running.ask("alice", "facts")["facts"])
+    assert (facts.whose, facts.spent.amount < wire.from_json(report["spent"]).amount) == ("analyst", True)
+    assert wire.from_json(report["unit"]) == facts.unit
+    assert wire.from_json(running.ask("auditor", "facts")["facts"]).whose == "everyone"
+    with pytest.raises(AccessDenied):
+        running.ask("alice", "verify")
+
+
 def test_T54_T55_a_share_binds_and_a_reserve_is_kept(running: Running) -> None:
     """Past its share an analyst is refused, and others what is kept for it; it is shown its own share alone."""
     running.ask("owner", "share", {"analyst": "alice", "share": 0.3, "reserve": 0.3})

@@ -105,6 +105,8 @@ def test_a_dataset_is_registered_asked_and_there_after_a_restart(running: Runnin
         {"name": "../x"}, {"name": ""}, {"columns": {}}, {"columns": {"age": {"kind": "Unit"}}}, {"columns": None},
         {"unit": {"kind": "Epsilon", "epsilon": 1}}, {"budget": None}, {"budget": wire.to_json(sulq.Unit())},
         {"file": "../x.csv"}, {"file": None}, {"size": "many"}, {"nonsense": 1},
+        {"graph": ["age", "age"]}, {"graph": "uv"}, {"graph": [1, 2]}, {"graph": ["age", "none"]},
+        {"estimators": {"f": "math:sqrt"}},  # never over HTTP (SR5)
         {"columns": {"age": {"kind": "Int", "low": 9, "high": 1}}}, {"tables": {}}, {"tables": {"a": {}}},
         {"file": None, "columns": None, "tables": {"other": 1}}, {"file": None, "columns": None, "tables": []},
         {"file": None, "columns": None, "tables": {"other": {**ONE, "nonsense": 1}}},
@@ -120,6 +122,21 @@ def test_bad_declarations_are_refused_and_leave_nothing(running: Running, change
         running.ask("owner", "register", {**DECLARED, "name": "other", **change})
     assert "other" not in [d["name"] for d in running.ask("owner", "datasets")["datasets"]]
     assert not list(running.folder.rglob("other*"))
+
+
+def test_a_graph_is_registered_and_asked_of_a_worker(running: Running) -> None:
+    """Its facts name the graph; a statistic of the whole is worked out and hidden in a worker's own process."""
+    (running.folder / "clinic" / "ties.csv").write_text("u,v\n" + "\n".join(f"{i},{(i + 1) % 30}" for i in range(30)))
+    ends = wire.to_json(sulq.Int(0, 29))
+    told = {"name": "ties", "file": "clinic/ties.csv", "columns": {"u": ends, "v": ends}, "graph": ["u", "v"]}
+    running.ask("owner", "register", {**told, "budget": wire.to_json(sulq.Epsilon(900)), "synthetic": True})
+    running.ready("ties")
+    desk = Desk(ClerkOracle(Clerk(running.line.call, running.tokens["owner"]), "ties"))
+    assert desk.graph.graph == sulq.Graph("u", "v")
+    assert desk.graph.min_cut(spend=sulq.Epsilon(100)).value == 2  # a ring; noise of 1/100 is 0 but for e^-100
+    assert desk.graph.to_connected(spend=sulq.Epsilon(100)).value == 0
+    assert sum(desk.graph.edges(spend=sulq.Epsilon(100)).value.values()) == 30
+    running.ask("owner", "withdraw", dataset="ties")
 
 
 def test_SR12_data_that_changed_underneath_stops_its_dataset(running: Running) -> None:

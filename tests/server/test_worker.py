@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sulq
 from sulq.curator.ledger.seal import Seal
 from sulq.curator.plan import draw
+from sulq.errors import SulqError
 from sulq.server import frames, isolation, process
 from sulq.server.declared import declare
 from sulq.server.settings import Declared
 from sulq.terms import wire
 from sulq.terms.facts import Facts
 from sulq.terms.plan import Plan
+from sulq.terms.question import Holistic
 from sulq.terms.released import Released
-from tests.server.service import COLUMNS, found_by_children, survey
+from sulq.terms.statistic import Aggregated
+from tests.server.service import COLUMNS, found_by_children, service, survey
 
 KEY = bytes(range(32))
 
@@ -125,3 +131,37 @@ def test_what_is_no_question_is_refused_by_a_code(frame: dict) -> None:
         said = frames.receive(found.sock)
         assert said in ({"ready": True}, {"failed": "bad-receipt"}, {"failed": "engine-failed"}) or "stopped" in said
         assert "released" in found.run(found.seal.stamp(1, b"\x01" * 32, wire.digest(found.plan)))
+
+
+def test_SR5_an_owners_function_is_found_and_called_where_the_rows_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package on PYTHONPATH is imported by the worker alone, and an analyst's question by its name is answered.
+
+    Control: a package that is not there is the owner's to hear of, by its name; the analyst hears that nothing is
+    ready, and nothing is charged.
+    """
+    (tmp_path / "owners_rows.py").write_text("def third(rows): return rows[:, 0].mean() / 3\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    body = {
+        "question": wire.to_json(Holistic(Aggregated("third", ("age",), 10, 0, 60))),
+        "spend": wire.to_json(sulq.Epsilon(50)),
+    }
+    with service(workers=1, estimators={"third": "owners_rows:third"}) as running:
+        found = wire.from_json(running.ask("alice", "ask", body)["answer"])
+        assert abs(found.value - np.mean([18 + (i * 37) % 70 for i in range(2000)]) / 3) < 2.5  # the middle is 30
+        assert "estimator third (declared by the owner)" in repr(found)
+    assert "owners_rows" not in sys.modules
+    with service(workers=1, estimators={"third": "owners_other:third"}, wait=False) as running:
+        until = time.monotonic() + 120
+        problem = None
+        while problem is None and time.monotonic() < until:
+            with contextlib.suppress(SulqError):
+                problem = next((d["problem"] for d in running.ask("owner", "datasets")["datasets"]), None)
+            time.sleep(0.1)
+        assert problem["code"] == "bad-declaration"
+        assert "'third' was not found: owners_other:third" in problem["message"]
+        assert "PYTHONPATH" in problem["remedy"]
+        with pytest.raises(SulqError) as refused:
+            running.ask("alice", "ask", body)
+        assert (refused.value.code, "owners_other" in str(refused.value)) == ("not-ready", False)

@@ -14,11 +14,12 @@ from scipy import stats
 from sulq.errors import QuestionError, SetupError
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
-from sulq.terms.law import AboveLaw, LaplaceLaw
+from sulq.terms.law import AboveLaw, LaplaceLaw, MetricLaw
 from sulq.terms.privacy import Epsilon, Event, Unit
-from sulq.terms.readings import Covariance, FirstAbove, Mean, Plain, Reading
+from sulq.terms.readings import Covariance, FirstAbove, Mean, Placed, Plain, Reading
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Noise, Released
+from sulq.terms.space import Box, Points
 from tests.stub import noise
 
 LAW = LaplaceLaw(Fraction(10))
@@ -242,6 +243,25 @@ def test_T1_every_released_number_is_a_whole_number_of_public_steps():
     ):
         value = answer([[unit]], step=step).value
         assert Fraction(value) / step == unit
+
+
+def test_a_point_of_a_space_says_how_near_it_is_and_no_interval():
+    """So much farther than the nearest, in the answer's measure, of one number and of several; the same on the wire."""
+    law = MetricLaw(Fraction(2), 4)
+    near = law.accuracy(0.05) / 4
+    for space, columns, words in (
+        (Box(0, 3), ("to_unique",), "2"), (Points(((0, 1), (0, 2), (0, 3)), "l1"), ("a", "b"), "(0, 3)")
+    ):  # fmt: skip
+        cells = Released(np.array([[2]], dtype=np.int64), (Noise(law, Fraction(1), 1),))
+        found = replace(answer([[0]], columns=columns, reading=Placed(space, Fraction(1, 4))), released=cells)
+        assert repr(found).startswith(f"{words}, within {float(near):g} of the nearest at 95%\n")
+        assert " in [" not in repr(found)
+        assert f"within {float(near):g} of the nearest" in found._repr_html_()
+        assert "low" not in found._repr_html_()
+        assert found.accuracy(0.05) == float(near)
+        assert repr(wire.decode(wire.encode(found))) == repr(found)
+    with pytest.raises(QuestionError):
+        found.accuracy(0)
 
 
 def test_the_first_above_a_threshold_is_a_place_with_a_reach():

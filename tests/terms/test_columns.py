@@ -5,8 +5,19 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.terms.columns import Columns
+from sulq.terms.columns import Columns, GraphTable
 from sulq.terms.domain import Bool, Int, Schema
+from sulq.terms.space import Cube
+from sulq.terms.statistic import (
+    Degrees,
+    Edges,
+    Graph,
+    MinCut,
+    SpanningTree,
+    ToBoundedDegree,
+    ToConnected,
+    Triangles,
+)
 from tests.stub import Stub
 
 ORACLE = Stub(Schema.of("people", {"age": Int(0, 120), "smoker": Bool()}), [{"age": 77, "smoker": 1}])
@@ -34,3 +45,33 @@ def test_undeclared_columns_are_refused(names):
         Columns(names, ORACLE)
     assert refusal.value.code in {"unknown-column", "bad-question"}
     assert len(str(refusal.value)) < 400
+
+
+def test_a_graph_is_asked_by_its_columns():
+    """Each ask becomes one question about the declared graph; nothing of a row is in its text."""
+    asked = []
+
+    class Listening:
+        facts = ORACLE.facts
+
+        def ask(self, question, *, spend=None, key=None, reuse=False):
+            asked.append((question.statistic, question.space, question.over.name, reuse))
+
+    graph = Graph("u", "v", "w")
+    handle = GraphTable(graph, Listening(), "people")
+    handle.min_cut(spend=None)
+    handle.spanning_tree_weight(complete=True, fresh=True)
+    handle.triangles(degree=3)
+    handle.degrees(4)
+    handle.to_connected()
+    handle.to_bounded_degree(2)
+    handle.edges()
+    assert [statistic for statistic, *_ in asked] == [
+        MinCut(graph), SpanningTree(graph, complete=True), Triangles(graph, 3), Degrees(graph, 4), ToConnected(graph),
+        ToBoundedDegree(graph, 2), Edges(graph),
+    ]  # fmt: skip
+    assert [space for _, space, *_ in asked] == [None] * 6 + [Cube()]
+    assert [reuse for *_, reuse in asked] == [True, False, True, True, True, True, True]
+    assert repr(handle) == "GraphTable(u, v, w of people; private)"
+    with pytest.raises(QuestionError):
+        handle.min_cut(fresh=1)

@@ -12,6 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sulq.errors import SetupError
+from sulq.server.console.words import kind
+from sulq.sql.rows import type_of
 from sulq.terms.domain import (
     COLUMNS,
     Bool,
@@ -22,6 +24,7 @@ from sulq.terms.domain import (
     Schema,
     Text,
     Timestamp,
+    Vertices,
     days,
     declare,
     grid_for,
@@ -201,9 +204,19 @@ def test_a_schema_keeps_names_and_order():
 def test_every_column_but_text_has_a_grid():
     """Step, lowest and highest unit are there for all but free text."""
     made = [Int(0, 1), Real(0, 1), Bool(), Category(["a"]), Date("2020-01-01", "2020-01-02")]
-    made.append(Timestamp("2020-01-01", "2020-01-02"))
+    made += [Timestamp("2020-01-01", "2020-01-02"), Vertices(0, 1)]
     assert {*map(type, made), Text} == set(COLUMNS)
     assert all(column.low <= column.high and column.step > 0 for column in made)
+    assert all(type_of(column) and kind(column) for column in [*made, Text()])  # in SQL, and in the console's words
+
+
+def test_SR10_vertices_are_whole_numbers_and_no_Int():
+    """The same bounds and refusals; but another declaration, so that one is never taken for the other."""
+    assert Vertices(0, 9) != Int(0, 9)
+    assert isinstance(Vertices(0, 9), Int)
+    assert Vertices(0, 9) == Vertices(0, 9)
+    assert code(lambda: Vertices(3, 2)) == code(lambda: Int(3, 2)) == "bad-bounds"
+    assert code(lambda: Vertices(0.5, 2)) == "bad-declaration"
 
 
 @pytest.mark.parametrize("name", ["", "a\x00b", "\ud800", "x" * 1_001, 3])

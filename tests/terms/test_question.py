@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.terms.question import QUESTIONS, WHOLE, Above, Choose, OpenSums, Sums, Together
+from sulq.terms.question import QUESTIONS, WHOLE, Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import Col, Lit
 from sulq.terms.score import Rank
@@ -68,9 +68,9 @@ def test_shares_are_positive_numbers_one_for_each():
         assert code(lambda bad=bad: Together((Sums((Lit(1),)),) * 2, bad)) == "bad-question"
 
 
-def test_five_questions_are_the_whole_language():
-    """Sums, sums by open keys, choices, thresholds, several together: everything else is post-processing (S0.29)."""
-    assert set(QUESTIONS) == {Sums, OpenSums, Choose, Above, Together}
+def test_six_questions_are_the_whole_language():
+    """Sums, sums by open keys, choices, thresholds, statistics of the whole, several together: no more (S0.29)."""
+    assert set(QUESTIONS) == {Sums, OpenSums, Choose, Above, Holistic, Together}
 
 
 def test_a_threshold_is_a_number_or_one_for_each_sum():

@@ -19,22 +19,49 @@ from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.terms import vocabulary, wire
 from sulq.terms.answer import Answer, Answers
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp, Vertices
 from sulq.terms.engine import Block, Key, Tally
+from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
-from sulq.terms.plan import Part, Plan
+from sulq.terms.law import (
+    AboveLaw,
+    BinomialLaw,
+    BitLaw,
+    ExponentialLaw,
+    FlipLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    MetricLaw,
+    PassedLaw,
+)
+from sulq.terms.plan import Part, Plan, Whole
 from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
 from sulq.terms.private import Private
 from sulq.terms.quantiles import HOW, Bed, Picked, Quantile, Quantiles
-from sulq.terms.question import Above, Choose, OpenSums, Sums, Together
-from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Plain, Spread
+from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
+from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
 from sulq.terms.receipt import Receipt, SignedReceipt
 from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
 from sulq.terms.released import Noise, Released
 from sulq.terms.reuse import name_of
 from sulq.terms.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit, Lookup, Route
 from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
+from sulq.terms.space import Box, Cube, Points
+from sulq.terms.statistic import (
+    Aggregated,
+    Certified,
+    Degrees,
+    Edges,
+    Graph,
+    MinCut,
+    Occurring,
+    SpanningTree,
+    ToBoundedDegree,
+    ToConnected,
+    ToSorted,
+    ToUnique,
+    Triangles,
+)
 from tests import expressions
 from tests.counts import count
 from tests.expressions import EXAMPLES, SCHEMA
@@ -127,7 +154,57 @@ levels = st.integers(-99, 99) | st.floats(-9, 9)
 thresholds = levels.map(lambda level: draw(Above(BY_CITY, level), FACTS, Epsilon(1)))
 choices = ranks.map(lambda rank: draw(Choose(BY_CITY, rank), FACTS, Epsilon(1)))
 
+GRAPH = Graph("u", "v", "w")
+numbers = st.integers(-99, 99) | st.floats(-9, 9)
+spaces = (
+    st.just(Cube())
+    | st.builds(lambda a, b: Box(a, a + b, 1, "circle"), st.integers(-9, 9), st.integers(1, 9))
+    | st.lists(st.tuples(numbers), min_size=1, max_size=3, unique=True).map(lambda found: Points(tuple(found), "linf"))
+)
+certificates = st.builds(
+    Certificate,
+    *(st.floats(0, 0.5), st.floats(0.1, 9), st.floats(0.8, 1), st.just(0), st.just(1)),
+    st.sampled_from([("few",), ("few", "city")]),
+)
+estimators = st.builds(Estimator, st.just("own"), st.just("package.part:function"), st.none() | certificates)
+STATISTICS_TRIED: dict[type, st.SearchStrategy[object]] = {
+    MinCut: st.just(MinCut(GRAPH)),
+    SpanningTree: st.booleans().map(lambda complete: SpanningTree(GRAPH, complete)),
+    Triangles: (st.none() | st.integers(1, 99)).map(lambda degree: Triangles(GRAPH, degree)),
+    Degrees: st.integers(1, 99).map(lambda most: Degrees(Graph("u", "v"), most)),
+    Edges: st.just(Edges(GRAPH)),
+    ToConnected: st.just(ToConnected(GRAPH)),
+    ToBoundedDegree: st.integers(0, 99).map(lambda degree: ToBoundedDegree(GRAPH, degree)),
+    ToUnique: st.just(ToUnique(("few", "city"))),
+    ToSorted: st.just(ToSorted("few")),
+    Occurring: st.just(Occurring(("city",))),
+    Aggregated: st.builds(
+        lambda low, wide, salt: Aggregated("mean", ("few",), 7, low, low + wide, salt),
+        st.floats(-9, 9), st.integers(1, 9), st.integers(-9, 9),
+    ),
+    Certified: st.just(Certified("own", ("few",))),
+}  # fmt: skip
+wholes = st.sampled_from(
+    [
+        Holistic(ToUnique(("few",))),
+        Holistic(ToUnique(("few",)), space=Box(0, 3)),
+        Holistic(Occurring(("flag",)), space=Cube()),
+    ]
+).map(lambda asked: draw(asked, FACTS, Epsilon(1)))
+
 VALUES: dict[type, st.SearchStrategy[object]] = {
+    **STATISTICS_TRIED,
+    Graph: st.just(GRAPH),
+    Cube: st.just(Cube()),
+    Box: spaces.filter(lambda space: isinstance(space, Box)),
+    Points: spaces.filter(lambda space: isinstance(space, Points)),
+    Certificate: certificates,
+    Estimator: estimators,
+    Whole: wholes.map(lambda plan: plan.parts[0].whole),
+    Holistic: st.builds(Holistic, st.one_of(*STATISTICS_TRIED.values()), st.none() | expressions.conditions(1), spaces),
+    Placed: st.builds(Placed, st.just(Box(0, 9)) | st.just(Points(((1, 2),))), fractions),
+    MetricLaw: st.builds(MetricLaw, scales, st.integers(1, 99)),
+    BitLaw: scales.map(BitLaw),
     Epsilon: st.builds(Epsilon, positive),
     EpsilonDelta: st.builds(EpsilonDelta, positive, st.floats(1e-300, 0.9)),
     Queries: st.builds(Queries, st.integers(0, 10**30)),
@@ -157,11 +234,19 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Block: plans.map(lambda plan: plan.parts[0].tally.blocks[0]),
     Facts: st.just(FACTS),
     Key: st.builds(Key, st.just(Each(Col("flag"))), st.just((False, True))),
-    Part: (plans | choices | thresholds).map(lambda plan: plan.parts[0]),
-    Plan: plans | choices | thresholds,
+    Part: (plans | choices | thresholds | wholes).map(lambda plan: plan.parts[0]),
+    Plan: plans | choices | thresholds | wholes,
     Schema: st.just(SCHEMA),
     TableFacts: st.builds(
-        TableFacts, st.just(SCHEMA), st.none() | texts, st.booleans(), st.none() | st.integers(0, 99)
+        TableFacts,
+        st.just(SCHEMA),
+        st.none() | texts,
+        st.booleans(),
+        st.none() | st.integers(0, 99),
+        st.none(),
+        st.just(()),
+        st.none() | st.just(GRAPH),
+        st.lists(estimators, max_size=2).map(tuple),
     ),
     Table: st.builds(Table, texts),
     Where: st.builds(Where, relations, expressions.conditions(1)),
@@ -192,6 +277,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Released: released,
     Spread: st.builds(Spread, fractions, st.booleans()),
     Int: st.builds(lambda a, b: Int(min(a, b), max(a, b)), st.integers(-9, 9), st.integers(-9, 9)),
+    Vertices: st.builds(lambda a, b: Vertices(a, a + b), st.integers(-9, 9), st.integers(0, 9)),
     Real: st.builds(lambda a, b: Real(a, a + b, 0.1), st.floats(-9, 9), st.floats(0, 9)),
     Bool: st.just(Bool()),
     Category: st.builds(Category, st.lists(texts, min_size=1, unique=True).map(tuple)),

@@ -42,6 +42,7 @@ from typing import Final, Literal, TypeVar, cast
 
 from sulq.errors import SetupError, SulqError
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
+from sulq.terms.estimator import CERTIFIES, Certificate
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 SUFFIX: Final = ".sulq.toml"
@@ -69,6 +70,12 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "shares": "Parts of the budget by analyst: { alice = { share = 0.5, reserve = 0.1 } }; for who has none yet.",
         "anchor": "A file, best on another disk, that keeps an old copy of the ledger from being used.",
         "schedule": "For `sulq serve`: answers leave every so many seconds. Default: that of [server].",
+        "graph": "Of a table whose rows are edges, the columns of both ends and of the weight: ['u', 'v', 'weight'].",
+        "estimators": "Functions that analysts may choose by name: { NAME = 'package:function' }, or a table each.",
+    },
+    "estimator": {
+        "function": "Where the function is: package:function.",
+        **{name: f"Of a certificate: {what}." for name, what in CERTIFIES.items()},
     },
     "share": {
         "share": "The part of the budget this analyst may spend at most; a fraction of the total. Default: 1.",
@@ -171,6 +178,8 @@ class Dataset:
     shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # share and reserve of each analyst
     anchor: Path | None = None
     schedule: float | None = None
+    graph: tuple[str, ...] | None = None
+    estimators: Mapping[str, object] | None = None
 
     @property
     def files(self) -> tuple[Path | str, ...]:
@@ -282,7 +291,7 @@ def _dataset(name: str, value: object, path: Path) -> Dataset:
     _needed(table, ("budget",) if several else ("data", "budget", "columns"), "dataset", where)
     folder = path.parent
     tables = _tables(table["tables"], folder, where) if several else {}
-    for alone in ("data", "columns", "table", "size"):
+    for alone in ("data", "columns", "table", "size", "graph", "estimators"):
         if several and alone in table:
             raise _bad(where, f"has several tables; {alone!r} belongs to each of them")
     first = next((part for part in tables.values() if not part.public), None)
@@ -303,7 +312,45 @@ def _dataset(name: str, value: object, path: Path) -> Dataset:
         shares=MappingProxyType(_shares(table.get("shares", {}), f"{where} shares")),
         anchor=_file(table.get("anchor"), folder, f"{where} anchor"),
         schedule=_seconds(table.get("schedule"), f"{where} schedule"),
+        graph=_graph(table.get("graph"), f"{where} graph"),
+        estimators=_estimators(table.get("estimators"), f"{where} estimators"),
     )
+
+
+def _graph(value: object, where: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = _of(list, value, where, "a list of two or three columns")
+    return tuple(_of(str, name, where, "a column's name in quotes") for name in names)
+
+
+def _estimators(value: object, where: str) -> Mapping[str, object] | None:
+    """The owner's functions by name: their place, or a table that certifies them too."""
+    if value is None:
+        return None
+    found: dict[str, object] = {}
+    for name, told in _table(value, where).items():
+        if isinstance(told, str):
+            found[name] = told
+            continue
+        own = f"{where}.{name}"
+        table = _table(told, own)
+        _known(table, "estimator", own)
+        _needed(table, ("function", *CERTIFIES), "estimator", own)
+        numbers = {key: _number(table[key], f"{own} {key}") for key in CERTIFIES if key != "columns"}
+        columns = tuple(_of(list, table["columns"], f"{own} columns", "a list of columns"))
+        try:
+            found[name] = (
+                _of(str, table["function"], own, "package:function"),
+                Certificate(**numbers, columns=columns),
+            )
+        except SulqError as error:
+            raise _bad(own, error.message) from None
+    return MappingProxyType(found)
+
+
+def _number(value: object, where: str) -> float:
+    return float(_of(int, value, where, "a number") if isinstance(value, int) else _of(float, value, where, "a number"))
 
 
 def _tables(value: object, folder: Path, where: str) -> dict[str, Part]:

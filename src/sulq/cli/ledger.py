@@ -47,6 +47,8 @@ def show(path: Where, last: Annotated[int, typer.Option(help="How many of the la
             console.print("synthetic data: not private")
         if opened.declared_public:
             console.print(f"public by the owner's word: {', '.join(opened.declared_public)}")
+        for name, item in opened.declared_estimators:
+            console.print(f"estimator of {escape(name)}: {escape(str(item))}")
         _shares(opened)
         table = Table("entry", "time", "analyst", "loss", "noise", "answered")
         for line in opened.transcript()[-last:]:

@@ -93,4 +93,6 @@ def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], N
         prepared=prepared,
         renew=renew,
         progress=progress,
+        graph=found.graph,
+        estimators=found.estimators,
     )

@@ -134,6 +134,8 @@ def declaration(found: Dataset) -> Declared:
         shares=found.shares,
         anchor=found.anchor,
         schedule=found.schedule,
+        graph=found.graph,
+        estimators=found.estimators,
     )
 
 

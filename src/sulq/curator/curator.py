@@ -18,7 +18,7 @@ from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Loss
 from sulq.terms.question import Question, Together
-from sulq.terms.readings import Chosen, FirstAbove, Plain
+from sulq.terms.readings import Chosen, FirstAbove, Placed, Plain
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
 from sulq.terms.reuse import name_of, nothing, rearranged, serves, strength
@@ -82,6 +82,7 @@ class Curator:
         return Facts(
             self._schema, ledger.unit, budget, spent, remaining, self._size,
             ledger.synthetic, ledger.durable, ledger.version, self._tables, ledger.public_key,
+            "everyone" if self._analyst is None else "analyst",
         )  # fmt: skip
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
@@ -154,14 +155,22 @@ class Curator:
         answers = tuple(
             Answer(
                 found, _reading(part), keys_of(part), names_of(part), plan.spend, facts.remaining, plan.unit,
-                plan.guarantee, plan.event, receipt, receipt.stored is not None, notes, total=facts.spent,
+                plan.guarantee, plan.event, receipt, receipt.stored is not None, (*_rests(part), *notes),
+                total=facts.spent, pairs=part.pairs,
             )
             for part, found in zip(plan.parts, released, strict=True)
         )  # fmt: skip
         return Answers(answers) if isinstance(plan.question, Together) else answers[0]
 
 
-def _reading(part: Part) -> Plain | Chosen | FirstAbove:
+def _rests(part: Part) -> tuple[str, ...]:
+    """What of an answer rests on the owner's word (SR5)."""
+    return () if part.whole is None or not part.whole.declared else (f"rests on the {part.whole.declared}",)
+
+
+def _reading(part: Part) -> Plain | Chosen | FirstAbove | Placed:
+    if part.whole is not None:
+        return Plain() if part.whole.placed is None else Placed(part.whole.placed, part.whole.unit)
     if part.thresholds is not None:
         return FirstAbove(part.tally.blocks[0].step)
     return Plain() if part.score is None else Chosen()
@@ -180,6 +189,8 @@ def keys_of(part: Part) -> tuple[tuple[str, tuple[object, ...]], ...]:
 
 def names_of(part: Part) -> tuple[str, ...]:
     """Names of a part's columns."""
+    if part.whole is not None:
+        return part.names
     if part.score is not None:
         return ("choice",)
     if part.thresholds is not None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
+from sulq.curator.statistics import holistic
+from sulq.curator.statistics.owned import Function
 from sulq.curator.statistics.scores import scores
 from sulq.errors import CuratorError
 from sulq.mechanisms import release as add_noise
@@ -17,7 +19,7 @@ from sulq.terms import wire
 from sulq.terms.engine import Engine, Groups, Tally, sums_of
 from sulq.terms.kinds import Integers
 from sulq.terms.law import Law
-from sulq.terms.plan import Part, Plan
+from sulq.terms.plan import Part, Plan, Whole
 from sulq.terms.private import Private
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Noise, Released
@@ -52,11 +54,13 @@ class Rows:
         redeem: Callable[[Receipt, str], bool],
         release: Release = add_noise,
         reveal: Reveal = reveal_groups,
+        own: Mapping[str, Function] | None = None,
     ) -> None:
         self._engine = engine
         self._redeem = redeem
         self._release = release
         self._reveal = reveal
+        self._own = {} if own is None else own  # the owner's functions, by the names analysts choose them by (SR5)
 
     def ready(self) -> None:
         """Make the kept rows available before anything is paid; releases nothing."""
@@ -79,8 +83,13 @@ class Rows:
 
     def _all(self, parts: tuple[Part, ...]) -> tuple[Released, ...]:
         """One release for each part; the sums of all that have listed keys are asked for together (shared scans)."""
-        exact = iter(self._sums([part.tally for part in parts if part.people is None]))
-        return tuple(self._open(part) if part.people is not None else self._part(part, next(exact)) for part in parts)
+        exact = iter(self._sums([part.tally for part in parts if part.people is None and part.whole is None]))
+        return tuple(self._one(part, exact) for part in parts)
+
+    def _one(self, part: Part, exact: Iterator[Private[Integers]]) -> Released:
+        if part.whole is not None:
+            return self._statistic(part, part.whole)
+        return self._open(part) if part.people is not None else self._part(part, next(exact))
 
     def _part(self, part: Part, exact: Private[Integers]) -> Released:
         if part.score is not None:
@@ -113,6 +122,18 @@ class Rows:
         """Groups found in the data: their sums, their people, noise and threshold, in one call (SR14)."""
         exact = self._read(lambda: self._engine.groups(part.tally))
         return self._hidden(lambda: self._reveal(part.noise, exact))
+
+    def _statistic(self, part: Part, whole: Whole) -> Released:
+        """A statistic of the whole table, worked out inside the box, and its noise."""
+        blocks = part.tally.blocks
+        exact = self._read(
+            # The rows a certificate is about are all of them, each in its place, whatever they lack (S4.13).
+            lambda: self._engine.listed(part.tally, blanks=whole.certificate is not None).map(
+                lambda rows: holistic.exact(whole, blocks, rows, self._own)
+            )
+        )
+        noisy = self._noisy(part.laws[0], exact, lambda found: found)
+        return Released(noisy.reshape(part.cells, -1), part.noise)
 
     def _read(self, work: Callable[[], T]) -> T:
         try:

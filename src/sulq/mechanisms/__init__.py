@@ -7,17 +7,20 @@ from sulq.mechanisms.binomial import CentredBinomial
 from sulq.mechanisms.choose import Exponential, PermuteAndFlip
 from sulq.mechanisms.gaussian import DiscreteGaussian
 from sulq.mechanisms.laplace import DiscreteLaplace
+from sulq.mechanisms.metric import BitFlips, NearPoint
 from sulq.mechanisms.open_keys import Thresholded, reveal
 from sulq.mechanisms.table import MECHANISMS, Cost, Mechanism, Row, cost_of, mechanism, priced, release, versions
 
 __all__ = [
     "MECHANISMS",
+    "BitFlips",
     "CentredBinomial",
     "Cost",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exponential",
     "Mechanism",
+    "NearPoint",
     "PermuteAndFlip",
     "Row",
     "SparseVector",

@@ -95,20 +95,24 @@ class Exponential:
 
     def release(self, exact: Private[Integers]) -> Integers:
         """Choose a candidate for each row of exact scores."""
-        return chosen(exact, self._pick)
+        return chosen(exact, lambda scores: proposed(scores, self.law.scale))
 
-    def _pick(self, scores: Integers) -> Integers:
-        """Propose uniform candidates until a coin of bias exp(-gap/scale) is heads: m times or fewer, on average."""
-        gaps = scores.max(axis=1, keepdims=True) - scores
-        found = np.full(len(scores), -1, dtype=np.int64)
-        open_rows = np.arange(len(scores))
-        while open_rows.size:
-            rows = open_rows[:_AT_ONCE]
-            tries = max(1, min(2 * scores.shape[1], _AT_ONCE // len(rows)))
-            proposed = coins.below(np.full(len(rows) * tries, scores.shape[1])).reshape(len(rows), tries)
-            up = coins.heads(gaps[rows[:, None], proposed].ravel(), self.law.scale).reshape(proposed.shape)
-            first = np.argmax(up, axis=1)
-            hit = up[np.arange(len(rows)), first]
-            found[rows[hit]] = proposed[np.arange(len(rows)), first][hit]
-            open_rows = open_rows[found[open_rows] < 0]
-        return found
+
+def proposed(scores: Integers, scale: Fraction) -> Integers:
+    """Of each row a candidate with probability proportional to exp(score/scale), exactly.
+
+    Uniform candidates are proposed until a coin of bias exp(-gap/scale) is heads: m times or fewer, on average.
+    """
+    gaps = scores.max(axis=1, keepdims=True) - scores
+    found = np.full(len(scores), -1, dtype=np.int64)
+    open_rows = np.arange(len(scores))
+    while open_rows.size:
+        rows = open_rows[:_AT_ONCE]
+        tries = max(1, min(2 * scores.shape[1], _AT_ONCE // len(rows)))
+        tried = coins.below(np.full(len(rows) * tries, scores.shape[1])).reshape(len(rows), tries)
+        up = coins.heads(gaps[rows[:, None], tried].ravel(), scale).reshape(tried.shape)
+        first = np.argmax(up, axis=1)
+        hit = up[np.arange(len(rows)), first]
+        found[rows[hit]] = tried[np.arange(len(rows)), first][hit]
+        open_rows = open_rows[found[open_rows] < 0]
+    return found

@@ -20,9 +20,21 @@ from sulq.mechanisms.binomial import CentredBinomial
 from sulq.mechanisms.choose import Exponential, PermuteAndFlip
 from sulq.mechanisms.gaussian import DiscreteGaussian
 from sulq.mechanisms.laplace import DiscreteLaplace
+from sulq.mechanisms.metric import BitFlips, NearPoint
 from sulq.mechanisms.open_keys import Thresholded
 from sulq.terms.kinds import Integers
-from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.terms.law import (
+    AboveLaw,
+    BinomialLaw,
+    BitLaw,
+    ExponentialLaw,
+    FlipLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    Law,
+    MetricLaw,
+    PassedLaw,
+)
 from sulq.terms.privacy import NEIGHBORS, Draw
 from sulq.terms.private import Private
 
@@ -65,7 +77,8 @@ class Row:
     `law` reads a Draw's scale (binomial: the number of coins); `pmf`, `epsilon`
     and `rho` follow from it. A sensitivity is in grid units, for l2 squared; of a
     choice it is the norm of the spans by which its cells' scores move, of a sparse
-    vector the span or the total that `SparseVector` says.
+    vector the span or the total that `SparseVector` says, of a point of a metric space
+    what `NearPoint` says, of bits how many of them one person moves.
     """
 
     name: str
@@ -138,6 +151,20 @@ MECHANISMS: Final[dict[str, Row]] = {
             lambda scale: AboveLaw(scale, Fraction(0), 1),
             "tests/mechanisms/test_above.py::test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit",
         ),
+        Row(
+            "metric",
+            NEIGHBORS,
+            "l1",
+            lambda scale: MetricLaw(scale, 2),
+            "tests/mechanisms/test_metric.py::test_T20_exact_epsilon_of_a_near_point_is_within_the_debit",
+        ),
+        Row(
+            "bits",
+            NEIGHBORS,
+            "l1",
+            BitLaw,
+            "tests/mechanisms/test_metric.py::test_T20_exact_epsilon_of_bit_flips_is_the_debit",
+        ),
     )
 }
 
@@ -155,6 +182,10 @@ def mechanism(law: Law) -> Mechanism:
             return PermuteAndFlip(law)
         case ExponentialLaw():
             return Exponential(law)
+        case MetricLaw():
+            return NearPoint(law)
+        case BitLaw():
+            return BitFlips(law)
         case PassedLaw():
             return Thresholded(law)
         case AboveLaw():

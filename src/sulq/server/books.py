@@ -44,6 +44,7 @@ def verify(request: Request) -> Frame:
         "debits": found.debits,
         "answers": found.answers,
         "head": found.head,
+        "unit": wire.to_json(found.unit),
         "budget": wire.to_json(found.budget),
         "spent": wire.to_json(found.spent),
         "remaining": wire.to_json(found.remaining),

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from sulq.connect import SUFFIXES, declarations
+from sulq.connect import SUFFIXES, declarations, single
 from sulq.errors import SetupError
 from sulq.server.settings import Declared, Table
 from sulq.terms.domain import Schema
-from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Unit
 
 
@@ -35,6 +34,8 @@ def declare(
     anchor: Path | None = None,
     schedule: float | None = None,
     renew: bool = False,
+    graph: tuple[str, ...] | None = None,
+    estimators: Mapping[str, object] | None = None,
 ) -> Declared:
     """A dataset from the same words as `sulq.connect`; a server reads files, never frames."""
     whole = Unit() if unit is None else unit
@@ -51,7 +52,7 @@ def declare(
             for item in facts
         )  # fmt: skip
     else:
-        alone = TableFacts(Schema.of(table or name, columns))
+        alone = single(Schema.of(table or name, columns), whole, graph, estimators)
         number = size if isinstance(size, int) else None
         tables = (Table(_file(data), alone, number, table if _several(data) else None),)
     first = tables[0].data

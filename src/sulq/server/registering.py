@@ -23,7 +23,7 @@ from sulq.terms.domain import COLUMNS
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-ALONE: Final = ("file", "table", "columns", "size")  # what a dataset of one table says of it
+ALONE: Final = ("file", "table", "columns", "size", "graph")  # what a dataset of one table says of it
 FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", "synthetic")
 PART: Final = ("file", "columns", "size", "key", "public", "person", "references")  # what each of several tables says
 MOST: Final = 2**40  # rows
@@ -82,7 +82,18 @@ def _alone(office: Registrar, request: Request, name: str) -> Declared:
         table=request.optional("table"),
         size=_size(request),
         synthetic=request.truth("synthetic"),
+        graph=_graph(request),
     )
+
+
+def _graph(request: Request) -> tuple[str, ...] | None:
+    """The columns by which rows are edges. An owner's functions are never named over HTTP (SR5)."""
+    told = request.body.get("graph")
+    if told is None:
+        return None
+    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
+        raise QuestionError("bad-request", "graph names two columns, or three.")
+    return tuple(told)
 
 
 def _several(office: Registrar, request: Request, name: str) -> Declared:

@@ -153,7 +153,7 @@ class Staff:
             facts[0].schema,
             size=declared.tables[0].size,
             versions=versions(),
-            tables=() if declared.alone else tuple(facts),
+            tables=() if declared.alone and facts[0].plain else tuple(facts),
         )
 
     @property

@@ -22,6 +22,7 @@ from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.seal import Seal
 from sulq.curator.run import Rows
+from sulq.curator.statistics.owned import load
 from sulq.errors import CuratorError, SulqError
 from sulq.server import child, frames, isolation
 from sulq.server.frames import Frame
@@ -56,7 +57,8 @@ class Opened:
         self.engine.ready()
         names = [table.facts.schema.table for table in declared.tables]
         self.sources = {name: self.engine.fingerprint(name) for name in names}
-        self.run = Rows(self.engine, seal.redeem)
+        own = load([item for table in declared.tables for item in table.facts.estimators])
+        self.run = Rows(self.engine, seal.redeem, own=own)
 
 
 class Talk:

@@ -18,7 +18,7 @@ from sulq.terms.kinds import Scalar
 from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Loss, plain
-from sulq.terms.question import Above, Choose, OpenSums, Single, Together
+from sulq.terms.question import Above, Choose, Holistic, OpenSums, Single, Together
 from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.terms.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, RowFn, Vector
 from sulq.terms.shape import shape
@@ -114,6 +114,8 @@ def _shares(plan: Plan, parts: int) -> list[Fraction]:
 
 def _asked(question: Single, part: Part, facts: Facts) -> str:
     """What is asked, in a line."""
+    if isinstance(question, Holistic):
+        return f"{type(question.statistic).__name__} over {words(question.over, facts)}"
     counts = question.counts if isinstance(question, (Choose, Above)) else question
     over = f"over {words(counts.over, facts)}"
     if counts.where is not None:
@@ -129,6 +131,9 @@ def _asked(question: Single, part: Part, facts: Facts) -> str:
 
 def _why(question: Single, part: Part, facts: Facts) -> Iterator[str]:
     """Each value with its bounds, how far one person moves its sums and why, and the noise that hides it."""
+    if isinstance(question, Holistic):
+        yield from part.lines()
+        return
     counts = question.counts if isinstance(question, (Choose, Above)) else question
     found = shape(counts.over, facts)
     kept = f"{found.rows:,} {'row' if found.rows == 1 else 'rows'}"

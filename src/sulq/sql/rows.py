@@ -92,7 +92,7 @@ def called(fn: RowFn, name: str = "value") -> str:
 
 
 TYPES = {domain.Int: "int", domain.Real: "float", domain.Bool: "bool", domain.Text: "text"}
-TYPES |= {domain.Date: "date", domain.Timestamp: "timestamp"}
+TYPES |= {domain.Date: "date", domain.Timestamp: "timestamp", domain.Vertices: "int"}
 
 
 def type_of(column: domain.Column) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ import numpy as np
 from sulq.errors import QuestionError, SetupError
 from sulq.terms.kinds import Floats
 from sulq.terms.privacy import Event, Loss, Unit
-from sulq.terms.readings import Chosen, FirstAbove, Plain, Reading
+from sulq.terms.readings import Chosen, FirstAbove, Placed, Plain, Reading
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
 
@@ -32,7 +33,8 @@ class Answer:
 
     `accuracy(beta)`: each cell is within that of the table's bounded statistic
     except with probability beta; of the first sum above a threshold, how far it or
-    one before it may be on the wrong side. `spent`, `total`, `remaining`: this ask's price,
+    one before it may be on the wrong side; of a point of a space, how much farther
+    off than the nearest point. `spent`, `total`, `remaining`: this ask's price,
     that of all answers up to it, and what is left. `unit`, `guarantee`: who is
     protected and in what sense (T93).
     """
@@ -51,6 +53,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     square: bool = field(default=False)  # the columns are the upper triangle of a matrix
     total: Loss | None = None
+    pairs: bool = False  # the two keys have the same labels, and the cells are the pairs of different ones
 
     def read(self, reading: Reading, columns: tuple[str, ...], *, square: bool = False) -> Answer:
         """The same release read as another statistic; free."""
@@ -65,7 +68,7 @@ class Answer:
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Value:
         """How far off: within this except with probability beta, for each cell or for all at once."""
         low, high = self._interval(beta, simultaneous=simultaneous)
-        if isinstance(self.reading, FirstAbove):
+        if isinstance(self.reading, (FirstAbove, Placed)):
             return self.reading.reach(self.released, beta)
         value = self.reading.value(self.released)
         return self._shape(np.maximum(high - value, value - low), whole=False)
@@ -110,6 +113,8 @@ class Answer:
     def _labels(self) -> list[object]:
         if self.released.labels is not None:  # open keys: those that were found
             found = list(self.released.labels)
+        elif self.pairs:
+            found = list(itertools.combinations(self.keys[0][1], 2))
         else:
             grids = np.indices([len(labels) for _, labels in self.keys]).reshape(len(self.keys), -1).T
             found = [tuple(self.keys[i][1][code] for i, code in enumerate(codes)) for codes in grids]
@@ -182,6 +187,9 @@ class Answer:
             sums, place = self.reading.sums(self.released), int(self.released.units[0, 0])
             found = f"sum {place}, from 0, is the first of {sums}" if place < sums else f"none of {sums} sums is"
             return [f"{found} at or above its threshold, give or take {self.accuracy(0.05):,.6g}"]
+        if isinstance(self.reading, Placed):
+            point = ", ".join(f"{number:,.6g}" for number in self.reading.value(self.released)[0])
+            return [f"{point if len(self.columns) == 1 else f'({point})'}, {self._near(self.reading)}"]
         table = self.to_dict()
         names = [self._names(j) for j in range(len(self.columns))]
         shown = []
@@ -196,14 +204,19 @@ class Answer:
             lines.append(f"... {len(shown) - limit} more")
         return lines
 
+    def _near(self, reading: Placed) -> str:
+        """What is claimed of a point; an interval would be the whole space."""
+        return f"within {reading.reach(self.released, 0.05):,.6g} of the nearest at 95%"
+
     def _repr_html_(self) -> str:
-        table = self.to_dict()
+        table = self._columns(None) if isinstance(self.reading, Placed) else self.to_dict()
         if self.square:
             return f"<p>{len(self.columns)} entries of a covariance matrix</p>"
         head = "".join(f"<th>{_escape(name)}</th>" for name in table)
         rows = zip(*table.values(), strict=True)
         body = "".join("<tr>" + "".join(f"<td>{_escape(_shown(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-        tail = _escape(f"{paid(self.spent, self.remaining, self.unit)}; {' '.join(self.notes)}")
+        near = f"{self._near(self.reading)}; " if isinstance(self.reading, Placed) else ""
+        tail = _escape(f"{near}{paid(self.spent, self.remaining, self.unit)}; {' '.join(self.notes)}")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{tail}</p>"
 
 

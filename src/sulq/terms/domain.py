@@ -99,6 +99,15 @@ class Int:
 
 
 @dataclass(frozen=True, slots=True)
+class Vertices(Int):
+    """The vertices of a graph, numbered from `lo` to `hi`; a cell that is none of them is missing (SR10, SR21).
+
+    What an `Int` is read as where `graph=` names it as an end of edges: a number out of bounds is no vertex, and to
+    clamp it would make an edge that nobody has.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Real:
     """Numbers from `lo` to `hi` on a grid of a power of two; cells outside are clamped.
 
@@ -294,7 +303,7 @@ class Text:
 
 
 Column = Int | Real | Bool | Category | Date | Timestamp | Text
-COLUMNS: Final = (Int, Real, Bool, Category, Date, Timestamp, Text)
+COLUMNS: Final = (Int, Real, Bool, Category, Date, Timestamp, Text, Vertices)
 
 
 def declare(value: object, name: str) -> Column:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from sulq.terms.kinds import Integers
 from sulq.terms.private import Private
 from sulq.terms.relation import Relation
 from sulq.terms.rowfn.scalar import RowFn
+
+BLANK: Final = -(2**63)  # a missing cell among listed rows: no whole unit of any column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +93,14 @@ class Engine(Protocol):
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur; of the tally's keys only their row functions are read."""
+        ...
+
+    def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
+        """The blocks of each row that counts, as whole units: int64 of shape (rows, blocks), in no certain order.
+
+        For statistics that no sums give. A row counts if the condition is true and no block is missing; with
+        `blanks` rows that lack something count too, and what they lack is `BLANK`.
+        """
         ...
 
     def close(self) -> None:

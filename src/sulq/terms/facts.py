@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from sulq.errors import QuestionError
 from sulq.terms.domain import Category, Column, Schema
+from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
+from sulq.terms.statistic import Graph
 from sulq.terms.sublinear import noise_for
 
 SHOWN: Final = 5  # categories named before the rest are counted
 MUCH: Final = 20  # an epsilon past this is worth a word
+Whose = Literal["everyone", "analyst", "reports"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class TableFacts:
     `public`: rows that need no protection; `rows` is then their number.
     `references`: columns that name a row of another private table by its key, and that
     table; the owner's word, checked over all rows, that both rows are one person's.
+    `graph`: the columns by which its rows are edges. `estimators`: functions that the owner has named, which analysts
+    choose by name (SR5).
     """
 
     schema: Schema
@@ -30,6 +35,13 @@ class TableFacts:
     rows: int | None = None
     person: str | None = None
     references: tuple[tuple[str, str], ...] = ()
+    graph: Graph | None = None
+    estimators: tuple[Estimator, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but its columns is declared."""
+        return self == TableFacts(self.schema)
 
     def refers(self, column: str) -> str | None:
         """The table a column is declared to refer to."""
@@ -65,7 +77,11 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Public facts: declarations, unit, budget and what remains of it; nothing read off a row."""
+    """Public facts: declarations, unit, budget and what remains of it; nothing read off a row.
+
+    `whose`: what `spent` counts: the answers given to everyone, those given to this analyst alone, or, in the local
+    model, what each report lost when it was given (SR19).
+    """
 
     schema: Schema
     unit: Unit
@@ -78,6 +94,7 @@ class Facts:
     version: int = 1  # advanced by the owner's registration (SR12)
     tables: tuple[TableFacts, ...] = ()  # of a dataset of several tables, the first of them `schema`'s
     public_key: str = ""  # checks the signatures on receipts, in hexadecimal
+    whose: Whose = "everyone"
 
     def table_of(self, name: str) -> TableFacts:
         """A table by its name; "" is the only one, or the first."""
@@ -114,7 +131,9 @@ class Facts:
 
     def __str__(self) -> str:
         lines = [f"{self.table}: protects {self.unit}"]
-        lines.append(f"budget {self.budget}; spent {self.spent}; left {self.remaining}")
+        spent = f"budget {self.budget}; spent {self.spent}; left {self.remaining}"
+        lost = f"each report lost {self.budget}; questions cost nothing more"
+        lines.append(lost if self.whose == "reports" else spent)
         for table in self.tables or (TableFacts(self.schema),):
             if self.tables:
                 key = "" if table.key is None else f", one row for each {table.key}"
@@ -122,6 +141,9 @@ class Facts:
             for name, column in table.schema.columns:
                 to = table.refers(name)
                 lines.append(f"  {name}: {_brief(column)}{'' if to is None else f', refers to {to}'}")
+            if table.graph is not None:
+                lines.append(f"  rows are edges: {', '.join(table.graph.columns)}")
+            lines += [f"  estimator {item}" for item in table.estimators]
         if self.size is not None:
             lines.append(f"declared size {self.size}")
         if isinstance(self.budget, SubLinear):

@@ -252,6 +252,59 @@ class ExponentialLaw(_Choice):
 
 
 @dataclass(frozen=True, slots=True)
+class MetricLaw(_Choice):
+    """A point of a finite metric space is drawn with probability proportional to exp(-distance/scale).
+
+    The distance is that from the exact value, so near points are likely: the sign is a minus (E42).
+    Accuracy: `tail`, in whole units of distance past the nearest point. Source: DMNS06, section 3.3 [S4.15].
+    """
+
+    kind: ClassVar[str] = "metric"
+
+    def pmf(self, z: int) -> float:
+        """Probability that of two points the one z farther than the other is drawn."""
+        weight = math.exp(-abs(z) / float(self.scale))
+        return (weight if z >= 0 else 1.0) / (1.0 + weight)
+
+
+@dataclass(frozen=True, slots=True)
+class BitLaw:
+    """A bit is flipped with probability 1/(1 + e^(1/scale)), whatever it is [S4.16, E43].
+
+    Accuracy: exact; noise is 0, or 1 where the bit was flipped.
+    """
+
+    scale: Fraction
+    kind: ClassVar[str] = "bits"
+
+    def __post_init__(self) -> None:
+        _check_scale(self.scale)
+
+    @property
+    def flipped(self) -> float:
+        """Probability that a bit is flipped."""
+        weight = math.exp(-1.0 / float(self.scale))
+        return weight / (1.0 + weight)
+
+    def pmf(self, z: int) -> float:
+        """Probability that a bit is flipped (z = 1), or is not (0)."""
+        return self.flipped if z == 1 else 1.0 - self.flipped if z == 0 else 0.0
+
+    def tail(self, t: int) -> float:
+        """Probability that a bit is more than t off, rounded up."""
+        return 1.0 if t < 0 else _up(self.flipped) if t == 0 else 0.0
+
+    def accuracy(self, beta: float) -> int:
+        """0 where flips are rarer than beta, else 1: how far off a bit may be."""
+        _check_beta(beta)
+        return 0 if self.tail(0) <= beta else 1
+
+    def variance(self) -> float:
+        """Mean square of how far off a bit is."""
+        return self.flipped
+
+
+@dataclass(frozen=True, slots=True)
 class PassedLaw:
     """Discrete Gaussian noise on a group's number of people, seen only where the sum is above the threshold.
 
@@ -390,7 +443,7 @@ class AboveLaw:
         return mass * (outside + between)
 
 
-Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | PassedLaw | AboveLaw
+Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | PassedLaw | AboveLaw
 
 
 def _check_scale(scale: Fraction) -> None:

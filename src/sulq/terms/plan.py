@@ -7,11 +7,58 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sulq.terms.engine import Key, Tally
-from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law, PassedLaw
+from sulq.terms.estimator import DECLARED, Certificate
+from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw, PassedLaw
 from sulq.terms.privacy import Event, Loss, Unit, plain
 from sulq.terms.question import Question
 from sulq.terms.released import Noise
 from sulq.terms.score import Score
+from sulq.terms.space import Box, Points, Space
+from sulq.terms.statistic import ESTIMATORS, Aggregated, Degrees, Edges, Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A statistic of the whole table as the plan bound it: `width` numbers, each of whole units of `step`.
+
+    `stride`: of a Box, how many units lie between its points. `certificate`: the owner's, of a `Certified` statistic.
+    """
+
+    statistic: Statistic
+    step: Fraction
+    width: int
+    space: Space | None = None
+    stride: int = 1
+    certificate: Certificate | None = None
+
+    @property
+    def placed(self) -> Points | Box | None:
+        """The finite space of which a point is released, if it is one."""
+        space = self.space
+        return space if isinstance(space, Points) or (isinstance(space, Box) and space.bounded) else None
+
+    @property
+    def unit(self) -> Fraction:
+        """One unit of what noise hides, in the answer's measure: coordinates that differ are counted."""
+        counted = self.placed is not None and self.placed.distance in ("hamming", "discrete")
+        return Fraction(1) if counted else self.step
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the answer's columns."""
+        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(self.statistic).__name__).strip("_")
+        if isinstance(self.statistic, Degrees):
+            return tuple(f"at_least_{i}" for i in range(1, self.width + 1))
+        return (name,) if self.width == 1 else tuple(f"{name}_{i}" for i in range(self.width))
+
+    @property
+    def declared(self) -> str:
+        """What of the statistic rests on the owner's word alone, in words; nothing of most (SR5)."""
+        if self.certificate is not None:
+            return f"sensitivity by certificate {DECLARED}"
+        asked = self.statistic
+        own = isinstance(asked, Aggregated) and asked.estimator not in ESTIMATORS
+        return f"estimator {asked.estimator} {DECLARED}" if own and isinstance(asked, Aggregated) else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +72,8 @@ class Part:
     number of people, its threshold decides which groups are released, and
     `sensitivity` has the people first. With `thresholds`, in units of the one block,
     the place of the first sum that reaches its own is released, by laws[0], and no sum.
+    With `whole` no row is summed: the tally's blocks are what a statistic of the whole table reads, and its keys, if
+    there are any, what its numbers are about.
     """
 
     tally: Tally
@@ -35,23 +84,29 @@ class Part:
     score: Score | None = None
     people: PassedLaw | None = None
     thresholds: tuple[int, ...] | None = None  # one for all sums, or one for each
+    whole: Whole | None = None
 
     @property
     def told(self) -> bool:
-        """Whether a place is released, of a candidate or of a sum, and no sum."""
-        return self.score is not None or self.thresholds is not None
+        """Whether a place is released, of a candidate, a sum or a point, and no sum."""
+        placed = self.whole is not None and self.whole.placed is not None
+        return self.score is not None or self.thresholds is not None or placed
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
         """One unit of each block's noise, in the answer's own units."""
         if self.told:
             return (Fraction(1),)
+        if self.whole is not None:
+            return (self.whole.step,)
         return tuple(b.step / 2**r for b, r in zip(self.tally.blocks, self.refine, strict=True))
 
     @property
     def noise(self) -> tuple[Noise, ...]:
         """What the release will carry: the law of each of its columns, the people first where keys are open."""
         widths = (1,) if self.told else tuple(block.width for block in self.tally.blocks)
+        if self.whole is not None and not self.told:
+            widths = (self.whole.width // self.cells,)
         found = tuple(Noise(law, s, w) for law, s, w in zip(self.laws, self.steps, widths, strict=True))
         return found if self.people is None else (Noise(self.people, Fraction(1), 1), *found)
 
@@ -71,11 +126,25 @@ class Part:
             return 1
         return self.tally.cells if self.score is None else self.tally.cells // len(self.tally.by[-1].labels)
 
+    @property
+    def pairs(self) -> bool:
+        """Whether the cells are the pairs of different labels, each once, and not all combinations."""
+        return self.whole is not None and isinstance(self.whole.statistic, Edges) and bool(self.tally.by)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of a statistic of the whole, a number for each cell or several."""
+        found = () if self.whole is None else self.whole.names
+        return found if self.cells == 1 else tuple(name.removesuffix("_0") for name in found[:1])
+
     def accuracy(self, beta: float) -> tuple[Fraction, ...]:
         """How far each column may be off, except with probability beta a cell.
 
-        Of a choice, how far below the best; of a threshold, how far on the wrong side a sum may be.
+        Of a choice, how far below the best; of a threshold, how far on the wrong side a sum may be; of a point of a
+        space, how much farther than the nearest one.
         """
+        if self.whole is not None and self.told:
+            return (self.laws[0].accuracy(beta) * self.whole.unit,)
         if self.thresholds is not None:
             return (self.laws[0].accuracy(beta) * self.tally.blocks[0].step,)
         return tuple(noise.law.accuracy(beta) * noise.step for noise in self.noise)
@@ -98,6 +167,9 @@ class Part:
                 f"within {float(reach[0]):.6g} of the threshold at 95%"
             )
             return
+        if self.whole is not None:
+            yield self._line(self.whole, laws[0], reach[0])
+            return
         names = [f"{type(block.fn).__name__} x {block.width}" for block in self.tally.blocks]
         if self.people is not None:
             names, cells = ["People x 1", *names], f"groups of more than {self.people.threshold} (noisy) people"
@@ -106,6 +178,21 @@ class Part:
                 f"  {name}, {cells}: {self.norm} sensitivity {plain(moved)}, {_law(law)}, "
                 f"within {float(bars):.6g} at 95%"
             )
+
+    def _line(self, whole: Whole, law: Law, reach: Fraction) -> str:
+        numbers = "a number" if whole.width == 1 else f"{whole.width:,} numbers"
+        moved = f"{self.norm} sensitivity {plain(self.sensitivity[0])}"
+        if whole.certificate is not None:
+            moved += f" {DECLARED}"
+        elif whole.declared:
+            moved = f"{whole.declared}, {moved}"
+        hidden = f"{moved}, {_law(law)}"
+        if isinstance(law, (MetricLaw, ExponentialLaw)):
+            what = f"one of {law.candidates:,} points"
+            return (
+                f"  {type(whole.statistic).__name__}, {what}: {hidden}, within {float(reach):.6g} of the nearest at 95%"
+            )
+        return f"  {type(whole.statistic).__name__}, {numbers}: {hidden}, within {float(reach):.6g} at 95%"
 
 
 def _moved(law: AboveLaw, move: Fraction) -> str:

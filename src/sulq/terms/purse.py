@@ -127,7 +127,8 @@ class Purse:
         return type(self.whole)(left) if spend.exact * HAIR < left < spend.exact else spend
 
     def _paid(self) -> Fraction:
-        return sum((Fraction(spend.exact) for spend in self._spends), start=Fraction(0))
+        # `amount`, since an answer from reports already given costs nothing (SR19).
+        return sum((s.amount for s in self._spends if not isinstance(s, Queries)), start=Fraction(0))
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -174,11 +175,14 @@ def _room(facts: Facts, budget: EpsilonDelta, left: EpsilonDelta | Epsilon) -> F
 def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
     """Refuse a fit that what is left cannot hold, before its first ask.
 
-    The ledger decides on each ask anyway; this keeps a fit from stopping half-way.
+    The ledger decides on each ask anyway; this keeps a fit from stopping half-way. Reports already given answer for
+    nothing, whatever spend is named (SR19).
     """
     left, budget = facts.remaining, facts.budget
     if isinstance(left, Epsilon) and isinstance(spend, Rho):
         raise QuestionError("spend-kind", "A budget of Epsilon cannot hold a spend of Rho.")
+    if facts.whose == "reports":
+        return
     short = False
     if isinstance(left, (Epsilon, EpsilonDelta)) and isinstance(spend, Epsilon):
         short = spend.exact > left.amount

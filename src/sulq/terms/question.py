@@ -2,7 +2,8 @@
 
 `Sums` is the primitive of the SuLQ framework [S0.5, S1.1]; `OpenSums` is the same
 over keys nobody listed; `Choose` picks a candidate by a score of exact sums [S3.9];
-`Above` tells which of many sums is the first to reach a threshold; `Together` asks
+`Above` tells which of many sums is the first to reach a threshold; `Holistic` asks for a
+statistic of the whole table that no sums give [S4.11-S4.16]; `Together` asks
 several questions at one debit. Whatever else an analyst wants is made of what they
 release and is free (S0.29).
 """
@@ -17,6 +18,8 @@ from sulq.errors import QuestionError
 from sulq.terms.relation import RELATIONS, Relation, Table, functions
 from sulq.terms.rowfn.scalar import RowFn, figure
 from sulq.terms.score import SCORES, Score
+from sulq.terms.space import SPACES, Space
+from sulq.terms.statistic import STATISTICS, Statistic
 
 WHOLE: Final = Table()
 SMALLEST_SHARE: Final = Fraction(1, 10**9)
@@ -180,24 +183,55 @@ class Above:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Holistic:
+    """A statistic of the whole table whose sensitivity is proved: a minimum cut, a distance from a property, ...
+
+    `statistic`: one of a closed list (SR5). `where`: a condition; other rows are as if they
+    were not there. `space`: where the answer lies, if not among all whole units: a point near the
+    exact value is drawn from it [S4.15]. Rows in which a value it reads is missing count nothing.
+    """
+
+    statistic: Statistic
+    where: RowFn | None = None
+    space: Space | None = None
+    over: Table = WHOLE
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.statistic, STATISTICS):
+            kinds = ", ".join(kind.__name__ for kind in STATISTICS)
+            raise QuestionError("bad-question", f"A statistic is one of {kinds}.")
+        if self.space is not None and not isinstance(self.space, SPACES):
+            raise QuestionError("bad-question", f"A space is one of {', '.join(kind.__name__ for kind in SPACES)}.")
+        if self.where is not None and not isinstance(self.where, RowFn):
+            raise QuestionError("bad-question", "A condition is built from row functions: sulq.col(...) > 0.")
+        if not isinstance(self.over, Table):
+            raise QuestionError("bad-question", "A statistic of the whole table is of a table, not of a derived one.")
+        _measure(self.parts())
+
+    def parts(self) -> list[RowFn]:
+        """The row functions this is built from."""
+        return [*self.statistic.row, *(() if self.where is None else (self.where,))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Together:
     """Several questions at one debit, all or nothing; the answer is the tuple of theirs.
 
     `shares`: how the spend is divided over the questions (default evenly).
     """
 
-    questions: tuple[Sums | OpenSums | Choose | Above, ...]
+    questions: tuple[Sums | OpenSums | Choose | Above | Holistic, ...]
     shares: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.questions) <= MOST_VALUES:
             raise QuestionError("too-large", "Ask 1 to 4096 questions together.")
-        if not all(isinstance(question, (Sums, OpenSums, Choose, Above)) for question in self.questions):
+        if not all(isinstance(question, (Sums, OpenSums, Choose, Above, Holistic)) for question in self.questions):
             raise QuestionError("bad-question", "Together takes questions.")
         _measure([fn for asked in self.questions for fn in asked.parts() + functions(asked.over)])
         object.__setattr__(self, "shares", _shares(self.shares, len(self.questions), "question"))
 
 
-Single = Sums | OpenSums | Choose | Above
+Single = Sums | OpenSums | Choose | Above | Holistic
 Question = Single | Together
-QUESTIONS: Final = (Sums, OpenSums, Choose, Above, Together)
+QUESTIONS: Final = (Sums, OpenSums, Choose, Above, Holistic, Together)

@@ -22,6 +22,7 @@ from sulq.terms.kinds import Floats, Truths
 from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw
 from sulq.terms.quantiles import Picked, Quantile, Quantiles
 from sulq.terms.released import Noise, Released
+from sulq.terms.space import Box, Points, values
 
 # Noise (1-t)Z1 - tZ2 of two integer draws, against the continuous draws they are compared with, in units.
 SLACK: Final = 1.5
@@ -37,6 +38,19 @@ class Plain:
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Exact: the noise law's own quantile on either side."""
+        return released.interval(beta)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """Estimates from randomised reports: cells share reports, so their errors are not independent (SR19)."""
+
+    def value(self, released: Released) -> Floats:
+        """The estimates."""
+        return released.values()
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Within the bounds of `ReportLaw`, for any people at all."""
         return released.interval(beta)
 
 
@@ -81,6 +95,32 @@ class FirstAbove:
         found one is at least its threshold minus this, all at once.
         """
         return float(released.noise[0].law.accuracy(beta) * self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The point that was drawn from a space; how near it is, the law tells.
+
+    `unit`: one unit of distance in the answer's measure; coordinates that differ are counted.
+    """
+
+    space: Points | Box
+    unit: Fraction = Fraction(1)
+
+    def value(self, released: Released) -> Floats:
+        """The point's coordinates."""
+        return values(self.space, released.units)
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """The whole space: which point is the nearest is not claimed, only that the drawn one is nearly as near."""
+        ends = values(self.space, np.array([0, self.space.size - 1])) if isinstance(self.space, Box) else None
+        if ends is None:
+            ends = np.array(self.space.points if isinstance(self.space, Points) else (), dtype=np.float64)
+        return ends.min(axis=0, keepdims=True), ends.max(axis=0, keepdims=True)
+
+    def reach(self, released: Released, beta: float) -> float:
+        """How much farther from the exact value than the nearest point it may be, except with probability beta."""
+        return float(released.noise[0].law.accuracy(beta) * self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,5 +395,17 @@ class Covariance:
 
 
 Reading = (
-    Plain | Chosen | FirstAbove | Average | Mean | CentredMean | Spread | Covariance | Picked | Quantile | Quantiles
+    Plain
+    | Estimated
+    | Chosen
+    | FirstAbove
+    | Placed
+    | Average
+    | Mean
+    | CentredMean
+    | Spread
+    | Covariance
+    | Picked
+    | Quantile
+    | Quantiles
 )

@@ -9,6 +9,8 @@ import pytest
 from sulq.curator.ledger import entries
 from sulq.curator.ledger.chain import Row
 from sulq.errors import SetupError
+from sulq.terms import wire
+from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit
 from tests.curator.ledger.cases import gaussian, pure, queries
 
@@ -52,6 +54,19 @@ def test_a_raise_and_a_registration_read_back() -> None:
         entries.read_registration(body | {"public": "yes"})
     del body["public"]  # as it was first written
     assert not entries.read_registration(body).public
+
+
+def test_SR5_the_owners_functions_read_back_and_may_be_absent() -> None:
+    """With and without a certificate; entries from before they were kept have none; what is no function is refused."""
+    own = (Estimator("a", "p:f"), Estimator("b", "p.q:g", Certificate(0.1, 0.25, 0.9, 0, 1, ("x", "y"))))
+    body = parsed(entries.registered(entries.Registration("people", "d", None, "s", estimators=own), time="t"))
+    assert entries.read_registration(body).estimators == own
+    for wrong in (None, "p:f", [wire.to_json(Unit())], [{"kind": "Estimator", "name": "a", "function": "f"}]):
+        with pytest.raises(SetupError) as refused:
+            entries.read_registration(body | {"estimators": wrong})
+        assert refused.value.code == "ledger-damaged"
+    del body["estimators"]
+    assert entries.read_registration(body).estimators == ()
 
 
 @pytest.mark.parametrize(

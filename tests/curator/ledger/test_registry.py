@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
 import pytest
 
 from sulq import Epsilon, Int, Text, Unit
-from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.registry import MANY, open_keys, register
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
+from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import TableFacts
 
 FACTS = TableFacts(Schema.of("data", {"x": Int(0, 9)}))
@@ -29,6 +33,27 @@ def test_SR12_a_changed_source_stops_its_owner_unless_it_is_renewed() -> None:
         assert ledger.version == first + 1
         register(ledger, TableFacts(FACTS.schema, key="x"), source="a 2 2", size=None, renew=False)
         assert ledger.version == first + 2
+
+
+def test_SR5_the_owners_functions_are_written_down_in_words(tmp_path: Path) -> None:
+    """Name, function and certificate stand in the entry as text, and are read back; control: without any no field."""
+    certificate = Certificate(0.125, 0.25, 0.9, 0, 9, ("x",))
+    own = (Estimator("smallest", "numpy:min"), Estimator("own", "clinic.robust:share", certificate))
+    path = tmp_path / "a.ledger"
+    with Ledger.open(path, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger:
+        register(ledger, FACTS, source="a 1 1", size=None, renew=False)
+        register(ledger, TableFacts(FACTS.schema, estimators=own), source="a 1 1", size=None, renew=False)
+        version = ledger.version
+        register(ledger, TableFacts(FACTS.schema, estimators=own), source="a 1 1", size=None, renew=False)
+        assert ledger.version == version
+    with sqlite3.connect(path) as file:
+        plain, told = [body for (body,) in file.execute("SELECT body FROM entries ORDER BY seq")][1:]
+    assert "estimators" not in plain
+    for word in ('"numpy:min"', '"clinic.robust:share"', '"reads":0.125', '"within":0.25', '"columns":["x"]'):
+        assert word in told
+    with Ledger.open(path, mechanisms=(), create=False) as ledger:
+        assert ledger.declared_estimators == (("data", own[0]), ("data", own[1]))
+    assert verify(path, mechanisms=()).entries == 3
 
 
 def test_SR14_open_keys_are_columns_too_long_to_list() -> None:

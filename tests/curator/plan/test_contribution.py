@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from sulq.curator.plan import draw
 from sulq.curator.plan.contribution import contribution
 from sulq.curator.plan.draft import Draft
-from sulq.terms.domain import Bool, Schema
+from sulq.terms.domain import Bool, Int, Schema
 from sulq.terms.engine import Key
+from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.privacy import Epsilon, Unit
 from sulq.terms.question import Sums
+from sulq.terms.relation import Join, Relation, Select, Table
 from sulq.terms.rowfn import Col, Each, Lit
 from tests.stub import facts
 
@@ -39,3 +42,23 @@ def test_SR1_the_ways_of_moving(unit, droppable, cells, ways):
     draft = contribution(Draft(Sums((Lit(1),)), told, Epsilon(1), keys=keys, droppable=droppable, cells=cells))
     assert set(draft.ways) == ways
     assert draft.rows == unit.rows
+
+
+@pytest.mark.parametrize(
+    ("over", "rows"),
+    [
+        (Table("visits"), 5),
+        (Join(Table("visits"), Table("regions"), ()), 50),
+        (Join(Table("visits"), Select(Table("visits"), (("x", Col("cost")),)), (), person=True), 25),
+    ],
+)
+def test_T15_rows_that_a_join_multiplies_are_charged_as_multiplied(over: Relation, rows: int) -> None:
+    """A person's 5 visits beside each of 10 public regions are 50 rows, beside themselves 25: the count moves by that.
+
+    Control: the table alone is charged the 5 rows that are kept (SR15).
+    """
+    visits = TableFacts(Schema.of("visits", {"pid": Int(0, 99), "cost": Int(0, 9)}))
+    regions = TableFacts(Schema.of("regions", {"number": Int(0, 9)}), key="number", public=True, rows=10)
+    told = Facts(visits.schema, Unit("pid", 5), Epsilon(9), Epsilon(1), Epsilon(8), tables=(visits, regions))
+    plan = draw(Sums((Lit(1),), over=over), told, Epsilon(1))
+    assert [item.sensitivity for item in plan.event.draws] == [rows]

@@ -434,6 +434,8 @@ def test_the_auditor_checks_takes_along_and_reports(visitor: Visitor) -> None:
     assert len(json.loads(export.content)["lines"]) == 1
     report = shown(visitor.get("/datasets/survey/audit")).words
     assert all(word in report for word in ("What is promised", "The ledger verifies", "analyst 1 25.0%", "The machine"))
+    assert "After these answers, the odds that a given" in report  # what all answers so far mean for one person
+    assert "moved by at most a factor of 2.72." in report  # add_remove at .5, two steps
 
 
 def test_a_dataset_is_registered_step_by_step(visitor: Visitor, tmp_path: Path) -> None:

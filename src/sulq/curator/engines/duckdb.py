@@ -17,6 +17,7 @@ from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.kept import PERSON, Rows
+from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.prepare import Progress
 from sulq.curator.engines.question import BATCH, Question, fetched, together
@@ -211,6 +212,17 @@ class DuckEngine:
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
         return Private(self._asked(tally, Question.groups, group))
+
+    def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
+        """The blocks of each row that counts, read from the kept rows as they are."""
+        self.ready()
+        try:
+            if self._connection is not None:
+                rows = self._reader(tally)(cast("Table", tally.over).name)
+                return Private(listed(tally, rows, blanks=blanks))
+        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
+            _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
+        raise CuratorError("engine-failed", "The rows could not be read.")
 
     def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
         """Ask in SQL; what SQL does not say, or fails to work out, is worked out by hand from the kept rows.

@@ -11,7 +11,7 @@ import re
 from typing import Final, Literal
 
 from sulq.errors import SetupError
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, Vertices
 from sulq.terms.privacy import Unit
 
 Cell = Literal["truth", "whole", "wide", "number", "text", "date", "moment"]
@@ -57,6 +57,7 @@ _READS: Final[dict[type, tuple[Cell, ...]]] = {
     Date: ("date", "moment", "text"),
     Timestamp: ("date", "moment", "text"),
     Text: ("truth", "whole", "wide", "number", "text", "date", "moment"),
+    Vertices: ("truth", "whole", "wide", "number", "text"),
 }
 
 

@@ -16,6 +16,7 @@ from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
+from sulq.curator.engines.listed import listed
 from sulq.curator.engines.source import Origin, suffix
 from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
@@ -80,6 +81,10 @@ class MemoryEngine:
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
         return Private(self._asked(tally, lambda rows: group(tally, rows)))
+
+    def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
+        """The blocks of each row that counts."""
+        return Private(self._asked(tally, lambda rows: listed(tally, rows, blanks=blanks)))
 
     def _asked(self, tally: Tally, answer: Callable[[Batch], T]) -> T:
         self.ready()

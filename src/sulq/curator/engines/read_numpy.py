@@ -12,7 +12,7 @@ import numpy as np
 
 from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.grammar import Cell
-from sulq.terms.domain import LONGEST_CELL, Bool, Category, Column, Date, Int, Real, Text, Timestamp
+from sulq.terms.domain import LONGEST_CELL, Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.terms.kinds import Floats, Integers, Objects, Truths
 
 Read = tuple[np.ndarray, Truths]  # codes (objects for Text) and where they are missing
@@ -32,6 +32,8 @@ def codes(column: Column, cell: Cell, values: np.ndarray, missing: Truths | None
         return _categories(column, cell, values, absent)
     if isinstance(column, (Date, Timestamp)):
         return _clock(column, cell, values, absent)
+    if isinstance(column, Vertices):
+        return _vertices(column, cell, values, absent)
     if isinstance(column, Int) and cell in ("truth", "whole", "wide"):
         wide = values.astype(object if cell == "wide" else np.int64)  # bounds below zero and uint64 do not mix
         return np.clip(wide, column.low, column.high).astype(np.int64), absent
@@ -50,6 +52,19 @@ def on_grid(numbers: Floats, column: Int | Real, absent: Truths) -> Read:
         found = np.where(inside, units, np.where(numbers < low, float(column.low), float(column.high)))
     absent = absent | np.isnan(numbers)
     return np.where(absent, 0.0, found).astype(np.int64), absent
+
+
+def _vertices(column: Vertices, cell: Cell, values: np.ndarray, absent: Truths) -> Read:
+    """Vertices by number; what is no whole number within the bounds is missing."""
+    if cell in ("truth", "whole", "wide"):
+        numbers = values.astype(object if cell == "wide" else np.int64)
+    else:
+        numbers, absent = _numbers(cell, values, absent)
+        with np.errstate(all="ignore"):
+            absent = absent | (numbers != np.floor(numbers))  # NaN among them
+    inside = np.asarray((numbers >= column.low) & (numbers <= column.high), dtype=np.bool_)
+    absent = absent | ~inside
+    return np.where(absent, 0, numbers).astype(np.int64), absent
 
 
 def _settled(values: Objects, absent: Truths) -> Read:

@@ -15,7 +15,7 @@ from typing import Final
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
 from sulq.errors import SetupError
-from sulq.terms.domain import LONGEST_CELL, Bool, Category, Column, Date, Int, Real, Text, Timestamp
+from sulq.terms.domain import LONGEST_CELL, Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 
 FEW: Final = 64  # so many categories are looked up in a list, which DuckDB does once for each distinct text
 _WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -162,6 +162,8 @@ def _code(column: Column, cell: Cell, item: str, place: int, *, exact: bool) -> 
         return _truth(cell, item)
     if isinstance(column, Category):
         return _category(column, cell, item, place)
+    if isinstance(column, Vertices):
+        return _vertex(column, cell, item, exact=exact)
     if isinstance(column, Int) and cell in ("truth", "whole", "wide"):
         return _clamped(f"CAST({item} AS INTEGER)" if cell == "truth" else item, column.low, column.high)
     if isinstance(column, (Int, Real)):
@@ -184,6 +186,18 @@ def _clamped(item: str, low: int, high: int, guard: str | None = None) -> str:
     first, last = grammar.FIRST_DAY, grammar.LAST_DAY  # only such days are multiplied
     bounded = f"CASE WHEN {guard} >= {whole(first)} AND {guard} <= {last} THEN {_clamped(item, low, high)}"
     return f"{bounded} WHEN {guard} < {whole(first)} THEN {whole(low)} WHEN {guard} > {last} THEN {whole(high)} END"
+
+
+def _vertex(column: Vertices, cell: Cell, item: str, *, exact: bool) -> str:
+    """A vertex's number; what is no whole number within the bounds is missing, never clamped onto a vertex."""
+    if cell in ("truth", "whole", "wide"):
+        item = f"CAST({item} AS INTEGER)" if cell == "truth" else item
+        inside = f"{item} >= {whole(column.low)} AND {item} <= {whole(column.high)}"
+        return f"CASE WHEN {inside} THEN TRY_CAST({item} AS BIGINT) END"
+    item = item if cell == "number" else _as_double(cell, item)
+    low, high = double(float(column.low)), double(float(column.high))
+    found = f"TRY_CAST({item} AS BIGINT)" if exact else item
+    return f"CASE WHEN {item} >= {low} AND {item} <= {high} AND {item} = floor({item}) THEN {found} END"
 
 
 def _as_double(cell: Cell, item: str) -> str:

@@ -29,6 +29,7 @@ from sulq.curator.ledger.signature import derived
 from sulq.errors import QuestionError, SetupError
 from sulq.mechanisms.entropy import random_bytes
 from sulq.terms import wire
+from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
 from sulq.version import __version__
 
@@ -68,6 +69,7 @@ class Registration:
     """What stands under a name: digests and facts of the owner's, never of a row.
 
     `public`: the owner's word that no row of it needs protection, here for any auditor to see (T22).
+    `estimators`: functions and certificates that rest on the owner's word, likewise (SR5).
     """
 
     name: str
@@ -75,6 +77,7 @@ class Registration:
     size: int | None
     source: str
     public: bool = False
+    estimators: tuple[Estimator, ...] = ()
 
 
 def damaged(where: str, why: str) -> SetupError:
@@ -107,7 +110,9 @@ def genesis(unit: Unit, budget: Budget, *, open_keys: bool, synthetic: bool, tim
 
 def registered(data: Registration, *, time: str) -> str:
     """Data under a name, as the owner registered it."""
-    return canonical({"kind": "register", "time": time} | dataclasses.asdict(data))
+    told = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
+    own = [wire.to_json(item) for item in told.pop("estimators")]
+    return canonical({"kind": "register", "time": time} | told | ({"estimators": own} if own else {}))
 
 
 def debit(
@@ -235,7 +240,16 @@ def read_registration(body: Mapping[str, object]) -> Registration:
     public = body.get("public", False)  # entries from before the word was kept say nothing
     if not isinstance(public, bool):
         raise damaged("the field public", "is not a truth value")
-    return Registration(text(body, "name"), text(body, "declarations"), size, text(body, "source"), public)
+    name, declared, source = (text(body, field) for field in ("name", "declarations", "source"))
+    return Registration(name, declared, size, source, public, _estimators(body))
+
+
+def _estimators(body: Mapping[str, object]) -> tuple[Estimator, ...]:
+    """The owner's functions of a registration; entries without any, and those from before they were kept, have none."""
+    found = _value(body, "estimators") if "estimators" in body else ()
+    if not isinstance(found, tuple) or not all(isinstance(item, Estimator) for item in found):
+        raise damaged("the field estimators", "does not name functions")
+    return found
 
 
 def read_budget(body: Mapping[str, object]) -> tuple[Budget, Split | None]:

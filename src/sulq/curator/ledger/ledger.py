@@ -27,6 +27,7 @@ from sulq.curator.ledger.turns import Draft
 from sulq.curator.ledger.writer import Writer, flush
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.terms import wire
+from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, EpsilonDelta, Event, Loss, Split, SubLinear, Unit
 from sulq.terms.receipt import Receipt
 
@@ -266,6 +267,7 @@ class Ledger:
         size: int | None = None,
         source: str = "",
         public: bool = False,
+        estimators: tuple[Estimator, ...] = (),
         anew: bool = False,
     ) -> int:
         """Note what data stands under a name, if that is new or said to be; returns the public version.
@@ -273,7 +275,7 @@ class Ledger:
         The spend stays with the person space, whatever its data is called and
         however often it is registered (T56).
         """
-        data = Registration(name, declarations, size, source, public)
+        data = Registration(name, declarations, size, source, public, estimators)
 
         def propose(draft: Draft) -> int:
             if anew or draft.registered.get(name) != data:
@@ -295,6 +297,13 @@ class Ledger:
         """The tables whose rows, by their owner's word, need no protection (T22)."""
         with self._writer.reading() as (state, _):
             return tuple(sorted(name for name, data in state.registered.items() if data.public))
+
+    @property
+    def declared_estimators(self) -> tuple[tuple[str, Estimator], ...]:
+        """The functions that rest on their owner's word, each with the table it is declared for (SR5)."""
+        with self._writer.reading() as (state, _):
+            found = sorted(state.registered.items())
+        return tuple((name, item) for name, data in found for item in data.estimators)
 
     def raise_to(self, budget: Budget) -> None:
         """Raise the budget by an entry of its own; the published total is the sum of all time.

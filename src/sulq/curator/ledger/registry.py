@@ -28,8 +28,17 @@ def register(ledger: Ledger, facts: TableFacts, *, source: str, size: int | None
         raise SetupError("source-changed", f"The data of {name!r} is not the file that was registered.")
     # A frame has no name or time that could tell it from another: only its owner can say that it is new.
     anew = renew and source == "frame"
-    plain = facts == TableFacts(facts.schema)
     links = (facts.references,) if facts.references else ()
-    told = (facts.schema, facts.key, facts.public, facts.person, *links)
-    declared = wire.digest(facts.schema if plain else told)
-    ledger.register(name, declarations=declared, size=size, source=source, public=facts.public, anew=anew)
+    # What rests on the owner's word alone is written down like any declaration, functions in words besides (SR5).
+    own = (facts.references, facts.graph, facts.estimators) if facts.graph or facts.estimators else links
+    told = (facts.schema, facts.key, facts.public, facts.person, *own)
+    declared = wire.digest(facts.schema if facts.plain else told)
+    ledger.register(
+        name,
+        declarations=declared,
+        size=size,
+        source=source,
+        public=facts.public,
+        estimators=facts.estimators,
+        anew=anew,
+    )

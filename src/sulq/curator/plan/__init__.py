@@ -11,13 +11,14 @@ from sulq.curator.plan.bound import bound
 from sulq.curator.plan.calibrate import calibrate, queries
 from sulq.curator.plan.contribution import contribution
 from sulq.curator.plan.draft import Draft
+from sulq.curator.plan.holistic import Drawn, holistic
 from sulq.curator.plan.sensitivity import root_up, sensitivity
 from sulq.errors import QuestionError
 from sulq.terms.engine import Tally
 from sulq.terms.facts import Facts
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
-from sulq.terms.question import Above, Choose, OpenSums, Question, Single, Sums, Together
+from sulq.terms.question import Above, Choose, Holistic, OpenSums, Question, Sums, Together
 from sulq.terms.sublinear import noise_for
 
 STEPS: Final[tuple[Callable[[Draft], Draft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
@@ -32,37 +33,44 @@ HELD: Final[dict[type, tuple[type, ...]]] = {
 
 def draw(question: Question, facts: Facts, spend: Loss | None, versions: tuple[tuple[str, str], ...] = ()) -> Plan:
     """Work out what answering costs and how accurate it is, or refuse; free, reads no row."""
-    paid = _accepted(spend, facts.budget)
     questions = question.questions if isinstance(question, Together) else (question,)
-    if not all(isinstance(item, (Sums, OpenSums, Choose, Above)) for item in questions):
-        raise QuestionError("bad-question", "Ask Sums, OpenSums, Choose, Above or Together.")
+    whole = any(isinstance(item, Holistic) for item in questions)  # which are not priced by an accuracy
+    paid = _accepted(spend, facts.budget, "Name what to pay: spend=Epsilon(0.1)." if whole else "")
+    if not all(isinstance(item, (Sums, OpenSums, Choose, Above, Holistic)) for item in questions):
+        raise QuestionError("bad-question", "Ask Sums, OpenSums, Choose, Above, Holistic or Together.")
     if isinstance(facts.budget, SubLinear) and not all(isinstance(item, Sums) for item in questions):
         raise QuestionError(
-            "not-a-noisy-sum", "A choice, a threshold, or a key that is not declared, is no noisy sum (SR8)."
+            "not-a-noisy-sum",
+            "A choice, a threshold, a statistic of the whole, or a key that is not declared, is no noisy sum (SR8).",
         )
     rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions))
     asked = question.shares if isinstance(question, Together) else ()
     weights = asked or (Fraction(1),) * len(questions)
     total = sum(weights)
-    drafts = []
+    drafts: list[Draft] = []
+    found: list[Draft | Drawn] = []
     for item, weight in zip(questions, weights, strict=True):
         share = rest
         if len(questions) > 1 and not isinstance(rest, Queries):
             share = rest.share(weight / total)
+        if isinstance(item, Holistic):
+            found.append(holistic(item, facts, share))
+            continue
         draft = _draft(item, facts, share, key_delta)
         for step in STEPS:
             draft = step(draft)
         drafts.append(draft)
+        found.append(draft)
     if isinstance(facts.budget, SubLinear):
         paid = Queries(sum(queries(draft).queries for draft in drafts))
         if isinstance(spend, Queries) and paid.queries > spend.queries:
             raise QuestionError("too-costly", f"This asks for {paid}, more than its spend.")
     guarantee = noise_for(facts.budget, facts.size).guarantee if isinstance(facts.budget, SubLinear) else "dp"
-    event = _event(rest if key_delta else paid, drafts, versions)
-    return Plan(question, tuple(map(_part, drafts)), event, paid, facts.unit, guarantee)
+    event = _event(rest if key_delta else paid, found, versions)
+    return Plan(question, tuple(map(_part, found)), event, paid, facts.unit, guarantee)
 
 
-def _draft(item: Single, facts: Facts, share: Loss, key_delta: Fraction) -> Draft:
+def _draft(item: Sums | OpenSums | Choose | Above, facts: Facts, share: Loss, key_delta: Fraction) -> Draft:
     """A question before its first step."""
     if isinstance(item, Choose):
         return Draft(item.counts, facts, share, item.score)
@@ -81,14 +89,14 @@ def _keyed(paid: Loss, questions: int) -> tuple[Loss, Fraction]:
     return EpsilonDelta(paid.exact, half), half / questions
 
 
-def _accepted(spend: Loss | None, budget: Budget) -> Loss:
+def _accepted(spend: Loss | None, budget: Budget, remedy: str) -> Loss:
     """The spend, if this budget can hold its kind (SR3)."""
     if isinstance(budget, SubLinear):
         if spend is not None and not isinstance(spend, Queries):
             raise QuestionError("spend-kind", "A SubLinear budget is counted in queries; leave spend out.")
         return Queries(0)
     if spend is None:
-        raise QuestionError("spend-missing", "An ask has a price.")
+        raise QuestionError("spend-missing", "An ask has a price.", remedy)
     if not isinstance(spend, (Epsilon, Rho, EpsilonDelta, Queries)):
         kind = type(spend).__name__
         raise QuestionError("bad-loss", f"spend is a loss such as Epsilon(0.1) or Rho(0.005), not a {kind}.")
@@ -98,7 +106,7 @@ def _accepted(spend: Loss | None, budget: Budget) -> Loss:
     return spend
 
 
-def _event(paid: Loss, drafts: list[Draft], versions: tuple[tuple[str, str], ...]) -> Event:
+def _event(paid: Loss, drafts: list[Draft | Drawn], versions: tuple[tuple[str, str], ...]) -> Event:
     """The loss that is debited: the asked spend, which no draw's exact cost passes (decision 0009)."""
     draws = tuple(item for draft in drafts for item in draft.draws)
     if isinstance(paid, Epsilon):
@@ -110,7 +118,9 @@ def _event(paid: Loss, drafts: list[Draft], versions: tuple[tuple[str, str], ...
     return Event(None, rho, keys, draws=draws, versions=versions)
 
 
-def _part(draft: Draft) -> Part:
+def _part(draft: Draft | Drawn) -> Part:
+    if isinstance(draft, Drawn):
+        return draft.part
     tally = Tally(draft.question.over, draft.blocks, draft.question.where, draft.keys, draft.cells)
     if draft.thresholds is not None:
         moved = (draft.draws[0].sensitivity * draft.blocks[0].step,)

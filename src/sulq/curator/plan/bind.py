@@ -11,7 +11,7 @@ from sulq.errors import QuestionError
 from sulq.terms.engine import Key
 from sulq.terms.facts import Facts
 from sulq.terms.kinds import Code, Grid, Words
-from sulq.terms.question import OpenSums, Sums
+from sulq.terms.question import Holistic, OpenSums, Sums
 from sulq.terms.relation import Relation, Table, functions
 from sulq.terms.rowfn import Bucket, Each, Position, RowFn
 from sulq.terms.rowfn.scalar import condition
@@ -25,7 +25,7 @@ def bind(draft: Draft) -> Draft:
     question, facts = draft.question, draft.facts
     over = shape(question.over, facts)
     for fn in walk(question):
-        _allowed(fn, question.over, facts)
+        allowed(fn, question.over, facts)
     droppable = not over.fixed
     if question.where is not None:
         condition(question.where, over.schema)
@@ -59,7 +59,7 @@ def _open(question: OpenSums, over: Shape) -> tuple[Key, ...]:
     return tuple(Key(fn, ()) for fn in question.by)
 
 
-def walk(question: Sums | OpenSums) -> list[RowFn]:
+def walk(question: Sums | OpenSums | Holistic) -> list[RowFn]:
     """Every row function of a question, outermost first."""
     found: list[RowFn] = []
     front = question.parts() + functions(question.over)
@@ -69,7 +69,7 @@ def walk(question: Sums | OpenSums) -> list[RowFn]:
     return found
 
 
-def _allowed(fn: RowFn, over: Relation, facts: Facts) -> None:
+def allowed(fn: RowFn, over: Relation, facts: Facts) -> None:
     """Refuse what would tell rows apart by their place where a neighbour shifts places (S0.7, SR11)."""
     unit = facts.unit
     if isinstance(fn, (Position, Bucket)) and not isinstance(over, Table):

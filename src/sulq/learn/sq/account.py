@@ -18,6 +18,7 @@ from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, Loss, Queries, Rho
 from sulq.terms.purse import Purse
 from sulq.terms.question import Sums
+from sulq.terms.report_law import of_reports
 from sulq.terms.rowfn import lit
 
 NEVER: Final = Fraction(10**30)  # the price of what no spend buys
@@ -98,6 +99,16 @@ class Account:
         beta, draws = self.beta / 2 if self.sampling else self.beta, self.queries + self.counts
         return beta / draws if self.paper else -math.expm1(math.log1p(-beta) / draws)
 
+    def failing(self, plan: Plan) -> float:
+        """As `each`, for the noise of a plan.
+
+        Answers from the same reports are not independent, and a later query may have been chosen by them: there it is
+        beta over all queries there might be (SR19).
+        """
+        if not of_reports(plan.parts[0].laws):
+            return self.each
+        return (self.beta / 2 if self.sampling else self.beta) / (self.family or self.queries)
+
     @property
     def known(self) -> bool:
         """Whether the number of rows is known, declared or counted."""
@@ -158,9 +169,12 @@ class Account:
     def foreseen(self, question: Sums, spend: Loss | None, kind: Hashable) -> Plan:
         """A plan, foreseen once for questions of one kind: at a far curator each one is a call."""
         key = (kind, spend)
-        if key not in self._plans:
-            self._plans[key] = self.purse.oracle.foresee(question, spend=spend)
-        return self._plans[key]
+        if key in self._plans:
+            return self._plans[key]
+        plan = self.purse.oracle.foresee(question, spend=spend)
+        if not of_reports(plan.parts[0].laws):  # theirs differs with the question (SR19)
+            self._plans[key] = plan
+        return plan
 
     def priced(self, key: Hashable, price: Callable[[], Fraction]) -> Fraction:
         """A price, worked out once for queries of one kind."""

@@ -97,7 +97,7 @@ class Joint(Backend):
         def prices(size: Size) -> list[Fraction]:
             # With S' and n' noisy, |S'/n' - S/n| <= (|S' - S| + |n' - n|)/n', since S <= n.
             within = (tau - account.margin(size.low)) * size.rows - size.off
-            return [price_of_counts(probe, within, account) for probe in probes]
+            return [price_of_counts(probe, within, account, size.rows) for probe in probes]
 
         return prices
 
@@ -107,8 +107,8 @@ class Joint(Backend):
         tables = self._tables(partitions)
         size = account.size()
         each = self._each(part, len(tables))
-        plan = account.foreseen(tables[0], type(account.probe)(each), "table")
-        off = float(plan.accuracy(account.each)[0][0]) + size.off
+        plans = [account.foreseen(table, type(account.probe)(each), "table") for table in tables]
+        off = max(float(plan.accuracy(account.failing(plan))[0][0]) for plan in plans) + size.off
         tau = off / size.rows + account.margin(size.low) if size.rows >= 1 else 1.0
         return self._tabled(tables, partitions, [each] * len(tables), size), min(tau, 1.0)
 

@@ -10,8 +10,9 @@ from sulq.learn.sq.account import NEVER, Account, Size
 from sulq.terms.kinds import Floats
 from sulq.terms.plan import Plan
 from sulq.terms.pricing import price_of_mean, price_of_sums, width_of_mean
-from sulq.terms.privacy import Loss
+from sulq.terms.privacy import SMALLEST, Loss
 from sulq.terms.question import Sums
+from sulq.terms.report_law import of_reports
 from sulq.terms.rowfn import Bernstein, RowFn
 from sulq.terms.rowfn.vectors import bounded, rounding, scalar_grid
 
@@ -63,7 +64,7 @@ class Query:
         """The least spend at which its noise stays within tau, less what sampling takes of it."""
         within = tau - account.margin(size.low) - float(self.away)
         if not self.paired:
-            return price_of_counts(probe, within * size.rows - size.off, account)
+            return price_of_counts(probe, within * size.rows - size.off, account, size.rows)
         count = self._count(probe, size)
         if within <= 0 or count < 1:
             return NEVER
@@ -86,7 +87,7 @@ class Query:
         if self.paired:
             off = width_of_mean(plan, self.spread, account.each, self._count(plan, size))
         else:
-            off = (float(plan.accuracy(account.each)[0][0]) + size.off) / size.rows
+            off = (float(plan.accuracy(account.failing(plan))[0][0]) + size.off) / size.rows
         return min(off + account.margin(size.low) + float(self.away), 1.0)
 
     def read(self, sums: Floats, size: Size) -> float:
@@ -105,9 +106,13 @@ def asked(queries: list[Query], shares: list[Fraction]) -> Sums:
     return Sums(tuple(query.value for query in queries), shares=tuple(share / max(shares) for share in shares))
 
 
-def price_of_counts(probe: Plan, within: float, account: Account) -> Fraction:
-    """The least spend at which every sum of a question is within a width."""
+def price_of_counts(probe: Plan, within: float, account: Account, rows: float) -> Fraction:
+    """The least spend at which every sum of a question is within a width; of reports, nothing or no spend at all."""
     if within <= 0:
         return NEVER
+    part = probe.parts[0]
+    given = [(law.at(rows), step) for law, step in zip(of_reports(part.laws), part.steps, strict=False)]
+    if given:
+        return SMALLEST if all(law.accuracy(account.failing(probe)) * step <= within for law, step in given) else NEVER
     key = (probe.parts[0].laws, probe.parts[0].steps, within)
     return account.priced(key, lambda: price_of_sums(probe, within, account.each).exact)

@@ -19,7 +19,9 @@ def kind(attribute: Attribute) -> pa.DataType:
     domain = attribute.domain
     if isinstance(domain, Category):
         return pa.string() if isinstance(domain.values[0], str) else pa.int64()
-    types = {Bool: pa.bool_(), Int: pa.int64(), Date: pa.date32(), Timestamp: pa.timestamp("us"), Real: pa.float64()}
+    if isinstance(domain, Int):
+        return pa.int64()
+    types = {Bool: pa.bool_(), Date: pa.date32(), Timestamp: pa.timestamp("us"), Real: pa.float64()}
     return types[type(domain)]
 
 

@@ -14,7 +14,7 @@ from sulq.server.console.visit import rows
 from sulq.server.console.words import small
 from sulq.terms import wire
 from sulq.terms.privacy import Budget, Epsilon, Event, Rho, Split, SubLinear
-from sulq.terms.question import Above, Choose, OpenSums, Sums, Together
+from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.terms.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 
 PAGE: Final = 1000
@@ -112,6 +112,8 @@ def asked(question: object) -> str:
             )
         case Above():
             return f"the first above a threshold: {asked(question.counts)}"
+        case Holistic():
+            return f"{type(question.statistic).__name__} of the whole table"
         case Sums() | OpenSums():
             what = list(dict.fromkeys(_value_words(fn) for fn in question.values)) or ["people"]
             more = len(what) - NAMES

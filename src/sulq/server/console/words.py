@@ -9,7 +9,7 @@ from typing import Final
 
 from sulq.errors import SulqError
 from sulq.terms import wire
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp
+from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 
 FEW: Final = 8  # categories named before the rest are counted
@@ -156,6 +156,7 @@ def kind(column: Column) -> str:
         Date: "date",
         Timestamp: "moment",
         Text: "text",
+        Vertices: "vertex",
     }
     return names[type(column)]
 

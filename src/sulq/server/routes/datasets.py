@@ -55,7 +55,8 @@ class Table(Body):
 class Register(Body):
     """The owner's declarations: columns, unit and budget in the canonical JSON, files below data_root.
 
-    One table is `file` and `columns`; several are `tables`, by their names, in place of these.
+    One table is `file` and `columns`; several are `tables`, by their names, in place of these. `graph`: of one table
+    whose rows are edges, the columns of both ends and of the weight, if there is one.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Register(Body):
     table: str | None = None
     size: int | None = None
     synthetic: bool = False
+    graph: Annotated[list[str], Field(min_length=2, max_length=3)] | None = None
 
 
 class Look(Body):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
+from sulq.audit.meaning import sentences
 from sulq.server import exported
 from sulq.server.caller import Asker, Body
 from sulq.server.documented import Tree, documented
 from sulq.server.replies import Json
+from sulq.terms import wire
+from sulq.terms.privacy import Budget as Losses
+from sulq.terms.privacy import Loss, Unit
 
 router = APIRouter(prefix="/v1", tags=["ledger"])
 Seq = Annotated[int, Path(ge=1, le=2**53)]
@@ -76,8 +80,12 @@ async def receipt(name: str, seq: Seq, caller: Asker) -> Json:
 
 @router.post("/datasets/{name}/verify", **documented(Report))
 async def verify(name: str, caller: Asker) -> Json:
-    """Check the whole ledger: chain, totals, budget (owner, auditor)."""
-    return await caller.reply("verify", dataset=name)
+    """Check the whole ledger: chain, totals, budget; and what all its answers mean for one person (owner, auditor)."""
+    found = await caller.ask("verify", dataset=name)
+    unit, budget, spent = (wire.from_json(found[part]) for part in ("unit", "budget", "spent"))
+    # Worked out here, and not by the clerk, from the books alone: the auditor is of the free half.
+    meaning = sentences(cast("Unit", unit), cast("Losses", budget), cast("Loss", spent))
+    return Json({**found, "meaning": meaning})
 
 
 @router.get("/datasets/{name}/export", **documented(Report))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from starlette.responses import HTMLResponse, Response
 
 from sulq.server.console import words
@@ -66,6 +68,7 @@ def _report(tree: Tree) -> dict[str, object]:
         "budget": words.loss(tree.get("budget")),
         "spent": words.loss(tree.get("spent")),
         "remaining": words.loss(tree.get("remaining")),
+        "meaning": [str(sentence) for sentence in cast("list[object]", tree["meaning"])],
     }
 
 

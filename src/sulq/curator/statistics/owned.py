@@ -1,0 +1,132 @@
+"""Functions of the owner's: found by their names, tried once, and called so that nothing of a row gets out (SR5).
+
+Privacy: what such a function raises, prints, warns of or logs may tell of a row, so nobody hears it (T31); and it must
+be a function of its argument alone, or one person would move more than one block (SR11). What a library writes past
+Python's own streams, and what a function does on purpose, is beyond this: it runs on the owner's word.
+Source: docs/theory/holistic.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import math
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, cast
+
+import numpy as np
+
+from sulq.errors import SetupError
+from sulq.terms.estimator import Estimator
+from sulq.terms.kinds import Floats
+from sulq.terms.statistic import ESTIMATORS
+
+Function = Callable[[Floats], object]
+WIDTHS: Final = (1, 2, 3)  # columns of the made-up rows on which an estimator is tried
+_ALONE: Final = threading.RLock()  # what is hushed is the whole process
+
+
+def load(estimators: Sequence[Estimator]) -> dict[str, Function]:
+    """The owner's functions by name; what cannot be found is the owner's to hear of, before anything is asked."""
+    found: dict[str, Function] = {}
+    for item in estimators:
+        function = _found(item)
+        if item.name in found or item.name in ESTIMATORS:
+            raise SetupError("bad-declaration", f"There are two estimators {item.name!r}.")
+        if not _steady(function, WIDTHS if item.certificate is None else (len(item.certificate.columns),)):
+            raise SetupError(
+                "bad-declaration",
+                f"The estimator {item.name!r} gave two values for the same rows: it must be a function of its argument "
+                "alone, without memory and without chance.",
+            )
+        found[item.name] = function
+    return found
+
+
+def _found(item: Estimator) -> Function:
+    """The function of an estimator, or an error that says what to do.
+
+    Whatever a package raises as it is imported has one outcome; its text may hold lines of the source, so the error is
+    raised anew, outside the handler.
+    """
+    package, _, name = item.function.partition(":")
+    kind = ""
+    try:
+        function = getattr(importlib.import_module(package), name, None)
+    except ModuleNotFoundError:
+        function = None
+    except Exception as error:  # noqa: BLE001 - see above
+        function, kind = None, type(error).__name__
+    if kind:
+        raise SetupError(
+            "bad-declaration",
+            f"The package of the estimator {item.name!r} cannot be imported ({kind}): {item.function}.",
+            "Import it in the Python that runs sulq, and mend what is told there.",
+        )
+    if not callable(function):
+        raise SetupError(
+            "bad-declaration",
+            f"The estimator {item.name!r} was not found: {item.function}.",
+            "Install its package where sulq is installed, or put its folder on PYTHONPATH.",
+        )
+    return cast("Function", function)
+
+
+def _steady(function: Function, widths: Sequence[int]) -> bool:
+    """Whether a function gives the same for the same made-up rows, whatever it was called with before.
+
+    One that remembers or counts its calls would carry a person from one block into others (SR11). Memory can hide from
+    any trial; this finds what is not hidden on purpose.
+    """
+    for width in widths:
+        rows = (np.arange(60 * width, dtype=np.float64).reshape(-1, width) * 7919 % 101) / 4 - 5  # all over the place
+        pieces = [rows[:0], rows[:1], rows[1:20], rows[20:24], rows[24:], rows * 1000, np.zeros((5, width))]
+        with hushed():
+            there = [given(function, piece) for piece in pieces]
+            back = [given(function, piece) for piece in reversed(pieces)]
+        if there != back[::-1]:
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def hushed() -> Iterator[None]:
+    """Nobody hears what a function prints, warns of or logs: it may tell of a row (T31).
+
+    Of the whole process, since a function may print from threads of its own, and so for one function at a time.
+    """
+    with _ALONE, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        before = logging.root.manager.disable
+        logging.disable(sys.maxsize)
+        try:
+            with (
+                contextlib.redirect_stdout(nowhere),
+                contextlib.redirect_stderr(nowhere),
+                warnings.catch_warnings(),
+                np.errstate(all="ignore"),
+            ):
+                warnings.simplefilter("ignore")
+                yield
+        finally:
+            logging.disable(before)
+
+
+def given(function: Function, values: Floats) -> float | None:
+    """The number a function gives of some rows; None where it gives none, or raises anything at all.
+
+    Even what is no error, such as leaving the interpreter: its text, its kind and its being raised may depend on a row
+    (SR5, T31). The operator's own interrupt alone is let through.
+    """
+    try:
+        found = float(function(values.copy()))  # type: ignore[arg-type]  # what is no number ends below
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - see above
+        return None
+    return None if math.isnan(found) else found

@@ -1,0 +1,209 @@
+"""Functions of the owner's: found or refused at once, steady, and heard by nobody (SR5, SR11, T31)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import itertools
+import logging
+import sys
+import threading
+import traceback
+import warnings
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from sulq.curator.statistics.owned import Function, given, hushed, load
+from sulq.errors import SetupError
+from sulq.terms.estimator import Certificate, Estimator
+
+ROWS = np.ones((3, 1))
+
+
+def counting() -> Function:
+    """A function that counts its calls."""
+    calls = itertools.count()
+    return lambda _rows: next(calls)
+
+
+def remembering() -> Function:
+    """A function that gives the largest value it has ever seen: a person of one block moves all later ones."""
+    seen: list[float] = [0.0]
+
+    def largest(rows: np.ndarray) -> float:
+        seen.append(float(rows.max(initial=0)))
+        return max(seen)
+
+    return largest
+
+
+def previous() -> Function:
+    """A function that gives the mean of the rows it was called with before."""
+    before = [0.0]
+
+    def mean(rows: np.ndarray) -> float:
+        found, before[0] = before[0], float(rows.sum())
+        return found
+
+    return mean
+
+
+@pytest.fixture
+def named(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A package of an owner's, to which a test gives functions."""
+    module = ModuleType("owners_package")
+    monkeypatch.setitem(sys.modules, "owners_package", module)
+    return module
+
+
+def test_the_owners_functions_are_found_or_refused_at_once() -> None:
+    """Named package:function; what is not there, or is named as one of sulq's own, is refused."""
+    found = load([Estimator("smallest", "numpy:min")])
+    assert found["smallest"] is np.min
+    for name, place in (
+        ("x", "numpy:nothing"),
+        ("x", "no_such_package_here:f"),
+        ("mean", "numpy:mean"),
+        ("x", "math:pi"),
+    ):
+        with pytest.raises(SetupError) as refused:
+            load([Estimator(name, place)])
+        assert refused.value.code == "bad-declaration"
+        assert ("PYTHONPATH" in str(refused.value)) == (name == "x")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def f(rows:  # canary", "1 / 0  # canary", "raise ValueError('canary')", "from math import canary"],
+    ids=["syntax", "error", "told", "import"],
+)
+def test_a_package_that_cannot_be_imported_is_the_owners_to_hear_of(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it raises is one refusal with a next step, and without a line of its source; control: mended."""
+    monkeypatch.syspath_prepend(tmp_path)
+    place = tmp_path / f"package_{abs(hash(source))}.py"
+    place.write_text(f"def f(rows): return 1.0\n{source}\n", encoding="utf-8")
+    own = [Estimator("own", f"{place.stem}:f")]
+    with pytest.raises(SetupError, match="Import it in the Python that runs sulq") as refused:
+        load(own)
+    assert refused.value.code == "bad-declaration"
+    told = "".join(traceback.format_exception(refused.value))
+    assert "canary" not in told
+    place.write_text("def f(rows): return 1.0  # canary\n", encoding="utf-8")
+    importlib.invalidate_caches()
+    assert load(own)["own"](ROWS) == 1.0
+
+
+@pytest.mark.parametrize("make", [counting, remembering, previous])
+def test_SR11_a_function_that_remembers_is_refused_as_it_is_named(named: ModuleType, make: object) -> None:
+    """It would move every block after a person's own; control: what it does to a sum of blocks, without the refusal.
+
+    The control calls it on five blocks, of which only the first differs: more than one estimate moves.
+    """
+    named.f = make()
+    with pytest.raises(SetupError, match="a function of its argument alone") as refused:
+        load([Estimator("own", "owners_package:f")])
+    assert refused.value.code == "bad-declaration"
+    blocks = [np.full((2, 1), float(i)) for i in range(5)]
+    one, other = (make(), make())
+    first = [one(block) for block in blocks]
+    other(blocks[4])  # a person more in a block before
+    second = [other(block) for block in [blocks[4] * 9, *blocks[1:]]]
+    assert sum(a != b for a, b in zip(first, second, strict=True)) > 1
+
+
+def test_SR11_a_function_by_chance_is_refused_and_a_steady_one_is_not(named: ModuleType) -> None:
+    """Chance gives two values for the same rows; an error, or no number, is as steady as a number."""
+    rng = np.random.default_rng()
+    named.chance = lambda _rows: rng.random()
+    with pytest.raises(SetupError):
+        load([Estimator("own", "owners_package:chance")])
+    named.fails = lambda rows: rows[0, 5]
+    named.nan = lambda _rows: np.nan
+    named.wide = lambda rows: (rows[:, 0] @ rows[:, 1]) / len(rows)
+    names = ("fails", "nan", "wide")
+    assert set(load([Estimator(name, f"owners_package:{name}") for name in names])) == set(names)
+
+
+def test_a_certified_function_is_tried_on_as_many_columns_as_it_is_certified_for(named: ModuleType) -> None:
+    """It is called with no other width."""
+    widths = set()
+    named.f = lambda rows: widths.add(rows.shape[1]) or 0.0
+    load([Estimator("own", "owners_package:f", Certificate(0.1, 1, 0.9, 0, 9, ("a", "b", "c", "d")))])
+    assert widths == {4}
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError, SystemExit, GeneratorExit, asyncio.CancelledError, MemoryError, StopIteration], ids=str
+)
+def test_T31_whatever_a_function_raises_it_gives_nothing(error: type[BaseException]) -> None:
+    """Leaving the interpreter among them; control: the operator's interrupt passes."""
+
+    def raises(rows: np.ndarray) -> float:
+        raise error(f"a row says {rows[0, 0]}")
+
+    def stopped(_rows: np.ndarray) -> float:
+        raise KeyboardInterrupt
+
+    assert given(raises, ROWS) is None
+    with pytest.raises(KeyboardInterrupt):
+        given(stopped, ROWS)
+
+
+def loud(_rows: np.ndarray) -> float:
+    """A function that tells a secret in every way it can."""
+    print("canary")
+    print("canary", file=sys.stderr)
+    logging.getLogger("owners").critical("canary")
+    warnings.warn("canary", stacklevel=1)
+    thread = threading.Thread(target=print, args=("canary",))
+    thread.start()
+    thread.join()
+    return 1.0
+
+
+def test_T31_what_a_function_says_is_not_heard(
+    capfd: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Prints, log lines of any level and warnings are swallowed, and heard again afterwards.
+
+    Control: called without the hush, all of them are heard.
+    """
+    caplog.set_level(logging.DEBUG)
+    streams = sys.stdout, sys.stderr
+    with hushed():
+        assert given(loud, ROWS) == 1.0
+    out = capfd.readouterr()
+    assert "canary" not in out.out + out.err + caplog.text
+    assert not recwarn.list
+    assert (sys.stdout, sys.stderr) == streams
+    loud(ROWS)
+    out = capfd.readouterr()
+    assert out.out.count("canary") == 2
+    assert "canary" in out.err
+    assert "canary" in caplog.text
+    assert len(recwarn.list) == 1
+
+
+def test_the_hush_ends_with_an_error_and_waits_for_its_turn() -> None:
+    """What was disabled before stays as it was, and two threads that are hushed at once leave the streams alone."""
+    streams, disabled = (sys.stdout, sys.stderr), logging.root.manager.disable
+
+    def work() -> None:
+        for _ in range(50):
+            with hushed():
+                given(loud, ROWS)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with pytest.raises(KeyError), hushed():
+        raise KeyError
+    assert (sys.stdout, sys.stderr) == streams
+    assert logging.root.manager.disable == disabled
