@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,8 +80,8 @@ def test_a_joint_count_stays_near_the_core(monkeypatch: pytest.MonkeyPatch) -> N
     """As many tallies share a count as fit; the rest begin another."""
     found = parts(level())
     assert [type(part) for part in found] == [Joint]
-    assert 4 * 2 * 3**6 <= LARGEST < 4 * 2 * 3**8
-    monkeypatch.setattr(joint, "LARGEST", 4 * 2 * 3**2)
+    assert 5 * 3 * 4**6 <= LARGEST < 5 * 3 * 4**7
+    monkeypatch.setattr(joint, "LARGEST", 5 * 3 * 4**2)
     assert [type(part) for part in parts(level())] == [Joint] * 3
     monkeypatch.setattr(joint, "LARGEST", 10)
     assert {type(part) for part in parts(level())} == {Share}
@@ -101,3 +102,13 @@ def test_what_does_more_than_count_or_counts_other_rows_is_left_alone() -> None:
     batches = [rows(300)]
     for one, tally in zip(fold_all(tallies, SCHEMA, batches), tallies, strict=True):
         assert one.tolist() == fold(tally, SCHEMA, batches).tolist()
+
+
+def test_tallies_that_name_other_labels_of_a_key_are_left_alone() -> None:
+    """One that counts two of three labels, and one that counts all."""
+    whole = generate.question([lit(1)], SCHEMA, by=(col("a0"),))
+    part = replace(whole, by=(replace(whole.by[0], labels=whole.by[0].labels[:2]),), cells=2)
+    batches = [rows(300)]
+    want = [fold(tally, SCHEMA, batches).tolist() for tally in (whole, part)]
+    assert [one.tolist() for one in fold_all((whole, part), SCHEMA, batches)] == want
+    assert want[1] == want[0][:2]

@@ -30,6 +30,7 @@ class Keys:
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._known: dict[int, tuple[Key, Integers, Truths | None]] = {}
+        self._places: dict[int, Integers] = {}
         self._steps: dict[tuple[int, int], Integers] = {}
 
     def codes(self, key: Key) -> tuple[Integers, Truths | None]:
@@ -42,6 +43,17 @@ class Keys:
             here = here if cells.missing is None else here & ~cells.missing
             known = self._known[id(key.fn)] = (key, codes, None if here.all() else here)
         return known[1], known[2]
+
+    def places(self, key: Key) -> Integers:
+        """A key's code for each row; of a row that has none, the one after the last."""
+        known = self._places.get(id(key.fn))
+        if known is None:
+            cells = evaluate(key.fn, self._batch)
+            codes = cast("Integers", cells.values).view(np.uint64)  # without a sign: what is below 0 is far above
+            known = self._places[id(key.fn)] = np.minimum(codes, len(key.labels)).view(np.int64)
+            if cells.missing is not None:
+                known[cells.missing] = len(key.labels)
+        return known
 
     def steps(self, key: Key, stride: int) -> Integers:
         """A key's part of each row's cell: its code times how many cells lie between one label and the next."""
