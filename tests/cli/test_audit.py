@@ -91,17 +91,17 @@ class Exact:
 
 
 def test_the_made_up_data_can_be_made_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The seed is printed, and with it the same people come again; without it, others do. Noise has no seed."""
+    """The number is printed, and with it the same people come again; without it, others do. Noise has no seed."""
     drawn = []
 
     def made_up(scope: Scope) -> Result:
         drawn.append(scope.random.integers(2**60))
         return Result(passed=True, told="fine")
 
-    said = [run({"one": made_up}, monkeypatch, *more).output for more in ((), (), ("--seed", "7"), ("--seed", "7"))]
-    assert "--seed 7" in said[2]
-    seed = said[0].rpartition("--seed ")[2].split()[0]
-    run({"one": made_up}, monkeypatch, "--seed", seed)
+    said = [run({"one": made_up}, monkeypatch, *more).output for more in ((), (), ("--case", "7"), ("--case", "7"))]
+    assert "--case 7" in said[2]
+    case = said[0].rpartition("--case ")[2].split()[0]
+    run({"one": made_up}, monkeypatch, "--case", case)
     assert drawn[2] == drawn[3] != drawn[0] != drawn[1]
     assert drawn[4] == drawn[0]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -11,7 +10,6 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 
-from sulq.curator.curator import Curator
 from sulq.curator.engines import open_dataset
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
@@ -70,7 +68,7 @@ def asked(
         run = record(
             engine, [program(*query) for query in queries], desk=Desk, schema=facts_of()[0].schema, unit=unit,
             budget=BUDGET, release=release, mechanisms=tuple(MECHANISMS), earlier=earlier,
-            curator=functools.partial(Curator, tables=facts_of()),
+            tables=facts_of(),
         )  # fmt: skip
     return run, shown
 
@@ -187,7 +185,7 @@ def bodies(kind: str, frames: Frames, unit: Unit, queries: list[tuple[str, Loss]
         record(
             engine, [program(*query) for query in queries], desk=Desk, schema=facts_of()[0].schema, unit=unit,
             budget=BUDGET, release=release, mechanisms=tuple(MECHANISMS),
-            curator=functools.partial(Curator, tables=facts_of()),
+            tables=facts_of(),
         )  # fmt: skip
     return found
 

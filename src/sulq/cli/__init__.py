@@ -47,12 +47,12 @@ app.add_typer(analyst, name="analyst")
 @app.command()
 def audit(
     deep: Annotated[bool, typer.Option("--deep", help="The long one: many more draws, pairs and attacks.")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Make up the same data as the audit that printed it.")] = None,
+    case: Annotated[int | None, typer.Option(min=0, help="Make up the same data as the audit that printed it.")] = None,
 ) -> None:
     """Check this copy of sulq: samplers, exact costs, record-replay, attacks, ledger; exits 1 if a check fails."""
     from sulq.cli.audit import checked  # engines, samplers and the harness are loaded only now
 
-    raise typer.Exit(0 if checked(deep=deep, seed=seed) else 1)
+    raise typer.Exit(0 if checked(deep=deep, case=case) else 1)
 
 
 @app.callback(invoke_without_command=True)

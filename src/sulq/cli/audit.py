@@ -1,13 +1,14 @@
 """`sulq audit`: checks an installed copy against what it promises, and says pass or fail.
 
 Every check has its controls: the same check on something that is broken on purpose, which must be noticed. All
-data is made up here, from a seed that is printed, so that what failed can be looked at again; noise is drawn
+data is made up here, from a number that is printed, so that what failed can be looked at again; noise is drawn
 as ever, from the operating system. No dataset, ledger or budget of anybody's is touched.
 """
 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import sqlite3
 import tempfile
 import time
@@ -80,23 +81,23 @@ Program = Callable[[Desk], object]
 Attack = Callable[[Door, np.random.Generator, Truths], Finding]
 
 
-def checked(*, deep: bool, seed: int | None = None) -> bool:
+def checked(*, deep: bool, case: int | None = None) -> bool:
     """Run every check and print the table; whether all passed."""
     table = Table("check", "", "what was found", "seconds")
     failed = 0
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    case = secrets.randbelow(2**32) if case is None else case
     for name, check in CHECKS.items():
         start = time.perf_counter()
         with console.status(f"{name} ..."):
             try:
-                found = check(Scope(deep, np.random.default_rng(seed)))
+                found = check(Scope(deep, np.random.default_rng(case)))
             except SulqError as error:
                 found = Result(passed=False, told=str(error))
         failed += not found.passed
         word = "[green]pass[/]" if found.passed else "[bold red]FAIL[/]"
         table.add_row(name, word, escape(found.told), f"{time.perf_counter() - start:.1f}")
     console.print(table)
-    console.print(f"{len(CHECKS) - failed} of {len(CHECKS)} checks passed, on data made up from --seed {seed}")
+    console.print(f"{len(CHECKS) - failed} of {len(CHECKS)} checks passed, on data made up from --case {case}")
     return not failed
 
 
