@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sulq.curator.run import Rows
-from sulq.mechanisms import reveal
 from sulq.server import worker
 
 if __name__ == "__main__":
-    Rows.__init__.__defaults__ = (lambda _, exact: exact.open(), reveal)
+    _, *others = Rows.__init__.__defaults__  # the first is the noise
+    Rows.__init__.__defaults__ = (lambda _, exact: exact.open(), *others)
     worker.main()

@@ -50,9 +50,9 @@ def fold_all(
         if workers <= 1 or not alone:
             found = [_work(united, schema, feed, most)]
         else:
-            with ThreadPoolExecutor(workers) as pool:
-                jobs = [pool.submit(_work, united, schema, feed, most) for _ in range(workers)]
-                found = [job.result() for job in jobs]
+            with ThreadPoolExecutor(workers - 1) as pool:  # this thread is one of them
+                jobs = [pool.submit(_work, united, schema, feed, most) for _ in range(workers - 1)]
+                found = [_work(united, schema, feed, most), *(job.result() for job in jobs)]
     for others in found[1:]:
         for one, other in zip(found[0], others, strict=True):
             one.merge(other)
