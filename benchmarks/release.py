@@ -37,7 +37,7 @@ def run(runs: int = 10, seconds: float = 300.0, keep: Path | None = None) -> str
         "",
         *release_costs.report(runs),
         "",
-        *release_synthetic.report(),
+        *release_synthetic.report(runs, keep=keep and keep.with_suffix(".synthetic.json")),
     ]
     return "\n".join(rows) + "\n"
 

@@ -1,6 +1,6 @@
 """What others make of all 2-way marginals, each run in a process of its own; prints a JSON line a run.
 
-    python benchmarks/release_peers.py PEER TABLE.csv SIZES RHO EPSILON DELTA RUNS
+    python -m benchmarks.release_peers PEER TABLE.csv SIZES RHO EPSILON DELTA RUNS
 
 TABLE has codes from 0, SIZES (JSON) the public number of each column's values. Needs nothing of sulq, so that
 an environment of the peer's own can run it. Each line: {"errors": mean L1 of a marginal / n, "seconds"}.
@@ -35,6 +35,8 @@ def mbi(frame: pd.DataFrame, sizes: dict[str, int], rho: float, **_loss: float) 
     jax.config.update("jax_enable_x64", True)
     import mbi as library
 
+    from benchmarks import mbi_oracle
+
     rng = np.random.default_rng()
     pairs = list(itertools.combinations(sizes, 2))
     deviation = (len(pairs) / (2 * rho)) ** 0.5
@@ -43,7 +45,8 @@ def mbi(frame: pd.DataFrame, sizes: dict[str, int], rho: float, **_loss: float) 
         truth = counts(frame, pair, sizes).ravel()
         told.append(library.LinearMeasurement(truth + rng.normal(0, deviation, truth.size), pair, stddev=deviation))
     domain = library.Domain(list(sizes), list(sizes.values()))
-    model = library.estimation.MirrorDescent().estimate(domain, told, iters=ITERATIONS)
+    oracle = mbi_oracle.oracle(tuple(sizes.values()), 2)
+    model = library.estimation.MirrorDescent(marginal_oracle=oracle).estimate(domain, told, iters=ITERATIONS)
     return {pair: np.asarray(model.project(pair).values) for pair in pairs}
 
 

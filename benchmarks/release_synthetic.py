@@ -15,7 +15,6 @@ import argparse
 import itertools
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +27,8 @@ import numpy as np
 import pandas as pd
 
 import sulq
+from benchmarks.allowed import allowed
+from benchmarks.kept import Kept
 from benchmarks.release_peers import counts
 from sulq import EpsilonDelta, release
 from sulq.release.mwem import MOST_CELLS
@@ -122,18 +123,12 @@ def peer(table: str, epsilon: float, name: str, runs: int, seconds: float) -> Ce
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
         frame.to_csv(path, index=False)
-        words = [python, "-P", str(ROOT / "benchmarks" / "release_peers.py"), name, str(path), json.dumps(sizes)]
-        words += [repr(rho), repr(epsilon), repr(DELTA), str(runs)]
-        try:
-            done = subprocess.run(words, capture_output=True, timeout=seconds, check=False)
-            out, failed = done.stdout, done.returncode != 0
-        except subprocess.TimeoutExpired as late:
-            out, failed = late.stdout or b"", False
-    told = [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]
-    cell.errors = [line["error"] for line in told if "error" in line]
-    cell.seconds = [line["seconds"] for line in told if "error" in line]
-    missing = "not installed" if not told else "failed"
-    cell.said = missing if failed else f"did not finish in {seconds / 60:.0f} minutes"
+        words = [python, "-m", "benchmarks.release_peers", name, str(path), json.dumps(sizes)]
+        ended = allowed([*words, repr(rho), repr(epsilon), repr(DELTA), str(runs)], seconds, ROOT)
+    told = [line for line in ended.lines if "error" in line]
+    cell.errors, cell.seconds = [line["error"] for line in told], [line["seconds"] for line in told]
+    missing = "failed" if ended.lines else "not installed"
+    cell.said = missing if ended.failed else f"did not finish in {seconds / 60:.0f} minutes"
     return cell
 
 
@@ -150,10 +145,10 @@ def verdict(cells: list[Cell], table: str, epsilon: float) -> str:
     return f"- {table}, epsilon {epsilon:g}: {'met' if met else '**not met**'}: {ratio:.2f}x of {best.who}."
 
 
-def measured(runs: int, seconds: float, only: str = "") -> list[Cell]:
-    """Every cell whose name has these words, printed as it ends."""
+def measured(runs: int, seconds: float, only: str = "", keep: Path | None = None) -> list[Cell]:
+    """Every cell whose name has these words, printed as it ends; what the file holds is not measured again."""
     warnings.simplefilter("ignore")
-    cells = []
+    cells, kept = [], Kept(keep)
     for table, epsilon in itertools.product(SETS, EPSILONS):
         if not (FOLDER / f"{table}.csv").exists():
             print(f"{table}: not in $SULQ_DATA or ../shared/data, left out")
@@ -161,14 +156,21 @@ def measured(runs: int, seconds: float, only: str = "") -> list[Cell]:
         for who in (*OURS, *PEERS):
             if only and only not in f"{table} {epsilon:g} {who}":
                 continue
-            cells.append(ours(table, epsilon, who, runs) if who in OURS else peer(table, epsilon, who, runs, seconds))
+            key = [table, epsilon, who]
+            known = kept.of(key)
+            if known is None:
+                own = ours(table, epsilon, who, runs) if who in OURS else peer(table, epsilon, who, runs, seconds)
+                known = kept.add(
+                    {"key": key, "who": own.who, "scores": own.errors, "seconds": own.seconds, "said": own.said}
+                )
+            cells.append(Cell(table, epsilon, known["who"], known["scores"], known["seconds"], known["said"]))
             print(cells[-1].line(), flush=True)
     return cells
 
 
-def report(runs: int = 10, seconds: float = SECONDS, only: str = "") -> list[str]:
+def report(runs: int = 10, seconds: float = SECONDS, only: str = "", keep: Path | None = None) -> list[str]:
     """The section of the page."""
-    return lines(measured(runs, seconds, only), seconds)
+    return lines(measured(runs, seconds, only, keep), seconds)
 
 
 def lines(cells: list[Cell], seconds: float = SECONDS) -> list[str]:
@@ -182,7 +184,7 @@ def lines(cells: list[Cell], seconds: float = SECONDS) -> list[str]:
         f"({columns}; 48,842 rows), delta {DELTA:g}.",
         "Mean L1 distance of a marginal / n: of the published rows for ours and SmartNoise, of the fitted model itself",
         "for OpenDP and mbi. The same rho for all; SmartNoise takes n and the values as public.",
-        f"Each peer has {seconds / 60:.0f} minutes a cell; runs that end by then count.",
+        f"Each peer has {seconds / 60:.0f} minutes a cell, by the clock and of computing; runs that end by then count.",
         "",
         "| table | epsilon | who | mean L1 / n | standard error | runs | seconds a run |",
         "|---|---|---|---|---|---|---|",
@@ -201,8 +203,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10, help="runs of every cell")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="after which a peer's cell ends")
     parser.add_argument("--only", default="", help="part of `table epsilon who`")
+    parser.add_argument("--keep", type=Path, help="a file of scores: what is in it is not measured again")
     given = parser.parse_args()
-    print("\n".join(report(given.runs, given.seconds, given.only)))
+    print("\n".join(report(given.runs, given.seconds, given.only, given.keep)))
 
 
 if __name__ == "__main__":

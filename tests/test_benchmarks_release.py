@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import mbi_oracle
+from benchmarks.allowed import allowed
+from benchmarks.kept import Kept
 from benchmarks.release_costs import plain
-from benchmarks.release_marginals import Cell, Kept, counts, generated, independent, loaded, marginals, off, page
+from benchmarks.release_marginals import Cell, counts, generated, independent, loaded, marginals, off, page
 from sulq.release.tables.program import fitted
 
 
@@ -74,3 +79,61 @@ def test_independent_columns_are_as_far_off_as_the_columns_depend() -> None:
     (near,), (noisy,) = independent("k10", 1e6, 1), independent("k10", 1e-3, 1)
     assert near["2"] == pytest.approx(0.061, abs=0.003)
     assert near["2"] < near["3"] < noisy["3"]
+
+
+@pytest.mark.parametrize(("sizes", "order"), [((2, 3, 2, 4, 2), 2), ((2,) * 6, 3), ((3, 2), 2)])
+def test_mbi_is_given_its_own_marginals(sizes: tuple[int, ...], order: int) -> None:
+    """The faster oracle is mbi's to rounding; that of other potentials, the control, is not."""
+    mbi = pytest.importorskip("mbi", reason="install sulq[synth]")
+    rng = np.random.default_rng(2)
+    names = [f"x{i}" for i in range(len(sizes))]
+    domain = mbi.Domain(names, sizes)
+    cliques = list(itertools.combinations(names, order))
+
+    def drawn() -> object:
+        tables = {c: mbi.Factor(domain.project(c), rng.normal(size=domain.project(c).shape)) for c in cliques}
+        return mbi.CliqueVector(domain, cliques, tables)
+
+    potentials, others = drawn(), drawn()
+    true = mbi.marginal_oracles.message_passing_shafer_shenoy(potentials, 1000.0)
+    ours, control = (mbi_oracle.oracle(sizes, order)(p, 1000.0) for p in (potentials, others))
+    far = [max(float(np.abs(each[c].values - true[c].values).max()) for c in cliques) for each in (ours, control)]
+    assert far[0] < 0.1  # of 1,000 rows, in single precision
+    assert far[1] > 1
+
+
+def test_the_whole_table_of_a_model() -> None:
+    """Its marginals are those that the model projects to."""
+    mbi = pytest.importorskip("mbi", reason="install sulq[synth]")
+    rng = np.random.default_rng(3)
+    domain = mbi.Domain(["a", "b", "c"], (2, 3, 4))
+    told = [
+        mbi.LinearMeasurement(rng.uniform(50, 100, domain.project(pair).size()), pair, stddev=1.0)
+        for pair in itertools.combinations("abc", 2)
+    ]
+    model = mbi.estimation.MirrorDescent().estimate(domain, told, iters=20)
+    whole = mbi_oracle.table(model)
+    assert whole.sum(axis=1) == pytest.approx(np.asarray(model.project(("a", "c")).values), rel=1e-3)
+    assert whole.sum(axis=2) == pytest.approx(np.asarray(model.project(("a", "b")).values), rel=1e-3)
+    assert whole.sum(axis=1) != pytest.approx(whole.sum(axis=1).mean(), rel=1e-3)
+
+
+def test_large_tables_are_left_to_mbi() -> None:
+    """Where the halves are too large there is no oracle, which is mbi's own."""
+    assert mbi_oracle.oracle((100,) * 6, 2) is None
+    assert not mbi_oracle.fits((100,) * 6, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "late", "failed"),
+    [
+        ("print('{\"error\": 1}'); print('noise')", 1, False, False),
+        ("print('{\"error\": 1}', flush=True)\nwhile True: pass", 1, True, False),
+        ("import time; time.sleep(60)", 0, True, False),
+        ("print('{}'); raise SystemExit(2)", 1, False, True),
+    ],
+)
+def test_a_peer_has_its_time(text: str, lines: int, late: bool, failed: bool) -> None:  # noqa: FBT001
+    """What it wrote by then counts: of one that ends, computes on, hangs, or fails."""
+    ended = allowed([sys.executable, "-c", text], 1.0)
+    assert (len(ended.lines), ended.late, ended.failed) == (lines, late, failed)

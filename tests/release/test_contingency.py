@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import time
 from pathlib import Path
 from typing import ClassVar
@@ -16,7 +17,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, release
 from sulq.errors import QuestionError, SulqError
 from sulq.release.contingency import METHODS, ContingencyTable, contingency
-from sulq.release.tables import program
+from sulq.release.tables import measures, program
 from sulq.release.tables.program import LARGEST
 from sulq.release.tables.shift import gamma_quantile
 from sulq.terms import wire
@@ -108,6 +109,27 @@ def test_without_noise_every_method_gives_the_truth(method: str, weights: str, s
     assert np.abs(noisy.marginal(["c"]).values - true(data, ["c"])).max() > 1e-6
     assert noisy.paid.spent == spend
     assert len(noisy.paid.receipts) == (2 if method == "auto" else 1)
+
+
+def test_of_a_wide_marginal_not_all_orders_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those left out have more noise than the whole marginal has; of triples, the control, pairs have less."""
+    columns, rows = binary(8, 300)
+    db = opened(columns, {name: rows[:, i] for i, name in enumerate(columns)})
+    seen: list[list[measures.Measure]] = []
+    real = measures.measures
+    module = sys.modules["sulq.release.contingency"]
+    monkeypatch.setattr(module, "measures", lambda *given: seen.append(real(*given)) or seen[-1])
+    for narrow in (measures.NARROW, 7):
+        monkeypatch.setattr(measures, "NARROW", narrow)
+        contingency(db, list(columns), [list(columns)], spend=Epsilon(1))
+    contingency(db, list(columns), ways=3, spend=Epsilon(1))
+    few, all_orders, triples = seen
+    assert {way.order for way in few} == {2, 3, 4, 8}
+    assert {way.order for way in all_orders} > {2, 3, 4, 8}
+    whole = min(way.noise for way in few if way.order == 8)
+    assert all(way.noise > whole for way in all_orders if way.order not in {2, 3, 4, 8})
+    pairs, whole = (way.noise for way in triples if way.name == "marginals")
+    assert pairs < whole
 
 
 @pytest.mark.parametrize("method", METHODS)
