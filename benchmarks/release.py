@@ -47,7 +47,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10, help="runs of every cell of the marginals")
     parser.add_argument("--seconds", type=float, default=300.0, help="after which a contender's cell of them ends")
-    parser.add_argument("--keep", type=Path, help="a file of their scores: what is in it is not measured again")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="a file of scores (those of synthetic data beside it): what is in it is not measured again",
+    )
     parser.add_argument("--no-page", action="store_true", help="print only")
     given = parser.parse_args()
     text = run(given.runs, given.seconds, given.keep)

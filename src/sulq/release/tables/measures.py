@@ -28,8 +28,7 @@ from sulq.terms.question import Question
 
 LEFT_OUT: Final = 0.02  # of the rows: the distance that larger interactions make where they are not measured
 PAIRS: Final = 2
-NARROW: Final = 4  # attributes of an interaction, up to which all are tried: of more there are so many that the
-# marginals themselves, each measured whole, have less noise
+NARROW: Final = 4  # attributes of an interaction, up to which all orders are tried
 MOST_NUMBERS: Final = 2**30  # of all interactions' vectors on the marginals' cells
 LARGEST_PART: Final = 2**24  # of those, of one interaction
 QUICK: Final = 2**18  # numbers of lookup tables that are written down to see how good they would be
@@ -81,10 +80,12 @@ def measures(wish: Wish, foresee: Callable[[Question], Plan], known: Mapping[str
     """All ways to measure that the spend allows; from public facts alone. `known`: what was foreseen of the wish."""
     most = max(map(len, wish.marginals))
     found = []
-    for order in (*range(min(PAIRS, most), min(NARROW, most - 1) + 1), most):
+    for order in range(min(PAIRS, most), most + 1):
         if not _holds(wish, order):
             break
         faces = _faces(wish.marginals, order)
+        if order > NARROW and len(faces) > len(wish.marginals):
+            continue  # more to measure than the marginals themselves: each has more noise, and less is told
         smaller = replace(wish, marginals=faces)
         for name in ("cells", "marginals", "fourier-shift") if order == most else ("marginals", "fourier-shift"):
             if refuse(smaller, name):
