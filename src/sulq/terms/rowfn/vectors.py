@@ -378,12 +378,17 @@ class Lookup(RowFn):
 
     def units(self) -> tuple[Integers, Fraction]:
         """The table in whole units, and the unit."""
+        return self._held()[0]
+
+    def _held(self) -> tuple[tuple[Integers, Fraction], tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The units, and the least and the largest of each column: a plan asks for them again and again."""
         held = getattr(self, "held", None)
         if held is None:
-            held = self._units()
-            held[0].setflags(write=False)
+            units, step = self._units()
+            units.setflags(write=False)
+            held = ((units, step), (tuple(units.min(axis=0).tolist()), tuple(units.max(axis=0).tolist())))
             object.__setattr__(self, "held", held)
-        return cast("tuple[Integers, Fraction]", held)
+        return cast("tuple[tuple[Integers, Fraction], tuple[tuple[int, ...], tuple[int, ...]]]", held)
 
     def _units(self) -> tuple[Integers, Fraction]:
         table = np.array(self.table, dtype=np.float64)
@@ -395,11 +400,10 @@ class Lookup(RowFn):
 
     def kind(self, schema: Schema) -> Scalar | Grid:
         _, nullable = self.sizes(schema)
-        units, step = self.units()
-        if units.shape[1] == 1:
-            return Scalar(int(units.min()) * step, int(units.max()) * step, step, nullable)
-        low, high = units.min(axis=0), units.max(axis=0)
-        return Grid(step, tuple(map(int, low)), tuple(map(int, high)), nullable=nullable)
+        (_, step), (low, high) = self._held()
+        if len(low) == 1:
+            return Scalar(low[0] * step, high[0] * step, step, nullable)
+        return Grid(step, low, high, nullable=nullable)
 
     def index(self, frame: Frame) -> tuple[Integers, Truths | None]:
         """Each row's place in the table."""
