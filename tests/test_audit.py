@@ -107,3 +107,22 @@ def test_what_earlier_code_showed_is_told_as_such(monkeypatch: pytest.MonkeyPatc
     assert "| x | 9 | 9 | passed, code of 2026-01-01 |" in table
     suite.counts = {"x": [9, 9]}
     assert "code of" not in audit.table([suite])
+
+
+def test_a_machine_without_the_state_goes_on_from_the_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A table written from what the table says holds the same rows; that code may have changed since is said."""
+    monkeypatch.setattr(audit, "HOME", tmp_path)
+    first, second = "tests/test_audit.py", "tests/conformance"
+    one = audit.Suite(first, first, digest="old", result="passed", day="2026-01-01", seconds=1234.0)
+    one.counts = {"x": [1000, 1000], "y": [2, 3]}
+    other = audit.Suite(f"{second} on DuckDB {audit.OLDER}", second, older=True, result="passed", counts={"t": [7, 7]})
+    other.day, other.digest = "2026-01-02", audit.digest(other)
+    page = tmp_path / "audit.md"
+    page.write_text(audit.table([one, other]), encoding="utf-8")
+    monkeypatch.setattr(audit, "TABLE", page)
+    found = audit.load([dataclasses.replace(each, counts={}, result="not run", digest="new") for each in (one, other)])
+    told = audit.table(found)
+    assert f"| `{first}` | x | 1,000 | 1,000 | passed, code of 2026-01-01 | 1,234 |\n|  | y | 2 | 3 |" in told
+    assert f"| `{second}` (DuckDB {audit.OLDER}) | t | 7 | 7 | passed, code of {audit.today()} | 0 |" in told
+    page.unlink()
+    assert [suite.earlier for suite in audit.load([one])] == [{}]

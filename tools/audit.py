@@ -34,6 +34,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from tools.printed import printed
 from tools.reached import reached
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -235,9 +236,12 @@ def without_duckdb(lines: Iterable[str]) -> list[str]:
 
 
 def load(suites: list[Suite]) -> list[Suite]:
-    """Take up what earlier runs did on the same code."""
+    """Take up what earlier runs did on the same code; without a state, what the table says of earlier code."""
     path = HOME / "state.json"
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if path.exists():
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    else:
+        kept = printed(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
     found = []
     for suite in suites:
         before = kept.get(suite.name, {})
