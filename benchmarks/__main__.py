@@ -19,7 +19,7 @@ from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
 import sulq
-from benchmarks import data, graphs, learn, learn_kernels, local, noise, release, server, sql
+from benchmarks import data, graphs, learn, learn_kernels, local, noise, release, server, sql, start
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from sulq import Epsilon, Rho, Unit, col
@@ -151,6 +151,7 @@ def main() -> None:
         fixed(report, folder)
         sql.grouped(report, folder, con)
         sql.joined(report, folder, con)
+        start.started(report, folder)
         server.service(report, folder)
         graphs.graphs(report, folder)
     local.reports(report)

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sulq
-from sulq.cli import app, exit_code
+from sulq.cli import app, demo, exit_code
 from sulq.cli.query import _plain_text
 from sulq.cli.survey import COLUMNS, survey
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
@@ -207,7 +207,7 @@ def test_exit_codes_say_who_must_act() -> None:
 
 def test_the_demo_tells_the_whole_story(monkeypatch: pytest.MonkeyPatch) -> None:
     """`sulq demo` opens a survey, answers with error bars and prices, refuses, and says where the ledger lies."""
-    monkeypatch.setattr(sys.modules["sulq.cli.demo"], "PEOPLE", 2_000)
+    monkeypatch.setattr(demo, "PEOPLE", 2_000)
     monkeypatch.setenv("DEMO_ONCE", "1")
     found = CliRunner().invoke(app, ["demo"])
     assert found.exit_code == 0, found.output

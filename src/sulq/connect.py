@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
+from urllib.parse import quote
 
 from sulq.errors import QuestionError, SetupError
 from sulq.terms.domain import Category, Schema, Text, joinable
@@ -166,11 +167,11 @@ def connect(
         alone = single(Schema.of(name, columns), whole, graph, estimators)
         tables = [module.Data(path or data, alone, table, _sizes(size, [alone]).get(name), alone=True)]
     paths = [item.source if isinstance(item.source, Path) else None for item in tables]
-    beside = paths[0] if None not in paths else None
+    near = paths[0] if None not in paths else None
     shared = ledger if isinstance(ledger, str) and ledger.startswith(("postgresql://", "postgres://")) else None
     where = Path(ledger) if ledger is not None and shared is None else None
-    if where is None and beside is not None:
-        where = beside.with_name(f"{_stem(beside)}.ledger")
+    if where is None and near is not None:
+        where = beside(near)
     if budget is None and shared is None and (where is None or not where.exists()):
         raise SetupError("bad-declaration", "A new person space needs a budget: budget=sulq.Epsilon(1), say.")
     return cast("type[Database]", module.Database)(
@@ -180,7 +181,7 @@ def connect(
         synthetic=synthetic,
         ledger=shared or where,
         anchor=None if anchor is None else Path(anchor),
-        prepared=_prepared(beside, where, prepared),
+        prepared=_prepared(near, where, prepared),
         engine=engine,
         renew=renew,
         progress=progress,
@@ -336,6 +337,17 @@ def _leads(table: TableFacts, column: str, other: TableFacts | None, unit: Unit)
         why = f"{other.schema.table!r} whose key is declared differently; declare both columns alike"
     if why:
         raise SetupError("bad-declaration", f"{where} {why}.")
+
+
+def beside(data: Path) -> Path:
+    """Where a data file's ledger lies by default."""
+    return data.with_name(f"{_stem(data)}.ledger")
+
+
+def copy_of(near: Path, dataset: str) -> Path:
+    """Where a dataset's prepared copy lies by default: datasets of one ledger have each their own."""
+    stem, name = _stem(near), quote(dataset, safe="")
+    return near.with_name(f"{stem}.prepared" if name == stem else f"{stem}.{name}.prepared")
 
 
 def _stem(path: Path) -> str:

@@ -15,8 +15,8 @@ import httpx
 import sulq
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = """import sys, sulq.cli
-sys.modules["sulq.cli.demo"].PEOPLE = 2000
+SMALL = """import sys, sulq.cli.demo
+sulq.cli.demo.PEOPLE = 2000
 sys.argv = ["sulq", "demo"]
 sulq.cli.main()"""
 

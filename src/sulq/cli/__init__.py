@@ -6,45 +6,29 @@ Exit codes: 0 answered, 2 bad question or set-up, 3 refused by budget or access,
 
 from __future__ import annotations
 
+import atexit
+import gc
+import os
 import sys
-from typing import Annotated
+import threading
+from typing import Annotated, Final
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from sulq.cli.analyst import analyst
-from sulq.cli.budget import budget
-from sulq.cli.demo import demo
-from sulq.cli.explain import explain
-from sulq.cli.learn import learn
-from sulq.cli.ledger import ledger
-from sulq.cli.prepare import prepare
-from sulq.cli.query import query
-from sulq.cli.release import release
-from sulq.cli.serve import serve
-from sulq.cli.show import show_versions
+from sulq.cli.commands import Commands
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, SulqError
 
+OBJECTS: Final = 50_000  # so many new ones between looks for garbage: loading modules makes many and drops few
+
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="A database you may ask about everyone and learn about no one.",
 )
-app.command()(demo)
-app.command()(budget)
-app.command()(prepare)
-app.command()(query)
-app.command()(explain)
-app.command()(serve)
-app.add_typer(learn, name="learn")
-app.add_typer(release, name="release")
-app.add_typer(ledger, name="ledger")
-app.add_typer(analyst, name="analyst")
 
 
-@app.command()
 def audit(
     deep: Annotated[bool, typer.Option("--deep", help="The long one: many more draws, pairs and attacks.")] = False,
     case: Annotated[int | None, typer.Option(min=0, help="Make up the same data as the audit that printed it.")] = None,
@@ -62,6 +46,8 @@ def root(
 ) -> None:
     """Ask private data statistical questions, from the command line."""
     if version:
+        from sulq.cli.show import show_versions
+
         show_versions()
         context.exit(0)
 
@@ -75,9 +61,31 @@ def exit_code(error: SulqError) -> int:
 
 def main() -> None:
     """Run a command; an error of ours is a message and a code, never a traceback."""
+    gc.set_threshold(OBJECTS)
     try:
         app()
     except SulqError as error:
+        from rich.console import Console  # a command that prints no table starts without it
+        from rich.markup import escape
+
         text = escape(f"{error.message}\n{error.remedy}")
         Console(stderr=True, soft_wrap=True).print(f"[bold red]{error.code}[/]: {text}", highlight=False)
         sys.exit(exit_code(error))
+    except SystemExit as ended:
+        if ended.code in (None, 0) and threading.active_count() == 1:
+            leave()
+        raise
+
+
+def leave() -> None:
+    """End the process as it is: to take every module apart would take as long as several questions.
+
+    Files are closed by whoever opened them, and what waits for the end is done first.
+    """
+    atexit._run_exitfuncs()  # noqa: SLF001 - no public name runs them
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return  # nobody reads any more; the interpreter says so in its own way
+    os._exit(0)

@@ -17,7 +17,7 @@ from sulq.server.access import DAYS, Access
 from sulq.server.doors import check_datasets
 from sulq.server.shelf import Shelf
 
-analyst = typer.Typer(no_args_is_help=True, help="Let analysts in, list them, end their tokens.")
+analyst = typer.Typer(add_completion=False, no_args_is_help=True, help="Let analysts in, list them, end their tokens.")
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml of the server; default: here.")]
 Name = Annotated[str, typer.Argument(help="Whose token it is.")]
 

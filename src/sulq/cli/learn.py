@@ -69,6 +69,8 @@ def _writable(out: Path | None) -> None:
         raise SetupError("missing-file", f"The model cannot be written to {out}.")
 
 
-learn = typer.Typer(cls=ByName, no_args_is_help=True, help="Learn a model from private columns, at one price.")
+learn = typer.Typer(
+    add_completion=False, cls=ByName, no_args_is_help=True, help="Learn a model from private columns, at one price."
+)
 for each in LEARNERS:
     learn.command(each.__name__, context_settings=SETTINGS)(command(each))

@@ -19,7 +19,9 @@ from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
 from sulq.mechanisms import MECHANISMS
 
-ledger = typer.Typer(no_args_is_help=True, help="Look at a ledger, check it and its receipts, share its budget.")
+ledger = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Look at a ledger, check it and its receipts, share its budget."
+)
 Where = Annotated[str, typer.Argument(help="The ledger: its file, or its postgresql:// URL.")]
 MOST = 2**20  # bytes of a receipt
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sulq.cli.config import Dataset, find
-from sulq.connect import connect
-from sulq.database import Database
+from sulq.connect import beside, connect, copy_of
 from sulq.errors import AccessDenied, SetupError
-from sulq.server.declared import copy_of
 
 if TYPE_CHECKING:
     from sulq.client.client import Client
+    from sulq.database import Database
 
 TOKEN: Final = "SULQ_TOKEN"  # noqa: S105 - the variable's name
 
@@ -52,16 +51,15 @@ def ledger_of(found: Dataset) -> Path | str:
     """Where a dataset's ledger lies: a file, or an address."""
     if found.ledger is not None:
         return found.ledger
-    data = Path(found.data)
-    return data.with_name(f"{data.name.removesuffix('.gz').rsplit('.', 1)[0]}.ledger")
+    return beside(Path(found.data))
 
 
 def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], None] | None = None) -> Database:
     """A dataset, opened as its file declares it; with the prepared copy that a server would use."""
     parts = found.tables
     ledger = ledger_of(found)
-    beside = Path(found.data) if isinstance(ledger, str) else ledger
-    prepared = copy_of(beside, found.name) if found.prepared is None else found.prepared
+    near = Path(found.data) if isinstance(ledger, str) else ledger
+    prepared = copy_of(near, found.name) if found.prepared is None else found.prepared
     if parts:
         return connect(
             {name: part.data for name, part in parts.items()},

@@ -73,7 +73,10 @@ def _writable(out: Path | None, *, folder: bool) -> None:
 
 
 release = typer.Typer(
-    cls=ByName, no_args_is_help=True, help="Publish an object once, at one price, that needs the data no more."
+    add_completion=False,
+    cls=ByName,
+    no_args_is_help=True,
+    help="Publish an object once, at one price, that needs the data no more.",
 )
 for each in ALL:
     release.command(each.__name__, context_settings=SETTINGS)(command(each))

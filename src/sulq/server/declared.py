@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
 
-from sulq.connect import SUFFIXES, declarations, single
+from sulq.connect import SUFFIXES, beside, copy_of, declarations, single
 from sulq.errors import SetupError
 from sulq.server.settings import Declared, Table
 from sulq.terms.domain import Schema
@@ -74,17 +73,6 @@ def declare(
     )
 
 
-def beside(data: Path) -> Path:
-    """Where a data file's ledger lies by default, as for the library."""
-    return data.with_name(f"{_stem(data)}.ledger")
-
-
-def copy_of(near: Path, dataset: str) -> Path:
-    """Where a dataset's prepared copy lies by default: datasets of one ledger have each their own."""
-    stem, name = _stem(near), quote(dataset, safe="")
-    return near.with_name(f"{stem}.prepared" if name == stem else f"{stem}.{name}.prepared")
-
-
 def _file(data: Path) -> Path:
     if not data.name.lower().endswith(SUFFIXES):
         raise SetupError("unreadable-data", f"{data.name!r} is none of {', '.join(SUFFIXES)}.")
@@ -93,7 +81,3 @@ def _file(data: Path) -> Path:
 
 def _several(data: Path) -> bool:
     return data.name.lower().endswith(".duckdb")
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").rsplit(".", 1)[0] or "data"

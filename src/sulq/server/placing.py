@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+from sulq.connect import beside, copy_of
 from sulq.errors import SetupError
-from sulq.server.declared import beside, copy_of
 from sulq.server.settings import Declared, Service, Table
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from sulq.curator.engines import kept, prepare
+from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.question import Question
 from sulq.errors import SetupError
 from sulq.terms.domain import Category, Int, Schema
@@ -38,7 +39,7 @@ def test_it_is_private_and_records_its_origin(data: Path) -> None:
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert told[0] == 0.0
     assert told[-1] == 1.0
-    found = prepare.read(copy)
+    found = prepare.read(Connection(threads=1), copy)
     assert found is not None
     assert set(found) == {
         "format",
@@ -161,7 +162,7 @@ def test_a_foreign_file_is_not_overwritten(data: Path) -> None:
     assert refused.value.code == "prepared-unusable"
     assert copy.read_text() == "my thesis"
     sums(duck(data, prepared=copy, renew=True))
-    assert prepare.read(copy)
+    assert prepare.read(Connection(threads=1), copy)
 
 
 def test_a_folder_that_cannot_be_written_is_said(data: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sulq.curator.engines import ENGINES, open_dataset, prepare
+from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.errors import SetupError
@@ -183,7 +184,7 @@ def test_one_prepared_copy_holds_all_tables(tmp_path: Path, prepared: object) ->
     made = copy.stat().st_ino
     opened().ready()
     assert copy.stat().st_ino == made
-    found = prepare.read(copy)
+    found = prepare.read(Connection(threads=1), copy)
     assert found is not None
     assert KEY.hex() not in str(found)
     opened(PEOPLE, REGIONS).ready()  # fewer tables are other declarations, not a changed source

@@ -16,7 +16,6 @@ from typing import Final, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
@@ -185,7 +184,7 @@ def _moments(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 def _saturated(units: Integers, column: pa.ChunkedArray, first: int, last: int) -> pa.ChunkedArray:
     units = np.where(units < first, -grammar.BEYOND, np.where(units > last, grammar.BEYOND, units))
-    mask = pc.is_null(column).to_numpy(zero_copy_only=False) if column.null_count else None
+    mask = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     return pa.chunked_array([pa.array(units, pa.int64(), mask=mask)])
 
 
@@ -203,9 +202,7 @@ def numpy_column(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, Truths
     if not column.null_count:
         return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy(), None
     missing = (
-        pc.is_null(column).to_numpy(zero_copy_only=False)
-        if isinstance(column, pa.Array)
-        else pc.is_null(column).to_numpy()
+        column.is_null().to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.is_null().to_numpy()
     )
     filled = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
     return filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy(), missing

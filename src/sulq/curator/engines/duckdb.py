@@ -112,13 +112,11 @@ class DuckEngine:
             self._resident.clear()
 
     def _open(self) -> tuple[Connection, dict[str, Rows]]:
-        if isinstance(self._prepared, Path):
-            recorded = prepare.facts(self._tables)
-            if not prepare.usable(self._prepared, recorded, renew=self._renew):
-                prepare.build(self._prepared, self._tables, recorded=recorded, progress=self._progress)
         connection = Connection(threads=self._threads)
         failed = ""
         try:
+            if isinstance(self._prepared, Path):
+                connection = self._attached(connection, self._prepared)
             return connection, self._relations(connection)
         except duckdb.Error as error:
             failed = type(error).__name__
@@ -129,14 +127,23 @@ class DuckEngine:
         _log.error("opening the rows failed: %s", failed)
         raise SetupError("unreadable-data", "The data could not be read to its end.")
 
+    def _attached(self, connection: Connection, copy: Path) -> Connection:
+        """A connection with the prepared copy, which is built where there is none that fits."""
+        recorded = prepare.facts(self._tables)
+        if prepare.usable(connection, copy, recorded, renew=self._renew):
+            return connection
+        connection.close()  # what is attached is not to be replaced underneath
+        prepare.build(copy, self._tables, recorded=recorded, progress=self._progress)
+        connection = Connection(threads=self._threads)
+        connection.attach(copy, "data")
+        return connection
+
     def _relations(self, connection: Connection) -> dict[str, Rows]:
         """The kept rows of each table as a relation of a connection that is then locked."""
         if self._prepared is False:
             return self._unprepared(connection)
         filed = isinstance(self._prepared, Path)
-        if isinstance(self._prepared, Path):
-            connection.attach(self._prepared, "data")
-        else:
+        if not filed:
             prepare.fill(connection, self._tables, into="", progress=self._progress)
             self._tables = tuple(registered.without_data() for registered in self._tables)
         connection.lock()

@@ -64,23 +64,21 @@ def facts(tables: Sequence[Registered]) -> dict[str, str]:
     }
 
 
-def read(path: Path) -> dict[str, str] | None:
-    """What a prepared copy records; None where the file is no prepared copy."""
-    connection = Connection(threads=1)
+def read(connection: Connection, path: Path) -> dict[str, str] | None:
+    """What a prepared copy records; None where the file is none. A copy stays attached to the connection as `data`."""
     try:
         connection.attach(path, "data")
-        return {str(name): str(value) for name, value in connection.root.execute("SELECT * FROM data.facts").fetchall()}
+        found = connection.root.execute("SELECT * FROM data.facts").fetchall()
+        return {str(name): str(value) for name, value in found}
     except (duckdb.Error, ValueError):
         return None
-    finally:
-        connection.close()
 
 
-def usable(path: Path, wanted: dict[str, str], *, renew: bool) -> bool:
+def usable(connection: Connection, path: Path, wanted: dict[str, str], *, renew: bool) -> bool:
     """Whether the prepared copy at a path is the one wanted; a changed source stops the owner (SR12)."""
     if not path.exists():
         return False
-    found = read(path)
+    found = read(connection, path)
     if found is None:
         if renew:
             return False
