@@ -326,3 +326,56 @@ def test_an_odd_argument_is_a_question_error(ask: object) -> None:
         pytest.raises(sulq.errors.QuestionError),
     ):
         ask(db)
+
+
+def test_the_copy_is_built_aside_and_questions_wait_for_it(tmp_path: Path) -> None:
+    """`prepare(wait=False)` comes back at once; an ask meanwhile waits and answers; then there is no progress."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(TABLE, path)
+    held, told = threading.Event(), list[float]()
+
+    def progress(part: float) -> None:
+        told.append(part)
+        assert held.wait(30)
+
+    with sulq.connect(path, columns=COLUMNS, budget=Epsilon(10), progress=progress) as db:
+        assert db.preparing is None
+        db.prepare(wait=False)
+        assert not (tmp_path / "t.prepared").exists()
+        assert db.preparing == 0.0
+        answers: list[object] = []
+        asking = threading.Thread(target=lambda: answers.append(db.count(spend=Epsilon(1))))
+        asking.start()
+        asking.join(0.3)
+        assert (asking.is_alive(), db.remaining) == (True, Epsilon(10))  # it waits, and before anything is paid
+        held.set()
+        asking.join(60)
+        assert len(answers) == 1
+        assert (db.preparing, told[-1]) == (None, 1.0)
+        assert (tmp_path / "t.prepared").exists()
+    with pytest.raises(AccessDenied):
+        _ = db.preparing
+
+
+def test_a_copy_that_cannot_be_built_aside_costs_nothing(tmp_path: Path) -> None:
+    """The next ask raises why, before the debit; the one after that tries again."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(TABLE, path)
+    copy = tmp_path / "missing" / "t.prepared"
+    with sulq.connect(path, columns=COLUMNS, budget=Epsilon(10), prepared=copy) as db:
+        db.prepare(wait=False)
+        with pytest.raises(SetupError) as refused:
+            db.count(spend=Epsilon(1))
+        assert (refused.value.code, db.remaining) == ("prepared-unusable", Epsilon(10))
+        copy.parent.mkdir()
+        assert db.count(spend=Epsilon(1)).spent == Epsilon(1)
+
+
+def test_closing_waits_for_what_is_built_aside(tmp_path: Path) -> None:
+    """No thread and no half-made folder are left behind."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(TABLE, path)
+    with sulq.connect(path, columns=COLUMNS, budget=Epsilon(10)) as db:
+        db.prepare(wait=False)
+    assert "sulq-preparing" not in {thread.name for thread in threading.enumerate()}
+    assert not list(tmp_path.glob(".t.prepared.preparing-*"))

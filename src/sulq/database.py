@@ -11,6 +11,7 @@ from typing import NamedTuple, NoReturn, Self
 
 from sulq.curator.curator import Curator
 from sulq.curator.engines import open_dataset
+from sulq.curator.engines.background import Preparation
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.ledger import Ledger
@@ -82,7 +83,10 @@ class Database(Desk):
         )
         try:
             dataset = Dataset(tuple(given), unit, self._ledger.hash_key, self._ledger.space)
-            self._engine = open_dataset(dataset, prepared=prepared, renew=renew, engine=engine, progress=progress)
+            self._preparation = Preparation(self._made_ready, progress)
+            self._engine = open_dataset(
+                dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
+            )
             if any(item.facts.key is not None for item in given):
                 self._engine.ready()  # a key that is not unique is the owner's to hear of, not an analyst's
             for item, size in zip(given, (table.size for table in tables), strict=True):
@@ -91,16 +95,30 @@ class Database(Desk):
         except BaseException:
             self._ledger.close()
             raise
-        rows = Rows(self._engine, self._ledger.redeem, own=own)
+        rows = Rows(self._engine, self._ledger.redeem, own=own, ready=self._preparation.ready)
         several = () if tables[0].alone and first.plain else dataset.facts.tables
         super().__init__(
             Curator(rows, self._ledger, first.schema, size=tables[0].size, versions=versions(), tables=several)
         )
 
-    def prepare(self) -> None:
-        """Build the prepared copy now rather than at the first ask."""
+    def prepare(self, *, wait: bool = True) -> None:
+        """Build the prepared copy now rather than at the first ask.
+
+        With `wait=False` it is built aside: `preparing` says how far it has come. A question asked meanwhile
+        waits for it, and so does `close`. If it cannot be built, whatever is asked next raises why, before
+        anything is spent.
+        """
         self._open()
-        self._engine.ready()
+        if wait:
+            self._preparation.ready()
+        else:
+            self._preparation.start()
+
+    @property
+    def preparing(self) -> float | None:
+        """How far `prepare(wait=False)` has come, from 0 to 1; None when it is done. The owner's to know."""
+        self._open()
+        return self._preparation.part
 
     def transcript(self) -> list[dict[str, object]]:
         """All questions and answers of this ledger, in order."""
@@ -116,8 +134,12 @@ class Database(Desk):
         """Write what is still to be written and let go of the files."""
         if not self._closed and os.getpid() == self._process:
             self._closed = True
+            self._preparation.wait()
             self._engine.close()
             self._ledger.close()
+
+    def _made_ready(self) -> None:
+        self._engine.ready()
 
     def _open(self) -> None:
         if os.getpid() != self._process:

@@ -55,8 +55,11 @@ class Rows:
         release: Release = add_noise,
         reveal: Reveal = reveal_groups,
         own: Mapping[str, Function] | None = None,
+        *,
+        ready: Callable[[], None] | None = None,
     ) -> None:
         self._engine = engine
+        self._ready = engine.ready if ready is None else ready  # where something is made ready aside, it waits
         self._redeem = redeem
         self._release = release
         self._reveal = reveal
@@ -64,7 +67,7 @@ class Rows:
 
     def ready(self) -> None:
         """Make the kept rows available before anything is paid; releases nothing."""
-        self._engine.ready()
+        self._ready()
 
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Exact sums and their noise: one release for each part of the plan.

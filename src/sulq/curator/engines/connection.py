@@ -15,7 +15,7 @@ import duckdb
 
 from sulq.curator.engines.source import literal
 
-MEMORY: Final = 0.7  # the part of the machine's memory one engine may take before it spills
+MEMORY: Final = 0.3  # the part of the machine's memory one engine may take before it spills: there may be others
 
 
 def memory() -> int:
