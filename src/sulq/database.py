@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import NamedTuple, NoReturn, Self
 
 from sulq.curator.curator import Curator
-from sulq.curator.engines import open_dataset
+from sulq.curator.engines import Counting, open_dataset
 from sulq.curator.engines.background import Preparation
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
@@ -87,6 +87,9 @@ class Database(Desk):
             self._engine = open_dataset(
                 dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
             )
+            if isinstance(self._engine, Counting):
+                dataset = self._engine.counted()
+                given, first = list(dataset.tables), dataset.tables[0].facts
             if any(item.facts.key is not None for item in given):
                 self._engine.ready()  # a key that is not unique is the owner's to hear of, not an analyst's
             for item, size in zip(given, (table.size for table in tables), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
+from sulq.curator.engines.postgres import PostgresEngine
 from sulq.terms.domain import Int, Schema
 from sulq.terms.engine import Groups
 from sulq.terms.facts import TableFacts, Tables
@@ -21,6 +23,7 @@ from sulq.terms.shape import shape
 from tests import counts, relations
 from tests.counts import count
 from tests.curator.engines import oracle
+from tests.loaded import Unholdable, loaded
 
 HOWS = ("inner", "left")
 PARTS = 4
@@ -38,6 +41,9 @@ def opened(world: relations.World, folder: Path, rng: random.Random) -> dict[str
     batch, threads = rng.choice((1, 7, 65_536)), rng.choice((1, 2))
     engines: dict[str, object] = {"memory": MemoryEngine(world.dataset(), batch=batch)}
     engines["duckdb"] = DuckEngine(world.dataset(), batch=batch, threads=threads)
+    if rng.random() < 0.3:
+        with contextlib.suppress(Unholdable):
+            engines["postgres"] = PostgresEngine(world.dataset(lambda _, table: loaded(table)), batch=batch)
     if rng.random() < 0.3:
         copy = folder / f"{rng.random()}.prepared"
         engines["duckdb, prepared file"] = DuckEngine(world.dataset(written), prepared=copy, threads=threads)

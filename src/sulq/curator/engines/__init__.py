@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, cast, runtime_checkable
 
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset
@@ -17,6 +18,7 @@ from sulq.terms.privacy import Unit
 ENGINES: Final[dict[str, str]] = {
     "duckdb": "sulq.curator.engines.duckdb:DuckEngine",
     "memory": "sulq.curator.engines.memory:MemoryEngine",
+    "postgres": "sulq.curator.engines.postgres:PostgresEngine",
 }
 """Each engine's name and its class, whose `of` opens data."""
 
@@ -26,6 +28,15 @@ class OpenEngine(Engine, Protocol):
 
     def fingerprint(self, table: str = "") -> str:
         """Name, size and time of a table's data file, or "frame"; nothing of the rows."""
+        ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """An engine that knows how many rows public tables have only once it has copied them."""
+
+    def counted(self) -> Dataset:
+        """The dataset with those numbers."""
         ...
 
 
@@ -45,15 +56,16 @@ def open_engine(
     """Open a file or a frame for summing; what is missing or cannot be read is refused here, before anything is spent.
 
     Args:
-        data: A path to a .parquet, .csv, .csv.gz or .duckdb file, or a pandas, polars or pyarrow table.
+        data: A path to a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars or pyarrow table, or the
+            postgresql:// address of a table.
         schema: The declared columns.
         unit: Whom the answers hide.
         key: The person space's key for choosing kept rows (SR2).
-        table: The table inside a .duckdb file, where it holds several.
+        table: The table inside a .duckdb file, where it holds several, or inside a database.
         space: The name of the person space the rows belong to.
         prepared: Where the prepared copy lies; None: in memory; False: none, the source is read for each question.
         renew: Take a source that changed since it was prepared.
-        engine: A name of ENGINES.
+        engine: A name of ENGINES; tables in a database are asked there.
         progress: Told how far preparing has come, from 0 to 1.
     """
     _check(engine, [schema])
@@ -71,7 +83,7 @@ def open_dataset(
 ) -> OpenEngine:
     """Open all tables of a dataset for summing, as `open_engine` opens one."""
     _check(engine, [given.facts.schema for given in dataset.tables])
-    module, _, name = ENGINES[engine].partition(":")
+    module, _, name = ENGINES[_where(engine, dataset)].partition(":")
     opened = getattr(importlib.import_module(module), name).of(
         dataset,
         prepared=Path(prepared) if isinstance(prepared, (str, Path)) else prepared,
@@ -79,6 +91,22 @@ def open_dataset(
         progress=progress,
     )
     return cast("OpenEngine", opened)
+
+
+def _where(engine: str, dataset: Dataset) -> str:
+    """The engine that holds these tables: those in a database are asked there."""
+    remote = {given.origin.address is not None for given in dataset.tables}
+    if remote == {False} and engine != "postgres":
+        return engine
+    if remote != {True} or engine not in ("duckdb", "postgres"):
+        raise SetupError(
+            "engine-not-available", "The engine `postgres` asks tables in PostgreSQL, all of them, and no others do."
+        )
+    if importlib.util.find_spec("psycopg") is None:
+        raise SetupError(
+            "missing-extra", "Tables in PostgreSQL need the extra 'postgres'.", "pip install 'sulq[postgres]'"
+        )
+    return "postgres"
 
 
 def _check(engine: str, schemas: Iterable[Schema]) -> None:

@@ -14,13 +14,11 @@ from typing import Final
 import numpy as np
 
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
-from sulq.curator.engines.read_sql import double
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Truth
 from sulq.terms.rowfn.scalar import Lit
 from sulq.terms.rowfn.vectors import Bernstein
 
-EXACT: Final = 2**53
 UNKNOWN_ROWS: Final = 2**40  # more rows than any source holds (SR17)
 
 
@@ -79,11 +77,9 @@ def add(query: Query, place: int, block: Block) -> None:
 
 
 def _sum(query: Query, piece: Piece, most: int, *, integer: bool) -> int:
-    """An exact SUM: whole doubles are added as such where no total can leave the exact ones, else as integers."""
+    """An exact SUM, asked once."""
     total = rows_at_most(query.emitter) * most
-    if not integer and total >= EXACT:
-        return query.aggregate(f"sum(TRY_CAST({piece.sql} AS BIGINT))", total)
-    return query.aggregate(f"sum({piece.sql})", total)
+    return query.aggregate(query.emitter.total(piece, total, integer=integer), total)
 
 
 def _bernstein(query: Query, fn: Bernstein) -> list[dict[int, int]]:
@@ -102,8 +98,7 @@ def _bernstein(query: Query, fn: Bernstein) -> list[dict[int, int]]:
         return [{s: 1, n: -low}, {s: -1, n: high}, *last]
     # With u = x - low and w = high - low: u^2, 2u(w - u) and (w - u)^2.
     width = high - low
-    item = f"CAST({piece.sql} AS DOUBLE)" if integer else f"({piece.sql})"
-    u = emitter.named(Piece(f"({item} - {double(float(low))})", piece.layer))
+    u = emitter.named(emitter.above(piece, low, high, integer=integer))
     s = _sum(query, u, width, integer=False)
     q = _sum(query, Piece(f"({u.sql} * {u.sql})", u.layer), width * width, integer=False)
     return [{q: 1}, {s: 2 * width, q: -2}, {q: 1, s: -2 * width, n: width * width}, *last]

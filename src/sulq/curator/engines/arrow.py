@@ -255,5 +255,10 @@ def streamed(
         yield [numpy_column(column) for column in batch.columns], batch.num_rows
 
 
+def record_batches(cursor: object, statement: str, size: int) -> Iterator[pa.RecordBatch]:
+    """A statement's result in batches of Arrow's."""
+    yield from _asked(cursor, statement, {}).to_arrow_reader(size)
+
+
 def _asked(cursor: object, statement: str, parameters: dict[str, object]) -> pa.Table:
     return cast("pa.Table", cursor).sql(statement, params=parameters or None)

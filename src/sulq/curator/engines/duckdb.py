@@ -20,12 +20,11 @@ from sulq.curator.engines.kept import PERSON, Rows
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.question import BATCH, Question, fetched, together
+from sulq.curator.engines.question import BATCH, Question, alike, fetched, together
 from sulq.curator.engines.resident import Resident, limit
 from sulq.curator.engines.source import WILD, Registered
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
-from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
@@ -187,7 +186,7 @@ class DuckEngine:
     def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
         """Exact sums of several tallies; of those over the same rows what SQL does not sum is folded in one pass."""
         found: dict[int, Integers] = {}
-        for places in _alike(tallies):
+        for places in alike(tallies):
             shared = self._shared([tallies[i] for i in places]) if len(places) > 1 else None
             found |= {} if shared is None else dict(zip(places, shared, strict=True))
         return tuple(Private(found[i]) if i in found else self.sums(tally) for i, tally in enumerate(tallies))
@@ -309,10 +308,3 @@ class DuckEngine:
             self._connection = None
             self._rows = {}
 
-
-def _alike(tallies: Sequence[Tally]) -> list[list[int]]:
-    """The places of tallies over the same relation."""
-    found: dict[str, list[int]] = {}
-    for i, tally in enumerate(tallies):
-        found.setdefault(wire.encode(tally.over), []).append(i)
-    return list(found.values())

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Final
 
 from sulq.curator.engines.read_sql import whole
 
 
-def divided(edges: list[Fraction], lower: list[int], top: int) -> str | None:
+DUCKDB: Final = "(TRY_CAST({{0}} AS BIGINT) * {0} - {1}) // {2}"
+POSTGRES: Final = "(CAST({{0}} AS bigint) * {0} - {1}) / {2}"  # of whole numbers that are not negative
+
+
+def divided(edges: list[Fraction], lower: list[int], top: int, form: str = DUCKDB) -> str | None:
     """Bins of one width as one integer division of an operand {0}; None where no division gives exactly these bins.
 
     The division is a guess from the outer edges, rounded to small fractions, and
@@ -31,7 +36,7 @@ def divided(edges: list[Fraction], lower: list[int], top: int) -> str | None:
             for i, (first, last) in enumerate(zip(lower, ends, strict=True))
         )
         if right and largest < 2**62 and lower[0] * times >= less:
-            place = f"(TRY_CAST({{0}} AS BIGINT) * {times} - {whole(less)}) // {by}"
+            place = form.format(times, whole(less), by)
             end = f" WHEN {{0}} = {whole(top)} THEN {count - 1}" if closing else ""
             return f"CASE WHEN {{0}} >= {whole(lower[0])} AND {{0}} <= {whole(top - closing)} THEN {place}{end} END"
     return None

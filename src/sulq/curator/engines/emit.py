@@ -62,6 +62,7 @@ FUNCTIONS: Final = frozenset(
 )  # fmt: skip
 """Every function that may stand in generated SQL; whatever is not listed is refused (T18)."""
 
+EXACT: Final = 2**53
 MOST_BINS: Final = 1024  # more are searched by the batch path
 
 
@@ -396,6 +397,21 @@ class Emitter:
                 stored = self.rows.names[fn.name]
                 return Piece(stored, atom=True), stored not in self.rows.doubles
         return self.on_grid(self.number(fn), block.step, block.low[0], block.high[0]), False
+
+    def total(self, piece: Piece, most: int, *, integer: bool) -> str:
+        """An exact SUM: whole doubles are added as such where no total can leave the exact ones, else as integers."""
+        if not integer and most >= EXACT:
+            return f"sum(TRY_CAST({piece.sql} AS BIGINT))"
+        return f"sum({piece.sql})"
+
+    def narrow(self, sql: str) -> str:
+        """A total that is known to fit 64 bits."""
+        return f"TRY_CAST({sql} AS BIGINT)"
+
+    def above(self, piece: Piece, low: int, high: int, *, integer: bool) -> Piece:  # noqa: ARG002 - some engines look
+        """How far whole units lie above their least, as what may be squared and added exactly."""
+        item = f"CAST({piece.sql} AS DOUBLE)" if integer else f"({piece.sql})"
+        return Piece(f"({item} - {double(float(low))})", piece.layer)
 
     def on_grid(self, item: Piece, step: Fraction, low: int, high: int) -> Piece:
         """floor(x/step + 1/2), clamped directly under the sum (T11): a whole double."""

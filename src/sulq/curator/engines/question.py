@@ -25,6 +25,7 @@ from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.resident import Resident
 from sulq.curator.engines.totals import SATURATED, saturate
 from sulq.curator.engines.unite import unite
+from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Code, Integers, Objects, Scalar, Truth, Truths, Words
@@ -43,7 +44,7 @@ class Question:
 
     def __init__(
         self,
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: duckdb.DuckDBPyConnection | None,
         schema: Schema,
         rows: Rows,
         tally: Tally,
@@ -52,7 +53,7 @@ class Question:
         owned: bool = False,
         resident: Resident | None = None,
     ) -> None:
-        self.cursor = cursor
+        self.cursor = cast("duckdb.DuckDBPyConnection", cursor)  # an engine with sessions of its own has none
         self.schema = schema
         self.rows = rows
         self.tally = tally
@@ -85,7 +86,7 @@ class Question:
 
     def groups(self) -> Groups:
         """The groups that occur, in the order of their keys; where SQL does not say a part, grouped by hand."""
-        emitter = Emitter(self.schema, self.rows)
+        emitter = self._emitter()
         keys = [key.fn for key in self.tally.by]
         query = Query(emitter, [])
         try:
@@ -94,14 +95,14 @@ class Question:
             for place, block in enumerate(self.tally.blocks):
                 aggregate.add(query, place, block)
         except NotInSql:
-            return group(self.tally, fetched(self.cursor, self.schema, self.rows, needed(self.tally), owned=self.owned))
+            return group(self.tally, self._all(needed(self.tally)))
         persons = query.aggregate(f"count(DISTINCT {OWNER})" if self.owned else "count(*)", 0)
         statement = query.sql(where)
         self.statements.append(statement)
-        table = self.cursor.execute(statement, emitter.bound(statement)).fetchall()
+        table = self._rows(statement, emitter.bound(statement))
         if not keys and table[0][persons] == 0:  # without keys SQL gives one row even of nothing
             table = []
-        totals = _columns([row[len(keys) :] for row in table], len(query.aggregates), object)
+        totals = columns_of([row[len(keys) :] for row in table], len(query.aggregates), object)
         sums = [np.zeros((len(table), block.width), dtype=np.int64) for block in self.tally.blocks]
         for place, weights in query.blocks:
             for i, weighted in enumerate(weights):
@@ -111,9 +112,24 @@ class Question:
         empty = np.zeros((len(table), 0), dtype=np.int64)
         return assembled(keys, self.schema, columns, np.concatenate([empty, *sums], axis=1), counts)
 
+    def _emitter(self) -> Emitter:
+        return Emitter(self.schema, self.rows)
+
+    def _rows(self, statement: str, parameters: dict[str, object]) -> list[tuple[object, ...]]:
+        """A statement's few rows."""
+        return self.cursor.execute(statement, parameters).fetchall()
+
+    def _table(self, statement: str, parameters: dict[str, object]) -> list[Stored]:
+        """A statement's many rows, all of whole numbers, as columns."""
+        return [arrow.numpy_column(column) for column in arrow.table(self.cursor, statement, parameters).columns]
+
+    def _all(self, wanted: Needed) -> Batch:
+        """All rows in memory."""
+        return fetched(self.cursor, self.schema, self.rows, wanted, owned=self.owned)
+
     def _query(self, *hidden: RowFn) -> tuple[Query, Piece | None] | None:
         """A SELECT of the tally's partition, with hidden keys beside its own; None where a part is not in SQL."""
-        emitter = Emitter(self.schema, self.rows)
+        emitter = self._emitter()
         try:
             where = None if self.tally.where is None else emitter.truth(self.tally.where)
             asked = [*(key.fn for key in self.tally.by), *hidden]
@@ -146,16 +162,15 @@ class Question:
         """The groups that occur: each key's codes, -1 where it is missing or has no label, and the aggregates."""
         fits = all(bound < SATURATED for bound in query.bounds)
         if fits:
-            query.aggregates = [f"TRY_CAST({sql} AS BIGINT)" for sql in query.aggregates]
+            query.aggregates = [query.emitter.narrow(sql) for sql in query.aggregates]
         statement = query.sql(where)
         self.statements.append(statement)
         parameters = query.emitter.bound(statement)
         if fits and math.prod(sizes) > FEW:
-            table = arrow.table(self.cursor, statement, parameters)
-            columns = [arrow.numpy_column(column) for column in table.columns]
+            columns = self._table(statement, parameters)
         else:
-            fetched = self.cursor.execute(statement, parameters).fetchall()
-            columns = _columns(fetched, len(sizes) + len(query.aggregates), np.int64 if fits else object)
+            fetched = self._rows(statement, parameters)
+            columns = columns_of(fetched, len(sizes) + len(query.aggregates), np.int64 if fits else object)
         codes = []
         for (values, missing), size, (_, shift) in zip(columns, sizes, query.keys, strict=False):
             code = values.astype(np.int64) - shift
@@ -269,6 +284,14 @@ class Question:
             )
 
 
+def alike(tallies: Sequence[Tally]) -> list[list[int]]:
+    """The places of tallies over the same relation."""
+    found: dict[str, list[int]] = {}
+    for i, tally in enumerate(tallies):
+        found.setdefault(wire.encode(tally.over), []).append(i)
+    return list(found.values())
+
+
 def together(questions: Sequence[Question]) -> list[Integers]:
     """The exact sums of questions over the same rows: what SQL does not sum of any of them takes one pass for all."""
     found = [question.summed() for question in questions]
@@ -330,7 +353,7 @@ def _combined(totals: list[Integers | Objects], bounds: list[int], weights: dict
     return cast("Integers | Objects", sum(parts[1:], start=parts[0]))
 
 
-def _columns(rows: list[tuple[object, ...]], width: int, kind: type) -> list[Stored]:
+def columns_of(rows: list[tuple[object, ...]], width: int, kind: type = np.int64) -> list[Stored]:
     """Fetched rows as columns of whole numbers."""
     columns: list[Stored] = []
     for i in range(width):

@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from sulq.curator.engines import arrow, grammar, read_sql
 from sulq.curator.engines.grammar import Cell
+from sulq.curator.engines.postgres_address import Address, is_address
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
 from sulq.terms.privacy import Unit
@@ -21,7 +22,7 @@ from sulq.terms.privacy import Unit
 SUFFIXES: Final = (".parquet", ".csv", ".duckdb")
 POSITION: Final = "place"
 WILD: Final = re.compile(r"[*?\[]")
-_SERVERS: Final = ("postgresql://", "postgres://", "http://", "https://", "s3://", "gs://", "mysql://")
+_SERVERS: Final = ("http://", "https://", "s3://", "gs://", "mysql://")
 
 
 def suffix(path: Path) -> str:
@@ -41,7 +42,7 @@ class Parquet(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """A data file with its size and time as first seen, or a frame."""
+    """A data file with its size and time as first seen, a frame, or the address of a database."""
 
     path: Path | None
     data: object = field(default=None, repr=False)
@@ -52,6 +53,8 @@ class Origin:
     def of(cls, data: object) -> Origin:
         """Recognise what the owner gave, or refuse it."""
         if isinstance(data, (str, Path)):
+            if is_address(data):
+                return cls(None, Address.of(str(data)))
             if str(data).startswith(_SERVERS):
                 raise SetupError(
                     "engine-not-available", "Data behind this kind of address is not read in this version."
@@ -78,6 +81,17 @@ class Origin:
         if not os.access(path, os.R_OK):
             raise SetupError("unreadable-data", f"{path.name!r} may not be read by this user.")
         return cls(path, None, stat.st_size, stat.st_mtime_ns)
+
+    @property
+    def address(self) -> Address | None:
+        """The database's address, where the data lies in one."""
+        return self.data if isinstance(self.data, Address) else None
+
+    def place(self, name: str | None) -> tuple[str, str]:
+        """The schema and name of a table in the database."""
+        if self.address is None:
+            raise SetupError("engine-not-available", "Only tables in PostgreSQL are asked there.")
+        return self.address.inside(name)
 
     @property
     def fingerprint(self) -> str:

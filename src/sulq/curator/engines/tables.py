@@ -70,7 +70,12 @@ class Dataset:
 
 
 def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:
-    """How many rows a public table has, at most: of a CSV file the records, broken ones too."""
+    """How many rows a public table has, at most: of a CSV file the records, broken ones too.
+
+    Of a table in a database nothing is known before it is copied: its engine says it then.
+    """
+    if origin.address is not None:
+        return 0
     if origin.path is not None and suffix(origin.path) == ".csv":
         return max(sum(1 for _ in arrow.csv_records(origin.path)) - 1, 0)
     return describe(origin, schema, Unit(), inside).rows or 0

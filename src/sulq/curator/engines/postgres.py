@@ -1,0 +1,228 @@
+"""The PostgreSQL engine: questions as SQL over a prepared copy in the same database, the rest over pages of it.
+
+Rows stay where they are: the copy lies in a private schema beside them, and what
+leaves the database for a question are sums, or the integers of pages that are folded
+here. Joins and other derived tables are worked out in the curator's memory.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar, cast
+
+import psycopg
+
+from sulq.curator.engines import derive_numpy, kept
+from sulq.curator.engines.batch import Batch
+from sulq.curator.engines.emit import NotInSql
+from sulq.curator.engines.fold import fold
+from sulq.curator.engines.group import group
+from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.listed import listed
+from sulq.curator.engines.needed import Needed, needed
+from sulq.curator.engines.postgres_address import Address
+from sulq.curator.engines.postgres_copy import Copy, Preparing, Progress
+from sulq.curator.engines.postgres_question import PostgresQuestion
+from sulq.curator.engines.postgres_read import Reader
+from sulq.curator.engines.postgres_session import Sessions
+from sulq.curator.engines.question import BATCH, Question, alike, together
+from sulq.curator.engines.tables import Dataset
+from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Groups, Tally
+from sulq.terms.kinds import Integers
+from sulq.terms.private import Private
+from sulq.terms.relation import Table
+from sulq.terms.shape import shape
+
+T = TypeVar("T")
+
+_log = logging.getLogger("sulq")
+
+
+class PostgresEngine:
+    """Tables of one PostgreSQL database; one session a question."""
+
+    def __init__(
+        self, dataset: Dataset, *, renew: bool = False, progress: Progress | None = None, batch: int = BATCH
+    ) -> None:
+        self._dataset = dataset
+        self._address = _address(dataset)
+        self._renew = renew
+        self._progress = progress
+        self._batch = batch
+        self._copy: Copy | None = None
+        self._rows: dict[str, Rows] = {}
+        self._sessions = Sessions(self._address)
+        self._opening = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, *, prepared: Path | bool | None, renew: bool, progress: Progress | None
+    ) -> PostgresEngine:
+        """Open tables by the address that each of them has."""
+        if prepared is False or isinstance(prepared, Path):
+            raise SetupError("bad-declaration", "Tables in PostgreSQL are prepared there; leave prepared= out.")
+        return cls(dataset, renew=renew, progress=progress)
+
+    def fingerprint(self, table: str = "") -> str:
+        """Which table a copy was made of, and which copy that is: other rows are another one."""
+        self._open()
+        copy = cast("Copy", self._copy)
+        name = next(given.facts.schema.table for given in self._dataset.tables if table in ("", given.facts.schema.table))
+        return f"postgresql {copy.sources[name]} {copy.build}"
+
+    def counted(self) -> Dataset:
+        """The dataset with the number of rows that each public table has in the copy: the one snapshot there is."""
+        self._open()
+        return self._dataset
+
+    def ready(self) -> None:
+        """Find the copy or build it; then, before each debit, that it is still the one, in a session that works."""
+        if not self._open():
+            self._same()
+
+    def _open(self) -> bool:
+        """Whether the copy had to be opened."""
+        if self._closed:
+            raise AccessDenied("closed", "The rows were let go of.")
+        with self._opening:  # of threads that ask first at once, one prepares
+            if self._copy is not None:
+                return False
+            copy, registered = Preparing(self._dataset, self._address).copy(renew=self._renew, progress=self._progress)
+            self._rows = {
+                item.schema.table: Rows(
+                    copy.relation(item), {}, kept.names(item.schema), frozenset(), {}, copy.rows[item.schema.table]
+                )
+                for item in registered
+            }
+            given = [
+                replace(each, facts=replace(each.facts, rows=copy.rows[each.facts.schema.table]))
+                if each.facts.public
+                else each
+                for each in self._dataset.tables
+            ]
+            self._dataset = replace(self._dataset, tables=tuple(given))
+            self._copy, self._renew = copy, False
+        self._same()
+        return True
+
+    def _same(self) -> None:
+        """Stop where the copy is gone or another; a session that broke meanwhile is made anew, at no cost."""
+        copy = cast("Copy", self._copy)
+        for last in (False, True):
+            try:
+                with self._sessions.one() as db:
+                    found = db.execute(f"SELECT value FROM {copy.schema}.facts WHERE name = 'build'").fetchone()
+            except psycopg.OperationalError as error:
+                if last:
+                    _log.error("no session with the database: %s", type(error).__name__)
+                    raise SetupError("unreadable-data", f"The database {self._address} cannot be reached.") from None
+                continue
+            except psycopg.Error:
+                found = None
+            if found != (copy.build,):
+                raise SetupError("source-changed", "The copy of the rows was dropped or taken anew by another process.")
+            return
+
+    def sums(self, tally: Tally) -> Private[Integers]:
+        """Exact sums of a tally over the kept rows."""
+        return Private(self._asked(tally, Question.sums, self._folded))
+
+    def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
+        """Exact sums of several tallies; of those over the same rows what SQL does not sum is folded in one pass."""
+        found: dict[int, Integers] = {}
+        for places in alike(tallies):
+            if len(places) > 1 and isinstance(tallies[places[0]].over, Table):
+                shared = self._shared([tallies[i] for i in places])
+                found |= {} if shared is None else dict(zip(places, shared, strict=True))
+        return tuple(Private(found[i]) if i in found else self.sums(tally) for i, tally in enumerate(tallies))
+
+    def _shared(self, tallies: Sequence[Tally]) -> list[Integers] | None:
+        """The sums of tallies over one table; None where each is better asked by itself."""
+        self._open()
+        try:
+            with self._sessions.one() as db:
+                return together([self._question(db, tally) for tally in tallies])
+        except Exception as error:  # noqa: BLE001 - asked one by one each has its outcome (T30)
+            _log.error("asked again, each alone: %s", type(error).__name__)  # no text, no trace (T31)
+        return None
+
+    def groups(self, tally: Tally) -> Private[Groups]:
+        """Exact sums of the groups that occur."""
+        return Private(self._asked(tally, Question.groups, group))
+
+    def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
+        """The blocks of each row that counts, read from the kept rows as they are."""
+        self._open()
+        try:
+            rows = self._read(cast("Table", tally.over).name, needed(tally))
+            return Private(listed(tally, rows, blanks=blanks))
+        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
+            _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
+        raise CuratorError("engine-failed", "The rows could not be read.")
+
+    def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
+        """Ask in SQL; what SQL does not say, or fails to work out, is worked out by hand from the kept rows.
+
+        An error of PostgreSQL's must not be an outcome: it may depend on a row, and the
+        reference meaning of the same tally is total (T30).
+        """
+        self._open()
+        try:
+            if isinstance(tally.over, Table):
+                try:
+                    with self._sessions.one() as db:
+                        return ask(self._question(db, tally))
+                except (NotInSql, psycopg.Error) as error:
+                    _log.error("asked again by hand: %s", type(error).__name__)
+            return by_hand(tally, derive_numpy.derive(tally.over, self._dataset.facts, self._reader(tally)))
+        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
+            _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
+        raise CuratorError("engine-failed", "The rows could not be summed.")
+
+    def _question(self, db: psycopg.Connection, tally: Tally) -> PostgresQuestion:
+        schema, rows, pages = self._table(cast("Table", tally.over).name)
+        owned = shape(tally.over, self._dataset.facts).owned
+        return PostgresQuestion(db, schema, rows, tally, pages=pages, batch=self._batch, owned=owned)
+
+    def _table(self, name: str) -> tuple[Schema, Rows, int]:
+        schema = self._dataset.facts.table_of(name).schema
+        return schema, self._rows[schema.table], cast("Copy", self._copy).pages[schema.table]
+
+    def _reader(self, tally: Tally) -> Callable[[str], Batch]:
+        """How a table's kept rows come into memory; of a table asked itself, only what the tally looks at."""
+        if isinstance(tally.over, Table):
+            return lambda name: self._read(name, needed(tally))
+        return lambda name: self._read(name, Needed(self._table(name)[0].names))
+
+    def _read(self, name: str, wanted: Needed) -> Batch:
+        schema, rows, pages = self._table(name)
+        owned = shape(Table(name), self._dataset.facts).owned
+        with self._sessions.one() as db:
+            return Reader(schema, rows, pages, wanted, owned=owned).whole(db)
+
+    def _folded(self, tally: Tally, rows: Batch) -> Integers:
+        starts = range(0, rows.size, self._batch)
+        return fold(tally, rows.schema, (rows.part(i, min(i + self._batch, rows.size)) for i in starts))
+
+    def close(self) -> None:
+        """End the sessions; the copy stays."""
+        self._closed = True
+        self._sessions.close()
+
+
+def _address(dataset: Dataset) -> Address:
+    """The one database all tables lie in."""
+    found = [given.origin.address for given in dataset.tables]
+    first = found[0]
+    if first is None or any(other is None or replace(other, table=first.table) != first for other in found):
+        raise SetupError(
+            "bad-declaration", "All tables must lie in one PostgreSQL database, at addresses alike but for table=."
+        )
+    return first

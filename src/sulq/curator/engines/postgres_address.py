@@ -1,0 +1,87 @@
+"""Where tables in PostgreSQL lie: a libpq address, and the few words in it that are sulq's own.
+
+    postgresql://owner@HOST/DATABASE?table=clinic.visits&reader=asker&limit=3600
+
+`table`: the table inside the database, where it is not the one in questions; `reader`:
+the role questions are asked as; `limit`: the seconds one statement may take while rows
+are prepared. Everything else is PostgreSQL's. No password is ever shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+from urllib.parse import unquote
+
+from sulq.errors import SetupError
+
+SCHEMES: Final = ("postgresql://", "postgres://")
+WORDS: Final = ("table", "reader", "limit")
+LONGEST: Final = 30 * 86_400.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Address:
+    """One table's place; as text it shows no user and no password."""
+
+    url: str  # for PostgreSQL's own library
+    table: str | None
+    reader: str | None
+    limit: float | None
+    shown: str
+
+    @classmethod
+    def of(cls, url: str) -> Self:
+        """Read a URL, taking our own words out of it.
+
+        Raises:
+            SetupError: `bad-config` if one of our words stands there twice, or says nothing.
+        """
+        start, mark, query = url.partition("?")
+        words = [word for word in query.split("&") if word]
+        own: dict[str, str] = {}
+        for word in words:
+            name, _, value = word.partition("=")
+            if name in WORDS:
+                if name in own or not value:
+                    raise SetupError("bad-config", f"The word {name!r} stands in the address once, with a value.")
+                own[name] = unquote(value)
+        others = "&".join(word for word in words if word.partition("=")[0] not in WORDS)
+        place = start.partition("://")[2].rpartition("@")[2]
+        return cls(
+            f"{start}{mark if others else ''}{others}",
+            own.get("table"),
+            own.get("reader"),
+            _seconds(own.get("limit")),
+            f"postgresql://{place}",
+        )
+
+    def inside(self, name: str | None) -> tuple[str, str]:
+        """The schema and name of a table: as the address says, else as in questions; of `public` where none is said."""
+        told = self.table or name
+        if not told:
+            raise SetupError("bad-declaration", "Name a table of the database.", "Write table=NAME.")
+        schema, dot, rest = told.partition(".")
+        return (schema, rest) if dot else ("public", told)
+
+    def __str__(self) -> str:
+        return self.shown
+
+    __repr__ = __str__
+
+
+def is_address(data: object) -> bool:
+    """Whether data is named by a PostgreSQL address."""
+    return isinstance(data, str) and data.lower().startswith(SCHEMES)
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.01 <= seconds <= LONGEST:
+        raise SetupError("bad-config", "limit in the address is a number of seconds from 0.01 to 2592000.")
+    return seconds

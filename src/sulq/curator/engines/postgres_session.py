@@ -1,0 +1,172 @@
+"""Sessions with PostgreSQL: what is set on each, who may ask, and what its errors mean to an owner.
+
+No text of PostgreSQL's gets out: it may hold a cell (T31). An owner hears one of
+a few sentences, chosen by the error's class alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from sulq.curator.engines.postgres_address import Address
+from sulq.errors import SetupError
+
+OLDEST: Final = 140000
+IDLE: Final = 4  # sessions kept for the questions to come
+# What holds on every session, whatever a role or database sets: what numbers and days mean, and that no limit
+# of the server's ends a statement, as how long one takes depends on rows (T30).
+SETTLE: Final = """
+SET search_path = pg_catalog; SET TimeZone = 'UTC'; SET extra_float_digits = 1; SET jit = off;
+SET row_security = off; SET standard_conforming_strings = on; SET transform_null_equals = off;
+SET array_nulls = on; SET bytea_output = 'hex'; SET IntervalStyle = 'postgres'; SET DateStyle = 'ISO, YMD';
+SET synchronize_seqscans = off; SET lock_timeout = 0; SET statement_timeout = {0};
+SET idle_in_transaction_session_timeout = 0; SET default_transaction_isolation = 'read committed';
+SET default_transaction_read_only = {1}
+"""
+# A reader that may do more than read: as a role, on the copy, or through another role.
+MAY_WRITE: Final = """
+SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
+    OR pg_has_role(oid, %(owner)s::name, 'MEMBER')
+    OR EXISTS (
+        SELECT 1 FROM pg_roles AS other
+        WHERE other.rolname IN ('pg_write_all_data', 'pg_write_server_files', 'pg_execute_server_program',
+            'pg_read_server_files', 'pg_signal_backend', 'pg_database_owner')
+        AND pg_has_role(pg_roles.oid, other.oid, 'MEMBER')
+    )
+    OR EXISTS (
+        SELECT 1 FROM unnest(%(tables)s::text[]) AS named (name)
+        WHERE has_table_privilege(pg_roles.oid, name, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
+        OR has_any_column_privilege(pg_roles.oid, name, 'INSERT, UPDATE')
+    )
+    OR has_schema_privilege(oid, %(schema)s::text, 'CREATE')
+FROM pg_roles WHERE rolname = %(reader)s
+"""
+
+_log = logging.getLogger("sulq")
+
+
+def opened(address: Address, *, user: str | None = None, limit: float | None = None, write: bool = False) -> (
+    psycopg.Connection
+):  # fmt: skip
+    """A session that is settled, in which nothing can be written unless said.
+
+    Raises:
+        SetupError: the database is not there, refuses, or is too old.
+    """
+    ours: dict[str, object] = {
+        "application_name": "sulq", "connect_timeout": 10, "keepalives_idle": 5, "keepalives_interval": 2,
+        "keepalives_count": 3, "tcp_user_timeout": 15_000,
+    }  # fmt: skip
+    failed = ""
+    try:
+        told = ours | conninfo_to_dict(address.url) | {"client_encoding": "UTF8"}
+        if user is not None:  # the owner's password is not the reader's
+            told = {name: value for name, value in told.items() if name != "password"} | {"user": user}
+        db = psycopg.connect(**told, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
+    except psycopg.OperationalError as error:
+        failed = type(error).__name__
+    except psycopg.Error:
+        # The library's own text could show a piece of a password with a character that was not escaped.
+        raise SetupError("bad-config", "The postgresql:// address of the data cannot be read.") from None
+    if failed:
+        _log.error("no session with the database: %s", failed)
+        raise SetupError(
+            "unreadable-data",
+            f"The database {address} cannot be reached, or lets this role not in.",
+            "Check the address, the role, its password (PGPASSWORD or a passfile), and that PostgreSQL runs.",
+        )
+    try:
+        milliseconds = 0 if limit is None else max(1, round(1000 * limit))
+        db.execute(SETTLE.format(milliseconds, "off" if write else "on"))
+        row = db.execute(
+            "SELECT current_setting('server_version_num')::integer, current_setting('server_encoding')"
+        ).fetchone()
+    except psycopg.Error:
+        row = None
+    if row is None or row[0] < OLDEST or row[1] == "SQL_ASCII":
+        db.close()
+        raise SetupError(
+            "unreadable-data", "The database is older than PostgreSQL 14, or does not know what its texts are in."
+        )
+    return db
+
+
+class Sessions:
+    """The sessions questions are asked in: one a question, kept for the next unless it failed."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._idle: list[psycopg.Connection] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[psycopg.Connection]:
+        """A session for one question."""
+        with self._lock:
+            db = self._idle.pop() if self._idle else None
+        if db is None or db.closed:
+            db = opened(self._address, user=self._address.reader)
+        good = False
+        try:
+            yield db
+            good = True
+        finally:
+            if not self._keep(db, good=good):
+                db.close()
+
+    def _keep(self, db: psycopg.Connection, *, good: bool) -> bool:
+        idle = psycopg.pq.TransactionStatus.IDLE
+        with self._lock:
+            kept = good and not self._closed and len(self._idle) < IDLE and db.info.transaction_status == idle
+            if kept:
+                self._idle.append(db)
+        return kept
+
+    def close(self) -> None:
+        """End those that are kept; those in use end with their question."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for db in idle:
+            db.close()
+
+
+def refuse_writer(db: psycopg.Connection, reader: str, schema: str, tables: list[str]) -> None:
+    """Stop the owner where the reader may write, or is not there."""
+    asked = {"reader": reader, "schema": schema, "tables": tables, "owner": db.info.user}
+    found = db.execute(MAY_WRITE, asked).fetchone()
+    if found is None or found[0]:
+        raise SetupError(
+            "bad-config",
+            f"The reader {reader[:63]!r} of the address is no role, or one that may write.",
+            "Make one that may log in and nothing else: CREATE ROLE NAME LOGIN.",
+        )
+
+
+def meaning(error: psycopg.Error) -> SetupError:
+    """What an error while rows are prepared means to their owner; none of its text (T31)."""
+    state = error.sqlstate or ""
+    _log.error("preparing failed: %s %s", type(error).__name__, state)
+    if state == "57014":
+        return SetupError(
+            "unreadable-data", "Preparing took longer than the limit in the address.", "Raise limit=, or take it out."
+        )
+    if state == "42501":
+        return SetupError(
+            "unreadable-data",
+            "The role of the address may not read a table of the data, or not make the private schema.",
+            "Grant it SELECT on the tables and CREATE on the database; row-level policies must not apply to it.",
+        )
+    if state in ("42P01", "42703", "3F000"):
+        return SetupError("source-changed", "A table of the data was dropped or altered while it was read.")
+    if state.startswith("53"):
+        return SetupError("prepared-unusable", "The database has no room for the copy.", "Check its disk and memory.")
+    return SetupError("unreadable-data", "The data could not be read to its end.", "Check the database, and try again.")
