@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from sulq.errors import QuestionError, SetupError
 from sulq.terms.domain import Category, Schema, Text, joinable
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from sulq.database import Database
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".duckdb")
+SCHEMES = ("postgresql://", "postgres://")
+OWN = (
+    "table",
+    "reader",
+    "limit",
+)  # words of a database's address that are sulq's (docs/operate/tables-in-postgresql.md)
 
 
 @overload
@@ -76,18 +83,20 @@ def connect(
     """Open private data with its public facts, protected unit and budget.
 
     Args:
-        data: a .parquet, .csv, .csv.gz or .duckdb file, or a pandas, polars or pyarrow table; {name: such} for
-            several; or the address of a remote curator.
-        table: its name in questions, and inside a .duckdb file of several; default the file's stem, or "data".
+        data: a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars or pyarrow table, or the postgresql://
+            address of a database; {name: such} for several; or the address of a remote curator.
+        table: its name in questions, and inside a .duckdb file of several or a database; default the file's stem, or
+            "data".
         columns: public facts, never read off the data: {"age": sulq.Int(0, 120), ...}; {table: such} for several.
         unit: whom an answer hides; default: the row, add_remove.
         budget: the total that may ever be lost: Epsilon, Rho, EpsilonDelta or SubLinear.
         size: the owner's declared public size, if n may be known; {table: size} for several.
         synthetic: True for made-up data; written into the ledger for ever.
-        ledger: its path, or postgresql://HOST/DATABASE?ledger=NAME; default beside a data file, in memory for a frame.
+        ledger: its path, or postgresql://HOST/DATABASE?ledger=NAME; default beside a data file, in memory for a frame,
+            for a table in PostgreSQL in the same database, as sulq_TABLE.
         anchor: a file on another volume that tells an old copy of the ledger from the newest (docs/operate/ledger.md).
         prepared: where the prepared copy lies; default beside the ledger (in PostgreSQL: the data), False for none.
-        engine: "duckdb" or "memory".
+        engine: "duckdb" or "memory"; tables in PostgreSQL are asked there ("postgres").
         renew: accept a source that changed since it was registered.
         progress: called with the part done (0 to 1) while the prepared copy is built.
         token: for a remote curator, whose address stands in place of the data: "https://host:port/dataset".
@@ -107,7 +116,7 @@ def connect(
             function of its argument alone, which is tried when the data is opened. They rest on your word, run in your
             process, and are written down in the ledger and shown as declared.
     """
-    if isinstance(data, str) and "://" in data:
+    if isinstance(data, str) and "://" in data and not in_database(data):
         scheme = data.split("://", 1)[0].lower()
         if scheme not in ("http", "https"):
             raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
@@ -163,12 +172,12 @@ def connect(
             why = "keys, public, persons and references are for several tables: connect({...})."
             raise SetupError("bad-declaration", why)
         path = _file(data)
-        name = table if table is not None else "data" if path is None else _stem(path)
+        name = table if table is not None else _name(data, path)
         alone = single(Schema.of(name, columns), whole, graph, estimators)
         tables = [module.Data(path or data, alone, table, _sizes(size, [alone]).get(name), alone=True)]
     paths = [item.source if isinstance(item.source, Path) else None for item in tables]
     near = paths[0] if None not in paths else None
-    shared = ledger if isinstance(ledger, str) and ledger.startswith(("postgresql://", "postgres://")) else None
+    shared = _shared(ledger, [item.source for item in tables], tables[0].facts.schema.table)
     where = Path(ledger) if ledger is not None and shared is None else None
     if where is None and near is not None:
         where = beside(near)
@@ -219,8 +228,8 @@ def _estimator(name: str, told: object, schema: Schema) -> Estimator:
 
 
 def _file(data: object) -> Path | None:
-    """A data file's place; None for a frame."""
-    if not isinstance(data, (str, os.PathLike)):
+    """A data file's place; None for a frame and for a database."""
+    if not isinstance(data, (str, os.PathLike)) or in_database(data):
         return None
     path = Path(data)
     if not path.name.lower().endswith(SUFFIXES):
@@ -234,9 +243,52 @@ def _file(data: object) -> Path | None:
     return path.resolve()
 
 
+def in_database(data: object) -> bool:
+    """Whether data is named by the address of a PostgreSQL database."""
+    return isinstance(data, str) and data.lower().startswith(SCHEMES)
+
+
+def _words(url: str) -> list[str]:
+    return [word for word in url.partition("?")[2].split("&") if word]
+
+
+def _name(data: object, path: Path | None) -> str:
+    """A table's name in questions, where none is told: the file's stem, or the table that an address names."""
+    if not in_database(data):
+        return "data" if path is None else _stem(path)
+    named = [unquote(word.partition("=")[2]) for word in _words(str(data)) if word.startswith("table=")]
+    if not named:
+        raise SetupError("bad-declaration", "An address names a database; name the table in it: table=...")
+    return named[0].rpartition(".")[2]
+
+
+def _shared(ledger: object, sources: Sequence[object], table: str) -> str | None:
+    """The address of a ledger in PostgreSQL: as told, or beside data that lies there."""
+    if ledger is None and any(in_database(source) for source in sources):
+        return ledger_of(str(sources[0]), table if len(sources) == 1 else None)
+    return ledger if isinstance(ledger, str) and ledger.startswith(SCHEMES) else None
+
+
+def ledger_of(url: str, table: str | None) -> str:
+    """Where the ledger of a table in PostgreSQL lies by default: in the same database, in a schema named after it.
+
+    Raises:
+        SetupError: there are several tables, or a schema could not be called so.
+    """
+    name = f"sulq_{table}"
+    if table is None or not re.fullmatch(r"[a-z0-9_]{1,58}", table):
+        raise SetupError(
+            "bad-declaration",
+            "Several tables, or one with such a name, need a ledger named by you.",
+            'Write ledger="postgresql://HOST/DATABASE?ledger=NAME", or the path of a file.',
+        )
+    words = [word for word in _words(url) if word.partition("=")[0] not in OWN]
+    return f"{url.partition('?')[0]}?{'&'.join([*words, f'ledger={name}'])}"
+
+
 def _inside(data: object, name: str) -> str | None:
-    """A table's name inside a file of several tables."""
-    return name if str(data).lower().endswith(".duckdb") else None
+    """A table's name inside a file of several tables, or a database."""
+    return name if in_database(data) or str(data).lower().endswith(".duckdb") else None
 
 
 def _check(unit: object, budget: object) -> None:

@@ -24,9 +24,9 @@ from sulq.terms.engine import sums_of
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import ROW_FUNCTIONS
 from tests import counts, generate
-from tests.loaded import Unholdable, loaded
 from tests.counts import count
 from tests.curator.engines import oracle
+from tests.loaded import Unholdable, loaded
 
 KEY = b"k" * 32
 PARTS = 4  # so that several processes share the work

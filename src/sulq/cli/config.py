@@ -40,6 +40,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
 
+from sulq.connect import in_database
 from sulq.errors import SetupError, SulqError
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
 from sulq.terms.estimator import CERTIFIES, Certificate
@@ -57,7 +58,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "server": "How `sulq serve` listens and works.",
     },
     "dataset": {
-        "data": "The data file, relative to this file, or a URL.",
+        "data": "The data file, relative to this file, a curator's URL, or a postgresql:// address without a password.",
         "table": "The table's name in SQL; default: the data set's name.",
         "ledger": "The ledger, relative to this file, or a postgresql:// address; default: beside the data.",
         "prepared": "Where the prepared copy lies; false: none. Default: beside the ledger.",
@@ -82,7 +83,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "reserve": "The part of the budget that is kept for this analyst alone. Default: 0.",
     },
     "table": {
-        "data": "The table's data file, relative to this file.",
+        "data": "The table's data file, relative to this file, or a postgresql:// address without a password.",
         "columns": "One declaration a column.",
         "key": "The column that differs from row to row; checked over all rows.",
         "public": "true: rows that need no protection.",
@@ -148,7 +149,7 @@ T = TypeVar("T")
 class Part:
     """One of the tables of a data set of several."""
 
-    data: Path
+    data: Path | str  # a file, or a database's address as it was written
     columns: Mapping[str, Column]
     key: str | None
     public: bool
@@ -165,7 +166,7 @@ class Dataset:
     """
 
     name: str
-    data: Path | str  # a file, or a URL as it was written
+    data: Path | str  # a file, or a URL or a database's address as it was written
     ledger: Path | str | None
     prepared: Path | Literal[False] | None
     unit: Unit
@@ -299,7 +300,7 @@ def _dataset(name: str, value: object, path: Path) -> Dataset:
         raise _bad(where, "has no table that is not public: there is nobody to protect")
     return Dataset(
         name=name,
-        data=_place(table["data"], folder, f"{where} data") if first is None else first.data,
+        data=_source(table["data"], folder, f"{where} data") if first is None else first.data,
         ledger=_place(table["ledger"], folder, f"{where} ledger") if "ledger" in table else None,
         prepared=False if table.get("prepared") is False else _file(table.get("prepared"), folder, f"{where} prepared"),
         unit=_unit(table.get("unit", {}), f"{where} unit"),
@@ -364,9 +365,9 @@ def _part(value: object, folder: Path, where: str) -> Part:
     table = _table(value, where)
     _known(table, "table", where)
     _needed(table, ("data", "columns"), "table", where)
-    data = _place(table["data"], folder, f"{where} data")
-    if isinstance(data, str):
-        raise _bad(f"{where} data", "must be a file")
+    data = _source(table["data"], folder, f"{where} data")
+    if isinstance(data, str) and not in_database(data):
+        raise _bad(f"{where} data", "must be a file, or a postgresql:// address")
     return Part(
         data=data,
         columns=_columns(table["columns"], where),
@@ -391,6 +392,16 @@ def _needed(table: Mapping[str, object], settings: tuple[str, ...], place: str, 
     for needed in settings:
         if needed not in table:
             raise _bad(where, f"needs {needed!r}: {SETTINGS[place][needed]}")
+
+
+def _source(value: object, folder: Path, where: str) -> Path | str:
+    """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
+    place = _place(value, folder, where)
+    if isinstance(place, str) and in_database(place):
+        user, at, _ = place.partition("://")[2].partition("?")[0].rpartition("@")
+        if (at and ":" in user) or re.search(r"[?&](?:ssl)?password=", place):
+            raise _bad(where, "must not hold a password: put it into PGPASSWORD or a passfile")
+    return place
 
 
 def _place(value: object, folder: Path, where: str) -> Path | str:

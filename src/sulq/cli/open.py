@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sulq.cli.config import Dataset, find
-from sulq.connect import beside, connect, copy_of
+from sulq.connect import beside, connect, copy_of, in_database
+from sulq.connect import ledger_of as ledger_in_database
 from sulq.errors import AccessDenied, SetupError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def address(dataset: str, config: Path | None) -> str | None:
     if "://" in dataset:
         return dataset
     data = find(dataset, config).data
-    return data if isinstance(data, str) else None
+    return data if isinstance(data, str) and not in_database(data) else None
 
 
 def remote(url: str) -> Client:
@@ -42,7 +43,8 @@ def asked(dataset: str, config: Path | None) -> Database | Client:
 
 def declared(dataset: str, config: Path | None) -> Dataset:
     """The owner's declarations of a dataset; no data file is opened."""
-    if "://" in dataset or isinstance((found := find(dataset, config)).data, str):
+    found = None if "://" in dataset else find(dataset, config)
+    if found is None or (isinstance(found.data, str) and not in_database(found.data)):
         raise SetupError("bad-config", "This is done where the data is; a URL names a curator elsewhere.")
     return found
 
@@ -51,6 +53,8 @@ def ledger_of(found: Dataset) -> Path | str:
     """Where a dataset's ledger lies: a file, or an address."""
     if found.ledger is not None:
         return found.ledger
+    if in_database(found.data):
+        return ledger_in_database(str(found.data), None if found.tables else found.table)
     return beside(Path(found.data))
 
 
@@ -58,8 +62,9 @@ def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], N
     """A dataset, opened as its file declares it; with the prepared copy that a server would use."""
     parts = found.tables
     ledger = ledger_of(found)
-    near = Path(found.data) if isinstance(ledger, str) else ledger
-    prepared = copy_of(near, found.name) if found.prepared is None else found.prepared
+    prepared: Path | bool | None = found.prepared
+    if prepared is None and not in_database(found.data):  # in a database the copy lies there
+        prepared = copy_of(Path(found.data) if isinstance(ledger, str) else ledger, found.name)
     if parts:
         return connect(
             {name: part.data for name, part in parts.items()},

@@ -108,10 +108,16 @@ def declaration(found: Dataset) -> Declared:
     """A dataset as the server holds it."""
     from sulq.server.declared import declare
 
-    if isinstance(found.data, str):
-        raise SetupError("bad-config", f"[dataset.{found.name}] names a URL; a server reads files.")
     parts = found.tables
-    data: Path | Mapping[str, Path] = {name: part.data for name, part in parts.items()} if parts else found.data
+    files = {name: part.data for name, part in parts.items()} if parts else {found.table: found.data}
+    if any(isinstance(place, str) for place in files.values()):
+        raise SetupError(
+            "bad-config",
+            f"[dataset.{found.name}] names an address; a server reads files: its workers reach no network.",
+            "Ask tables in PostgreSQL by `sulq query` or from Python, or serve an export of them.",
+        )
+    paths = {name: Path(place) for name, place in files.items()}
+    data: Path | Mapping[str, Path] = paths if parts else paths[found.table]
     columns: Mapping[str, object] = (
         {name: part.columns for name, part in parts.items()} if parts else dict(found.columns)
     )

@@ -307,4 +307,3 @@ class DuckEngine:
             self._connection.close()
             self._connection = None
             self._rows = {}
-

@@ -7,7 +7,6 @@ from typing import Final
 
 from sulq.curator.engines.read_sql import whole
 
-
 DUCKDB: Final = "(TRY_CAST({{0}} AS BIGINT) * {0} - {1}) // {2}"
 POSTGRES: Final = "(CAST({{0}} AS bigint) * {0} - {1}) / {2}"  # of whole numbers that are not negative
 

@@ -408,7 +408,7 @@ class Emitter:
         """A total that is known to fit 64 bits."""
         return f"TRY_CAST({sql} AS BIGINT)"
 
-    def above(self, piece: Piece, low: int, high: int, *, integer: bool) -> Piece:  # noqa: ARG002 - some engines look
+    def above(self, piece: Piece, low: int, high: int, *, integer: bool) -> Piece:
         """How far whole units lie above their least, as what may be squared and added exactly."""
         item = f"CAST({piece.sql} AS DOUBLE)" if integer else f"({piece.sql})"
         return Piece(f"({item} - {double(float(low))})", piece.layer)

@@ -18,16 +18,16 @@ import psycopg
 
 from sulq.curator.engines import derive_numpy, kept
 from sulq.curator.engines.batch import Batch
-from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.postgres_address import Address
-from sulq.curator.engines.postgres_copy import Copy, Preparing, Progress
+from sulq.curator.engines.postgres_copy import Progress, copied
 from sulq.curator.engines.postgres_question import PostgresQuestion
 from sulq.curator.engines.postgres_read import Reader
+from sulq.curator.engines.postgres_schema import Copy
 from sulq.curator.engines.postgres_session import Sessions
 from sulq.curator.engines.question import BATCH, Question, alike, together
 from sulq.curator.engines.tables import Dataset
@@ -74,7 +74,9 @@ class PostgresEngine:
         """Which table a copy was made of, and which copy that is: other rows are another one."""
         self._open()
         copy = cast("Copy", self._copy)
-        name = next(given.facts.schema.table for given in self._dataset.tables if table in ("", given.facts.schema.table))
+        name = next(
+            given.facts.schema.table for given in self._dataset.tables if table in ("", given.facts.schema.table)
+        )
         return f"postgresql {copy.sources[name]} {copy.build}"
 
     def counted(self) -> Dataset:
@@ -94,19 +96,13 @@ class PostgresEngine:
         with self._opening:  # of threads that ask first at once, one prepares
             if self._copy is not None:
                 return False
-            copy, registered = Preparing(self._dataset, self._address).copy(renew=self._renew, progress=self._progress)
-            self._rows = {
-                item.schema.table: Rows(
-                    copy.relation(item), {}, kept.names(item.schema), frozenset(), {}, copy.rows[item.schema.table]
-                )
-                for item in registered
-            }
-            given = [
-                replace(each, facts=replace(each.facts, rows=copy.rows[each.facts.schema.table]))
-                if each.facts.public
-                else each
-                for each in self._dataset.tables
-            ]
+            copy = copied(self._dataset, self._address, renew=self._renew, progress=self._progress)
+            given = []
+            for each in self._dataset.tables:
+                schema, rows = each.facts.schema, copy.rows[each.facts.schema.table]
+                names = kept.names(schema)
+                self._rows[schema.table] = Rows(copy.tables[schema.table], {}, names, frozenset(), {}, rows)
+                given.append(replace(each, facts=replace(each.facts, rows=rows)) if each.facts.public else each)
             self._dataset = replace(self._dataset, tables=tuple(given))
             self._copy, self._renew = copy, False
         self._same()
@@ -175,12 +171,15 @@ class PostgresEngine:
         """
         self._open()
         try:
-            if isinstance(tally.over, Table):
+            for _ in range(2 if isinstance(tally.over, Table) else 0):
                 try:
                     with self._sessions.one() as db:
                         return ask(self._question(db, tally))
-                except (NotInSql, psycopg.Error) as error:
+                except psycopg.OperationalError as error:  # the session broke: there may be another
+                    _log.error("asked again: %s", type(error).__name__)
+                except psycopg.Error as error:
                     _log.error("asked again by hand: %s", type(error).__name__)
+                    break
             return by_hand(tally, derive_numpy.derive(tally.over, self._dataset.facts, self._reader(tally)))
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)

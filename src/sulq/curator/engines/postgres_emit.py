@@ -59,7 +59,7 @@ class PostgresEmitter(Emitter):
         return relation
 
     def parameter(self, text: str) -> Piece:
-        """A text of the question, bound and never spelled out; what no text of the database can be is not asked of it."""
+        """A text of the question, bound and never spelled out; one that no database can hold goes the batch way."""
         if "\x00" in text or not is_text(text):
             raise NotInSql("a text")
         name = f"text{len(self.parameters)}"
@@ -113,13 +113,10 @@ class PostgresEmitter(Emitter):
 
     def _number(self, fn: RowFn) -> Piece:
         self.extents.of(fn).safe  # noqa: B018 - refuses what doubles might not hold
+        leaf = self._leaf(fn)
+        if leaf is not None:
+            return leaf
         match fn:
-            case Lit(value) if not isinstance(value, str):
-                return Piece(double(float(value)), atom=True)
-            case Moment():
-                return Piece(double(fn.value), atom=True)
-            case Position():
-                return Piece(f"CAST(least({PLACE}, {Position.LIMIT}) AS float8)")
             case Arith("/", left, right):
                 return joined(f"({{0}} / nullif({{1}}, {double(0)}))", self.number(left), self.number(right))
             case Arith(op, left, right):
@@ -131,12 +128,6 @@ class PostgresEmitter(Emitter):
             case Fill(item, value) if isinstance(fn.kind(self.schema), Scalar):
                 constant = float(against(value, item.kind(self.schema)))
                 return joined(f"coalesce({{0}}, {double(constant)})", self.number(item))
-            case Value():
-                return self._figure(fn)
-            case Col(name) if isinstance(self.schema.find(name), Bool):
-                return Piece(f"CAST({self.rows.names[name]} AS float8)")
-            case Col(name):
-                return self._scaled(name)
             case First(items) if isinstance(fn.kind(self.schema), Scalar):
                 return joined(f"coalesce({_places(items)})", *(self.number(item) for item in items))
             case NullIf() if isinstance(fn.kind(self.schema), Scalar):
@@ -147,6 +138,22 @@ class PostgresEmitter(Emitter):
         if isinstance(fn.kind(self.schema), Truth):
             return joined("CAST(CAST({0} AS integer) AS float8)", self.truth(fn))
         raise NotInSql(type(fn).__name__)
+
+    def _leaf(self, fn: RowFn) -> Piece | None:
+        match fn:
+            case Lit(value) if not isinstance(value, str):
+                return Piece(double(float(value)), atom=True)
+            case Moment():
+                return Piece(double(fn.value), atom=True)
+            case Position():
+                return Piece(f"CAST(least({PLACE}, {Position.LIMIT}) AS float8)")
+            case Value():
+                return self._figure(fn)
+            case Col(name) if isinstance(self.schema.find(name), Bool):
+                return Piece(f"CAST({self.rows.names[name]} AS float8)")
+            case Col(name):
+                return self._scaled(name)
+        return None
 
     def _scaled(self, name: str) -> Piece:
         column = self.schema.find(name)

@@ -102,15 +102,12 @@ class Extents:
         return self._known[id(fn)][0]
 
     def _of(self, fn: RowFn) -> Extent:
+        if isinstance(fn.kind(self.schema), Truth):
+            return ONE
+        found = self._leaf(fn) or _mathematical(self, fn)
+        if found is not None:
+            return found
         match fn:
-            case Col(name) if not isinstance(fn.kind(self.schema), Truth):
-                return self._column(name)
-            case Lit(value) if not isinstance(value, str):
-                return of(float(value))
-            case Moment():
-                return of(float(fn.value))
-            case Position():
-                return Extent(1.0, float(Position.LIMIT))
             case Arith(op, left, right):
                 act = {"*": product, "/": quotient}.get(op, added)
                 return act(self.of(left), self.of(right))
@@ -120,20 +117,27 @@ class Extents:
             case Clip(item, lo, hi):
                 inner, ends = self.of(item), either(of(float(lo)), of(float(hi)))
                 return Extent(min(inner.least, ends.least), ends.most)
-            case Fill(item, value) if not isinstance(fn.kind(self.schema), Truth):
+            case Fill(item, value):
                 return either(self.of(item), of(float(against(value, item.kind(self.schema)))))
-            case First(items) | Least(items) | Greatest(items) if not isinstance(fn.kind(self.schema), Truth):
+            case First(items) | Least(items) | Greatest(items):
                 return either(*(self.of(item) for item in items))
-            case NullIf(item) if not isinstance(fn.kind(self.schema), Truth):
+            case NullIf(item):
                 return self.of(item)
+        raise NotInSql(type(fn).__name__)
+
+    def _leaf(self, fn: RowFn) -> Extent | None:
+        match fn:
+            case Col(name):
+                return self._column(name)
+            case Lit(value) if not isinstance(value, str):
+                return of(float(value))
+            case Moment():
+                return of(float(fn.value))
+            case Position():
+                return Extent(1.0, float(Position.LIMIT))
             case Value():
                 return either(NOTHING, *(of(x) for x in fn.figures(self.schema) if x is not None))
-        found = _mathematical(self, fn)
-        if found is not None:
-            return found
-        if isinstance(fn.kind(self.schema), Truth):
-            return ONE
-        raise NotInSql(type(fn).__name__)
+        return None
 
     def _column(self, name: str) -> Extent:
         column = self.schema.find(name)

@@ -34,7 +34,8 @@ LEFT JOIN LATERAL (
         SELECT t.oid, t.typbasetype FROM pg_type AS t WHERE t.oid = a.atttypid
         UNION ALL SELECT t.oid, t.typbasetype FROM under JOIN pg_type AS t ON t.oid = under.up
     )
-    SELECT format_type(t.oid, NULL), t.typtype::text FROM under JOIN pg_type AS t ON t.oid = under.oid WHERE under.up = 0
+    SELECT format_type(t.oid, NULL), t.typtype::text
+    FROM under JOIN pg_type AS t ON t.oid = under.oid WHERE under.up = 0
 ) AS base (name, kind) ON true
 WHERE n.nspname = %s AND c.relname = %s ORDER BY a.attnum
 """
@@ -48,13 +49,14 @@ class Offered:
     """A table as it stands: its oid and its columns, each with PostgreSQL's name of what is under its type."""
 
     oid: int
+    kind: str
     relation: str  # quoted
     columns: tuple[tuple[str, str, str], ...]  # name, type, kind of type
 
     @property
-    def written(self) -> list[list[str]]:
-        """What a copy records of it."""
-        return [list(column) for column in self.columns]
+    def lockable(self) -> bool:
+        """Whether it can be locked against being altered."""
+        return self.kind in ("r", "p", "v")
 
 
 def quoted(name: str) -> str:
@@ -76,7 +78,7 @@ def offered(db: psycopg.Connection, schema: str, name: str) -> Offered:
             "Name the table: table=NAME, or ?table=SCHEMA.NAME in the address.",
         )
     columns = tuple((str(row[2]), str(row[3]), str(row[4])) for row in found if row[2] is not None)
-    return Offered(int(found[0][0]), f"{quoted(schema)}.{quoted(name)}", columns)
+    return Offered(int(found[0][0]), str(found[0][1]), f"{quoted(schema)}.{quoted(name)}", columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ class _Text(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: object) -> int:  # type: ignore[override]
+    def readinto(self, buffer: object) -> int:
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
         parts, size = [self._left], len(self._left)
         while size < len(view):
