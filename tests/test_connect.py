@@ -183,7 +183,7 @@ BAD_DECLARATIONS = {
     "no size": (lambda: {"size": 0}, "bad-declaration"),
     "size as text": (lambda: {"size": "10"}, "bad-declaration"),
     "other engine": (lambda: {"engine": "excel"}, "engine-not-available"),
-    "later engine": (lambda: {"engine": "spark"}, "engine-not-available"),
+    "unknown engine": (lambda: {"engine": "oracle"}, "engine-not-available"),
     "token for a frame": (lambda: {"token": "t"}, "bad-declaration"),
     "graph": (lambda: {"graph": ("u", "v", "w")}, "bad-declaration"),
     "graph of one column": (lambda: {"graph": ("age",)}, "bad-declaration"),

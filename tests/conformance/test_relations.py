@@ -13,6 +13,7 @@ import pytest
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.postgres import PostgresEngine
+from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.terms.domain import Int, Schema
 from sulq.terms.engine import Groups
 from sulq.terms.facts import TableFacts, Tables
@@ -20,7 +21,7 @@ from sulq.terms.privacy import Unit
 from sulq.terms.relation import RELATIONS, Join, Select, Table
 from sulq.terms.rowfn import Col
 from sulq.terms.shape import shape
-from tests import counts, relations
+from tests import counts, relations, spark
 from tests.counts import count
 from tests.curator.engines import oracle
 from tests.loaded import Unholdable, loaded
@@ -92,6 +93,31 @@ def test_T15_every_engine_derives_the_rows_of_the_oracle(part: int, tmp_path: Pa
             path.unlink()
         seed += 1
     assert set(RELATIONS) - seen == set()
+
+
+def test_T15_spark_derives_the_rows_of_the_oracle() -> None:
+    """The same on Spark: rows made one by one are worked out there, the rest from what it hands over."""
+    planned = count("sums over derived tables on Spark", short=16, long=800)
+    done, seen, seed = 0, set(), 9 * 10**6
+    while done < planned:
+        rng = counts.generator(f"relations {seed}")
+        world = relations.world(rng)
+        draw = relations.Relations(rng, world.facts)
+        parts = rng.choice((1, 3))
+        engine = SparkEngine(world.dataset(lambda _, table, parts=parts: spark.frame(table, parts)))
+        for _ in range(PER_WORLD):
+            relation = draw.relation(rng.randint(0, 3))
+            seen |= kinds(relation)
+            schema = shape(relation, world.facts).schema
+            rows = relations.rows_of(relation, world.facts, world.rows)
+            tally, grouped = draw.tally(relation), draw.open_tally(relation)
+            want = oracle.sums(tally, schema, [row.codes for row in rows])
+            assert engine.sums(tally).open().tolist() == want, f"seed {seed}"
+            assert shown(engine.groups(grouped).open()) == relations.groups_of(grouped, schema, rows), f"seed {seed}"
+            done += 1
+        engine.close()
+        seed += 1
+    assert {Table, Select} <= seen
 
 
 def altered(before: list[relations.Row], after: list[relations.Row]) -> int:

@@ -19,8 +19,15 @@ ENGINES: Final[dict[str, str]] = {
     "duckdb": "sulq.curator.engines.duckdb:DuckEngine",
     "memory": "sulq.curator.engines.memory:MemoryEngine",
     "postgres": "sulq.curator.engines.postgres:PostgresEngine",
+    "spark": "sulq.curator.engines.spark.engine:SparkEngine",
 }
 """Each engine's name and its class, whose `of` opens data."""
+
+ELSEWHERE: Final = {
+    "postgres": ("psycopg", "Tables in PostgreSQL need the extra 'postgres'."),
+    "spark": ("pyspark", "Tables on Spark need the extra 'spark'."),
+}
+"""Engines whose tables lie with them: the package each needs, and what to say where it is missing."""
 
 
 class OpenEngine(Engine, Protocol):
@@ -56,7 +63,7 @@ def open_engine(
     """Open a file or a frame for summing; what is missing or cannot be read is refused here, before anything is spent.
 
     Args:
-        data: A path to a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars or pyarrow table, or the
+        data: A path to a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars or pyarrow table, Spark's, or the
             postgresql:// address of a table.
         schema: The declared columns.
         unit: Whom the answers hide.
@@ -94,19 +101,21 @@ def open_dataset(
 
 
 def _where(engine: str, dataset: Dataset) -> str:
-    """The engine that holds these tables: those in a database are asked there."""
-    remote = {given.origin.address is not None for given in dataset.tables}
-    if remote == {False} and engine != "postgres":
+    """The engine that holds these tables: those in a database or on Spark are asked there, and nowhere else."""
+    homes = {given.origin.home for given in dataset.tables}
+    if homes == {""} and engine not in ELSEWHERE:
         return engine
-    if remote != {True} or engine not in ("duckdb", "postgres"):
+    (home, *others) = homes
+    if others or not home or engine not in ("duckdb", home):
         raise SetupError(
-            "engine-not-available", "The engine `postgres` asks tables in PostgreSQL, all of them, and no others do."
+            "engine-not-available",
+            "Tables in PostgreSQL, or on Spark, are asked there, all of them, and nothing else is.",
+            "Leave engine= out, and name tables of one place.",
         )
-    if importlib.util.find_spec("psycopg") is None:
-        raise SetupError(
-            "missing-extra", "Tables in PostgreSQL need the extra 'postgres'.", "pip install 'sulq[postgres]'"
-        )
-    return "postgres"
+    package, missing = ELSEWHERE[home]
+    if importlib.util.find_spec(package) is None:
+        raise SetupError("missing-extra", missing, f"pip install 'sulq[{home}]'")
+    return home
 
 
 def _check(engine: str, schemas: Iterable[Schema]) -> None:

@@ -26,7 +26,7 @@ from sulq.curator.engines.share import Share
 from sulq.curator.engines.unite import unite
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Tally
-from sulq.terms.kinds import Integers
+from sulq.terms.kinds import Integers, Objects
 
 EXACT: Final = 2**53
 ROOM: Final = 2**22  # so many doubles a vector's coordinates take at a time, however many it has
@@ -41,6 +41,15 @@ def fold_all(
     tallies: Sequence[Tally], schema: Schema, batches: Iterable[Batch], *, workers: int = 1
 ) -> tuple[Integers, ...]:
     """Exact sums of several tallies over the same rows in one pass: what two of them need is worked out once."""
+    return tuple(one.sums() for one in _folded(tallies, schema, batches, workers))
+
+
+def fold_part(tallies: Sequence[Tally], schema: Schema, batches: Iterable[Batch]) -> tuple[Integers | Objects, ...]:
+    """The same of some of the rows, not saturated: sums of parts are added and only then saturated (T5)."""
+    return tuple(one.exact() for one in _folded(tallies, schema, batches, 1))
+
+
+def _folded(tallies: Sequence[Tally], schema: Schema, batches: Iterable[Batch], workers: int) -> list[Share]:
     most = EXACT // max([1, *(reach(block) for tally in tallies for block in tally.blocks)])
     if most == 0:
         raise OverflowError("a term leaves the exact integers")
@@ -56,7 +65,7 @@ def fold_all(
     for others in found[1:]:
         for one, other in zip(found[0], others, strict=True):
             one.merge(other)
-    return tuple(one.sums() for one in found[0])
+    return found[0]
 
 
 class _Feed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -20,6 +21,26 @@ from sulq.terms.rowfn.scalar import RowFn, evaluate, truths
 
 def group(tally: Tally, rows: Batch) -> Groups:
     """The groups of a tally's keys among some rows."""
+    found = grouped(tally, rows)
+    counts = np.bincount(found.persons, minlength=len(found.sums)).astype(np.int64)
+    return assembled([key.fn for key in tally.by], rows.schema, found.columns, saturate(found.sums), counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """Groups of some rows: each key's cells, the sums as they are, and the group of each person (or row) in it.
+
+    `owners`: whose each entry of `persons` is, in the same order; None where rows are nobody's in particular.
+    """
+
+    columns: list[Stored]
+    sums: Integers | Objects
+    persons: Integers
+    owners: np.ndarray | None
+
+
+def grouped(tally: Tally, rows: Batch) -> Grouped:
+    """The groups of a tally's keys among some rows, to be assembled, or added to those of other rows."""
     with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
         if tally.where is not None:
             holds, unknown = truths(tally.where, rows)
@@ -28,17 +49,17 @@ def group(tally: Tally, rows: Batch) -> Groups:
         groups = numbered(rows.size, keys)
         some = np.unique(groups, return_index=True)[1]
         size = len(some)
-        sums = [np.zeros((size, 0), dtype=np.int64)]
+        sums: list[Integers | Objects] = [np.zeros((size, 0), dtype=np.int64)]
         for block in tally.blocks:
             units, missing = units_of(block, rows.schema, rows)
             sums.append(_sums(units, missing, groups, size, reach(block) * rows.size))
-        persons = groups
+        persons, owners = groups, None
         if rows.owner is not None:
             pairs = numbered(rows.size, [(groups, None), (rows.owner, None)])
-            persons = groups[np.unique(pairs, return_index=True)[1]]
+            first = np.unique(pairs, return_index=True)[1]
+            persons, owners = groups[first], rows.owner[first]
     columns = [(values[some], None if missing is None else missing[some]) for values, missing in keys]
-    counts = np.bincount(persons, minlength=size).astype(np.int64)
-    return assembled([key.fn for key in tally.by], rows.schema, columns, np.concatenate(sums, axis=1), counts)
+    return Grouped(columns, cast("Integers | Objects", np.concatenate(sums, axis=1)), persons, owners)
 
 
 def assembled(
@@ -89,10 +110,10 @@ def _values(kind: Kind, values: np.ndarray, missing: Truths | None) -> list[obje
     return found
 
 
-def _sums(units: Floats, missing: Truths | None, groups: Integers, size: int, most: int) -> Integers:
+def _sums(units: Floats, missing: Truths | None, groups: Integers, size: int, most: int) -> Integers | Objects:
     """Exact sums of whole doubles by group: in doubles, in 64 bits or in Python's integers, whichever holds them."""
     here = np.arange(len(groups)) if missing is None else np.flatnonzero(~missing)
-    found: list[Integers] = []
+    found: list[Integers | Objects] = []
     for terms in units:
         if most < EXACT:
             total: Integers | Objects = np.bincount(groups[here], weights=terms[here], minlength=size).astype(np.int64)
@@ -101,5 +122,5 @@ def _sums(units: Floats, missing: Truths | None, groups: Integers, size: int, mo
             total = np.zeros(size, dtype=object if wide else np.int64)
             whole = terms[here].astype(np.int64)
             np.add.at(total, groups[here], whole.astype(object) if wide else whole)
-        found.append(saturate(total))
-    return np.stack(found, axis=1) if found else np.zeros((size, 0), dtype=np.int64)
+        found.append(total)
+    return cast("Integers | Objects", np.stack(found, axis=1)) if found else np.zeros((size, 0), dtype=np.int64)

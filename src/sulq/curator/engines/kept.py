@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sulq.curator.engines import grammar, read_sql
 from sulq.curator.engines.source import POSITION, Registered
@@ -14,6 +14,9 @@ PERSON = "h"
 PLACE = "p"
 OWNER = "o"
 PEOPLE = "people"
+TEXT = "u"
+ORDER = "r"
+OWNER_DIGITS = 32  # of a person's name in a table that is prepared piece by piece: 128 bits, so no two are alike
 SPELLED = 512  # so many categories are stored as short texts beside their codes
 
 
@@ -174,30 +177,10 @@ def select(
     source, schema, unit = registered.source, registered.schema, registered.unit
     integers = stored or unit.column is not None
     every = needed is None or unit.column is not None or unit.neighbors == "zero_out"
-    columns = names(schema)
-    parameters: dict[str, object] = {}
-    plain, value, code, doubles = ["1 AS one"], ["one"], ["one"], set()
-    shifts: dict[str, int] = {}
     read = [name for name in schema.names if every or name in (needed or ())]
-    for i, (name, column) in enumerate(schema.columns):
-        if name not in read:
-            continue
-        cell, _ = read_sql.value(column, *source.columns[name])
-        layers = _layers(registered, i, parameters, exact=integers)
-        plain.append(layers[0])
-        value.append(layers[1])
-        code.append(f"{layers[2]} AS {columns[name]}")
-        if not integers and isinstance(column, (Int, Real)) and (cell == "number" or isinstance(column, Real)):
-            doubles.add(columns[name])
-        if not integers and read_sql.shift(column, cell):
-            shifts[columns[name]] = read_sql.shift(column, cell)
     whole = stored and _whole_persons(tables or (registered,))
-    for beside in _extra(registered, whole=whole):
-        plain += [beside[0]] if beside[0] else []
-        value.append(beside[1])
-        code.append(beside[2])
-    layered = f"(SELECT {', '.join(value)} FROM (SELECT {', '.join(plain)} FROM {source.relation}))"
-    inner = f"SELECT {', '.join(code)} FROM {layered}"
+    inner = _inner(registered, read, integers=integers, whole=whole)
+    columns, parameters = names(schema), inner.parameters
     where = _present(columns, unit)
     outer = _outer(schema, unit, stored=stored, read=read)
     if spell:
@@ -206,7 +189,7 @@ def select(
     if unit.column is not None and (stored or owned):
         outer.append(OWNER if stored else f"u AS {OWNER}")
         people = f" JOIN {PEOPLE} ON {'w' if whole else 'u'} = {PEOPLE}.person" if stored else ""
-    query = f"SELECT {', '.join(outer)} FROM ({inner}){people}{where}"
+    query = f"SELECT {', '.join(outer)} FROM ({inner.sql}){people}{where}"
     if unit.column is not None:
         parameters["key"] = registered.key.hex()
         # Equal rows are interchangeable, but where a place can be asked for it must be the same one every time.
@@ -214,7 +197,59 @@ def select(
         whose = OWNER if stored else "u"  # by number, so that a person's rows lie together and compress well
         query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {unit.rows}"
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
-    return Rows(f"({query}) AS kept", parameters, columns, frozenset(doubles), shifts, source.rows, frames)
+    doubles, shifts = frozenset(inner.doubles), inner.shifts
+    return Rows(f"({query}) AS kept", parameters, columns, doubles, shifts, source.rows, frames)
+
+
+def every(registered: Registered) -> Rows:
+    """All rows of a source that have a person, as they are stored; which of them count is left to the caller.
+
+    Beside the columns stand, where rows have a person: the person's text, what orders a person's rows (SR2), the
+    person's public hash, and a name of the person that says nothing to whoever lacks the key.
+    """
+    schema, unit = registered.schema, registered.unit
+    inner = _inner(registered, list(schema.names), integers=True, whole=False)
+    outer = _outer(schema, unit, stored=True, read=schema.names)
+    if unit.column is not None:
+        inner.parameters["key"] = registered.key.hex()
+        owner = f"substr(sha256(concat_ws(chr(31), $key, 'owner', u)), 1, {OWNER_DIGITS})"
+        outer += [f"u AS {TEXT}", f"{_order(schema)} AS {ORDER}", f"{owner} AS {OWNER}"]
+    query = f"(SELECT {', '.join(outer)} FROM ({inner.sql}){_present(names(schema), unit)}) AS every"
+    return Rows(query, inner.parameters, names(schema), frozenset(), {}, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    """A source's cells as codes: the SELECT, the constants bound in it, and how its columns stand in it."""
+
+    sql: str
+    parameters: dict[str, object]
+    doubles: set[str]
+    shifts: dict[str, int]
+
+
+def _inner(registered: Registered, read: Container[str], *, integers: bool, whole: bool) -> _Inner:
+    source, schema, columns = registered.source, registered.schema, names(registered.schema)
+    found = _Inner("", {}, set(), {})
+    plain, value, code = ["1 AS one"], ["one"], ["one"]
+    for i, (name, column) in enumerate(schema.columns):
+        if name not in read:
+            continue
+        cell, _ = read_sql.value(column, *source.columns[name])
+        layers = _layers(registered, i, found.parameters, exact=integers)
+        plain.append(layers[0])
+        value.append(layers[1])
+        code.append(f"{layers[2]} AS {columns[name]}")
+        if not integers and isinstance(column, (Int, Real)) and (cell == "number" or isinstance(column, Real)):
+            found.doubles.add(columns[name])
+        if not integers and read_sql.shift(column, cell):
+            found.shifts[columns[name]] = read_sql.shift(column, cell)
+    for beside in _extra(registered, whole=whole):
+        plain += [beside[0]] if beside[0] else []
+        value.append(beside[1])
+        code.append(beside[2])
+    layered = f"(SELECT {', '.join(value)} FROM (SELECT {', '.join(plain)} FROM {source.relation}))"
+    return replace(found, sql=f"SELECT {', '.join(code)} FROM {layered}")
 
 
 def _extra(registered: Registered, *, whole: bool) -> list[tuple[str, str, str]]:

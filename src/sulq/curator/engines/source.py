@@ -15,6 +15,7 @@ import pyarrow.parquet
 from sulq.curator.engines import arrow, grammar, read_sql
 from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.postgres_address import Address, is_address
+from sulq.curator.engines.spark.frame import SCHEME, Named, is_frame
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
 from sulq.terms.privacy import Unit
@@ -55,6 +56,8 @@ class Origin:
         if isinstance(data, (str, Path)):
             if is_address(data):
                 return cls(None, Address.of(str(data)))
+            if str(data).startswith(SCHEME):
+                return cls(None, Named(str(data)))
             if str(data).startswith(_SERVERS):
                 raise SetupError(
                     "engine-not-available", "Data behind this kind of address is not read in this version."
@@ -62,9 +65,8 @@ class Origin:
             return cls._file(Path(data))
         if arrow.column_names(data) is not None:
             return cls(None, data)
-        module = type(data).__module__.partition(".")[0]
-        if module == "pyspark":
-            raise SetupError("engine-not-available", "Spark is not in this version.")
+        if is_frame(data):
+            return cls(None, data)
         raise SetupError("unreadable-data", f"A {type(data).__name__} is neither a file's path nor a frame.")
 
     @classmethod
@@ -96,7 +98,16 @@ class Origin:
     @property
     def fingerprint(self) -> str:
         """Name, size and time of the file, or "frame": what the ledger registers, never anything of the rows."""
+        if isinstance(self.data, Named):
+            return self.data.fingerprint
         return "frame" if self.path is None else f"{self.path.name} {self.size} {self.modified}"
+
+    @property
+    def home(self) -> str:
+        """The engine that alone reads these rows, where they are; "" for files and frames, which several read."""
+        if self.address is not None:
+            return "postgres"
+        return "spark" if self.path is None and (isinstance(self.data, Named) or is_frame(self.data)) else ""
 
     def unchanged(self) -> None:
         """Stop the owner where the file is no longer the one that was opened."""

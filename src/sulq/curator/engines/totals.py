@@ -38,7 +38,11 @@ class Totals:
 
     def saturated(self) -> Integers:
         """The sums as int64, clamped to +-2^62: a 1-Lipschitz step (T5)."""
-        return saturate(self.small if self.large is None else self.large + self.small)
+        return saturate(self.exact())
+
+    def exact(self) -> Integers | Objects:
+        """The sums as they are: int64, or Python integers where those might not hold them."""
+        return self.small if self.large is None else self.large + self.small
 
 
 def saturate(sums: Integers | Objects) -> Integers:

@@ -1,0 +1,1 @@
+"""The Spark engine: rows prepared on a cluster as integers, summed there by the kernels every engine shares."""

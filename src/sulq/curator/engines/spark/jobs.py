@@ -1,0 +1,64 @@
+"""A Spark job that ends: where the cluster is gone Spark would wait for it for ever."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from sulq.curator.engines.spark.settings import local
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+GROUP: Final = "spark.jobGroup.id"
+GRACE: Final = 30.0  # seconds without an executor after which a job is given up: time for one to be started anew
+LOOK: Final = 1.0
+
+
+def stopped(context: SparkContext) -> bool:
+    """Whether a session was stopped, or its Java is gone."""
+    try:
+        return context._jsc is None or bool(context._jsc.sc().isStopped())  # noqa: SLF001 - there is no other way to ask
+    except Exception:  # noqa: BLE001 - what does not answer is gone
+        return True
+
+
+@contextlib.contextmanager
+def watched(context: SparkContext) -> Iterator[None]:
+    """Run jobs under a name of their own, and give them up where nobody is left to work on them.
+
+    How long that takes is a constant; whether it happens depends on the cluster and on no row.
+    """
+    before = context.getLocalProperty(GROUP)
+    name = f"sulq-{uuid.uuid4().hex}"
+    context.setLocalProperty(GROUP, name)
+    done = threading.Event()
+    watcher = None
+    if not local(context.master):
+        watcher = threading.Thread(target=_watch, args=(context, name, done), daemon=True)
+        watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if watcher is not None:
+            watcher.join()
+        with contextlib.suppress(Exception):
+            context.setLocalProperty(GROUP, before)
+
+
+def _watch(context: SparkContext, name: str, done: threading.Event) -> None:
+    alone = 0.0
+    while not done.wait(LOOK):
+        try:
+            workers = context._jsc.sc().getExecutorMemoryStatus().size() - 1  # noqa: SLF001 - the driver is one of them
+        except Exception:  # noqa: BLE001 - with the context its jobs end too
+            return
+        alone = 0.0 if workers else alone + LOOK
+        if alone >= GRACE:
+            with contextlib.suppress(Exception):
+                context.cancelJobGroup(name)
+            alone = 0.0

@@ -1,0 +1,153 @@
+"""One table on the cluster: read to integers, bounded by person, packed, and kept for the questions to come."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sulq.curator.engines.batch import Batch
+from sulq.curator.engines.kept import ORDER, TEXT, names
+from sulq.curator.engines.needed import Needed
+from sulq.curator.engines.spark import chunks, frame, work
+from sulq.curator.engines.tables import not_own, not_unique
+from sulq.errors import SetupError
+from sulq.terms import wire
+from sulq.terms.facts import TableFacts
+from sulq.terms.privacy import Unit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RANK: Final = "rank"
+
+
+class Prepared:
+    """A table's kept rows; before `prepare` only how they are read."""
+
+    def __init__(self, rows: DataFrame, facts: TableFacts, unit: Unit, key: bytes) -> None:
+        self.frame = rows
+        self.facts = facts
+        self.unit = unit
+        self.owned = unit.column is not None
+        self._cells = frame.cells(rows, facts.schema, unit)
+        self._reading = work.Reading.of(facts.schema, unit, key, self._cells)
+        self._kept: DataFrame | None = None
+        self._folder: Path | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The session its rows are in."""
+        return self.frame.sparkSession
+
+    @property
+    def kept(self) -> DataFrame:
+        """The kept rows in chunks."""
+        if self._kept is None:
+            raise LookupError("not prepared")
+        return self._kept
+
+    def check_executors(self) -> None:
+        """Refuse executors that lack sulq, or have another version of it: they would read cells by other rules."""
+        context = self.session.sparkContext
+        wide = max(int(context.defaultParallelism), 1)
+        found, missing = set(), False
+        try:
+            probed = self.session.range(0, wide, 1, wide).mapInArrow(work.versions, "v string").collect()
+            found = {str(row.v) for row in probed}
+        except Exception as error:  # the text is looked at, and goes nowhere
+            missing = "No module named" in str(error)
+            if not missing:
+                raise
+        if missing or found != {work.VERSIONS}:
+            theirs = "no sulq" if missing else ", ".join(sorted(found - {work.VERSIONS}))
+            raise SetupError(
+                "engine-not-available",
+                f"The executors have {theirs[:200]}; here is {work.VERSIONS}.",
+                "Install the same version of sulq with its packages on every node (docs/operate/spark.md).",
+            )
+
+    def _source(self) -> DataFrame:
+        """The needed columns under names of our own, so that no name of the owner's is part of a plan (T71)."""
+        offered = list(self.frame.columns)
+        found = self.frame.toDF(*(f"s{i}" for i in range(len(offered))))
+        return found.select(*(f"s{offered.index(name)}" for name in self._cells))
+
+    def _rows(self) -> DataFrame:
+        """All rows as codes, with their persons."""
+        layout, _ = chunks.rows_layout(self.facts.schema, owned=self.owned)
+        return self._source().mapInArrow(functools.partial(work.read_rows, self._reading), layout)
+
+    def _named(self, column: str) -> DataFrame:
+        """The codes `k` of a column, or the persons' texts, beside the persons' texts `u`, over all rows."""
+        rows = self._rows()
+        own = TEXT if column == self.unit.column else names(self.facts.schema)[column]
+        return rows.select(rows[own].alias("k"), *([rows[TEXT]] if self.owned else [])).where("k IS NOT NULL")
+
+    def check(self, tables: Mapping[str, Prepared]) -> None:
+        """Refuse a unique column that is not, and references to another person's rows, over all rows (SR15)."""
+        table, key = self.facts.schema.table, self.facts.key
+        if key is not None and not self._named(key).groupBy("k").count().where("count > 1").isEmpty():
+            not_unique(table, key)
+        for column, name in self.facts.references:
+            other = tables[name]
+            theirs = other._named(other.facts.key or "").toDF("k", "w")  # noqa: SLF001 - another of its own kind
+            if not self._named(column).join(theirs, "k").where(f"{TEXT} <> w").isEmpty():
+                not_own(table, column, name)
+
+    def prepare(self, *, where: Path | bool | None) -> None:
+        """Read, bound and pack the rows, every one of them now: what cannot be read stops the owner (T30)."""
+        schema = self.facts.schema
+        layout = chunks.layout(schema, owned=self.owned)
+        if self.owned:
+            functions = importlib.import_module("pyspark.sql.functions")
+            window = importlib.import_module("pyspark.sql.window").Window
+            ranked = functions.row_number().over(window.partitionBy(TEXT).orderBy(ORDER))
+            rows = self._rows().withColumn(RANK, ranked).where(f"{RANK} <= {self.unit.rows}")
+            packed = rows.drop(TEXT, ORDER, RANK).mapInArrow(functools.partial(work.pack, wire.encode(schema)), layout)
+        else:
+            packed = self._source().mapInArrow(functools.partial(work.read_chunks, self._reading), layout)
+        if isinstance(where, Path):
+            self._folder = where / f"{schema.table}-{uuid.uuid4().hex}"
+            packed.write.option("compression", "zstd").parquet(str(self._folder))
+            self._kept = self.session.read.parquet(str(self._folder))
+            return
+        self._kept = packed
+        if where is not False:
+            level = importlib.import_module("pyspark").StorageLevel
+            self._kept = packed.persist(level.MEMORY_AND_DISK)
+        self._kept.selectExpr(f"sum({chunks.COUNT})").collect()
+
+    def forget(self) -> None:
+        """Let go of the kept rows."""
+        rows, self._kept = self._kept, None
+        with contextlib.suppress(Exception):  # a session that is gone holds nothing
+            if rows is not None and self._folder is None:
+                rows.unpersist()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def fetched(self, wanted: Needed) -> Batch:
+        """All kept rows in this process: what is wanted of them, and whose each row is."""
+        schema = self.facts.schema
+        asked = chunks.wanted_columns(schema, wanted, owned=self.owned)
+        kinds = chunks.arrow_layout(schema, asked, owned=self.owned)
+        parts = list(chunks.batches(self._streamed(asked, kinds), schema))
+        return chunks.together(parts, schema, wanted, owned=self.owned)
+
+    def _streamed(self, asked: list[str], kinds: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Chunks one partition after the other: what the driver's Java holds does not grow with the rows."""
+        for row in self.kept.select(*asked).toLocalIterator(prefetchPartitions=True):
+            cells = [
+                None if value is None else bytes(value) if isinstance(value, bytearray) else value for value in row
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([cell], kind) for cell, kind in zip(cells, kinds.types, strict=True)], schema=kinds
+            )

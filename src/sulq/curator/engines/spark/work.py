@@ -1,0 +1,230 @@
+"""What runs on Spark's executors: our own functions, found there by name, and canonical JSON of our own values.
+
+Nothing an analyst wrote is code here, and no random number is drawn here. An
+error's text may hold a cell, and Spark writes it into its logs: what leaves is
+the name of its kind and no more (T31).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from sulq.curator.engines import arrow, grammar, kept, prepare
+from sulq.curator.engines.batch import Batch
+from sulq.curator.engines.connection import Connection
+from sulq.curator.engines.derive_numpy import derive
+from sulq.curator.engines.fold import fold_part
+from sulq.curator.engines.group import grouped
+from sulq.curator.engines.source import Origin, Registered, Source
+from sulq.curator.engines.spark import chunks
+from sulq.curator.engines.spark.numbers import to_bytes
+from sulq.terms import wire
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Tally
+from sulq.terms.facts import TableFacts, Tables
+from sulq.terms.kinds import Integers
+from sulq.terms.privacy import Unit
+from sulq.terms.relation import Relation, Select, Table, Where
+from sulq.terms.shape import shape
+from sulq.version import __version__
+
+Batches = Iterable[pa.RecordBatch]
+Work = Callable[[Batches], Iterator[pa.RecordBatch]]
+
+VERSIONS: Final = f"sulq {__version__}, duckdb {duckdb.__version__}"
+SUMS: Final = "lo binary, hi binary"
+GROUPS: Final = "k string, o string, lo binary, hi binary, n bigint"
+READ: Final = 65_536  # rows read at a time
+
+
+class FailedError(Exception):
+    """Something failed on an executor; of what it was, the kind alone is told."""
+
+
+def silent(work: Callable[..., Iterator[pa.RecordBatch]]) -> Callable[..., Iterator[pa.RecordBatch]]:
+    """Let no error's text out of a function of batches."""
+
+    @functools.wraps(work)
+    def wrapped(*given: object) -> Iterator[pa.RecordBatch]:
+        failed = ""
+        try:
+            yield from work(*given)
+        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30, T31)
+            failed = type(error).__name__
+        if failed:
+            raise FailedError(failed)
+
+    return wrapped
+
+
+@silent
+def versions(rows: Batches) -> Iterator[pa.RecordBatch]:
+    """Which versions are installed where this runs."""
+    for _ in rows:
+        pass
+    yield pa.RecordBatch.from_pydict({"v": [VERSIONS]})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the cells of one table are read, in words that travel."""
+
+    schema: str
+    unit: str
+    key: str
+    cells: str  # of each needed column, in order: its name and what it holds
+
+    @classmethod
+    def of(cls, schema: Schema, unit: Unit, key: bytes, cells: dict[str, grammar.Cell]) -> Reading:
+        """The words for one table."""
+        return cls(wire.encode(schema), wire.encode(unit), key.hex(), json.dumps(list(cells.items())))
+
+    def registered(self) -> Registered:
+        """The table as the reading of cells knows it: its source are batches."""
+        schema, unit = cast("Schema", wire.decode(self.schema)), cast("Unit", wire.decode(self.unit))
+        columns = {name: (cell, f"s{i}") for i, (name, cell) in enumerate(json.loads(self.cells))}
+        return Registered(Origin(None), Source("source", columns, None), schema, unit, bytes.fromhex(self.key))
+
+
+@silent
+def read_rows(reading: Reading, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """A source's cells as codes, with what says which of a person's rows count (SR2)."""
+    registered = reading.registered()
+    target = chunks.rows_layout(registered.schema, owned=registered.unit.column is not None)[1]
+    for table in _read(registered, rows):
+        yield from table.cast(target).to_batches()
+
+
+@silent
+def read_chunks(reading: Reading, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """A source's cells as chunks of codes, where every row counts."""
+    registered = reading.registered()
+    for table in _read(registered, rows):
+        yield from _packed(table, registered.schema, owned=False)
+
+
+@silent
+def pack(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """Rows that count, as chunks."""
+    found = cast("Schema", wire.decode(schema))
+    for table in _gathered(rows, chunks.ROWS):
+        yield from _packed(table, found, owned=True)
+
+
+def _packed(table: pa.Table, schema: Schema, *, owned: bool) -> Iterator[pa.RecordBatch]:
+    for start in range(0, table.num_rows, chunks.ROWS):
+        yield chunks.packed(table.slice(start, chunks.ROWS), schema, owned=owned)
+
+
+def _read(registered: Registered, rows: Batches) -> Iterator[pa.Table]:
+    """Cells to codes by the rules of every engine: DuckDB on this executor, locked, a batch at a time."""
+    asked = kept.every(registered)
+    connection = Connection(threads=1)
+    try:
+        prepare.open_sources(connection, [registered])
+        connection.lock()
+        cursor = connection.cursor()
+        for table in _gathered(rows, READ):
+            plain, _ = arrow.plain_table(table, {name: i for i, name in enumerate(table.column_names)})
+            cursor.register("source", plain)
+            found = arrow.table(cursor, f"SELECT * FROM {asked.relation}", asked.parameters)
+            cursor.unregister("source")
+            yield found
+    finally:
+        connection.close()
+
+
+def _gathered(rows: Batches, size: int) -> Iterator[pa.Table]:
+    """Batches put together until there are so many rows, or none are left."""
+    held: list[pa.RecordBatch] = []
+    for batch in rows:
+        held.append(batch)
+        if sum(item.num_rows for item in held) >= size:
+            yield pa.Table.from_batches(held)
+            held = []
+    if any(item.num_rows for item in held):
+        yield pa.Table.from_batches(held)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Some tallies over the same rows of one table, in words that travel."""
+
+    text: str
+
+    @classmethod
+    def of(cls, tallies: Sequence[Tally], facts: Tables) -> Asking:
+        """The words for tallies over a dataset's tables."""
+        return cls(wire.encode((facts.unit, facts.tables, tuple(tallies))))
+
+    def read(self) -> tuple[tuple[Tally, ...], Tables]:
+        """The tallies, and the tables they speak of."""
+        unit, tables, tallies = cast("tuple[Unit, tuple[TableFacts, ...], tuple[Tally, ...]]", wire.decode(self.text))
+        return tallies, Tables(unit, tables)
+
+
+def row_by_row(relation: Relation) -> str | None:
+    """The table whose rows, each by itself, give a relation's; None where rows meet others on their way."""
+    while isinstance(relation, (Where, Select)):
+        relation = relation.source
+    return relation.name if isinstance(relation, Table) else None
+
+
+def _derived(rows: Batches, relation: Relation, tables: Tables) -> Iterator[Batch]:
+    name = row_by_row(relation) or ""
+    for batch in chunks.batches(rows, tables.table_of(name).schema):
+        yield derive(relation, tables, {name: batch}.__getitem__)
+
+
+@silent
+def fold(asking: Asking, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """The sums of this partition's rows: one row of whole numbers, all tallies one after the other."""
+    tallies, tables = asking.read()
+    over = tallies[0].over
+    found = fold_part(tallies, shape(over, tables).schema, _derived(rows, over, tables))
+    lo, hi = to_bytes([sums.ravel() for sums in found])
+    yield pa.RecordBatch.from_arrays([pa.array([lo], pa.binary()), pa.array([hi], pa.binary())], names=["lo", "hi"])
+
+
+@silent
+def group(asking: Asking, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """The groups of this partition's rows: their sums a batch, and apart from these who is in them."""
+    (tally,), tables = asking.read()
+    names = [field.split()[0] for field in GROUPS.split(", ")]
+    kinds = [pa.string(), pa.string(), pa.binary(), pa.binary(), pa.int64()]
+    for batch in _derived(rows, tally.over, tables):
+        found = grouped(tally, batch)
+        keys = key_texts(found.columns, len(found.sums))
+        sums = [to_bytes([row]) for row in found.sums]
+        alone = found.owners is None
+        counts: Integers = np.bincount(found.persons, minlength=len(keys)) if alone else np.zeros(len(keys), np.int64)
+        owners = [] if found.owners is None else [owner.decode() for owner in found.owners.tolist()]
+        members = [keys[place] for place in found.persons.tolist()] if owners else []
+        nothing = [None] * len(owners)
+        columns: list[list[object]] = [
+            [*keys, *members],
+            [*([None] * len(keys)), *owners],
+            [*(lo for lo, _ in sums), *nothing],
+            [*(hi for _, hi in sums), *nothing],
+            [*counts.tolist(), *([0] * len(owners))],
+        ]
+        arrays = [pa.array(cells, kind) for cells, kind in zip(columns, kinds, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def key_texts(columns: Sequence[tuple[np.ndarray, np.ndarray | None]], count: int) -> list[str]:
+    """Each group's keys as one text, equal where they are equal."""
+    cells: list[list[object]] = [[] for _ in range(count)]
+    for values, missing in columns:
+        gone = [False] * count if missing is None else missing.tolist()
+        for key, value, none in zip(cells, values.tolist(), gone, strict=True):
+            key.append(None if none else value)
+    return [json.dumps(key) for key in cells]
