@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 from sulq.curator.engines.read_sql import whole
 
-DUCKDB: Final = "(TRY_CAST({{0}} AS BIGINT) * {0} - {1}) // {2}"
-POSTGRES: Final = "(CAST({{0}} AS bigint) * {0} - {1}) / {2}"  # of whole numbers that are not negative
+
+class Said(NamedTuple):
+    """How a database says a whole number, a truth as one, and the division of whole numbers that are not negative."""
+
+    integer: str
+    truth: str
+    over: str
 
 
-def divided(edges: list[Fraction], lower: list[int], top: int, form: str = DUCKDB) -> str | None:
+DUCKDB: Final = Said("TRY_CAST({0} AS BIGINT)", "CAST({} AS BIGINT)", "//")
+POSTGRES: Final = Said("CAST({0} AS bigint)", "CAST({} AS integer)", "/")
+
+
+def divided(
+    edges: list[Fraction], lower: list[int], top: int, *, within: tuple[int, int] | None = None, said: Said = DUCKDB
+) -> str | None:
     """Bins of one width as one integer division of an operand {0}; None where no division gives exactly these bins.
 
     The division is a guess from the outer edges, rounded to small fractions, and
     is used only if it is right at both ends of every bin; being monotone, it is
-    then right everywhere.
+    then right everywhere. Where the operand lies `within` the outer edges, no row
+    is compared with them.
     """
     count = len(lower)
     for digits in (1, 10**3, 10**6):
@@ -35,10 +47,24 @@ def divided(edges: list[Fraction], lower: list[int], top: int, form: str = DUCKD
             for i, (first, last) in enumerate(zip(lower, ends, strict=True))
         )
         if right and largest < 2**62 and lower[0] * times >= less:
-            place = form.format(times, whole(less), by)
-            end = f" WHEN {{0}} = {whole(top)} THEN {count - 1}" if closing else ""
-            return f"CASE WHEN {{0}} >= {whole(lower[0])} AND {{0}} <= {whole(top - closing)} THEN {place}{end} END"
+            item = said.integer
+            end = ""
+            if closing and lower[-1] < top:  # the upper edge itself counts as the unit below it, of the same bin
+                item = f"({item} - {said.truth.format(f'{{0}} = {whole(top)}')})"
+            elif closing:
+                top, end = top - 1, f" WHEN {{0}} = {whole(top)} THEN {count - 1}"
+            outside = [f"{{0}} >= {whole(lower[0])}"] if within is None or within[0] < lower[0] else []
+            outside += [f"{{0}} <= {whole(top)}"] if within is None or within[1] > top else []
+            place = _place(item, times, less, by, said.over)
+            return f"CASE WHEN {' AND '.join(outside)} THEN {place}{end} END" if outside else place
     return None
+
+
+def _place(item: str, times: int, less: int, by: int, over: str) -> str:
+    """(item * times - less) // by, without what changes nothing."""
+    item = item if times == 1 else f"{item} * {times}"
+    item = f"({item} - {whole(less)})" if less else item
+    return item if by == 1 else f"({item}) {over} {by}"
 
 
 def search(lower: list[str], top: str) -> str:

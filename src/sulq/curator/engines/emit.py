@@ -24,8 +24,10 @@ from sulq.curator.engines.read_sql import double, whole
 from sulq.terms.domain import Bool, Category, Schema, Text
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Code, Scalar, Truth, Words
+from sulq.terms.rowfn import labels
 from sulq.terms.rowfn.dates import Moment
 from sulq.terms.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
+from sulq.terms.rowfn.labels import OrMissing
 from sulq.terms.rowfn.missing import First, NullIf
 from sulq.terms.rowfn.scalar import (
     Arith,
@@ -131,6 +133,10 @@ class Emitter:
             if alone and stored in self.rows.spelled:
                 return Piece(self.rows.spelled[stored], atom=True), 0
             return self.column(fn.name), self.rows.shifts.get(stored, 0)
+        if alone and isinstance(fn, OrMissing) and isinstance(fn.item, Col):
+            text = self.rows.spelled.get(self.rows.names.get(fn.item.name, ""))
+            if text is not None:  # missing is the code after the last, spelled likewise
+                return Piece(f"coalesce({text}, '{labels.code(fn.item, self.schema).size:03}')"), 0
         if isinstance(fn, Each) and isinstance(fn.item, Col):
             column = self.schema.find(fn.item.name)
             if isinstance(column, Category):
@@ -383,7 +389,8 @@ class Emitter:
             exact = [Fraction(edge) / column.step for edge in edges]
             limits = [min(max(math.ceil(edge), column.low - 1), column.high + 1) for edge in exact]
             top = min(max(math.floor(exact[-1]), column.low - 1), column.high)
-            return joined(divided(exact, limits[:-1], top) or search(list(map(whole, limits[:-1])), whole(top)), stored)
+            division = divided(exact, limits[:-1], top, within=(column.low, column.high))
+            return joined(division or search(list(map(whole, limits[:-1])), whole(top)), stored)
         item = self.named(self.number(fn.item))
         return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
 

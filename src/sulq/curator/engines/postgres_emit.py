@@ -285,7 +285,7 @@ class PostgresEmitter(Emitter):
             exact = [Fraction(edge) / column.step for edge in edges]
             limits = [min(max(math.ceil(edge), column.low - 1), column.high + 1) for edge in exact]
             top = min(max(math.floor(exact[-1]), column.low - 1), column.high)
-            form = divided(exact, limits[:-1], top, POSTGRES) or search(list(map(whole, limits[:-1])), whole(top))
+            form = divided(exact, limits[:-1], top, said=POSTGRES) or search(list(map(whole, limits[:-1])), whole(top))
             return joined(form, self.column(fn.item.name))
         item = self.named(self.number(fn.item))
         return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
