@@ -12,36 +12,31 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from typing import Final, cast
+from typing import Final
 
-from sulq.curator.engines import postgres_extent
+from sulq.curator.engines import postgres_dates, postgres_extent, postgres_texts
 from sulq.curator.engines.edges import POSTGRES, divided, search
 from sulq.curator.engines.emit import MOST_BINS, Emitter
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import NotInSql, Piece, joined
 from sulq.curator.engines.postgres_extent import Extents
+from sulq.curator.engines.postgres_literal import double
 from sulq.curator.engines.read_sql import whole
 from sulq.terms.domain import Bool, Category, Schema, Text, is_text
 from sulq.terms.engine import Block
-from sulq.terms.kinds import Code, Scalar, Truth, Words
+from sulq.terms.kinds import Code, Scalar, Truth
 from sulq.terms.rowfn.dates import Moment
 from sulq.terms.rowfn.keys import HALF, PRIME, Bins, Bucket, mixing
 from sulq.terms.rowfn.labels import Relabel, Value
-from sulq.terms.rowfn.maths import Greatest, Least, Maths, Power, Round
+from sulq.terms.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.terms.rowfn.missing import First, NullIf
 from sulq.terms.rowfn.scalar import Arith, Case, Clip, Col, Compare, Fill, IsIn, Lit, Position, RowFn, against
-from sulq.terms.rowfn.texts import ANY, Like, StartsWith
 
 PARAMETER: Final = re.compile(r"%\(([a-z]+[0-9]*)\)s")
 MOST_ENTRIES: Final = 4096  # a longer table of constants is read by the batch path
 WIDEST: Final = 2**62
 _SIMPLE: Final = {"abs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
     "sign": "sign({0})"}  # fmt: skip
-
-
-def double(number: float) -> str:
-    """A double that PostgreSQL reads back to the same bits; a bare number would be a numeric."""
-    return f"(float8 '{float(number) + 0.0!r}')"
 
 
 class PostgresEmitter(Emitter):
@@ -132,7 +127,7 @@ class PostgresEmitter(Emitter):
                 return joined(f"coalesce({_places(items)})", *(self.number(item) for item in items))
             case NullIf() if isinstance(fn.kind(self.schema), Scalar):
                 return self._null_if(fn, "number")
-        found = self._mathematical(fn)
+        found = self._mathematical(fn) or postgres_dates.number(self, fn) or postgres_texts.number(self, fn)
         if found is not None:
             return found
         if isinstance(fn.kind(self.schema), Truth):
@@ -168,6 +163,9 @@ class PostgresEmitter(Emitter):
                 return self._root(item)
             case Maths(op, item) if op in _SIMPLE:
                 return joined(_SIMPLE[op], self.number(item))
+            case Modulo(left, right):
+                # Of whole numbers; the remainder has the sign of the number, as in doubles.
+                return joined(f"CAST(mod(CAST({{0}} AS bigint), {whole(int(right))}) AS float8)", self.number(left))
             case Least(items) | Greatest(items):
                 # Of several, as in DuckDB, one that is missing is passed over.
                 name = "least" if isinstance(fn, Least) else "greatest"
@@ -203,29 +201,7 @@ class PostgresEmitter(Emitter):
     # conditions
 
     def _truth(self, fn: RowFn) -> Piece:
-        match fn:
-            case StartsWith(item, prefix):
-                return joined("starts_with({0}, {1})", self.words(item), self.parameter(prefix))
-            case Like():
-                return self._like(fn)
-        return super()._truth(fn)
-
-    def _like(self, fn: Like) -> Piece:
-        """A pattern that is a text, its beginning, or somewhere within; any other goes the batch way."""
-        segments = fn.segments()
-        if any(ANY in segment for segment in segments):
-            raise NotInSql("Like")
-        item = self.words(fn.item)
-        match ["".join(cast("tuple[str, ...]", segment)) for segment in segments]:
-            case [text]:
-                return joined("({0} = {1})", item, self.parameter(text))
-            case ["", ""]:
-                return joined("CASE WHEN {0} IS NOT NULL THEN TRUE END", item)
-            case [text, ""]:
-                return joined("starts_with({0}, {1})", item, self.parameter(text))
-            case ["", text, ""]:
-                return joined("(strpos({0}, {1}) > 0)", item, self.parameter(text))
-        raise NotInSql("Like")
+        return postgres_texts.truth(self, fn) or super()._truth(fn)
 
     def _compare(self, fn: Compare) -> Piece:
         left, right, op = fn.sides(self.schema)
@@ -243,9 +219,7 @@ class PostgresEmitter(Emitter):
         return joined(f"({{0}} IN ({', '.join(values)}))", item)
 
     def _words(self, fn: RowFn) -> Piece:
-        if isinstance(fn, (Col, First, NullIf)) or (isinstance(fn, Lit) and isinstance(fn.value, str)):
-            return super()._words(fn)
-        raise NotInSql(type(fn).__name__)
+        return postgres_texts.words(self, fn) or super()._words(fn)
 
     # keys
 
@@ -289,11 +263,6 @@ class PostgresEmitter(Emitter):
             return joined(form, self.column(fn.item.name))
         item = self.named(self.number(fn.item))
         return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
-
-    def _any(self, fn: RowFn) -> Piece:
-        if isinstance(fn.kind(self.schema), Words) and not isinstance(fn, Col):
-            return self.words(fn)
-        return super()._any(fn)
 
 
 def _places(items: tuple[RowFn, ...]) -> str:

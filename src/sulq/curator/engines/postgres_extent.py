@@ -10,19 +10,22 @@ branch of a CASE before its condition.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 from sulq.curator.engines.piece import NotInSql
 from sulq.terms.domain import Category, Schema, Text
 from sulq.terms.kinds import Truth
-from sulq.terms.rowfn.dates import Moment
+from sulq.terms.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, clocked
 from sulq.terms.rowfn.labels import Value
-from sulq.terms.rowfn.maths import Greatest, Least, Maths, Power, Round
+from sulq.terms.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.terms.rowfn.missing import First, NullIf
-from sulq.terms.rowfn.scalar import Arith, Case, Clip, Col, Fill, Lit, Position, RowFn, against
+from sulq.terms.rowfn.scalar import Arith, Case, Clip, Col, Fill, Lit, Position, RowFn, against, number
+from sulq.terms.rowfn.texts import IndexOf, Length
 
 SMALLEST: Final = 1e-290  # far within the normal doubles, so that rounding here does not matter
 LARGEST: Final = 1e290
+WIDEST: Final = 2.0**62
 ULP: Final = 2.0**-53
 
 
@@ -104,7 +107,7 @@ class Extents:
     def _of(self, fn: RowFn) -> Extent:
         if isinstance(fn.kind(self.schema), Truth):
             return ONE
-        found = self._leaf(fn) or _mathematical(self, fn)
+        found = self._leaf(fn) or _mathematical(self, fn) or _counted(self, fn)
         if found is not None:
             return found
         match fn:
@@ -174,6 +177,24 @@ def _mathematical(extents: Extents, fn: RowFn) -> Extent | None:
             if fn.whole is not None:
                 found = power(inner, abs(fn.whole))
                 return found if fn.whole > 0 else quotient(ONE, found)
+    return None
+
+
+def _counted(extents: Extents, fn: RowFn) -> Extent | None:
+    """Of dates and lengths, whose interval is always known: whole numbers, or seconds with their fraction."""
+    match fn:
+        case ToDate(item) | ToTimestamp(item) if clocked(item, extents.schema).clock == fn.kind(extents.schema).clock:
+            return extents.of(item)
+        case DatePart() | DateTrunc() | ToDate() | ToTimestamp() | Length() | IndexOf():
+            kind = fn.kind(extents.schema)
+            if kind.lo is None or kind.hi is None:
+                return None
+            return Extent(1.0 if kind.step is not None else 1e-7, float(max(-kind.lo, kind.hi, Fraction(1))))
+        case Modulo(left, right):
+            inner, step = extents.of(left), number(left, extents.schema).step
+            if step is None or step.denominator != 1 or right != int(right) or max(inner.most, abs(right)) >= WIDEST:
+                return None
+            return Extent(1.0, max(1.0, inner.most))
     return None
 
 

@@ -1,0 +1,100 @@
+"""Row functions of text as PostgreSQL's SQL: of code points and ASCII letters, in the collation "C", constants bound.
+
+Columns and constants are of that collation, so texts are compared and searched byte
+by byte; in UTF-8 one character is never a part of another. `lower` and `upper` go by
+a locale and are not used.
+"""
+
+from __future__ import annotations
+
+import string
+from typing import Final, cast
+
+from sulq.curator.engines.piece import NotInSql, Piece, Writer, joined
+from sulq.terms.rowfn.scalar import RowFn
+from sulq.terms.rowfn.texts import (
+    ANY,
+    CUT,
+    LONGEST,
+    Concat,
+    IndexOf,
+    Length,
+    Like,
+    Lowered,
+    StartsWith,
+    Substring,
+    Trimmed,
+    Uppered,
+)
+
+FAR: Final = 2**29  # past the end of every text, and within 32 bits twice over
+
+
+def words(writer: Writer, fn: RowFn) -> Piece | None:
+    """A function of text that gives text; None for any other."""
+    match fn:
+        case Lowered(item):
+            return _cased(writer, item, string.ascii_uppercase, string.ascii_lowercase)
+        case Uppered(item):
+            return _cased(writer, item, string.ascii_lowercase, string.ascii_uppercase)
+        case Trimmed(item, side, characters):
+            if not characters:
+                return writer.words(item)
+            name = {"both": "btrim", "left": "ltrim", "right": "rtrim"}[side]
+            return joined(f"{name}({{0}}, {{1}})", writer.words(item), writer.parameter(characters))
+        case Substring(item):
+            first, many = fn.span()
+            length = "" if many is None else f", {min(many, FAR)}"
+            return joined(f"substr({{0}}, {min(first, FAR) + 1}{length})", writer.words(item))
+        case Concat(items):
+            form = " || ".join(f"substr({{{i}}}, 1, {CUT})" for i in range(len(items)))
+            return joined(f"substr({form}, 1, {CUT})", *(writer.words(item) for item in items))
+    return None
+
+
+def _cased(writer: Writer, fn: RowFn, old: str, new: str) -> Piece:
+    return joined(f"translate({{0}}, '{old}', '{new}')", writer.words(fn))
+
+
+def number(writer: Writer, fn: RowFn) -> Piece | None:
+    """A length or place as a double; None for any other."""
+    match fn:
+        case Length(item):
+            return _at_most(writer, joined("char_length({0})", writer.words(item)))
+        case IndexOf(item, needle):
+            return _at_most(writer, joined("strpos({0}, {1})", writer.words(item), writer.parameter(needle)))
+    return None
+
+
+def _at_most(writer: Writer, item: Piece) -> Piece:
+    """No more than the longest; `least` would take the longest for NULL."""
+    form = f"CAST(CASE WHEN {{0}} > {LONGEST} THEN {LONGEST} ELSE {{0}} END AS float8)"
+    return joined(form, writer.named(item))
+
+
+def truth(writer: Writer, fn: RowFn) -> Piece | None:
+    """A condition on text; None for any other."""
+    match fn:
+        case StartsWith(item, prefix):
+            return joined("starts_with({0}, {1})", writer.words(item), writer.parameter(prefix))
+        case Like():
+            return _like(writer, fn)
+    return None
+
+
+def _like(writer: Writer, fn: Like) -> Piece:
+    """A pattern that is a text, its beginning, or somewhere within; any other goes the batch way, in linear time."""
+    segments = fn.segments()
+    if any(ANY in segment for segment in segments):
+        raise NotInSql("Like")
+    item = writer.words(fn.item)
+    match ["".join(cast("tuple[str, ...]", segment)) for segment in segments]:
+        case [text]:
+            return joined("({0} = {1})", item, writer.parameter(text))
+        case ["", ""]:
+            return joined("CASE WHEN {0} IS NOT NULL THEN TRUE END", item)
+        case [text, ""]:
+            return joined("starts_with({0}, {1})", item, writer.parameter(text))
+        case ["", text, ""]:
+            return joined("(strpos({0}, {1}) > 0)", item, writer.parameter(text))
+    raise NotInSql("Like")
