@@ -13,7 +13,8 @@ ROWS = filled(
     {
         "name": [
             None, "", " ", "Lod", "LOD", "\u0130stanbul", "stra\u00dfe", "\u00c9t\u00e9", "e\u0301", "\u0301",
-            "\u05d0b", "\U0001f986duck", "a%b_c\\d", "aXbXc", "\u01c5", "\u03a3\u03c3\u03c2", " \u00a0x\u00a0 ", "z" * 10_000,
+            "\u05d0b", "\U0001f986duck", "a%b_c\\d", "aXbXc", "\u01c5", "\u03a3\u03c3\u03c2",
+            " \u00a0x\u00a0 ", "z" * 10_000,
         ]
     }
 )  # fmt: skip

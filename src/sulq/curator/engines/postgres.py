@@ -111,20 +111,23 @@ class PostgresEngine:
     def _same(self) -> None:
         """Stop where the copy is gone or another; a session that broke meanwhile is made anew, at no cost."""
         copy = cast("Copy", self._copy)
-        for last in (False, True):
+        build: tuple[object, ...] | None = None
+        reached = False
+        for _ in range(2):
             try:
                 with self._sessions.one() as db:
-                    found = db.execute(f"SELECT value FROM {copy.schema}.facts WHERE name = 'build'").fetchone()
+                    build = db.execute(f"SELECT value FROM {copy.schema}.facts WHERE name = 'build'").fetchone()
+                reached = True
             except psycopg.OperationalError as error:
-                if last:
-                    _log.error("no session with the database: %s", type(error).__name__)
-                    raise SetupError("unreadable-data", f"The database {self._address} cannot be reached.") from None
+                _log.error("the session broke: %s", type(error).__name__)
                 continue
             except psycopg.Error:
-                found = None
-            if found != (copy.build,):
-                raise SetupError("source-changed", "The copy of the rows was dropped or taken anew by another process.")
-            return
+                reached = True
+            break
+        if not reached:
+            raise SetupError("unreadable-data", f"The database {self._address} cannot be reached.", "Try again later.")
+        if build != (copy.build,):
+            raise SetupError("source-changed", "The copy of the rows was dropped or taken anew by another process.")
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""

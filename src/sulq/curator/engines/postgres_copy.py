@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import duckdb
@@ -25,7 +25,7 @@ from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import OWNER, PERSON, PLACE
 from sulq.curator.engines.postgres_address import Address
 from sulq.curator.engines.postgres_schema import Copy
-from sulq.curator.engines.postgres_session import meaning, opened
+from sulq.curator.engines.postgres_session import meaning, opened, refuse_writer
 from sulq.curator.engines.postgres_source import Offered, Stream, offered, stream
 from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import Dataset, Given
@@ -62,9 +62,13 @@ def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progres
     Raises:
         SetupError: the tables are not there, not as declared, or no longer those that were copied.
     """
+    failed: SetupError | None = None
+    copy: Copy | None = None
     try:
         with opened(address, limit=address.limit, write=True) as db:
             tables = _planned(db, dataset)
+            if address.reader is not None:  # before anything is read
+                refuse_writer(db, address.reader, "pg_catalog", [table.offered.relation for table in tables])
             schema, facts = _named(db, tables)
             with db.transaction():
                 db.execute("SELECT pg_advisory_xact_lock(%s)", [int(schema[-15:], 16)])  # of several, one builds
@@ -75,7 +79,9 @@ def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progres
                 if copy is not None:
                     postgres_schema.check(db, copy, address.reader)
     except psycopg.Error as error:
-        raise meaning(error) from None
+        failed = meaning(error)
+    if failed is not None:  # raised out here: not even its context leads back to PostgreSQL's text (T31)
+        raise failed
     if copy is None:
         raise SetupError("prepared-unusable", "The copy in the database is gone again.", "Try again.")
     return copy
@@ -156,11 +162,30 @@ def _snapshot(address: Address, folder: Connection, tables: Sequence[Planned]) -
         for table in tables:
             if offered(db, *table.given.origin.place(table.given.inside)) != table.offered:
                 raise SetupError("source-changed", f"Table {table.name!r} was altered while it was opened.")
-            streamed = pa.RecordBatchReader.from_batches(table.stream.schema, table.stream.batches(db))
-            folder.root.register("streamed", streamed)
-            folder.root.execute(f"CREATE TABLE {table.stream.source.relation} AS SELECT * FROM streamed")
-            folder.root.unregister("streamed")
+            _streamed(folder, table.stream, db)
         db.execute("ROLLBACK")
+
+
+def _streamed(folder: Connection, read: Stream, db: psycopg.Connection) -> None:
+    """Write down a table's rows as they come; what PostgreSQL says on the way is not lost in DuckDB's words for it."""
+    said: list[psycopg.Error] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from read.batches(db)
+        except psycopg.Error as error:
+            said.append(error)
+            raise
+
+    folder.root.register("streamed", pa.RecordBatchReader.from_batches(read.schema, batches()))
+    try:
+        folder.root.execute(f"CREATE TABLE {read.source.relation} AS SELECT * FROM streamed")
+    except (duckdb.Error, pa.ArrowException):
+        if not said:
+            raise
+    if said:
+        raise said[0]
+    folder.root.unregister("streamed")
 
 
 def _stored(schema: Schema, unit: Unit) -> dict[str, str]:

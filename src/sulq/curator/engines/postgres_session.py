@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Final
 
@@ -64,7 +65,7 @@ def opened(address: Address, *, user: str | None = None, limit: float | None = N
         "application_name": "sulq", "connect_timeout": 10, "keepalives_idle": 5, "keepalives_interval": 2,
         "keepalives_count": 3, "tcp_user_timeout": 15_000,
     }  # fmt: skip
-    failed = ""
+    failed, unread = "", False
     try:
         told = ours | conninfo_to_dict(address.url) | {"client_encoding": "UTF8"}
         if user is not None:  # the owner's password is not the reader's
@@ -73,8 +74,9 @@ def opened(address: Address, *, user: str | None = None, limit: float | None = N
     except psycopg.OperationalError as error:
         failed = type(error).__name__
     except psycopg.Error:
-        # The library's own text could show a piece of a password with a character that was not escaped.
-        raise SetupError("bad-config", "The postgresql:// address of the data cannot be read.") from None
+        unread = True
+    if unread:  # the library's own text could show a piece of a password with a character that was not escaped
+        raise SetupError("bad-config", "The postgresql:// address of the data cannot be read.")
     if failed:
         _log.error("no session with the database: %s", failed)
         raise SetupError(
@@ -106,6 +108,7 @@ class Sessions:
         self._idle: list[psycopg.Connection] = []
         self._lock = threading.Lock()
         self._closed = False
+        self._forget = weakref.finalize(self, _end, self._idle)  # with an engine that nobody closed
 
     @contextlib.contextmanager
     def one(self) -> Iterator[psycopg.Connection]:
@@ -134,9 +137,12 @@ class Sessions:
         """End those that are kept; those in use end with their question."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for db in idle:
-            db.close()
+        self._forget()
+
+
+def _end(sessions: list[psycopg.Connection]) -> None:
+    while sessions:
+        sessions.pop().close()
 
 
 def refuse_writer(db: psycopg.Connection, reader: str, schema: str, tables: list[str]) -> None:

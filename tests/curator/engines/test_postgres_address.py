@@ -1,0 +1,44 @@
+"""Addresses of tables in PostgreSQL: our own words are taken out, and nothing shows who or with what password."""
+
+from __future__ import annotations
+
+import pytest
+
+from sulq.curator.engines.postgres_address import Address, is_address
+from sulq.errors import SetupError
+
+
+def test_our_words_are_taken_out_and_the_rest_is_left():
+    """`table`, `reader` and `limit` are sulq's, everything else PostgreSQL's."""
+    url = "postgresql://ann:pw@host:5433/base?table=clinic.visits&sslmode=verify-full&reader=asker&limit=90"
+    found = Address.of(url)
+    assert found.url == "postgresql://ann:pw@host:5433/base?sslmode=verify-full"
+    assert (found.table, found.reader, found.limit) == ("clinic.visits", "asker", 90.0)
+    assert str(found) == repr(found) == "postgresql://host:5433/base"
+    bare = Address.of("postgres://host/base")
+    assert (bare.url, bare.table, bare.reader, bare.limit) == ("postgres://host/base", None, None, None)
+
+
+def test_where_a_table_lies():
+    """As the address says, else as in questions; in the schema public where none is said."""
+    assert Address.of("postgresql:///b").inside("visits") == ("public", "visits")
+    assert Address.of("postgresql:///b?table=a.v").inside("visits") == ("a", "v")
+    assert Address.of("postgresql:///b?table=a%2Ev").inside(None) == ("a", "v")
+    with pytest.raises(SetupError, match="bad-declaration"):
+        Address.of("postgresql:///b").inside(None)
+
+
+@pytest.mark.parametrize("words", ["table=", "reader=a&reader=b", "limit=0", "limit=nan", "limit=soon", "limit=1e9"])
+def test_words_that_say_nothing_are_refused(words):
+    """An empty word, one said twice, and a limit that is none."""
+    with pytest.raises(SetupError, match="bad-config"):
+        Address.of(f"postgresql://ann:secret@host/b?{words}")
+
+
+def test_what_is_an_address():
+    """Text that begins like one, and nothing else."""
+    assert is_address("postgresql://h/b")
+    assert is_address("POSTGRES://h/b")
+    assert not is_address("https://h/b")
+    assert not is_address("visits.parquet")
+    assert not is_address(None)

@@ -1,0 +1,72 @@
+"""Kept rows of a copy as batches: every row once, each cell beside its own, in batches of any size."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from sulq.curator.engines import postgres_read
+from sulq.curator.engines.needed import Needed
+from sulq.curator.engines.postgres_emit import PostgresEmitter
+from sulq.curator.engines.postgres_read import Reader, by_pages
+from sulq.terms.domain import Int, Schema, Text
+from sulq.terms.privacy import Unit
+from tests.curator.engines.postgres_cases import at, engine, filled
+
+SCHEMA = Schema.of("data", {"n": Int(-(2**53), 2**53), "w": Text()})
+ROWS = 5_000
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """An engine over rows whose two columns say the same."""
+    cells = [None if i % 7 == 0 else i - 2_500 for i in range(ROWS)]
+    data = {"who": [str(i) for i in range(ROWS)], "n": cells, "w": [None if n is None else f"\u05d0{n}" for n in cells]}
+    found = engine(at(filled(pa.table(data))), Unit("who", 1), SCHEMA)
+    found.ready()
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize(("size", "pages"), [(1_000, 1), (7, 512), (10**9, 3), (65_536, 512)])
+def test_every_row_is_read_once_and_whole(opened, size: int, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells of a row stay together, whatever is read at a time; a missing cell is missing."""
+    monkeypatch.setattr(postgres_read, "PAGES", pages)
+    schema, rows, count = opened._table("data")
+    wanted = Needed(schema.names)
+    wanted.person = True
+    reader = Reader(schema, rows, count, wanted, owned=True)
+    emitter = PostgresEmitter(schema, by_pages(rows))
+    seen, people = [], set()
+    with opened._sessions.one() as db:
+        for batch in reader.batches(db, reader.statement(emitter, ""), {}, size):
+            assert 0 < batch.size <= size
+            numbers, texts = batch.codes("n"), batch.codes("w")
+            for i in range(batch.size):
+                gone = numbers.missing is not None and bool(numbers.missing[i])
+                assert texts.values[i] == (None if gone else f"\u05d0{numbers.values[i]}")
+                seen.append(None if gone else int(numbers.values[i]))
+            people |= set(zip(batch.person().tolist(), batch.owner.tolist(), strict=True))
+    assert sorted(n for n in seen if n is not None) == [i - 2_500 for i in range(ROWS) if i % 7]
+    assert len(seen) == len(people) == ROWS
+
+
+def test_all_rows_at_once_are_those_rows(opened) -> None:
+    """In memory they are the same; of no column there is still a number of rows."""
+    schema, rows, count = opened._table("data")
+    with opened._sessions.one() as db:
+        whole = Reader(schema, rows, count, Needed(schema.names), owned=True).whole(db)
+        bare = Reader(schema, rows, count, Needed()).whole(db)
+    assert whole.size == bare.size == ROWS
+    assert int(whole.codes("n").missing.sum()) == len(range(0, ROWS, 7))
+    assert whole.owner is not None
+
+
+def test_an_empty_table_has_no_rows():
+    """Nor pages."""
+    found = engine(at(filled(pa.table({"n": pa.array([], pa.int64()), "w": pa.array([], pa.string())}))), schema=SCHEMA)
+    found.ready()
+    schema, rows, count = found._table("data")
+    with found._sessions.one() as db:
+        assert Reader(schema, rows, count, Needed(schema.names)).whole(db).size == 0
+    found.close()

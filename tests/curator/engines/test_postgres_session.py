@@ -1,0 +1,125 @@
+"""Sessions with PostgreSQL: read-only, settled alike whatever a role sets, and silent about what the server says."""
+
+from __future__ import annotations
+
+import logging
+
+import psycopg
+import pytest
+
+from sulq.curator.engines.postgres_address import Address
+from sulq.curator.engines.postgres_session import Sessions, meaning, opened
+from sulq.errors import SetupError
+from tests.curator.engines.cases import CANARY
+from tests.curator.engines.postgres_cases import at, engine, filled, owner, role
+from tests.loaded import address
+from tests.postgres import server
+
+
+def test_a_session_is_settled_whatever_its_role_sets():
+    """Time zone, digits, search path and limits are ours; nothing can be written unless that was asked for."""
+    name = role()
+    for setting in ("TimeZone = 'Asia/Kolkata'", "statement_timeout = 1", "extra_float_digits = -5", "jit = on"):
+        server().do(f"ALTER ROLE {name} SET {setting}")
+    with opened(Address.of(at("t", user=name))) as db:
+        shown = {
+            setting: db.execute(f"SHOW {setting}").fetchone()[0]
+            for setting in ("TimeZone", "statement_timeout", "extra_float_digits", "jit", "search_path")
+        }
+        assert shown == {
+            "TimeZone": "UTC", "statement_timeout": "0", "extra_float_digits": "1", "jit": "off",
+            "search_path": "pg_catalog",
+        }  # fmt: skip
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            db.execute("CREATE TABLE public.never (x integer)")
+    with opened(Address.of(at("t")), write=True, limit=3) as db:
+        assert db.execute("SHOW statement_timeout").fetchone()[0] == "3s"
+        db.execute("CREATE TEMPORARY TABLE fleeting (x integer)")  # control
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://sulq:{canary}@/nowhere?host=/nonexistent",
+        "postgresql://{canary}@/postgres?host={host}",
+        "postgresql://sulq@/{canary}?host={host}",
+    ],
+)
+def test_T31_a_database_that_is_not_there_is_said_to_be_so(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """No server, no such role, no such database: one sentence, with no password, role or text of the server's."""
+    host = address().partition("host=")[2]
+    with caplog.at_level(logging.DEBUG), pytest.raises(SetupError, match="unreadable-data") as refused:
+        opened(Address.of(url.format(canary=CANARY, host=host)))
+    shown = str(refused.value).replace(f"postgresql:///{CANARY}", "")  # the database's name is the owner's own
+    assert CANARY not in shown + caplog.text
+
+
+def test_an_address_that_libpq_cannot_read():
+    """A word it does not know, without showing the address."""
+    with pytest.raises(SetupError, match="bad-config") as refused:
+        opened(Address.of(f"postgresql://sulq:{CANARY}@/postgres?colour=blue"))
+    assert CANARY not in str(refused.value)
+
+
+def test_sessions_are_kept_unless_they_failed():
+    """The next question takes the same session; one that broke is never seen again; after the end none is kept."""
+    sessions = Sessions(Address.of(address()))
+    with sessions.one() as db:
+        first = db
+    with sessions.one() as db:
+        assert db is first
+        with sessions.one() as other:
+            assert other is not first
+    with pytest.raises(psycopg.DataError), sessions.one() as db:
+        db.execute("SELECT 1 / 0")
+    assert db.closed
+    sessions.close()
+    with sessions.one() as db:
+        pass
+    assert db.closed
+
+
+def test_a_reader_that_may_write_is_refused():
+    """A superuser, a maker of roles, a member of the owner, one that may write rows, nobody; control: a plain one."""
+    name = filled()
+    mine = owner(name)
+    readers = [
+        role("LOGIN SUPERUSER"),
+        role("LOGIN CREATEROLE"),
+        role("LOGIN BYPASSRLS"),
+        role(f"LOGIN IN ROLE {mine}"),
+        role("LOGIN IN ROLE pg_write_all_data"),
+        role("LOGIN IN ROLE pg_execute_server_program"),
+        writer := role(),
+        column := role(),
+        "nobody_of_that_name",
+    ]
+    server().do(f"GRANT DELETE ON {name} TO {writer}; GRANT UPDATE (age) ON {name} TO {column}")
+    for reader in readers:
+        with pytest.raises(SetupError, match="bad-config"):
+            engine(at(name, user=mine, reader=reader)).ready()
+    engine(at(name, user=mine, reader=role())).ready()
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        ("57014", "unreadable-data"),
+        ("42501", "unreadable-data"),
+        ("42P01", "source-changed"),
+        ("42703", "source-changed"),
+        ("53100", "prepared-unusable"),
+        ("22P02", "unreadable-data"),
+        (None, "unreadable-data"),
+    ],
+)
+def test_T31_what_an_error_means_holds_none_of_its_text(
+    state: str | None, code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Chosen by its class; a cell in its text goes nowhere, not even into the log."""
+    error = psycopg.Error(f"invalid input: {CANARY}")
+    error.sqlstate = state
+    with caplog.at_level(logging.DEBUG):
+        found = meaning(error)
+    assert found.code == code
+    assert CANARY not in str(found) + caplog.text
