@@ -7,7 +7,7 @@ import pytest
 
 from sulq.curator.engines.postgres_question import PostgresQuestion
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
-from sulq.terms.engine import Tally, sums_of
+from sulq.terms.engine import Key, Tally, sums_of
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import (
     Bernstein,
@@ -17,6 +17,8 @@ from sulq.terms.rowfn import (
     Each,
     Fill,
     Lookup,
+    Maths,
+    Power,
     bucket,
     col,
     lit,
@@ -71,7 +73,7 @@ IN_SQL = {
     "whole keys": tally(lit(1), by=(Each(col("n")),)),
     "bins": tally(lit(1), by=(Bins(col("r"), tuple(range(-5, 1000, 10))),)),
     "uneven bins": tally(lit(1), by=(Bins(col("n") * 0.5, (0.0, 1.5, 20.25, 60.0)),)),
-    "arithmetic": tally((col("n") * col("r") - 3) / 7, (col("n") / col("r")).clip(-9, 9), col("r") ** 2),
+    "arithmetic": tally((col("n") * col("r") - 3) / 7, (col("n") / col("r")).clip(-9, 9), Power(col("r"), 2)),
     "case": tally(Case(((col("n") > 40, col("r")),), lit(0)), Fill(col("n"), 5), col("n").isin([1, 2, 3])),
     "text": tally(lit(1), where=(col("t") == "ab") | col("t").isin(["abab", "'"])),
     "dates": tally(lit(1), by=(Each(DatePart("month", col("d"))),), where=col("d") >= "2001-05-06"),
@@ -81,7 +83,7 @@ IN_SQL = {
 OVER_PAGES = {
     "vector": tally(vector([col("n"), col("r")]), where=col("c") == "x"),
     "outer": tally(outer(vector([col("n"), col("r"), col("w")]))),
-    "logarithm": tally(lit(1), where=(col("r") + 6).ln() > 1),
+    "logarithm": tally(lit(1), where=Maths("ln", col("r") + 6) > 1),
 }
 
 
@@ -127,18 +129,14 @@ def test_tallies_of_the_same_rows_take_one_pass(engines, monkeypatch: pytest.Mon
     assert passes == [len(OVER_PAGES)]
 
 
-@pytest.mark.parametrize("key", [col("t"), col("n"), col("c"), col("b"), col("d"), col("n") * 0.5, (col("r") + 6).ln()])
+@pytest.mark.parametrize(
+    "key", [col("t"), col("n"), col("c"), col("b"), col("d"), col("n") * 0.5, Maths("ln", col("r") + 6)]
+)
 def test_groups_that_occur(engines, key) -> None:
     """Keys of every kind, a missing one among them; their sums and people, in SQL or by hand."""
     made = tally(lit(1), col("n"))
-    asked = Tally(made.over, made.blocks, None, (_open(key),), 1)
+    asked = Tally(made.over, made.blocks, None, (Key(key, ()),), 1)
     found, wanted = (item.groups(asked).open() for item in engines)
     assert found.keys == wanted.keys
     assert found.sums.tolist() == wanted.sums.tolist()
     assert found.persons.tolist() == wanted.persons.tolist()
-
-
-def _open(fn: object):
-    from sulq.terms.engine import Key
-
-    return Key(fn, ())
