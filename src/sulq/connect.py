@@ -83,8 +83,9 @@ def connect(
     """Open private data with its public facts, protected unit and budget.
 
     Args:
-        data: a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars or pyarrow table, or the postgresql://
-            address of a database; {name: such} for several; or the address of a remote curator.
+        data: a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars, pyarrow or Spark table, the postgresql://
+            address of a database, or a table of Spark by its address, "spark://host:port/table"; {name: such} for
+            several; or the address of a remote curator.
         table: its name in questions, and inside a .duckdb file of several or a database; default the file's stem, or
             "data".
         columns: public facts, never read off the data: {"age": sulq.Int(0, 120), ...}; {table: such} for several.
@@ -96,7 +97,7 @@ def connect(
             for a table in PostgreSQL in the same database, as sulq_TABLE.
         anchor: a file on another volume that tells an old copy of the ledger from the newest (docs/operate/ledger.md).
         prepared: where the prepared copy lies; default beside the ledger (in PostgreSQL: the data), False for none.
-        engine: "duckdb" or "memory"; tables in PostgreSQL are asked there ("postgres").
+        engine: "duckdb" or "memory"; tables in PostgreSQL and on Spark are asked there ("postgres", "spark").
         renew: accept a source that changed since it was registered.
         progress: called with the part done (0 to 1) while the prepared copy is built.
         token: for a remote curator, whose address stands in place of the data: "https://host:port/dataset".
@@ -116,7 +117,7 @@ def connect(
             function of its argument alone, which is tried when the data is opened. They rest on your word, run in your
             process, and are written down in the ledger and shown as declared.
     """
-    if isinstance(data, str) and "://" in data and not in_database(data):
+    if isinstance(data, str) and "://" in data and not lies_elsewhere(data):
         scheme = data.split("://", 1)[0].lower()
         if scheme not in ("http", "https"):
             raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
@@ -181,8 +182,7 @@ def connect(
     where = Path(ledger) if ledger is not None and shared is None else None
     if where is None and near is not None:
         where = beside(near)
-    if budget is None and shared is None and (where is None or not where.exists()):
-        raise SetupError("bad-declaration", "A new person space needs a budget: budget=sulq.Epsilon(1), say.")
+    _check_ledger(budget, shared or where, [item.source for item in tables])
     return cast("type[Database]", module.Database)(
         tables,
         unit=whole,
@@ -228,8 +228,8 @@ def _estimator(name: str, told: object, schema: Schema) -> Estimator:
 
 
 def _file(data: object) -> Path | None:
-    """A data file's place; None for a frame and for a database."""
-    if not isinstance(data, (str, os.PathLike)) or in_database(data):
+    """A data file's place; None for a frame, and for what lies elsewhere."""
+    if not isinstance(data, (str, os.PathLike)) or lies_elsewhere(data):
         return None
     path = Path(data)
     if not path.name.lower().endswith(SUFFIXES):
@@ -248,14 +248,28 @@ def in_database(data: object) -> bool:
     return isinstance(data, str) and data.lower().startswith(SCHEMES)
 
 
+def in_spark(data: object) -> bool:
+    """Whether data is named by the address of a table of Spark."""
+    return isinstance(data, str) and data.startswith("spark://")
+
+
+def lies_elsewhere(data: object) -> bool:
+    """Whether data is named by an address at which this process asks itself; any other is a curator's."""
+    return in_database(data) or in_spark(data)
+
+
 def _words(url: str) -> list[str]:
     return [word for word in url.partition("?")[2].split("&") if word]
 
 
 def _name(data: object, path: Path | None) -> str:
     """A table's name in questions, where none is told: the file's stem, or the table that an address names."""
+    if path is not None:
+        return _stem(path)
+    if in_spark(data):
+        return re.split(r"[./]", str(data).removesuffix(".parquet"))[-1]
     if not in_database(data):
-        return "data" if path is None else _stem(path)
+        return "data"
     named = [unquote(word.partition("=")[2]) for word in _words(str(data)) if word.startswith("table=")]
     if not named:
         raise SetupError("bad-declaration", "An address names a database; name the table in it: table=...")
@@ -296,6 +310,14 @@ def _check(unit: object, budget: object) -> None:
         raise SetupError("bad-declaration", "unit must be a sulq.Unit.")
     if budget is not None and not isinstance(budget, (Epsilon, Rho, EpsilonDelta, SubLinear)):
         raise SetupError("bad-declaration", "budget must be Epsilon, Rho, EpsilonDelta or SubLinear.")
+
+
+def _check_ledger(budget: Budget | None, ledger: str | Path | None, sources: Sequence[object]) -> None:
+    """Refuse a ledger that would have no place, and a new one without a budget."""
+    if ledger is None and any(in_spark(source) for source in sources):
+        raise SetupError("bad-declaration", "A table of Spark has no place beside it for a ledger: ledger=...")
+    if budget is None and not isinstance(ledger, str) and (ledger is None or not ledger.exists()):
+        raise SetupError("bad-declaration", "A new person space needs a budget: budget=sulq.Epsilon(1), say.")
 
 
 def _sizes(size: object, facts: Sequence[TableFacts]) -> dict[str, int]:

@@ -40,7 +40,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
 
-from sulq.connect import in_database
+from sulq.connect import in_database, lies_elsewhere
 from sulq.errors import SetupError, SulqError
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
 from sulq.terms.estimator import CERTIFIES, Certificate
@@ -58,7 +58,8 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "server": "How `sulq serve` listens and works.",
     },
     "dataset": {
-        "data": "The data file, relative to this file, a curator's URL, or a postgresql:// address without a password.",
+        "data": "The data file, relative to this file; a postgresql:// address without a password; a table of Spark "
+        "(spark://HOST:PORT/TABLE); or a curator's URL.",
         "table": "The table's name in SQL; default: the data set's name.",
         "ledger": "The ledger, relative to this file, or a postgresql:// address; default: beside the data.",
         "prepared": "Where the prepared copy lies; false: none. Default: beside the ledger.",
@@ -366,8 +367,8 @@ def _part(value: object, folder: Path, where: str) -> Part:
     _known(table, "table", where)
     _needed(table, ("data", "columns"), "table", where)
     data = _source(table["data"], folder, f"{where} data")
-    if isinstance(data, str) and not in_database(data):
-        raise _bad(f"{where} data", "must be a file, or a postgresql:// address")
+    if isinstance(data, str) and not lies_elsewhere(data):
+        raise _bad(f"{where} data", "must be a file, a postgresql:// address, or a table of Spark")
     return Part(
         data=data,
         columns=_columns(table["columns"], where),

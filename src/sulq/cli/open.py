@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sulq.cli.config import Dataset, find
-from sulq.connect import beside, connect, copy_of, in_database
+from sulq.connect import beside, connect, copy_of, in_database, lies_elsewhere
 from sulq.connect import ledger_of as ledger_in_database
 from sulq.errors import AccessDenied, SetupError
 
@@ -24,7 +24,7 @@ def address(dataset: str, config: Path | None) -> str | None:
     if "://" in dataset:
         return dataset
     data = find(dataset, config).data
-    return data if isinstance(data, str) and not in_database(data) else None
+    return data if isinstance(data, str) and not lies_elsewhere(data) else None
 
 
 def remote(url: str) -> Client:
@@ -44,7 +44,7 @@ def asked(dataset: str, config: Path | None) -> Database | Client:
 def declared(dataset: str, config: Path | None) -> Dataset:
     """The owner's declarations of a dataset; no data file is opened."""
     found = None if "://" in dataset else find(dataset, config)
-    if found is None or (isinstance(found.data, str) and not in_database(found.data)):
+    if found is None or (isinstance(found.data, str) and not lies_elsewhere(found.data)):
         raise SetupError("bad-config", "This is done where the data is; a URL names a curator elsewhere.")
     return found
 
@@ -55,7 +55,9 @@ def ledger_of(found: Dataset) -> Path | str:
         return found.ledger
     if in_database(found.data):
         return ledger_in_database(str(found.data), None if found.tables else found.table)
-    return beside(Path(found.data))
+    if isinstance(found.data, str):
+        raise SetupError("bad-config", f"The data set {found.name!r} is a table of Spark: name its ledger.")
+    return beside(found.data)
 
 
 def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], None] | None = None) -> Database:
@@ -63,8 +65,8 @@ def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], N
     parts = found.tables
     ledger = ledger_of(found)
     prepared: Path | bool | None = found.prepared
-    if prepared is None and not in_database(found.data):  # in a database the copy lies there
-        prepared = copy_of(Path(found.data) if isinstance(ledger, str) else ledger, found.name)
+    if prepared is None and isinstance(found.data, Path):  # elsewhere the copy lies with the data
+        prepared = copy_of(found.data if isinstance(ledger, str) else ledger, found.name)
     if parts:
         return connect(
             {name: part.data for name, part in parts.items()},

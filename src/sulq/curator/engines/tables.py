@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from sulq.curator.engines import arrow
 from sulq.curator.engines.source import Origin, Registered, describe, suffix
+from sulq.curator.engines.spark.frame import counted
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
 from sulq.terms.facts import TableFacts, Tables
@@ -78,6 +79,8 @@ def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:
         return 0
     if origin.path is not None and suffix(origin.path) == ".csv":
         return max(sum(1 for _ in arrow.csv_records(origin.path)) - 1, 0)
+    if origin.home == "spark":
+        return counted(origin.data)
     return describe(origin, schema, Unit(), inside).rows or 0
 
 

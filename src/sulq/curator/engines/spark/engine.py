@@ -48,6 +48,7 @@ class SparkEngine:
                 "Rows of Spark have no places, which this unit would let questions speak of.",
                 "Use neighbors='add_remove', or 'replace_one' with a person column.",
             )
+        frames.spark_sql()
         for given in dataset.tables:
             if not isinstance(given.origin.data, frames.Named):
                 if not frames.is_frame(given.origin.data):

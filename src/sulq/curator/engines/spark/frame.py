@@ -75,21 +75,37 @@ class Named:
         for name, value in settings.SETTINGS.items():
             if not (name in settings.CLUSTER and settings.local(self.master)):
                 builder = builder.config(name, value)
-        failed = ""
+        found, failed = None, ""
         try:
-            return cast("SparkSession", builder.getOrCreate())
+            found = cast("SparkSession", builder.getOrCreate())
+            failed = "" if found.sparkContext.master == self.master else "this process has another already"
         except Exception as error:  # noqa: BLE001 - likewise
             failed = type(error).__name__
-        raise SetupError("unreadable-data", f"No Spark session could be started at {self.master} ({failed}).")
+        if failed or found is None:
+            raise SetupError("unreadable-data", f"No Spark session could be started at {self.master} ({failed}).")
+        return found
 
 
 def spark_sql() -> ModuleType:
     """The package pyspark, or what to install."""
     try:
+        importlib.import_module("pandas")  # pyspark's Arrow functions ask for it
         return importlib.import_module("pyspark.sql")
     except ImportError:
         pass
-    raise SetupError("missing-extra", "Spark needs the package pyspark.", "Install it: pip install 'sulq[spark]'.")
+    raise SetupError("missing-extra", "Rows of Spark need the extra 'spark'.", "pip install 'sulq[spark]'")
+
+
+def counted(data: object) -> int:
+    """How many rows a public table has."""
+    check_kind(data)
+    rows = data.frame() if isinstance(data, Named) else cast("DataFrame", data)
+    failed = ""
+    try:
+        return int(rows.count())
+    except Exception as error:  # noqa: BLE001 - likewise
+        failed = type(error).__name__
+    raise SetupError("unreadable-data", f"The rows could not be read to their end ({failed}).")
 
 
 def check_kind(data: object) -> None:

@@ -1,0 +1,405 @@
+"""Spark's frames: what is refused before a row is read, what is kept, and that nothing of a row gets out."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sulq
+from sulq import Epsilon, EpsilonDelta
+from sulq.curator.engines import open_dataset, open_engine
+from sulq.curator.engines.needed import Needed
+from sulq.curator.engines.source import Origin
+from sulq.curator.engines.spark import chunks, frame, jobs, numbers, settings, work
+from sulq.curator.engines.spark.engine import SparkEngine
+from sulq.curator.engines.tables import Dataset, Given, rows_at_most
+from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.terms.domain import Int, Real, Schema, Text
+from sulq.terms.engine import sums_of
+from sulq.terms.privacy import Unit
+from sulq.terms.relation import Table
+from sulq.terms.rowfn import col, lit
+from tests import spark
+from tests.curator.engines.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
+from tests.curator.engines.test_tables import LINES, LISTED, LIVING, NAMED, ORDERS, VISITED, dataset, ordered, total
+
+COLUMNS = {"age": sulq.Int(0, 120), "pay": sulq.Real(0, 1000), "city": sulq.Category(["x", "y"])}
+
+
+def opened(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> SparkEngine:
+    """A Spark engine over a frame."""
+    return SparkEngine(Dataset.one(Origin.of(data), schema, unit or Unit(), KEY), **more)
+
+
+def in_spark(given: Dataset) -> Dataset:
+    """A dataset whose frames are Spark's."""
+    tables = [Given(Origin.of(spark.frame(item.origin.data)), item.facts) for item in given.tables]
+    return Dataset(tuple(tables), given.unit, given.key)
+
+
+def refused(code: str, data: object, unit: Unit | None = None, schema: Schema = SCHEMA) -> str:
+    """Open and prepare what must be refused; says how."""
+    with pytest.raises(SetupError) as found:
+        opened(data, unit, schema).ready()
+    assert found.value.code == code, found.value
+    assert CANARY not in str(found.value)
+    return str(found.value)
+
+
+# without a session
+
+
+def test_T78_a_session_that_is_open_is_named_setting_by_setting() -> None:
+    """Everything is open by default; on a cluster more is asked than in this process; what is shut passes."""
+    cluster, here = "spark://host:7077", "local[2]"
+    assert settings.open_doors(dict(settings.SETTINGS), cluster) == []
+    assert settings.open_doors(dict(settings.HERE), here) == []
+    assert settings.open_doors(dict(settings.HERE), "yarn") == [f"{a}={b}" for a, b in settings.CLUSTER.items()]
+    assert "spark.ui.enabled=false" in settings.open_doors({}, here)
+    for name in settings.SETTINGS.keys() & settings.UNSET.keys():
+        loose = {**settings.SETTINGS, name: settings.UNSET[name]}
+        assert settings.open_doors(loose, cluster) == (
+            [] if name == "spark.eventLog.enabled" else [f"{name}={settings.SETTINGS[name]}"]
+        )
+        without = {key: value for key, value in settings.SETTINGS.items() if key != name}
+        assert settings.open_doors(without, cluster) == settings.open_doors(loose, cluster)
+    assert settings.open_doors({**settings.SETTINGS, "spark.eventLog.enabled": "true"}, cluster)
+
+
+def test_addresses_of_tables() -> None:
+    """A master and a table, or a path; what is neither is refused."""
+    named = frame.Named("spark://host:7077/shop.visits")
+    assert (named.master, named.table, named.fingerprint) == ("spark://host:7077", "shop.visits", "spark shop.visits")
+    assert frame.Named("spark://host:7077//data/x.parquet").table == "/data/x.parquet"
+    assert frame.Named("spark://local[2]/visits").master == "local[2]"
+    for bad in ("spark://", "spark://host:7077", "spark://host:7077/"):
+        with pytest.raises(SetupError, match="bad-declaration"):
+            frame.Named(bad)
+
+
+def test_frames_of_other_kinds_are_told_what_to_do() -> None:
+    """Spark Connect and pandas-on-Spark are recognised by name alone."""
+    for module in ("pyspark.sql.connect.dataframe", "pyspark.pandas.frame"):
+        other = type("DataFrame", (), {"__module__": module})()
+        assert frame.is_frame(other)
+        with pytest.raises(SetupError, match="bad-declaration"):
+            frame.check_kind(other)
+
+
+def test_a_missing_extra_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pyspark the owner is told what to install."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(SetupError, match=r"pip install 'sulq\[spark\]'") as found:
+        opened(type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})())
+    assert found.value.code == "missing-extra"
+
+
+def test_rows_without_places_need_a_unit_without_places() -> None:
+    """Under zero_out, and replace_one without a person, questions may speak of places, which Spark's rows have not."""
+    data = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})()
+    for unit in (Unit(neighbors="zero_out"), Unit(neighbors="replace_one"), Unit("who", 2, "zero_out")):
+        with pytest.raises(SetupError, match="no places"):
+            opened(data, unit)
+    with pytest.raises(SetupError, match="memory engine"):
+        open_engine(data, schema=SCHEMA, unit=Unit(), key=KEY, engine="memory")
+    with pytest.raises(SetupError, match="frames of Spark"):
+        open_engine(table(), schema=SCHEMA, unit=Unit(), key=KEY, engine="spark")
+
+
+def test_chunks_hold_what_they_were_given() -> None:
+    """Packed and unpacked: every width, missing cells, text, no rows; and batches of several put together."""
+    schema = Schema.of(
+        "data", {"a": Int(0, 9), "b": Int(0, 9000), "c": Real(0, 1e6), "d": Int(-(2**53), 2**53), "e": Text()}
+    )
+    kinds = {"c0": pa.int8(), "c1": pa.int16(), "c2": pa.int32(), "c3": pa.int64(), "c4": pa.string()}
+    cells = {"c0": [1, None, 3], "c1": [4, 5, 6], "c2": [None, None, None], "c3": [2**53, -(2**53), 0]}
+    rows = pa.table({n: pa.array([*(cells.get(n) or ["x", None, "\x00é"])], k) for n, k in kinds.items()})
+    rows = rows.append_column("h", pa.array([7, 8, 9], pa.int64()))
+    rows = rows.append_column("o", pa.array(["0" * 31 + digit for digit in "abc"]))
+    wanted = Needed(schema.names)
+    wanted.person = True
+    found = list(chunks.batches([chunks.packed(rows.slice(i, 2), schema, owned=True) for i in (0, 2)], schema))
+    whole = chunks.together(found, schema, wanted, owned=True)
+    for name, stored in zip(schema.names, kinds, strict=True):
+        values, gone = whole.stored(name)
+        there = [None if gone is not None and gone[i] else value for i, value in enumerate(values.tolist())]
+        assert there == rows.column(stored).to_pylist()
+    assert whole.person().tolist() == [7, 8, 9]
+    assert [owner.decode()[-1] for owner in whole.owner.tolist()] == ["a", "b", "c"]
+    assert chunks.together([], schema, wanted, owned=True).size == 0
+
+
+def test_whole_numbers_of_any_size_survive_the_way() -> None:
+    """Sums past 64 bits travel in two parts, and are added as they are before anything is saturated."""
+    large = np.array([2**90, -(2**90), -1, 0], dtype=object)
+    small = np.array([1, 2, 3, 2**62 - 1], dtype=np.int64)
+    parts = [
+        numbers.to_bytes([large]),
+        numbers.to_bytes([small]),
+        numbers.to_bytes([-large]),
+        numbers.to_bytes([small]),
+    ]
+    assert numbers.added(parts, 4).tolist() == [2, 4, 6, 2**63 - 2]
+    assert numbers.added([], 2).tolist() == [0, 0]
+
+
+def test_T31_an_error_on_an_executor_says_its_kind_alone() -> None:
+    """Whatever fails there, its text, which Spark would log, stays there."""
+
+    @work.silent
+    def broken(rows):
+        yield from rows
+        raise ValueError(CANARY)
+
+    with pytest.raises(work.FailedError) as found:
+        list(broken([]))
+    assert str(found.value) == "ValueError"
+    assert found.value.__context__ is None
+
+
+def test_a_job_without_executors_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once nobody is left to work for long enough; as long as somebody is, never."""
+    monkeypatch.setattr(jobs, "LOOK", 0.01)
+    monkeypatch.setattr(jobs, "GRACE", 0.03)
+
+    class Context:
+        """A cluster of so many executors."""
+
+        def __init__(self, executors: int) -> None:
+            self.master, self.executors, self.cancelled = "spark://host:1", executors, []
+            self._jsc = self
+
+        def sc(self):
+            return self
+
+        getExecutorMemoryStatus = sc  # noqa: N815 - Spark's own name
+
+        def size(self) -> int:
+            return self.executors + 1
+
+        def getLocalProperty(self, _):
+            return None
+
+        def setLocalProperty(self, *_):
+            pass
+
+        def cancelJobGroup(self, name):
+            self.cancelled.append(name)
+
+    for executors in (0, 1):
+        context = Context(executors)
+        with jobs.watched(context):
+            jobs.threading.Event().wait(0.5)
+        assert bool(context.cancelled) == (executors == 0)
+
+
+# with one
+
+
+def test_frames_of_spark_give_the_sums_of_the_reference() -> None:
+    """A frame connects by itself, prepared in memory, in a folder or not at all; one job for many tallies."""
+    wanted = sums(memory(table(), Unit("who", 2)))
+    engine = open_engine(spark.frame(table(), 3), schema=SCHEMA, unit=Unit("who", 2), key=KEY)
+    assert isinstance(engine, SparkEngine)
+    assert engine.fingerprint() == "frame"
+    tracker = spark.session().sparkContext.statusTracker()
+    engine.ready()
+    spark.session().sparkContext.setLocalProperty("spark.jobGroup.id", "mine")
+    assert [found.open().tolist() for found in sums_of(engine, ASKED)] == wanted
+    assert spark.session().sparkContext.getLocalProperty("spark.jobGroup.id") == "mine"
+    assert list(tracker.getJobIdsForGroup("mine")) == []
+    spark.session().sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    tally = ask(col("age"), col("pay"))
+    assert sorted(engine.listed(tally, blanks=True).open().tolist()) == sorted(
+        memory(table(), Unit("who", 2)).listed(tally, blanks=True).open().tolist()
+    )
+    engine.close()
+    with pytest.raises(SulqError, match="closed"):
+        engine.ready()
+
+
+def test_many_tallies_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked together of the same rows reads them once."""
+    engine = opened(spark.frame(table()))
+    engine.ready()
+    names = []
+    monkeypatch.setattr(
+        jobs.uuid, "uuid4", lambda: names.append(type("U", (), {"hex": f"job{len(names)}"})()) or names[-1]
+    )
+    engine.sums_of(ASKED)
+    tracker = spark.session().sparkContext.statusTracker()
+    assert [len(tracker.getJobIdsForGroup(f"sulq-{name.hex}")) for name in names] == [1]
+    engine.close()
+
+
+def test_a_copy_in_a_folder_goes_with_the_engine(tmp_path: Path) -> None:
+    """Rows prepared into a folder lie there until the engine is closed; without a copy they are read each time."""
+    wanted = sums(memory(table(), Unit("who", 2)))
+    engine = opened(spark.frame(table()), Unit("who", 2), prepared=tmp_path / "copy")
+    engine.ready()
+    assert any((tmp_path / "copy").iterdir())
+    assert sums(engine) == wanted
+    assert not any((tmp_path / "copy").iterdir())
+    assert sums(opened(spark.frame(table()), Unit("who", 2), prepared=False)) == wanted
+
+
+def test_every_type_of_spark_is_read_or_refused() -> None:
+    """Decimals, dates, moments with and without a zone are read; what has no meaning here is the owner's to mend."""
+    from pyspark.sql import functions as f
+
+    made = spark.frame(pa.table({"n": [1]})).select(
+        f.lit(Decimal("2.50")).alias("pay"),
+        f.expr("DATE'2020-02-03'").alias("day"),
+        f.expr("TIMESTAMP'2020-02-03 10:00:00'").alias("moment"),
+        f.expr("TIMESTAMP_NTZ'2020-02-03 10:00:00'").alias("local"),
+        f.expr("CAST(3 AS TINYINT)").alias("small"),
+        f.lit(None).alias("void"),
+    )
+    days = sulq.Date("2020-01-01", "2020-12-31")
+    schema = Schema.of(
+        "data",
+        {"pay": Real(0, 8, 0.25), "day": days, "moment": days, "local": days, "small": Int(0, 9), "void": Text()},
+    )
+    tally = ask(lit(1), col("pay"), col("small"), where=col("day") == col("local"), schema=schema)
+    engine = opened(made, schema=schema)
+    assert engine.sums(tally).open().tolist()[0] == [1, 10, 3]
+    engine.close()
+    for expression in ("array(1)", "CAST('a' AS BINARY)", "struct(1 AS a)", "map('a', 1)", "INTERVAL '1' DAY"):
+        bad = made.withColumn("pay", f.expr(expression))
+        refused("bad-declaration", bad, schema=Schema.of("data", {"pay": Real(0, 1)}))
+    refused("missing-column", made)
+    refused("bad-declaration", made, schema=Schema.of("data", {"day": Int(0, 1)}))
+
+
+def test_rows_drawn_by_chance_are_refused() -> None:
+    """Sampled, numbered as they come, cut short: read again, they would be other rows. Control: a filter is not."""
+    from pyspark.sql import functions as f
+
+    whole = spark.frame(table())
+    chance = {
+        "sample": whole.sample(0.5, seed=1),
+        "limit": whole.limit(2).where("age > 0"),
+        "rand": whole.where(f.rand() > 0.5).select("*"),
+        "uuid": whole.withColumn("x", f.expr("uuid()")).drop("x").withColumn("note", f.expr("uuid()")),
+        "numbered": whole.withColumn("note", f.monotonically_increasing_id()),
+        "some columns": whole.dropDuplicates(["city"]),
+        "inside": whole.where("age < (SELECT 40 + rand())"),
+        "joined": whole.join(whole.sample(0.5, seed=1).select("who"), "who"),
+    }
+    for name, drawn in chance.items():
+        assert "by chance" in refused("bad-declaration", drawn), name
+    frame.check(whole.where("age > 1").distinct().withColumn("pay", f.col("pay") + 1))
+
+
+def test_T31_cells_that_cannot_be_read_stop_the_owner_and_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """A frame that fails on a row fails before any question; neither error nor log names the row."""
+    from pyspark.sql import functions as f
+
+    caplog.set_level(logging.DEBUG, "sulq")
+    session = spark.session()
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    made = spark.frame(table([("ann", 1, 1.0, "x", CANARY)])).withColumn("age", f.col("note").cast("int"))
+    refused("unreadable-data", made)
+    assert CANARY not in caplog.text
+
+
+def test_what_fails_after_the_debit_is_one_outcome(caplog: pytest.LogCaptureFixture, monkeypatch) -> None:
+    """An engine that fails in a question says so in a constant, is charged for, and answers the next."""
+    from sulq.curator.engines.spark import engine as module
+
+    db = sulq.connect(spark.frame(table()), columns=COLUMNS, budget=EpsilonDelta(5, 1e-6))
+    assert db.count(spend=Epsilon(1)).value is not None
+
+    def broken(*_: object):
+        raise RuntimeError(CANARY)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.Job, "sums", broken)
+        with pytest.raises(CuratorError) as failed:
+            db.count(spend=Epsilon(1), fresh=True)
+    assert failed.value.code == "engine-failed"
+    assert CANARY not in str(failed.value) + caplog.text
+    assert db.spent.epsilon == 2
+    assert db.count(spend=Epsilon(1), fresh=True).value is not None
+    found = db.sql("SELECT city, COUNT(*), SUM(pay) FROM data GROUP BY city", spend=Epsilon(1))
+    assert len(found.to_pandas()) == 2
+    db.close()
+
+
+def test_the_executors_must_have_this_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another sulq, or none, would read cells by other rules: the owner is told before a row is read."""
+    monkeypatch.setattr(work, "VERSIONS", "sulq 0.0.0")
+    assert "The executors have sulq" in refused("engine-not-available", spark.frame(table()))
+
+
+def test_T78_an_open_session_is_refused_before_a_row_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One setting amiss is enough; control: the same frame in the session as it is."""
+    whole = spark.frame(table())
+    monkeypatch.setattr(settings, "HERE", {**settings.HERE, "spark.ui.enabled": "never"})
+    assert "spark.ui.enabled=never" in refused("bad-config", whole)
+    monkeypatch.undo()
+    engine = opened(whole)
+    engine.ready()
+    engine.close()
+
+
+@pytest.mark.parametrize("prepared", [None, False])
+def test_persons_are_the_same_in_all_tables_of_spark(prepared: object) -> None:
+    """As of files: spelled differently, in columns of other names; joins and groups over them."""
+    engine = open_dataset(in_spark(dataset()), prepared=prepared)
+    assert total(engine, Table("people"), lit(1), col("age")) == [3, 6]
+    assert total(engine, Table("visits")) == [4]
+    assert total(engine, Table("regions")) == [2]
+    assert total(engine, VISITED, lit(1), col("cost")) == [3, 7]
+    assert total(engine, LIVING, lit(1), col("age")) == [2, 3]
+    engine.close()
+
+
+def test_keys_and_references_are_checked_over_all_rows_of_spark() -> None:
+    """A key that repeats, and a row that leads to another person's, stop the owner; missing keys do not."""
+    for bad in (
+        {"people": pa.table({"pid": ["a", " A"], "age": [1, 2], "region": [1, 1]})},
+        {"regions": pa.table({"code": [9, 12, 3], "name": ["n", "s", CANARY]})},
+    ):
+        with pytest.raises(SetupError, match="key-not-unique"):
+            open_dataset(in_spark(dataset(**bad))).ready()
+    named = {"buyer": ["a"], "order": [3]}
+    with pytest.raises(SetupError, match="reference-not-own"):
+        open_dataset(in_spark(ordered(LISTED, named))).ready()
+    open_dataset(in_spark(ordered(LISTED, NAMED, ORDERS, LINES))).ready()
+    regions = spark.frame(pa.table({"code": [1, None, None], "name": ["n", "s", "s"]}))
+    assert rows_at_most(Origin.of(regions), Schema.of("r", {"code": Int(0, 9)}), None) == 3
+
+
+def test_a_table_by_its_address(tmp_path: Path) -> None:
+    """Connected by name, with a ledger; other columns or no table are an owner-side stop before anything is spent."""
+    address = f"spark://local[2]/{tmp_path}/visits.parquet"
+    given = {"columns": COLUMNS, "budget": Epsilon(3), "unit": Unit("who", 2)}
+    spark.frame(table()).write.parquet(f"{tmp_path}/visits.parquet")
+    with pytest.raises(SetupError, match="ledger"):
+        sulq.connect(address, **given)
+    db = sulq.connect(address, ledger=tmp_path / "visits.ledger", **given)
+    assert db.facts.table == "visits"
+    assert db.count(spend=Epsilon(1)).value is not None
+    spark.frame(table()).drop("pay").write.mode("overwrite").parquet(f"{tmp_path}/visits.parquet")
+    with pytest.raises(SetupError, match="source-changed"):
+        db.count(spend=Epsilon(1), fresh=True)
+    shutil.rmtree(tmp_path / "visits.parquet")
+    with pytest.raises(SetupError, match="missing-file"):
+        db.count(spend=Epsilon(1), fresh=True)
+    assert db.spent.epsilon == 1
+    db.close()
+
+
+def test_T67_nothing_is_drawn_on_executors() -> None:
+    """Their functions name no source of random bits, so a forked Python has none to copy."""
+    text = Path(work.__file__).read_text(encoding="utf-8")
+    assert "entropy" not in text
+    assert "mechanisms" not in text
