@@ -1,4 +1,7 @@
-"""`make bench`: run every comparison of this version and write docs/benchmarks.md, -learn.md and -release.md."""
+"""`make bench`: run every comparison of this version and write docs/benchmarks.md, -learn.md and -release.md.
+
+With FULL=1 also every peer and size (benchmarks.versus): docs/benchmarks-peers.md.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,13 @@ import sulq
 from benchmarks import data, graphs, learn, learn_kernels, local, noise, release, server, sql, start
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
+from benchmarks.versus import __main__ as versus
 from sulq import Epsilon, Rho, Unit, col
 
 ROUNDS = 9
 SPEND = Epsilon(0.001)
 BUDGET = Epsilon(900)
+KEPT = Path(__file__).resolve().parents[1] / ".build" / "versus.json"  # remove it to measure all of it again
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 
 
@@ -163,6 +168,8 @@ def main() -> None:
     print("wrote docs/benchmarks-learn.md")
     release.PAGE.write_text(release.run(), encoding="utf-8")
     print("wrote docs/benchmarks-release.md")
+    if os.environ.get("FULL"):
+        versus.main(["--keep", str(KEPT)])
 
 
 if __name__ == "__main__":

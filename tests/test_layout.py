@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src" / "sulq"
 TESTS = ROOT / "tests"
 SOURCES = {path.relative_to(SRC): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SRC.rglob("*.py"))}
-BESIDE = {"browser", "conformance", "plans", "privacy"}  # suites over a seam rather than over a file
+BESIDE = {"benchmarks", "browser", "conformance", "plans", "privacy"}  # suites over a seam rather than over a file
 
 # Where an import may wait until it is needed: connect's doors, tables that name parts without loading them,
 # commands that start fast. Elsewhere only the packages of the extras wait, since they may be absent.

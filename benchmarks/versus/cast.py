@@ -1,0 +1,41 @@
+"""Who takes part, from which environment, and what each must be measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A script of contenders/ and the environment it runs in.
+
+    `parts`: the workloads it takes part in. `bar`: how many times slower than sulq it has to be; None where the
+    figure decides nothing. `private`: whether its answers protect anybody.
+    """
+
+    name: str
+    environment: str
+    script: str
+    parts: str
+    bar: float | None = None
+    private: bool = True
+
+
+OURS = Contender("sulq", "main", "ours", "ABCDEG")
+RAW = Contender("raw DuckDB", "raw", "raw_duckdb", "AG", private=False)
+OTHERS = (
+    RAW,
+    Contender("raw Polars", "raw", "raw_polars", "A", private=False),
+    Contender("NumPy, scikit-learn", "raw", "numpy_memory", "CE", private=False),
+    Contender("OpenDP", "opendp", "opendp_polars", "ABE", 5.0),
+    Contender("SmartNoise SQL", "smartnoise", "smartnoise", "AB", 1.0),
+    Contender("diffprivlib", "diffprivlib", "diffprivlib_numpy", "ABE"),
+    Contender("PipelineDP", "pipelinedp", "pipelinedp_local", "AB", 5.0),
+    Contender("Tumult", "tumult", "tumult_spark", "AB", 5.0),
+    Contender("mbi", "mbi", "mbi_fit", "D"),
+)
+
+
+def named(name: str) -> Contender:
+    """By its name, as lines and pages have it."""
+    return next(each for each in (OURS, *OTHERS) if each.name == name)

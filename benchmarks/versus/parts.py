@@ -1,0 +1,103 @@
+"""The workloads: what is asked, of whom, on which data, at which loss.
+
+Everywhere the same guarantee (SR23): epsilon 1 for the whole of an answer, one row added or removed (where persons
+are bounded: one person with at most five rows), the same public bounds and keys; who cannot is noted.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import release_marginals, server
+from benchmarks.report import Report
+from benchmarks.versus import tables
+from benchmarks.versus.cast import OTHERS, OURS, RAW, Contender
+from benchmarks.versus.measure import Bench, Ended, alone, line, with_ours
+
+QUESTIONS = ("filtered count", "sum and mean", "groups", "histogram", "person groups")
+ANSWERS = ("count", "sum", "mean", "histogram")
+SHARP, DRAWS = 100_000, 100_000  # rows of the table of accuracy; draws of noise
+KERNEL_ROWS = 1_000_000
+CELLS, SCALE = 1_000_000, 1000
+SIZES = (10**5, 10**6, 10**7, 10**8)
+MEMORY = 4 << 30
+MANY = 5_000  # draws an answer: what is drawn when a contender's time is over counts
+
+
+def _in(part: str) -> list[Contender]:
+    return [who for who in OTHERS if part in who.parts]
+
+
+def queries(bench: Bench, rows: int) -> None:
+    """A: five queries."""
+    path = str(tables.survey(rows))
+    for question in QUESTIONS:
+        told = {"part": "A", "question": question, "path": path, "declared": rows}
+        with_ours(bench, ["A", question, rows], _in("A"), told)
+
+
+def accuracy(bench: Bench) -> None:
+    """B: errors of four answers."""
+    path = str(tables.survey(SHARP))
+    for question in ANSWERS:
+        told = {"part": "B", "question": question, "path": path, "declared": SHARP, "draws": DRAWS, "many": MANY}
+        for who in (OURS, *_in("B")):
+            if bench.wants(who):
+                alone(bench, ["B", question, SHARP], who, told)
+
+
+def kernels(bench: Bench) -> None:
+    """C: what learners ask, against the same on numbers in memory."""
+    for question, width, threads in (("covariance", 100, 2), ("k-means round", 10, 1), ("k-means round", 10, 2)):
+        centres = np.random.default_rng(2).uniform(-1, 1, (10, width)).tolist()
+        told = {
+            "part": "C", "question": question, "path": str(tables.matrix(KERNEL_ROWS, width)), "width": width,
+            "threads": threads, "centres": centres,
+        }  # fmt: skip
+        with_ours(bench, ["C", question, threads], _in("C"), told)
+
+
+def marginals(bench: Bench) -> None:
+    """D: all pairs of a table of ten yes-or-no columns."""
+    found = release_marginals.loaded("k10")
+    assert found is not None
+    frame, sizes = found
+    path = tables.folder() / "k10.csv"
+    frame.to_csv(path, index=False)
+    with_ours(bench, ["D", "pairs of k10", len(frame)], _in("D"), {"part": "D", "path": str(path), "sizes": sizes})
+
+
+def noise(bench: Bench) -> None:
+    """E: noise on many cells."""
+    for law in ("laplace", "gaussian"):
+        with_ours(bench, ["E", law, CELLS], _in("E"), {"part": "E", "question": law, "cells": CELLS, "scale": SCALE})
+
+
+def service(bench: Bench) -> None:
+    """F: asks a second over HTTP, every debit durable; no peer has a service of this kind."""
+    key: list[object] = ["F", "asks", server.ROWS, OURS.name]
+    if bench.kept.of(key) is None and bench.wants(OURS):
+        with tempfile.TemporaryDirectory(prefix="sulq-bench-") as name, server.logged(Path(name) / "log"):
+            load = server.measured(Report(), Path(name), where="SQLite", ledger=lambda: None, seconds=server.SECONDS)
+        bench.kept.add(line(key, scores=load.rates, p50=load.at(0.5), p99=load.at(0.99), analysts=server.ANALYSTS))
+
+
+def scaling(bench: Bench, sizes: tuple[int, ...] = SIZES) -> None:
+    """G: one query over more and more rows on disk, with little memory, on one processor and on two."""
+    for rows in sizes:
+        told = {
+            "part": "G", "question": "groups", "path": str(tables.survey(rows)), "declared": rows, "memory": MEMORY,
+        }  # fmt: skip
+        preparing: list[object] = ["G", "prepare", rows, OURS.name]
+        if bench.kept.of(preparing) is None:
+            try:
+                with bench.opened(OURS, told) as (child, ready):
+                    bench.kept.add(line(preparing, scores=[ready["ready"]], memory=child.peak()))
+            except Ended as end:
+                bench.kept.add(line(preparing, outcome=end.outcome, why=end.why))
+                continue
+        for threads in (1, 2):
+            with_ours(bench, ["G", "groups", rows, threads], [RAW], told | {"threads": threads})
