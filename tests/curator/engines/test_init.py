@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.engines import ENGINES, open_engine
+from sulq.curator.engines import ELSEWHERE, ENGINES, open_engine
 from sulq.errors import SetupError
 from sulq.terms.domain import Category, Schema
 from sulq.terms.privacy import Unit
 from tests.curator.engines.cases import ASKED, KEY, SCHEMA, parquet, sums, table
 
 
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "spark"])
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name not in ELSEWHERE])
 def test_every_engine_opens_by_its_name(engine: str, tmp_path: Path) -> None:
     """Each gives the same sums of a frame and of a file, and says what it read."""
     found = []
