@@ -31,6 +31,8 @@ from sulq import Epsilon, Rho, Unit, col
 ROUNDS = 9
 SPEND = Epsilon(0.001)
 BUDGET = Epsilon(900)
+GROUPED = "SELECT region, COUNT(*), SUM(income), AVG(income) FROM {0} GROUP BY region"
+WIDTH = 200_000 / 101
 KEPT = Path(__file__).resolve().parents[1] / ".build" / "versus.json"  # remove it to measure all of it again
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 
@@ -60,6 +62,10 @@ def queries(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> Non
         "50-group sum": "SELECT region, sum(income) FROM '{0}' GROUP BY region",
         "50-group mean": "SELECT region, avg(income) FROM '{0}' GROUP BY region",
         "50-group count and sum": "SELECT region, count(*), sum(income) FROM '{0}' GROUP BY region",
+        "sum and mean": "SELECT sum(income), avg(income) FROM '{0}'",
+        "50-group count, sum and mean": GROUPED.format("'{0}'"),
+        "101-bin histogram": f"SELECT CAST(floor(income / {WIDTH}) AS INTEGER) b, count(*) FROM '{{0}}' GROUP BY b",
+        "101-bin histogram of whole numbers": "SELECT age, count(*) FROM '{0}' GROUP BY age",
     }
     ways = (("from the prepared copy", None, 1.0, 1.0), ("straight from Parquet", False, 3.0, 1.6))
     for name, prepared, alone, grouped in ways:
@@ -78,6 +84,17 @@ def queries(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> Non
                     sulq.Sums((sulq.lit(1), col("income")), by=(col("region"),)), spend=SPEND
                 ),
             }
+            if prepared is None:
+                ours |= {
+                    "sum and mean": lambda: db.sql(
+                        "SELECT SUM(income), AVG(income) FROM survey", spend=SPEND, fresh=True
+                    ),
+                    "50-group count, sum and mean": lambda: db.sql(GROUPED.format("survey"), spend=SPEND, fresh=True),
+                    "101-bin histogram": lambda: db.histogram("income", 101, spend=SPEND, fresh=True),
+                    "101-bin histogram of whole numbers": lambda: db.histogram(
+                        "age", range(102), spend=SPEND, fresh=True
+                    ),
+                }
             for what, run in ours.items():
                 bar = grouped if "group" in what else alone
                 compare(report, group, what, ours=run, raw=plain(con, raw[what].format(path)), bar=bar)
@@ -85,18 +102,20 @@ def queries(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> Non
 
 def persons(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> None:
     """Bounded rows per person against the raw query that bounds nothing."""
-    path = data.visits(folder / "visits.parquet", 1_000_000, 5)
+    path = data.visits(folder / "owned.parquet", 2_000_000, 5)
     columns = {name: column for name, column in data.COLUMNS.items() if name != "smoker"}
     unit = Unit("person", rows=5)
-    group = "5M rows of 1M people, at most 5 kept each, against the raw query that bounds nobody"
-    with sulq.connect(path, columns=columns, unit=unit, budget=BUDGET, ledger=folder / "visits.ledger") as db:
+    group = "10M rows of 2M people, at most 5 kept each, against the raw query that bounds nobody"
+    with sulq.connect(path, columns=columns, unit=unit, budget=BUDGET, ledger=folder / "owned.ledger") as db:
         db.prepare()
-        sql = f"SELECT region, count(*) FROM '{path}' GROUP BY region"
-        run = lambda: db.count(by="region", spend=SPEND, fresh=True)  # noqa: E731
-        compare(report, group, "50-group count", ours=run, raw=plain(con, sql), bar=1.5)
-        sql = f"SELECT region, sum(income) FROM '{path}' GROUP BY region"
-        run = lambda: db.sum("income", by="region", spend=SPEND, fresh=True)  # noqa: E731
-        compare(report, group, "50-group sum", ours=run, raw=plain(con, sql), bar=1.5)
+        ours: dict[str, Run] = {
+            "count(*)": lambda: db.count(by="region", spend=SPEND, fresh=True),
+            "sum(income)": lambda: db.sum("income", by="region", spend=SPEND, fresh=True),
+            "count(*), sum(income), avg(income)": lambda: db.sql(GROUPED.format("owned"), spend=SPEND, fresh=True),
+        }
+        for what, run in ours.items():
+            sql = f"SELECT region, {what} FROM '{path}' GROUP BY region"
+            compare(report, group, f"{what} in 50 groups", ours=run, raw=plain(con, sql), bar=1.2)
 
 
 def covariance(report: Report, folder: Path) -> None:

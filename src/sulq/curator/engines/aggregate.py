@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
+from sulq.curator.engines.piece import Keyed
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Truth
 from sulq.terms.rowfn.scalar import Lit
@@ -27,7 +28,7 @@ class Query:
     """One SELECT: keys, aggregates with their largest term, and the blocks that follow from them."""
 
     emitter: Emitter
-    keys: list[tuple[Piece, int]]  # each with the number its codes are counted from
+    keys: list[Keyed]
     aggregates: list[str] = field(default_factory=list)
     bounds: list[int] = field(default_factory=list)  # the largest total of each aggregate
     blocks: list[tuple[int, list[dict[int, int]]]] = field(default_factory=list)  # block -> weights of each coordinate
@@ -40,10 +41,10 @@ class Query:
             self.bounds.append(bound)
         return self.aggregates.index(sql)
 
-    def sql(self, where: Piece | None) -> str:
-        """The whole SELECT."""
-        columns = [f"{key.sql} AS k{i}" for i, (key, _) in enumerate(self.keys)]
-        columns += [f"{sql} AS s{i}" for i, sql in enumerate(self.aggregates)]
+    def sql(self, where: Piece | None, sums: list[str] | None = None) -> str:
+        """The whole SELECT, of the aggregates as they are or as they are written in `sums`."""
+        columns = [f"{key.piece.sql} AS k{i}" for i, key in enumerate(self.keys)]
+        columns += [f"{sql} AS s{i}" for i, sql in enumerate(self.aggregates if sums is None else sums)]
         condition = "" if where is None else f" WHERE {where.sql}"
         groups = f" GROUP BY {', '.join(f'k{i}' for i in range(len(self.keys)))}" if self.keys else ""
         return f"SELECT {', '.join(columns)} FROM {self.emitter.relation()}{condition}{groups}"

@@ -1,11 +1,15 @@
-"""Bins as SQL: one integer division where that gives exactly these bins, else a binary search."""
+"""Bins as SQL: one integer division where that gives exactly these bins, else a binary search; or of each value."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from sulq.curator.engines.read_sql import whole
+from sulq.terms.kinds import Integers
 
 
 class Said(NamedTuple):
@@ -77,3 +81,10 @@ def search(lower: list[str], top: str) -> str:
         return f"CASE WHEN {{0}} < {lower[middle]} THEN {between(first, middle)} ELSE {between(middle, last)} END"
 
     return f"CASE WHEN {{0}} >= {lower[0]} AND {{0}} <= {top} THEN {between(0, len(lower))} END"
+
+
+def places(edges: list[Fraction], low: int, high: int) -> Integers:
+    """The bin of every whole number from low to high; -1 for those in none. The last bin holds its upper edge."""
+    last = len(edges) - 2
+    found = (last if value == edges[-1] else bisect_right(edges, value) - 1 for value in range(low, high + 1))
+    return np.array([place if 0 <= place <= last else -1 for place in found], dtype=np.int64)

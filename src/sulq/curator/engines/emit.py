@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.curator.engines import emit_dates, emit_labels, emit_maths, emit_texts
-from sulq.curator.engines.edges import divided, search
+from sulq.curator.engines.edges import divided, places, search
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
-from sulq.curator.engines.piece import NotInSql, Piece, clamped, joined
+from sulq.curator.engines.piece import Keyed, NotInSql, Piece, clamped, joined
 from sulq.curator.engines.read_sql import double, whole
 from sulq.terms.domain import Bool, Category, Schema, Text
 from sulq.terms.engine import Block
@@ -53,9 +53,9 @@ FUNCTIONS: Final = frozenset(
         # questions
         "!=", "%", "*", "+", "-", "/", "//", "<", "<=", "<>", "=", ">", ">=",
         "||", "~~", "abs", "ceil", "coalesce", "contains", "count", "count_star", "date_part", "date_trunc",
-        "epoch_us", "exp", "floor", "greatest", "instr", "isfinite", "least", "length", "list_extract", "list_value",
-        "ln", "lower", "ltrim", "make_timestamp", "max", "min", "pow", "regexp_matches", "round", "rtrim", "sign",
-        "sqrt", "starts_with", "strlen", "substr", "suffix", "sum", "translate", "trim", "trunc", "upper",
+        "epoch_us", "exp", "floor", "greatest", "grouping_id", "instr", "isfinite", "least", "length", "list_extract",
+        "list_value", "ln", "lower", "ltrim", "make_timestamp", "max", "min", "pow", "regexp_matches", "round", "rtrim",
+        "sign", "sqrt", "starts_with", "strlen", "substr", "suffix", "sum", "translate", "trim", "trunc", "upper",
         # reading a source
         "chr", "concat", "concat_ws", "enum_code", "epoch_ns", "isnan", "list_position", "lpad", "nfc_normalize",
         "read_csv", "read_parquet", "regexp_extract", "regexp_full_match", "regexp_replace", "replace", "row_number",
@@ -66,6 +66,7 @@ FUNCTIONS: Final = frozenset(
 
 EXACT: Final = 2**53
 MOST_BINS: Final = 1024  # more are searched by the batch path
+FEW: Final = 512  # so many values of a column are grouped by as they are, and then put into bins
 
 
 PARAMETER: Final = re.compile(r"\$([a-z]+[0-9]*)\b")
@@ -73,6 +74,8 @@ PARAMETER: Final = re.compile(r"\$([a-z]+[0-9]*)\b")
 
 class Emitter:
     """Writes the row functions of one tally over the kept rows."""
+
+    grouping = "grouping_id"  # which grouping set a group is of: a bit for each key that is not in it
 
     def __init__(self, schema: Schema, rows: Rows) -> None:
         self.schema = schema
@@ -122,28 +125,33 @@ class Emitter:
         """A row function used as text."""
         return self._once("words", fn, self._words)
 
-    def key(self, fn: RowFn, *, alone: bool = False) -> tuple[Piece, int]:
-        """A row function used as a key of the partition, and from what its codes are counted.
+    def key(self, fn: RowFn, *, alone: bool = False) -> Keyed:
+        """A row function used as a key of the partition.
 
-        A key that is alone may be a text of digits.
+        A key that is alone may be a text of digits, or a column whose few values are put into bins afterwards.
         """
         column = self.schema.find(fn.name) if isinstance(fn, Col) else None
         if isinstance(column, Category) and isinstance(fn, Col):
             stored = self.rows.names[fn.name]
             if alone and stored in self.rows.spelled:
-                return Piece(self.rows.spelled[stored], atom=True), 0
-            return self.column(fn.name), self.rows.shifts.get(stored, 0)
+                return Keyed(Piece(self.rows.spelled[stored], atom=True))
+            return Keyed(self.column(fn.name), self.rows.shifts.get(stored, 0))
         if alone and isinstance(fn, OrMissing) and isinstance(fn.item, Col):
             text = self.rows.spelled.get(self.rows.names.get(fn.item.name, ""))
             if text is not None:  # missing is the code after the last, spelled likewise
-                return Piece(f"coalesce({text}, '{labels.code(fn.item, self.schema).size:03}')"), 0
+                return Keyed(Piece(f"coalesce({text}, '{labels.code(fn.item, self.schema).size:03}')"))
+        if alone and isinstance(fn, Bins) and isinstance(fn.item, Col):
+            column = self.schema.find(fn.item.name)
+            if column is not None and not isinstance(column, (Category, Text)) and column.high - column.low < FEW:
+                exact = [Fraction(edge) / column.step for edge in fn.fitted(self.schema)]
+                return Keyed(self.column(fn.item.name), column.low, places(exact, column.low, column.high))
         if isinstance(fn, Each) and isinstance(fn.item, Col):
             column = self.schema.find(fn.item.name)
             if isinstance(column, Category):
                 return self.key(fn.item, alone=alone)
             if column is not None and not isinstance(column, Text) and column.step == 1:
-                return self.column(fn.item.name), column.low
-        return self.code(fn), 0
+                return Keyed(self.column(fn.item.name), column.low)
+        return Keyed(self.code(fn))
 
     def column(self, name: str) -> Piece:
         """A column as it stands in the relation."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.read_sql import double
 from sulq.terms.domain import Schema
+from sulq.terms.kinds import Integers
 from sulq.terms.rowfn.scalar import RowFn
 
 
@@ -22,6 +23,14 @@ class Piece:
     sql: str
     layer: int = 0
     atom: bool = False
+
+
+class Keyed(NamedTuple):
+    """A key of a partition: what its codes are counted from and, where they are only looked up by them, the codes."""
+
+    piece: Piece
+    shift: int = 0
+    places: Integers | None = None
 
 
 class Writer(Protocol):

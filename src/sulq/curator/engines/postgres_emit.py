@@ -42,6 +42,8 @@ _SIMPLE: Final = {"abs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})",
 class PostgresEmitter(Emitter):
     """Writes the row functions of one tally over a prepared copy in PostgreSQL."""
 
+    grouping = "grouping"
+
     def __init__(self, schema: Schema, rows: Rows) -> None:
         super().__init__(schema, rows)
         self.extents = Extents(schema)

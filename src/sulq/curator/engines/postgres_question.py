@@ -15,7 +15,8 @@ from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.postgres_emit import PostgresEmitter
 from sulq.curator.engines.postgres_read import Reader, by_pages
-from sulq.curator.engines.question import BATCH, WORKERS, Question, columns_of
+from sulq.curator.engines.question import BATCH, WORKERS, Question
+from sulq.curator.engines.scan import columns_of
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Tally
 from sulq.terms.kinds import Integers
@@ -39,13 +40,16 @@ class PostgresQuestion(Question):
         self._db = db
         self._pages = pages
 
-    def _emitter(self) -> Emitter:
+    def emitter(self) -> Emitter:
+        """Writes row functions over these rows."""
         return PostgresEmitter(self.schema, self.rows)
 
-    def _rows(self, statement: str, parameters: dict[str, object]) -> list[tuple[object, ...]]:
+    def few(self, statement: str, parameters: dict[str, object]) -> list[tuple[object, ...]]:
+        """A statement's few rows."""
         return cast("list[tuple[object, ...]]", self._db.execute(statement, parameters).fetchall())
 
-    def _table(self, statement: str, parameters: dict[str, object]) -> list[Stored]:
+    def many(self, statement: str, parameters: dict[str, object]) -> list[Stored]:
+        """A statement's many rows, all of whole numbers, as columns."""
         cursor = self._db.execute(statement, parameters)
         width = len(cursor.description or ())
         return columns_of(cursor.fetchall(), width)

@@ -21,9 +21,12 @@ from sulq.curator.engines.group import assembled, group
 from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.kernels import DENSE, weighed
 from sulq.curator.engines.needed import Needed, needed
+from sulq.curator.engines.piece import Keyed
 from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.resident import Resident
-from sulq.curator.engines.totals import SATURATED, saturate
+from sulq.curator.engines.scan import Found, columns_of, combined, indexed, scan
+from sulq.curator.engines.shared import shared
+from sulq.curator.engines.totals import saturate
 from sulq.curator.engines.unite import unite
 from sulq.terms import wire
 from sulq.terms.domain import Schema
@@ -33,7 +36,6 @@ from sulq.terms.rowfn.scalar import RowFn
 from sulq.terms.rowfn.vectors import Lookup
 
 BATCH: Final = 65_536
-FEW: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow
 TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
 WORKERS: Final = min(4, os.cpu_count() or 1)
 _log = logging.getLogger(__name__)
@@ -66,13 +68,15 @@ class Question:
         """The exact sums, saturated."""
         return together([self])[0]
 
-    def summed(self) -> tuple[dict[int, Integers], list[int]]:
-        """The sums of the blocks that SQL can sum, by place, and the places of those it cannot."""
-        blocks: dict[int, Integers] = {}
+    def summed(self, known: dict[int, Integers]) -> tuple[dict[int, Integers], list[int]]:
+        """The sums of the blocks that SQL can sum, by place, some of them known, and the places of those it cannot."""
+        blocks = dict(known)
         left: list[int] = []
         tables: list[int] = []
-        main = self._query()
-        for place, block in enumerate(self.tally.blocks):
+        asked = [place for place in range(len(self.tally.blocks)) if place not in known]
+        main = self._query() if asked else None
+        for place in asked:
+            block = self.tally.blocks[place]
             try:
                 if main is None:
                     raise NotInSql
@@ -80,18 +84,18 @@ class Question:
             except NotInSql:
                 (tables if main is not None and isinstance(block.fn, Lookup) and block.vector else left).append(place)
         if main is not None and main[0].blocks:
-            blocks |= self._run(*main)
+            blocks |= self._scanned(*main, [len(key.labels) for key in self.tally.by]).blocks()
         read = self._read_tables(tables)
         return blocks | read, sorted([*left, *(place for place in tables if place not in read)])
 
     def groups(self) -> Groups:
         """The groups that occur, in the order of their keys; where SQL does not say a part, grouped by hand."""
-        emitter = self._emitter()
+        emitter = self.emitter()
         keys = [key.fn for key in self.tally.by]
         query = Query(emitter, [])
         try:
             where = None if self.tally.where is None else emitter.truth(self.tally.where)
-            query.keys = [(_key(emitter, fn), 0) for fn in keys]
+            query.keys = [Keyed(_key(emitter, fn)) for fn in keys]
             for place, block in enumerate(self.tally.blocks):
                 aggregate.add(query, place, block)
         except NotInSql:
@@ -99,27 +103,28 @@ class Question:
         persons = query.aggregate(f"count(DISTINCT {OWNER})" if self.owned else "count(*)", 0)
         statement = query.sql(where)
         self.statements.append(statement)
-        table = self._rows(statement, emitter.bound(statement))
+        table = self.few(statement, emitter.bound(statement))
         if not keys and table[0][persons] == 0:  # without keys SQL gives one row even of nothing
             table = []
         totals = columns_of([row[len(keys) :] for row in table], len(query.aggregates), object)
         sums = [np.zeros((len(table), block.width), dtype=np.int64) for block in self.tally.blocks]
         for place, weights in query.blocks:
             for i, weighted in enumerate(weights):
-                sums[place][:, i] = saturate(_combined([values for values, _ in totals], query.bounds, weighted))
+                sums[place][:, i] = saturate(combined([values for values, _ in totals], query.bounds, weighted))
         columns = [_cells([row[i] for row in table]) for i in range(len(keys))]
         counts = totals[persons][0].astype(np.int64)
         empty = np.zeros((len(table), 0), dtype=np.int64)
         return assembled(keys, self.schema, columns, np.concatenate([empty, *sums], axis=1), counts)
 
-    def _emitter(self) -> Emitter:
+    def emitter(self) -> Emitter:
+        """Writes row functions over these rows."""
         return Emitter(self.schema, self.rows)
 
-    def _rows(self, statement: str, parameters: dict[str, object]) -> list[tuple[object, ...]]:
+    def few(self, statement: str, parameters: dict[str, object]) -> list[tuple[object, ...]]:
         """A statement's few rows."""
         return self.cursor.execute(statement, parameters).fetchall()
 
-    def _table(self, statement: str, parameters: dict[str, object]) -> list[Stored]:
+    def many(self, statement: str, parameters: dict[str, object]) -> list[Stored]:
         """A statement's many rows, all of whole numbers, as columns."""
         return [arrow.numpy_column(column) for column in arrow.table(self.cursor, statement, parameters).columns]
 
@@ -129,7 +134,7 @@ class Question:
 
     def _query(self, *hidden: RowFn) -> tuple[Query, Piece | None] | None:
         """A SELECT of the tally's partition, with hidden keys beside its own; None where a part is not in SQL."""
-        emitter = self._emitter()
+        emitter = self.emitter()
         try:
             where = None if self.tally.where is None else emitter.truth(self.tally.where)
             asked = [*(key.fn for key in self.tally.by), *hidden]
@@ -138,46 +143,8 @@ class Question:
             return None
         return Query(emitter, keys), where
 
-    def _run(self, query: Query, where: Piece | None) -> dict[int, Integers]:
-        """Ask, and work out each block's totals from the aggregates."""
-        sizes = [len(key.labels) for key in self.tally.by]
-        cells, totals = self._fetch(query, where, sizes)
-        found = {}
-        for place, weights in query.blocks:
-            sums = np.zeros((self.tally.cells, len(weights)), dtype=np.int64)
-            for i, weighted in enumerate(weights):
-                sums[cells, i] = saturate(_combined(totals, query.bounds, weighted))
-            found[place] = sums
-        return found
-
-    def _fetch(self, query: Query, where: Piece | None, sizes: list[int]) -> tuple[Integers, list[Integers | Objects]]:
-        """The cells that occur and the aggregates of each: int64 where they provably fit, else Python integers."""
-        codes, sums = self._codes(query, where, sizes)
-        index, counted = _index(codes, sizes, len(sums[0]))
-        return index[counted], [values[counted] for values in sums]  # a NULL sum is filled with 0
-
-    def _codes(
-        self, query: Query, where: Piece | None, sizes: list[int]
-    ) -> tuple[list[Integers], list[Integers | Objects]]:
-        """The groups that occur: each key's codes, -1 where it is missing or has no label, and the aggregates."""
-        fits = all(bound < SATURATED for bound in query.bounds)
-        if fits:
-            query.aggregates = [query.emitter.narrow(sql) for sql in query.aggregates]
-        statement = query.sql(where)
-        self.statements.append(statement)
-        parameters = query.emitter.bound(statement)
-        if fits and math.prod(sizes) > FEW:
-            columns = self._table(statement, parameters)
-        else:
-            fetched = self._rows(statement, parameters)
-            columns = columns_of(fetched, len(sizes) + len(query.aggregates), np.int64 if fits else object)
-        codes = []
-        for (values, missing), size, (_, shift) in zip(columns, sizes, query.keys, strict=False):
-            code = values.astype(np.int64) - shift
-            there = (code >= 0) & (code < size)
-            there &= True if missing is None else ~missing
-            codes.append(np.where(there, code, -1))
-        return codes, [values for values, _ in columns[len(sizes) :]]
+    def _scanned(self, query: Query, where: Piece | None, sizes: list[int]) -> Found:
+        return scan(self, [query], where, [sizes])[0]
 
     def _read_tables(self, places: list[int]) -> dict[int, Integers]:
         """The sums of lookup tables, by place, from the counts of their keys; none for one whose keys SQL cannot say.
@@ -206,7 +173,8 @@ class Question:
         query.aggregate("count(*)", aggregate.rows_at_most(query.emitter))
         own = [len(key.labels) for key in self.tally.by]
         sizes = own + [cast("Code", key.kind(self.schema)).size for key in keys.values()]
-        codes, (counts, *_) = self._codes(query, where, sizes)
+        counted_ = self._scanned(query, where, sizes)
+        codes, counts = counted_.codes, counted_.sums[0]
         place_of = {name: len(own) + i for i, name in enumerate(keys)}
         whole: Integers | None = None
         if len(lookups) > 1 and all(len(set(map(id, lookup.keys))) == len(lookup.keys) for lookup in lookups.values()):
@@ -215,7 +183,7 @@ class Question:
         found = {}
         for place, lookup in lookups.items():
             mine = [*range(len(own)), *(place_of[id(key)] for key in lookup.keys)]
-            index, counted = _index([codes[i] for i in mine], [sizes[i] for i in mine], len(counts))
+            index, counted = indexed([codes[i] for i in mine], [sizes[i] for i in mine], len(counts))
             base = None if whole is None else _summed(whole, sizes, mine)
             found[place] = self._weighed(index[counted], counts[counted], lookup, base)
         return found
@@ -294,7 +262,12 @@ def alike(tallies: Sequence[Tally]) -> list[list[int]]:
 
 def together(questions: Sequence[Question]) -> list[Integers]:
     """The exact sums of questions over the same rows: what SQL does not sum of any of them takes one pass for all."""
-    found = [question.summed() for question in questions]
+    first = questions[0]
+    known: list[dict[int, Integers]] = [{} for _ in questions]
+    if len(questions) > 1:
+        tallies = [question.tally for question in questions]
+        known = shared(first, tallies)
+    found = [question.summed(done) for question, done in zip(questions, known, strict=True)]
     open_ = [(question, left) for question, (_, left) in zip(questions, found, strict=True) if left]
     if open_:
         tallies = [
@@ -312,19 +285,9 @@ def together(questions: Sequence[Question]) -> list[Integers]:
     return sums
 
 
-def _index(codes: list[Integers], sizes: list[int], length: int) -> tuple[Integers, Truths]:
-    """Each group's place among all combinations, the last key fastest, and whether all its keys are there."""
-    index = np.zeros(length, dtype=np.int64)
-    counted = np.ones(length, dtype=np.bool_)
-    for code, size in zip(codes, sizes, strict=True):
-        counted &= code >= 0
-        index = index * size + code
-    return index, counted
-
-
 def _table(codes: list[Integers], counts: Integers, sizes: list[int]) -> tuple[Integers, Truths]:
     """The counts of groups whose keys are all there, an axis for each key of several codes; and which are left."""
-    index, there = _index(codes, sizes, len(counts))
+    index, there = indexed(codes, sizes, len(counts))
     found = np.zeros(math.prod(sizes), dtype=np.int64)
     np.add.at(found, index[there], counts[there])
     return found.reshape([size for size in sizes if size > 1]), ~there
@@ -344,23 +307,6 @@ def _summed(table: Integers, sizes: list[int], mine: list[int]) -> Integers:
             table = table.sum(axis=axis)
     there = sorted(kept)
     return table.transpose([there.index(place) for place in kept]).flatten()
-
-
-def _combined(totals: list[Integers | Objects], bounds: list[int], weights: dict[int, int]) -> Integers | Objects:
-    """A whole linear combination of aggregates, in Python integers where 64 bits might not hold it."""
-    wide = sum(abs(weight) * max(bounds[i], 1) for i, weight in weights.items()) >= SATURATED
-    parts = [(totals[i].astype(object) if wide else totals[i]) * weight for i, weight in weights.items()]
-    return cast("Integers | Objects", sum(parts[1:], start=parts[0]))
-
-
-def columns_of(rows: list[tuple[object, ...]], width: int, kind: type = np.int64) -> list[Stored]:
-    """Fetched rows as columns of whole numbers."""
-    columns: list[Stored] = []
-    for i in range(width):
-        missing = np.array([row[i] is None for row in rows], dtype=np.bool_)
-        values: np.ndarray = np.array([0 if row[i] is None else int(cast("int", row[i])) for row in rows], dtype=kind)
-        columns.append((values, missing))
-    return columns
 
 
 def fetched(cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, wanted: Needed, *, owned: bool) -> Batch:

@@ -1,0 +1,44 @@
+"""What comes back of a SELECT: codes, missing keys, values put into bins, numbers past 64 bits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import duckdb
+import numpy as np
+
+from sulq.curator.engines import kept
+from sulq.curator.engines.aggregate import Query
+from sulq.curator.engines.edges import places
+from sulq.curator.engines.emit import Emitter
+from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.piece import Keyed, Piece
+from sulq.curator.engines.scan import scan
+from sulq.terms.domain import Int, Schema
+
+SCHEMA = Schema("data", (("x", Int(0, 9)),))
+
+
+def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[int]]:
+    """Counts of 0..9, twice 5 and a NULL by some keys."""
+    rows = Rows("t", {}, kept.names(SCHEMA), frozenset(), {}, 12)
+    con = duckdb.connect()
+    con.execute("CREATE TABLE t AS SELECT unnest([0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, NULL]) AS c0")
+    query = Query(Emitter(SCHEMA, rows), keys)
+    query.blocks.append((0, [{query.aggregate("count(*)", bound): 1}, {query.aggregate("sum(c0)", bound): 2}]))
+    return scan(con.cursor(), [query], None, [sizes], [])[0].blocks()[0].tolist()
+
+
+def test_values_are_put_into_bins_afterwards() -> None:
+    """Values of one bin are added; those in no bin, and missing ones, are left out; the last bin holds its edge."""
+    edges = [Fraction(x) for x in (2, 5, 8)]
+    assert places(edges, 0, 9).tolist() == [-1, -1, 0, 0, 0, 1, 1, 1, 1, -1]
+    for bound in (100, 2**63):  # as 64 bits, and as Python's numbers
+        assert found([Keyed(Piece("c0"), 0, places(edges, 0, 9))], [2], bound) == [[3, 18], [5, 62]]
+
+
+def test_codes_out_of_range_are_left_out() -> None:
+    """A code is counted from its shift, and what has no label is nothing."""
+    assert found([Keyed(Piece("c0"), 7)], [2]) == [[1, 14], [1, 16]]
+    assert found([], []) == [[12, 100]]
+    assert np.array(found([Keyed(Piece("c0"))], [10])).sum(axis=0).tolist() == [11, 100]
