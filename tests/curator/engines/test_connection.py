@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from sulq.curator.engines.connection import Connection
+from sulq.curator.engines.connection import Connection, memory
 from tests.curator.engines.cases import CANARY, duck, parquet, table
 
 ESCAPES = (
@@ -79,3 +80,16 @@ def test_T31_spilled_rows_lie_in_a_private_folder_that_goes(tmp_path: Path) -> N
     left.root.close()
     del left
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_engine_takes_at_most_three_tenths_of_the_machine() -> None:
+    """The limit is set in every connection, and what needs more is spilled to its own folder."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    assert memory() <= max(256, 0.3 * whole)
+    connection = Connection()
+    settings = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
+    limit, folder = connection.root.execute(settings).fetchone()
+    number, unit = limit.split()
+    assert float(number) * {"MiB": 1, "GiB": 1024}[unit] <= memory() * 1.01
+    assert folder == str(connection.folder)
+    connection.close()

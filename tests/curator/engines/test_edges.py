@@ -19,7 +19,7 @@ from tests.counts import count
 def test_even_bins_are_one_division_where_it_is_exact() -> None:
     """Bins by division are the bins by search, edge by edge; where edges are uneven there is no division."""
     rng = counts.generator(5)
-    found = 0
+    found = alone = 0
     for _ in range(count("sets of edges divided", short=150, long=20_000)):
         column = rng.choice(
             (Int(0, 120), Int(-50, 7), Real(-1, 1), Real(0, 200_000), Real(-3.5, 10, 0.25), Int(10**9, 10**9 + 40))
@@ -49,7 +49,13 @@ def test_even_bins_are_one_division_where_it_is_exact() -> None:
         want = [next((i for i in range(len(edges) - 1) if edges[i] <= v < edges[i + 1]), None) for v in values]
         want = [len(edges) - 2 if v == edges[-1] else w for v, w in zip(values, want, strict=True)]
         assert [code for (code,) in got] == want, (column, edges)
+        key = Emitter(schema, rows).key(bins, alone=True)
+        got = duckdb.execute(f"SELECT {key.piece.sql} FROM (SELECT unnest($1) AS c0)", [codes]).fetchall()
+        there = [None if code is None or key.places is None else key.places[code - key.shift] for (code,) in got]
+        alone += key.places is not None
+        assert [None if place is None or place < 0 else place for place in there] == want or key.places is None
     assert found > 20
+    assert alone > 20
 
 
 def test_an_uneven_edge_is_no_division() -> None:

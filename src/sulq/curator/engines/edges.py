@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from fractions import Fraction
 from typing import Final, NamedTuple
@@ -13,26 +14,38 @@ from sulq.terms.kinds import Integers
 
 
 class Said(NamedTuple):
-    """How a database says a whole number, a truth as one, and the division of whole numbers that are not negative."""
+    """How a database says a whole number of a kind, and the division of whole numbers that are not negative."""
 
     integer: str
-    truth: str
     over: str
 
 
-DUCKDB: Final = Said("TRY_CAST({0} AS BIGINT)", "CAST({} AS BIGINT)", "//")
-POSTGRES: Final = Said("CAST({0} AS bigint)", "CAST({} AS integer)", "/")
+DUCKDB: Final = Said("TRY_CAST({{0}} AS {})", "//")
+POSTGRES: Final = Said("CAST({{0}} AS {})", "/")
+
+
+def limited(edges: list[float], step: Fraction, low: int, high: int) -> tuple[list[Fraction], list[int], int]:
+    """Edges in units of a column from low to high; the least unit of each bin, and the greatest of the last."""
+    exact = [Fraction(edge) / step for edge in edges]
+    least = [min(max(math.ceil(edge), low - 1), high + 1) for edge in exact[:-1]]
+    return exact, least, min(max(math.floor(exact[-1]), low - 1), high)
 
 
 def divided(
-    edges: list[Fraction], lower: list[int], top: int, *, within: tuple[int, int] | None = None, said: Said = DUCKDB
+    edges: list[Fraction],
+    lower: list[int],
+    top: int,
+    *,
+    within: tuple[int, int] | None = None,
+    beyond: bool = False,
+    said: Said = DUCKDB,
 ) -> str | None:
     """Bins of one width as one integer division of an operand {0}; None where no division gives exactly these bins.
 
     The division is a guess from the outer edges, rounded to small fractions, and
     is used only if it is right at both ends of every bin; being monotone, it is
     then right everywhere. Where the operand lies `within` the outer edges, no row
-    is compared with them.
+    is compared with them. With `beyond` the upper edge of all may have the place after the last.
     """
     count = len(lower)
     for digits in (1, 10**3, 10**6):
@@ -51,11 +64,11 @@ def divided(
             for i, (first, last) in enumerate(zip(lower, ends, strict=True))
         )
         if right and largest < 2**62 and lower[0] * times >= less:
-            item = said.integer
+            item = said.integer.format("INTEGER" if largest < 2**31 else "BIGINT")
             end = ""
-            if closing and lower[-1] < top:  # the upper edge itself counts as the unit below it, of the same bin
-                item = f"({item} - {said.truth.format(f'{{0}} = {whole(top)}')})"
-            elif closing:
+            if closing and not beyond and lower[-1] < top:  # it counts as the unit below it, which is of the same bin
+                item = f"({item} - CAST({{0}} = {whole(top)} AS INTEGER))"
+            elif closing and not beyond:
                 top, end = top - 1, f" WHEN {{0}} = {whole(top)} THEN {count - 1}"
             outside = [f"{{0}} >= {whole(lower[0])}"] if within is None or within[0] < lower[0] else []
             outside += [f"{{0}} <= {whole(top)}"] if within is None or within[1] > top else []

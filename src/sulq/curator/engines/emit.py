@@ -16,12 +16,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
+
 from sulq.curator.engines import emit_dates, emit_labels, emit_maths, emit_texts
-from sulq.curator.engines.edges import divided, places, search
+from sulq.curator.engines.edges import divided, limited, places, search
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import Keyed, NotInSql, Piece, clamped, joined
 from sulq.curator.engines.read_sql import double, whole
-from sulq.terms.domain import Bool, Category, Schema, Text
+from sulq.terms.domain import Bool, Category, Column, Schema, Text
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Code, Scalar, Truth, Words
 from sulq.terms.rowfn import labels
@@ -141,10 +143,9 @@ class Emitter:
             if text is not None:  # missing is the code after the last, spelled likewise
                 return Keyed(Piece(f"coalesce({text}, '{labels.code(fn.item, self.schema).size:03}')"))
         if alone and isinstance(fn, Bins) and isinstance(fn.item, Col):
-            column = self.schema.find(fn.item.name)
-            if column is not None and not isinstance(column, (Category, Text)) and column.high - column.low < FEW:
-                exact = [Fraction(edge) / column.step for edge in fn.fitted(self.schema)]
-                return Keyed(self.column(fn.item.name), column.low, places(exact, column.low, column.high))
+            found = self._bins_alone(fn, self.schema.find(fn.item.name), fn.item.name)
+            if found is not None:
+                return found
         if isinstance(fn, Each) and isinstance(fn.item, Col):
             column = self.schema.find(fn.item.name)
             if isinstance(column, Category):
@@ -152,6 +153,20 @@ class Emitter:
             if column is not None and not isinstance(column, Text) and column.step == 1:
                 return Keyed(self.column(fn.item.name), column.low)
         return Keyed(self.code(fn))
+
+    def _bins_alone(self, fn: Bins, column: Column | None, name: str) -> Keyed | None:
+        """Bins of a column, some of them found in parts that are added afterwards: less is worked out for each row."""
+        if column is None or isinstance(column, (Category, Text)):
+            return None
+        edges = fn.fitted(self.schema)
+        exact, limits, top = limited(edges, column.step, column.low, column.high)
+        if column.high - column.low < FEW:
+            return Keyed(self.column(name), column.low, places(exact, column.low, column.high))
+        within = (column.low, column.high)
+        division = None if len(edges) > MOST_BINS else divided(exact, limits, top, within=within, beyond=True)
+        if division is None:
+            return None
+        return Keyed(joined(division, self.column(name)), 0, np.minimum(np.arange(len(edges)), len(edges) - 2))
 
     def column(self, name: str) -> Piece:
         """A column as it stands in the relation."""
@@ -393,12 +408,9 @@ class Emitter:
             raise NotInSql("Bins")
         column = self.schema.find(fn.item.name) if isinstance(fn.item, Col) else None
         if column is not None and not isinstance(column, Text) and isinstance(fn.item, Col):
-            stored = self.column(fn.item.name)
-            exact = [Fraction(edge) / column.step for edge in edges]
-            limits = [min(max(math.ceil(edge), column.low - 1), column.high + 1) for edge in exact]
-            top = min(max(math.floor(exact[-1]), column.low - 1), column.high)
-            division = divided(exact, limits[:-1], top, within=(column.low, column.high))
-            return joined(division or search(list(map(whole, limits[:-1])), whole(top)), stored)
+            exact, limits, top = limited(edges, column.step, column.low, column.high)
+            division = divided(exact, limits, top, within=(column.low, column.high))
+            return joined(division or search(list(map(whole, limits)), whole(top)), self.column(fn.item.name))
         item = self.named(self.number(fn.item))
         return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
 
