@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.versus import plots
-from benchmarks.versus.sections import SECTIONS
+from benchmarks.versus.sections import SECTIONS, prose
 from benchmarks.versus.verdicts import Line, Verdict, lost, ratio, shown, title
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "benchmarks-peers.md"
 REASONS = {
-    "diffprivlib": "its rows are NumPy arrays in memory before it is asked, in the process of whoever asks: no file, no"
-    " SQL, no durable debit, no person with several rows; its noise is in floating point. Ours reads the prepared copy,"
+    "diffprivlib": "its rows are NumPy arrays in memory before it is asked, in the process of whoever asks: no"
+    " file, no SQL, no durable debit, no person with several rows; its noise is in floating point. Ours reads"
+    " the prepared copy,"
     " plans, writes the debit to disk and only then answers, which is a fixed 5 to 15 ms",
-    "SmartNoise SQL": "its rows lie in DuckDB's memory, it draws its noise without a durable debit, and takes the keys"
+    "SmartNoise SQL": "its rows lie in DuckDB's memory, it draws its noise without a durable debit, and takes"
+    " the keys"
     " it finds in the rows for public",
 }
 
@@ -44,17 +46,24 @@ def head(lines: Sequence[Line]) -> list[str]:
     return [
         "# Beside every peer",
         "",
-        "`python -m benchmarks.versus`, a part of `make bench FULL=1`, writes this page. Each contender runs in its",
-        "own process and environment (benchmarks/versus/environments), in turn with sulq, round after round; a ratio",
-        "is that of the medians of the same rounds, with the lowest and highest in brackets. A contender has 90 seconds",
-        "a workload. The guarantee is the same for all: epsilon 1 for the whole of an answer, one row added or",
-        "removed (where persons are bounded, one person with at most 5 rows), the same public bounds and keys, n secret; the",
-        "notes tell who cannot. Memory is the most that a process and its children ever held. Answers were compared",
-        "with ours, and one that is not near is called wrong.",
+        *prose(
+            "`python -m benchmarks.versus`, a part of `make bench FULL=1`, writes this page. Each contender runs"
+            " in its own process and environment (benchmarks/versus/environments), in turn with sulq, round"
+            " after round; a ratio is that of the medians of the same rounds, with the lowest and highest in"
+            " brackets. A contender has 90 seconds a workload. The guarantee is the same for all: epsilon 1 for"
+            " the whole of an answer, one row added or removed (where persons are bounded, one person with at"
+            " most 5 rows), the same public bounds and keys, n secret; the notes tell who cannot. Memory is the"
+            " most that a process and its children ever held. Answers were compared with ours, and one that is"
+            " not near is called wrong."
+        ),
         "",
-        f"{today}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}, load of the machine",
-        f"while measuring {min(loads):g} to {max(loads):g} (the contenders' own included).",
-        ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
+        *prose(
+            f"{today}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}, load of the"
+            " machine"
+            f" while measuring {min(loads):g} to {max(loads):g} (the contenders' own included). "
+            + ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+            + "."
+        ),
         "",
     ]
 

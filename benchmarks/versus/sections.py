@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from benchmarks.versus.cast import OTHERS, OURS
@@ -14,6 +15,11 @@ MOST = 2 << 30  # bytes of memory at any number of rows
 STEEP = (0.9, 1.1)
 FEWEST = 100  # draws of a peer; of fewer the standard error itself is not known
 Section = tuple[list[str], list[Verdict]]
+
+
+def prose(text: str) -> list[str]:
+    """Sentences as lines of the page."""
+    return textwrap.wrap(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
 def comparisons(lines: Sequence[Line]) -> Section:
@@ -34,12 +40,12 @@ def comparisons(lines: Sequence[Line]) -> Section:
     return rows, verdicts
 
 
-def timed(lines: Sequence[Line], heading: str, *words: str) -> Section:
+def timed(lines: Sequence[Line], heading: str, words: str) -> Section:
     """A part that is one table of timed contenders."""
     if not lines:
         return [heading, "", "Not measured."], []
     rows, verdicts = comparisons(lines)
-    return [heading, "", *words, "", *rows], verdicts
+    return [heading, "", *prose(words), "", *rows], verdicts
 
 
 def queries(lines: Sequence[Line]) -> Section:
@@ -50,9 +56,10 @@ def queries(lines: Sequence[Line]) -> Section:
     rows, verdicts = timed(
         here,
         f"## A. Queries, {most:,} rows" if most else "## A. Queries",
-        "A filtered count; sum and mean; count, sum and mean in 50 groups; a histogram of 101 bins; a count in 50",
-        "groups of at most 5 rows a person. sulq asks the same SQL as raw DuckDB, of its prepared copy; raw DuckDB and",
-        "Polars read the original Parquet and bound nobody. Memory in brackets: sulq's.",
+        "A filtered count; sum and mean; count, sum and mean in 50 groups; a histogram of 101 bins; a count in 50"
+        " groups of at most 5 rows a person. sulq asks the same SQL as raw DuckDB, of its prepared copy; raw"
+        " DuckDB and"
+        " Polars read the original Parquet and bound nobody. Memory in brackets: sulq's.",
     )
     return [*rows, *(["", "![Times slower than sulq](benchmarks-peers/queries.svg)"] if here else [])], verdicts
 
@@ -78,10 +85,12 @@ def accuracy(lines: Sequence[Line]) -> Section:
     return [
         heading,
         "",
-        f"Root mean square errors at epsilon 1 on {own[0]['key'][2]:,} rows, income within 0 to 200,000. The law's own",
-        "is computed from the probabilities of the noise of a real answer; the optimum is that of the mechanism",
-        "(discrete Laplace; for a mean two one-sided sums). Drawn: the same noise, 100,000 times. A peer is better only",
-        "past 3 standard errors, from at least 100 draws.",
+        *prose(
+            f"Root mean square errors at epsilon 1 on {own[0]['key'][2]:,} rows, income within 0 to 200,000. The"
+            " law's own is computed from the probabilities of the noise of a real answer; the optimum is that of"
+            " the mechanism (discrete Laplace; for a mean two one-sided sums). Drawn: the same noise, 100,000"
+            " times. A peer is better only past 3 standard errors, from at least 100 draws."
+        ),
         "",
         "| answer | optimum | law's own | variance over optimum | drawn | peers | |",
         "|---|---:|---:|---:|---:|---|---|",
@@ -132,8 +141,8 @@ def kernels(lines: Sequence[Line]) -> Section:
     rows, verdicts = timed(
         of(lines, "C"),
         "## C. Learning",
-        "A covariance matrix (d=100, 1,000,000 rows) against NumPy's X'X, and a round of k-means (d=10, k=10) against",
-        "one iteration of scikit-learn's Lloyd, numbers in memory, the same number of threads.",
+        "A covariance matrix (d=100, 1,000,000 rows) against NumPy's X'X, and a round of k-means (d=10, k=10) against"
+        " one iteration of scikit-learn's Lloyd, numbers in memory, the same number of threads.",
     )
     return [
         *rows,
@@ -148,8 +157,8 @@ def marginals(lines: Sequence[Line]) -> Section:
     rows, verdicts = timed(
         own,
         "## D. Marginals",
-        "All pairs of ten yes-or-no columns, 50,000 rows. More tables, methods and epsilons:",
-        "[benchmarks-release.md](benchmarks-release.md).",
+        "All pairs of ten yes-or-no columns, 50,000 rows. More tables, methods and epsilons:"
+        " [benchmarks-release.md](benchmarks-release.md).",
     )
     for line in own:
         if line.get("found"):
@@ -165,8 +174,8 @@ def noise(lines: Sequence[Line]) -> Section:
     return timed(
         of(lines, "E"),
         "## E. Noise on a million cells",
-        "Discrete Laplace and discrete Gaussian of scale 1,000, integers in and out. NumPy's is the limit of what",
-        "anyone could reach, and protects nobody; diffprivlib's Gaussian has the scale nearest to that.",
+        "Discrete Laplace and discrete Gaussian of scale 1,000, integers in and out. NumPy's is the limit of what"
+        " anyone could reach, and protects nobody; diffprivlib's Gaussian has the scale nearest to that.",
     )
 
 
