@@ -55,8 +55,8 @@ def prepare(told):
         "groups": lambda: answer(rows, told, metrics=all_three, **regions),
         "histogram": lambda: answer(rows, told, metrics=("COUNT",), **ages),
         "person groups": lambda: answer(rows, told, metrics=("COUNT",), unit=lambda row: row[0], **regions),
-        "count": lambda: answer(rows, told, metrics=("COUNT",), **everything),
-        "sum": lambda: answer(rows, told, metrics=("SUM",), **everything),
+        "count": lambda: answer(rows, told, metrics=("COUNT",), **ages),
+        "sum": lambda: answer(rows, told, metrics=("SUM",), **ages),
         "mean": lambda: answer(rows, told, metrics=("MEAN",), **everything),
     }
     if told["question"] not in runs:
@@ -64,14 +64,16 @@ def prepare(told):
     run, version = runs[told["question"]], importlib.metadata.version("pipeline-dp")
     if told["part"] == "A":
         return run, version, "local backend; rows are Python tuples in memory beforehand"
-    incomes = np.array([row[2] for row in rows])
+    incomes, own = (table[name].to_numpy() for name in ("income", "age"))
+    counts = np.bincount(own, minlength=101)
     truth = {
-        "count": [len(rows)],
-        "sum": [incomes.sum()],
+        "count": counts,
+        "sum": np.bincount(own, incomes, minlength=101),
         "mean": [incomes.mean()],
-        "histogram": np.bincount([row[1] for row in rows], minlength=101),
+        "histogram": counts,
     }[told["question"]]
-    return (lambda: list(np.subtract(run(), truth))), version, ""
+    grouped = "of 101 groups, whose noise is that of one" if told["question"] in ("count", "sum") else ""
+    return (lambda: list(np.subtract(run(), truth))), version, grouped
 
 
 if __name__ == "__main__":
