@@ -10,6 +10,7 @@ Writes docs/benchmarks-peers.md and its plots; a part of `make bench FULL=1`.
 from __future__ import annotations
 
 import argparse
+import tempfile
 from pathlib import Path
 
 from benchmarks.kept import Kept
@@ -53,9 +54,10 @@ def main(words: list[str] | None = None) -> None:
     given = parser.parse_args(words)
     if given.keep:
         given.keep.parent.mkdir(parents=True, exist_ok=True)
-    bench = Bench(Kept(given.keep), given.seconds, given.rounds, tuple(given.only), given.log)
-    if not given.page:
-        run(bench, tuple(given.workloads), rows=given.rows, sizes=tuple(given.sizes))
+    with tempfile.TemporaryDirectory(prefix="sulq-versus-") as scratch:
+        bench = Bench(Kept(given.keep), given.seconds, given.rounds, tuple(given.only), given.log, scratch)
+        if not given.page:
+            run(bench, tuple(given.workloads), rows=given.rows, sizes=tuple(given.sizes))
     page.write(bench.kept.lines)
 
 

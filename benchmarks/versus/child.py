@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import selectors
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +17,7 @@ import psutil
 
 from benchmarks.allowed import GONE, PATIENCE, STEP, computed
 
+LEAVING = 10.0  # seconds to end by itself
 HERE = Path(__file__).parent / "contenders"
 
 
@@ -41,6 +44,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
+            env=os.environ | {"TMPDIR": told.get("scratch") or tempfile.gettempdir()},
         )
         self._process = psutil.Process(self._child.pid)
         self._said = selectors.DefaultSelector()
@@ -89,6 +93,10 @@ class Child:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None:  # one that answers to the last may put its things in order
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._child.stdin.close()
+                self._child.wait(LEAVING)
         with contextlib.suppress(*GONE):
             for each in [*self._process.children(recursive=True), self._process]:
                 with contextlib.suppress(*GONE):

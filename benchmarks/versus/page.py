@@ -12,16 +12,15 @@ from benchmarks.versus import plots
 from benchmarks.versus.sections import SECTIONS, prose
 from benchmarks.versus.verdicts import Line, Verdict, lost, ratio, shown, title
 
+UNEXPLAINED = "Not explained yet."
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "benchmarks-peers.md"
 REASONS = {
-    "diffprivlib": "its rows are NumPy arrays in memory before it is asked, in the process of whoever asks: no"
-    " file, no SQL, no durable debit, no person with several rows; its noise is in floating point. Ours reads"
-    " the prepared copy,"
-    " plans, writes the debit to disk and only then answers, which is a fixed 5 to 15 ms",
-    "SmartNoise SQL": "its rows lie in DuckDB's memory, it draws its noise without a durable debit, and takes"
-    " the keys"
-    " it finds in the rows for public",
+    "diffprivlib": "its rows are NumPy arrays in memory before it is asked, in the process of whoever asks: no file,"
+    " no SQL, no durable debit, no person with several rows; its noise is in floating point. Ours plans, writes the"
+    " debit to disk and only then reads the prepared copy: what an ask costs whatever it reads is in benchmarks.md.",
+    "SmartNoise SQL": "its rows lie in DuckDB's memory, it draws its noise without a durable debit, and takes the"
+    " keys it finds in the rows for public.",
 }
 
 
@@ -76,7 +75,7 @@ def summary(verdicts: Sequence[Verdict]) -> list[str]:
         "## In short",
         "",
         f"{len(barred) - len(missed)} of {len(barred)} bars met.",
-        *(f"- Missed: {each.what}: {each.figure} (bar: {each.bar}). {each.why}".rstrip() for each in missed),
+        *(f"- Missed: {each.what}: {each.figure} (bar: {each.bar}). {each.why or UNEXPLAINED}" for each in missed),
         "",
     ]
 
@@ -89,7 +88,7 @@ def losses(lines: Sequence[Line]) -> list[str]:
     rows = ["Where a private peer was faster:", ""]
     for who in dict.fromkeys(line["key"][-1] for line in found):
         own = ", ".join(f"{title(each)} ({1 / ratio(each):.2g}x)" for each in found if each["key"][-1] == who)
-        rows.append(f"- {who}: {own}: {REASONS.get(who, 'not explained yet')}.")
+        rows.append(f"- {who}: {own}: {REASONS.get(who, UNEXPLAINED)}")
     return rows
 
 

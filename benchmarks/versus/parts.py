@@ -94,7 +94,7 @@ def scaling(bench: Bench, sizes: tuple[int, ...] = SIZES) -> None:
         preparing: list[object] = ["G", "prepare", rows, OURS.name]
         if bench.kept.of(preparing) is None:
             try:
-                with bench.opened(OURS, told) as (child, ready):
+                with bench.opened(OURS, told | {"anew": True}) as (child, ready):
                     bench.kept.add(line(preparing, scores=[ready["ready"]], memory=child.peak()))
             except Ended as end:
                 bench.kept.add(line(preparing, outcome=end.outcome, why=end.why))

@@ -44,9 +44,11 @@ def _queries(lines: Sequence[Line], rows: int) -> Any:
         own = {line["key"][1]: line for line in lines if line["key"][-1] == name}
         for place, question in enumerate(QUESTIONS):
             line = own.get(question)
-            found = math.nan if line is None or wrong(line) else ratio(line)
+            if line is None:
+                continue
+            found = math.nan if wrong(line) else ratio(line)
             where = place + (number - (len(names) - 1) / 2) * 0.8 / len(names)
-            label = name if place == 0 else None
+            label = name if question == next(iter(own)) else None
             if math.isnan(found):
                 axes.text(where, 1.0, "×", ha="center", va="center", color=COLOURS[number])
                 axes.bar(where, 0, label=label, color=COLOURS[number])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from benchmarks.kept import Kept
 from benchmarks.versus import child, environments, measure, parts, tables
 from benchmarks.versus.cast import OTHERS, OURS, RAW, Contender
 from benchmarks.versus.page import page, write
-from benchmarks.versus.verdicts import compared, optimum, ratio, slope, wrong
+from benchmarks.versus.verdicts import LARGE, compared, optimum, ratio, slope, wrong
 
 SCRIPT = """
 import time
@@ -79,10 +80,13 @@ def test_an_environment_that_cannot_be_made_is_told_of(tmp_path: Path, monkeypat
     """With pip's reason."""
     monkeypatch.setenv("SULQ_PEERS_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(environments, "FILES", tmp_path)
-    (tmp_path / "nowhere.txt").write_text("not a requirement at all\n", encoding="ascii")
+    (tmp_path / "nowhere.txt").write_text("nothing==1\n", encoding="ascii")
+    said = "WARNING: slow\nERROR: No matching distribution found for nothing==1\n"
+    failed = subprocess.CompletedProcess([], 1, "", said)
+    monkeypatch.setattr(environments.subprocess, "run", lambda *_words, **_rest: failed)
     line = measure.alone(measure.Bench(Kept()), ["B", "count", 1], Contender("x", "nowhere", "x", "B"), {"draws": 1})
     assert (line["outcome"], line["scores"]) == ("not installed", [])
-    assert "requirement" in line["why"]
+    assert line["why"] == "ERROR: No matching distribution found for nothing==1"
 
 
 def test_when_it_is_late() -> None:
@@ -139,20 +143,22 @@ def line(*key: object, scores: tuple[float, ...] = (), **rest: object) -> dict[s
 
 def timed(question: str, who: str, theirs: float, ours: float = 1.0, part: str = "A", **rest: object) -> dict[str, Any]:
     facts = {"off": 0.01, "memory": 3 << 20, "ours_memory": 2 << 20, "version": "9", "note": ""}
-    return line(part, question, 100, who, scores=(theirs,) * 5, ours=[ours] * 5, **facts | rest)
+    return line(part, question, LARGE, who, scores=(theirs,) * 5, ours=[ours] * 5, **facts | rest)
 
 
 def test_ratios_and_bars() -> None:
     """Raw: ours over theirs, at most; peers: theirs over ours, at least; who did not finish, at least its seconds."""
     assert compared(timed("groups", RAW.name, 1.0)).met
     assert not compared(timed("groups", RAW.name, 0.9)).met
+    assert compared(line("A", "groups", 100, RAW.name, scores=(0.9,), ours=[1.0])).bar == ""  # a small table
+    assert compared(timed("groups", "diffprivlib", 0.1)).figure == "10x slower"
     assert compared(timed("person groups", RAW.name, 0.9)).met
     assert compared(timed("groups", "OpenDP", 5.0)).met
     assert not compared(timed("groups", "OpenDP", 4.9)).met
     assert compared(timed("groups", "SmartNoise SQL", 1.0)).met
     assert compared(timed("groups", "diffprivlib", 0.1)).bar == ""
     assert not compared(timed("laplace", "OpenDP", 9.0, part="E")).met
-    never = line("A", "groups", 100, "Tumult", ours=[2.0], outcome="did not finish", why="no answer in 90 s")
+    never = line("A", "groups", LARGE, "Tumult", ours=[2.0], outcome="did not finish", why="no answer in 90 s")
     assert ratio(never) == 45
     assert compared(never).figure == "over 45x faster"
     assert wrong(timed("groups", "Tumult", 9.0, off=0.4))
@@ -184,12 +190,12 @@ def test_the_page_tells_everything() -> None:
         timed("groups", "OpenDP", 50.0),
         timed("groups", "diffprivlib", 0.25),
         timed("histogram", "Tumult", 9.0, off=1.0),
-        line("A", "groups", 100, "PipelineDP", outcome="failed", why="out of memory", ours=[1.0]),
+        line("A", "groups", LARGE, "PipelineDP", outcome="failed", why="out of memory", ours=[1.0]),
         line("A", "groups", 10, "PipelineDP", outcome="failed", why="of a smaller table", ours=[1.0]),
         *accurate(1.8413, 1.357, 1.2),
     ]
     text, verdicts = page(lines)
-    assert "- Missed: groups, against raw DuckDB: 2.00x (bar: at most 1x)." in text
+    assert "- Missed: groups, against raw DuckDB: 2.00x (bar: at most 1x). Not explained yet." in text
     assert "- Missed: error of a count: 1.357" in text
     assert "OpenDP 1.2" in text
     assert "| groups | OpenDP | 1 s (1..1) | 50 s (50..50) | 50x faster | at least 5x faster | met | 3 (2) |" in text
@@ -220,5 +226,5 @@ def test_growth_and_the_plots(tmp_path: Path) -> None:
     assert "slope of time from 1e7 to 1e8 rows, 1 thread: 1.00 (0.9 to 1.1): met" in page(grown(10.0))[0]
     assert "Missed: slope" in page(grown(16.0))[0]
     write([*grown(10.0), timed("groups", "OpenDP", 5.0)], tmp_path / "page.md")
-    assert "100 rows" in (tmp_path / "page" / "queries.svg").read_text(encoding="utf-8")
+    assert "10,000,000 rows" in (tmp_path / "page" / "queries.svg").read_text(encoding="utf-8")
     assert (tmp_path / "page" / "scaling.svg").exists()

@@ -38,7 +38,8 @@ def opened(told: dict[str, Any], columns: dict[str, object], unit: object = None
     name = path.stem + ("-person" if unit else "")
     first, copy = cache / f"{name}.ledger", cache / f"{name}.prepared"
     facts = {"table": "survey", "columns": columns, "unit": unit, "budget": sulq.Epsilon(900), "synthetic": True}
-    if not first.exists() or not copy.exists():
+    if told.get("anew") or not first.exists() or not copy.exists():
+        copy.unlink(missing_ok=True)
         unfinished = cache / f"{name}.unfinished.ledger"
         unfinished.unlink(missing_ok=True)
         with sulq.connect(path, ledger=unfinished, prepared=copy, **facts) as db:
