@@ -24,11 +24,11 @@ settings.load_profile("test")
 
 @pytest.fixture(autouse=True)
 def no_hidden_errors(request: pytest.FixtureRequest) -> Iterator[None]:
-    """An error of DuckDB's is answered around (T30), so that no analyst sees it; a test must."""
+    """An error of a database's is answered around (T30), so that no analyst sees it; a test must."""
     seen: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: seen.append(record.getMessage())
-    log = logging.getLogger("sulq.curator.engines.duckdb")
+    log = logging.getLogger("sulq.curator.engines")
     log.addHandler(handler)
     yield
     log.removeHandler(handler)

@@ -130,7 +130,8 @@ BAD_DATA = {
     "number": (lambda _: 7, "unreadable-data"),
     "list": (lambda _: [1, 2, 3], "unreadable-data"),
     "url": (lambda _: "https://curator.example.org/survey", "bad-declaration"),  # with declarations of its own
-    "no table in postgres": (lambda _: "postgresql://somewhere/people", "bad-declaration"),
+    "postgres without a table": (lambda _: "postgresql://somewhere/people", "bad-declaration"),
+    "postgres that is not there": (lambda _: "postgresql://127.0.0.1:1/base?table=people", "unreadable-data"),
     "another database": (lambda _: "mysql://somewhere/people", "engine-not-available"),
     "tables": (lambda _: {"people": TABLE}, "bad-declaration"),
 }

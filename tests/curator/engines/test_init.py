@@ -10,21 +10,26 @@ from sulq.curator.engines import ELSEWHERE, ENGINES, open_engine
 from sulq.errors import SetupError
 from sulq.terms.domain import Category, Schema
 from sulq.terms.privacy import Unit
-from tests.curator.engines.cases import ASKED, KEY, SCHEMA, parquet, sums, table
+from tests.curator.engines.cases import ASKED, KEY, SCHEMA, memory, parquet, sums, table
+from tests.loaded import loaded
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name not in ELSEWHERE])
 def test_every_engine_opens_by_its_name(engine: str, tmp_path: Path) -> None:
     """Each gives the same sums of a frame and of a file, and says what it read."""
     found = []
-    for data in (table(), parquet(tmp_path), str(tmp_path / "data.parquet")):
+    files = [
+        (table(), "frame"),
+        (parquet(tmp_path), "data.parquet "),
+        (str(tmp_path / "data.parquet"), "data.parquet "),
+    ]
+    sources = [(loaded(table()), "postgresql ")] if engine == "postgres" else files
+    for data, said in sources:
         opened = open_engine(data, schema=SCHEMA, unit=Unit("who", 2), key=KEY, engine=engine)
-        assert opened.fingerprint().startswith(
-            "frame" if data is not None and not isinstance(data, (str, Path)) else "data.parquet "
-        )
+        assert opened.fingerprint().startswith(said)
         opened.ready()
         found.append(sums(opened, *ASKED))
-    assert found[0] == found[1] == found[2]
+    assert all(sums_ == sums(memory(table(), Unit("who", 2))) for sums_ in found)
 
 
 def test_a_prepared_copy_may_be_named_by_text(tmp_path: Path) -> None:

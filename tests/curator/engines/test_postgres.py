@@ -52,6 +52,7 @@ def test_T30_no_expression_fails_because_of_a_row(caplog: pytest.LogCaptureFixtu
         each.close()
 
 
+@pytest.mark.by_hand
 @pytest.mark.parametrize("what", ["sums", "groups", "listed", "sums_of"])
 def test_T30_T31_an_error_of_the_database_is_no_outcome(
     what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -146,6 +147,7 @@ def test_a_server_that_stays_away_stops_questions_before_they_cost(monkeypatch: 
     opened.close()
 
 
+@pytest.mark.by_hand
 def test_a_copy_taken_anew_elsewhere_stops_who_has_the_old_one():
     """Before the debit; and a question that is already under way never meets the new rows."""
     name = filled()

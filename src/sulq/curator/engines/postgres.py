@@ -41,7 +41,7 @@ from sulq.terms.shape import shape
 
 T = TypeVar("T")
 
-_log = logging.getLogger("sulq")
+_log = logging.getLogger(__name__)
 
 
 class PostgresEngine:

@@ -193,6 +193,8 @@ def describe(
 
     `number` is the table's among those of a dataset, `attached` what a DuckDB file is to be known as.
     """
+    if origin.address is not None:
+        raise SetupError("engine-not-available", "Tables in PostgreSQL are asked by the engine `postgres`.")
     if origin.path is None:
         return _frame(origin, schema, unit, number)
     kind = suffix(origin.path)

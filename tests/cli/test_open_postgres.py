@@ -1,0 +1,88 @@
+"""Commands on tables in PostgreSQL: a sulq.toml without a password, and a server that says it does not serve them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from sulq.cli import app
+from sulq.cli.config import read
+from sulq.cli.serve import declaration
+from sulq.errors import SetupError
+from tests.loaded import address, loaded
+from tests.postgres import server
+
+RUNNER = CliRunner()
+TOML = """
+[dataset.survey]
+data = "{data}"
+table = "{table}"
+unit = {{ column = "who" }}
+budget = {{ epsilon = 1000 }}
+[dataset.survey.columns]
+age = {{ int = [0, 120] }}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> tuple[Path, str]:
+    """A sulq.toml that names a table in the tests' database."""
+    name = f"told_{os.getpid()}_{abs(hash(tmp_path.name)) % 10**6}"
+    loaded(pa.table({"who": ["a", "b"], "age": [10, 20]}), name)
+    path = tmp_path / "sulq.toml"
+    path.write_text(TOML.format(data=address(), table=name), encoding="utf-8")
+    return path, name
+
+
+def run(*words: str) -> str:
+    """What a command prints."""
+    found = RUNNER.invoke(app, words)
+    assert found.exit_code == 0, found.output
+    return found.output
+
+
+def test_prepare_query_budget_and_explain(config: tuple[Path, str]) -> None:
+    """The commands an owner and an analyst use, over the copy in the database."""
+    path, name = config
+    sql = f"SELECT COUNT(*) FROM {name}"
+    assert "prepared" in run("prepare", "survey", "--config", str(path))
+    assert "epsilon" in run("explain", "survey", sql, "--epsilon", "1", "--config", str(path)).lower()
+    assert "2" in run("query", "survey", sql, "--epsilon", "500", "--config", str(path))
+    assert "500" in run("budget", "survey", "--config", str(path))
+    server().do(f"INSERT INTO {name} VALUES ('c', 30)")
+    run("prepare", "survey", "--renew", "--config", str(path))
+    assert "3" in run("query", "survey", sql + " WHERE age >= 0", "--epsilon", "400", "--config", str(path))
+
+
+@pytest.mark.parametrize("data", ["postgresql://ann:secret@h/b", "postgresql://h/b?password=secret"])
+def test_a_password_does_not_stand_in_the_file(tmp_path: Path, data: str) -> None:
+    """It is refused, and not shown; control: without it the file is read."""
+    path = tmp_path / "sulq.toml"
+    path.write_text(TOML.format(data=data, table="t"), encoding="utf-8")
+    with pytest.raises(SetupError, match="bad-config") as refused:
+        read(path)
+    assert "secret" not in str(refused.value)
+    assert "PGPASSWORD" in str(refused.value)
+    path.write_text(TOML.format(data="postgresql://ann@h/b", table="t"), encoding="utf-8")
+    assert read(path).datasets["survey"].data == "postgresql://ann@h/b"
+
+
+def test_several_tables_may_lie_in_a_database(tmp_path: Path) -> None:
+    """Each table of a dataset has an address; another kind of URL is refused there."""
+    path = tmp_path / "sulq.toml"
+    text = '[dataset.c]\nbudget = { epsilon = 1 }\n[dataset.c.tables.people]\ndata = "%s"\ncolumns = { a = [0, 1] }\n'
+    path.write_text(text % "postgresql://h/b", encoding="utf-8")
+    assert read(path).datasets["c"].tables["people"].data == "postgresql://h/b"
+    path.write_text(text % "https://h/b", encoding="utf-8")
+    with pytest.raises(SetupError, match="bad-config"):
+        read(path)
+
+
+def test_a_server_says_that_it_does_not_serve_them(config: tuple[Path, str]) -> None:
+    """At registration, with what to do instead."""
+    with pytest.raises(SetupError, match="sulq query"):
+        declaration(read(config[0]).datasets["survey"])
