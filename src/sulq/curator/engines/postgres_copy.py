@@ -132,7 +132,7 @@ def _build(
     try:
         folder.attach(folder.folder / "origin", "origin", writable=True)
         _snapshot(address, folder, tables)
-        prepare.fill(folder, [table.registered for table in tables], into="", progress=progress)
+        prepare.fill(folder, [table.registered for table in tables], into="origin.", progress=progress)
         postgres_schema.emptied(db, schema)
         for table in tables:
             made[table.name] = f"{schema}.{table.registered.kept}_{build}"
@@ -206,7 +206,7 @@ def _sent(db: psycopg.Connection, folder: Connection, registered: Registered, re
     db.execute(f"CREATE TABLE {relation} ({made}) WITH (autovacuum_enabled = off)")
     cursor = folder.cursor()
     with db.cursor().copy(f"COPY {relation} ({names}) FROM STDIN (FORMAT csv, FREEZE)") as sent:
-        for batch in arrow.record_batches(cursor, f"SELECT {names} FROM {registered.kept}", PART):
+        for batch in arrow.record_batches(cursor, f"SELECT {names} FROM origin.{registered.kept}", PART):
             text = io.BytesIO()
             pa.csv.write_csv(batch, text, pa.csv.WriteOptions(include_header=False))
             sent.write(text.getvalue())
