@@ -33,8 +33,10 @@ from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import Run, differences, record
 from tests import counts
+from tests.loaded import loaded
 
 ENGINES = ("duckdb", "memory")
+REPLAYED = (*ENGINES, "postgres")  # rows in a database take longer to open: it is held to the replays that matter most
 KEY = bytes(range(32))
 Program = Callable[[Desk], object]
 
@@ -66,6 +68,8 @@ def engine(kind: str, rows: Sequence[Row], unit: Unit, *, folder: Path | None = 
     if folder is not None:
         data = written(neighbours.arrow(rows), folder / f"{secrets.token_hex(4)}{suffix}")
         prepared = folder / f"{data.stem}.prepared" if prepared is None and name == "duckdb" else prepared
+    if name == "postgres":
+        data = loaded(neighbours.arrow(rows))
     opened = open_engine(
         data, schema=neighbours.SCHEMA, unit=unit, key=KEY, space="test", prepared=prepared, engine=name
     )

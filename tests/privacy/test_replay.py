@@ -33,7 +33,19 @@ from sulq.testing.bad import Late, Nosy, Silent
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences
 from tests import counts
-from tests.privacy.cases import ENGINES, Program, answerable, asking, engine, facts_of, people, replayed, run, seeded
+from tests.privacy.cases import (
+    ENGINES,
+    REPLAYED,
+    Program,
+    answerable,
+    asking,
+    engine,
+    facts_of,
+    people,
+    replayed,
+    run,
+    seeded,
+)
 
 UNITS = [
     Unit(),
@@ -55,7 +67,7 @@ BUDGETS = [
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("kind", REPLAYED)
 def test_RP_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
     """Calls, bytes, errors, ledger and log are equal, inputs within the sensitivity (RP, T6, T11, T13, T14, T17).
 
@@ -249,7 +261,7 @@ def test_RP_catches_missing_and_nosy_noise(kind: str, bad: type[Rows]) -> None:
     assert replayed(kind, first, second, [COUNT], Unit(), **options) != []
 
 
-@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("kind", REPLAYED)
 def test_RP_T43_catches_a_debit_after_the_sums(kind: str) -> None:
     """Control: a curator that computes first and debits afterwards is caught, whatever the rows are (T43)."""
     options = {"curator": Late, "rows": lambda source, _ledger, release: Rows(source, lambda *_: True, release)}
@@ -276,7 +288,7 @@ def test_RP_catches_a_halved_sensitivity(kind: str, spend: object, monkeypatch: 
     assert any("moved" in found for found in replayed(kind, first, second, [program], Unit(), budget=budget))
 
 
-@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("kind", REPLAYED)
 def test_T14_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows(kind: str) -> None:
     """One person in all cells with 60 rows, 3 kept: L0, Linf, L1 and L2 of the difference are within 3 (T14, SR1).
 
@@ -296,7 +308,7 @@ def test_T14_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows(k
     assert inputs["plain:all rows"][2] == 60
 
 
-@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("kind", REPLAYED)
 def test_SR2_taking_out_one_person_changes_nobody_elses_kept_rows(kind: str) -> None:
     """With more rows than are kept for everyone, dropping the first person moves one person's share and no more (SR2).
 
@@ -328,7 +340,7 @@ def test_SR11_a_row_has_a_place_only_where_no_neighbour_shifts_it() -> None:
         assert replayed("plain", heavy + others, heavy[:1] + others, [early], unit) != []
 
 
-@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("kind", REPLAYED)
 def test_S33_shares_of_one_debit_cover_all_questions_together(kind: str) -> None:
     """Several questions on the same person cost the sum of their shares, not the largest of them (S3.6, SR13)."""
     asked = Together((Sums((Lit(1),)), Sums((Lit(1),)), Sums((col("gain"),))), (Fraction(1), Fraction(2), Fraction(3)))
