@@ -47,7 +47,7 @@ def java_home(which: str, folder: Path) -> str | None:
 
 
 class Cluster:
-    """A master and its workers; each worker has one core."""
+    """A master and its workers; each worker has one core. With no workers there is no master either."""
 
     def __init__(
         self, *, workers: int = 2, java: str = "", memory: str = "2g", environment: dict | None = None
@@ -81,6 +81,8 @@ class Cluster:
         self.address = ""
 
     def __enter__(self) -> Self:
+        if not self._count:  # no cluster: a session in this process, with the same Java
+            return self
         try:
             master, log = self._start("master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
             port = self._told(master, log, STARTED)

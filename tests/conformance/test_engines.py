@@ -75,7 +75,7 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_T4_T6_T11_spark_gives_the_integers_of_the_oracle(ansi: str) -> None:
     """No mismatch on tables of the kinds that Spark has, in 1, 3 or 7 partitions, whatever ANSI is set to."""
-    planned = count(f"sums on Spark against big integers, ANSI {ansi}", short=60, long=3_000)
+    planned = count(f"sums on Spark against big integers, ANSI {ansi}", short=36, long=3_000)
     session = spark.session()
     session.conf.set("spark.sql.ansi.enabled", ansi)
     done, seen, seed = 0, set(), 7 * 10**6 + (ansi == "true") * 10**5

@@ -97,7 +97,7 @@ def test_T15_every_engine_derives_the_rows_of_the_oracle(part: int, tmp_path: Pa
 
 def test_T15_spark_derives_the_rows_of_the_oracle() -> None:
     """The same on Spark: rows made one by one are worked out there, the rest from what it hands over."""
-    planned = count("sums over derived tables on Spark", short=16, long=800)
+    planned = count("sums over derived tables on Spark", short=12, long=800)
     done, seen, seed = 0, set(), 9 * 10**6
     while done < planned:
         rng = counts.generator(f"relations {seed}")

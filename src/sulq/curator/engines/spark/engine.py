@@ -95,12 +95,19 @@ class SparkEngine:
             if self._session is None:
                 self._session, self._tables = self._open()
             self._unchanged()
+            self._manned(self._session)
 
     def _unchanged(self) -> None:
         """Stop where a table that is known by its name is gone, or has other columns."""
         for given in self._dataset.tables:
             if isinstance(given.origin.data, frames.Named):
                 given.origin.data.frame()
+
+    @staticmethod
+    def _manned(session: SparkSession) -> None:
+        """Stop, before anything is paid, where the cluster has nobody to work."""
+        if not jobs.manned(session.sparkContext):
+            raise SetupError("unreadable-data", "The Spark cluster has no executors.", "Start its workers; try again.")
 
     def _open(self) -> tuple[SparkSession, dict[str, Prepared]]:
         tables = self._sources()
@@ -109,6 +116,7 @@ class SparkEngine:
         if jobs.stopped(session.sparkContext):
             raise SetupError("unreadable-data", "The Spark session was stopped.", "Open the data in a new session.")
         settings.check(session.sparkContext)
+        self._manned(session)
         failed = ""
         try:
             with jobs.watched(session.sparkContext):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 GROUP: Final = "spark.jobGroup.id"
-GRACE: Final = 30.0  # seconds without an executor after which a job is given up: time for one to be started anew
-LOOK: Final = 1.0
+GRACE = 60.0  # seconds without an executor after which a job is given up: time for one to be started anew
+LOOK = 0.5  # seconds between two looks
 
 
 def stopped(context: SparkContext) -> bool:
@@ -24,6 +25,21 @@ def stopped(context: SparkContext) -> bool:
         return context._jsc is None or bool(context._jsc.sc().isStopped())  # noqa: SLF001 - there is no other way to ask
     except Exception:  # noqa: BLE001 - what does not answer is gone
         return True
+
+
+def manned(context: SparkContext) -> bool:
+    """Whether anybody is there to work, or comes within the time that a job would be given."""
+    if local(context.master):
+        return True
+    for _ in range(max(int(GRACE / LOOK), 1)):
+        if _executors(context):
+            return True
+        time.sleep(LOOK)
+    return False
+
+
+def _executors(context: SparkContext) -> int:
+    return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1  # noqa: SLF001 - the driver is one of them
 
 
 @contextlib.contextmanager
@@ -54,7 +70,7 @@ def _watch(context: SparkContext, name: str, done: threading.Event) -> None:
     alone = 0.0
     while not done.wait(LOOK):
         try:
-            workers = context._jsc.sc().getExecutorMemoryStatus().size() - 1  # noqa: SLF001 - the driver is one of them
+            workers = _executors(context)
         except Exception:  # noqa: BLE001 - with the context its jobs end too
             return
         alone = 0.0 if workers else alone + LOOK
