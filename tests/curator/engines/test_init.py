@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.engines import ELSEWHERE, ENGINES, open_engine
+from sulq.curator.engines import ENGINES, open_engine
 from sulq.errors import SetupError
 from sulq.terms.domain import Category, Schema
 from sulq.terms.privacy import Unit
@@ -14,7 +14,7 @@ from tests.curator.engines.cases import ASKED, KEY, SCHEMA, memory, parquet, sum
 from tests.loaded import loaded
 
 
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name not in ELSEWHERE])
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "spark"])
 def test_every_engine_opens_by_its_name(engine: str, tmp_path: Path) -> None:
     """Each gives the same sums of a frame and of a file, and says what it read."""
     found = []

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sulq.curator.engines import ELSEWHERE, ENGINES, open_dataset, prepare
+from sulq.curator.engines import ENGINES, open_dataset, prepare
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
@@ -26,7 +26,7 @@ from tests import generate
 from tests.curator.engines.cases import CANARY, KEY
 from tests.loaded import loaded
 
-READERS = tuple(name for name in ENGINES if name not in ELSEWHERE)  # their own tests ask the same of the others
+READERS = tuple(name for name in ENGINES if name != "spark")  # test_spark.py asks the same of Spark's frames
 UNIT = Unit("pid", 2)
 PEOPLE = TableFacts(Schema("people", (("age", Int(0, 99)), ("region", Int(0, 9)))), key="pid")
 VISITS = TableFacts(Schema("visits", (("cost", Int(0, 9)),)), person="patient")
