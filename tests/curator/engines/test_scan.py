@@ -13,8 +13,10 @@ from sulq.curator.engines.edges import places
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.piece import Keyed, Piece
+from sulq.curator.engines.question import Question
 from sulq.curator.engines.scan import scan
 from sulq.terms.domain import Int, Schema
+from tests.curator.engines.cases import ask
 
 SCHEMA = Schema("data", (("x", Int(0, 9)),))
 
@@ -26,7 +28,8 @@ def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[in
     con.execute("CREATE TABLE t AS SELECT unnest([0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, NULL]) AS c0")
     query = Query(Emitter(SCHEMA, rows), keys)
     query.blocks.append((0, [{query.aggregate("count(*)", bound): 1}, {query.aggregate("sum(c0)", bound): 2}]))
-    return scan(con.cursor(), [query], None, [sizes], [])[0].blocks()[0].tolist()
+    asking = Question(con.cursor(), SCHEMA, rows, ask(schema=SCHEMA))
+    return scan(asking, [query], None, [sizes])[0].blocks()[0].tolist()
 
 
 def test_values_are_put_into_bins_afterwards() -> None:
