@@ -17,7 +17,7 @@ class Contender:
     environment: str
     script: str
     parts: str
-    bar: float | None = None
+    bar: int | None = None
     private: bool = True
 
 
@@ -27,11 +27,11 @@ OTHERS = (
     RAW,
     Contender("raw Polars", "raw", "raw_polars", "A", private=False),
     Contender("NumPy, scikit-learn", "raw", "numpy_memory", "CE", private=False),
-    Contender("OpenDP", "opendp", "opendp_polars", "ABE", 5.0),
-    Contender("SmartNoise SQL", "smartnoise", "smartnoise", "AB", 1.0),
+    Contender("OpenDP", "opendp", "opendp_polars", "ABE", 5),
+    Contender("SmartNoise SQL", "smartnoise", "smartnoise", "AB", 1),
     Contender("diffprivlib", "diffprivlib", "diffprivlib_numpy", "ABE"),
-    Contender("PipelineDP", "pipelinedp", "pipelinedp_local", "AB", 5.0),
-    Contender("Tumult", "tumult", "tumult_spark", "AB", 5.0),
+    Contender("PipelineDP", "pipelinedp", "pipelinedp_local", "AB", 5),
+    Contender("Tumult", "tumult", "tumult_spark", "AB", 5),
     Contender("mbi", "mbi", "mbi_fit", "D"),
 )
 

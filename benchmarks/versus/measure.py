@@ -138,6 +138,8 @@ def with_ours(bench: Bench, key: list[object], others: list[Contender], told: di
     if all(found is not None for found in known):
         return [found for found in known if found is not None]
     try:
+        with bench.opened(OURS, told):
+            pass  # the prepared copy is there from here on, and its making is not in the memory of who answers
         with bench.opened(OURS, told) as (ours, _ready):
             return [beside(bench, key, who, told, ours) for who in wanted]
     except (Ended, OursEnded) as end:

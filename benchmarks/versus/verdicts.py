@@ -20,7 +20,7 @@ LIMIT = {  # sulq's time over that of who protects nobody
     ("C", "k-means round"): 1.3,
 }
 LARGE = 10_000_000  # rows; over fewer, what an ask costs whatever it reads is most of its time
-FASTER = {("E", "OpenDP"): 10.0}  # instead of the contender's own bar
+FASTER = {("E", "OpenDP"): 10}  # instead of the contender's own bar
 OPTIMAL = 1.02
 
 
@@ -97,7 +97,7 @@ def compared(line: Line) -> Verdict:
     least = FASTER.get((part, who), named(who).bar if part == "A" else None)
     pace = f"{found:.3g}x faster" if found >= 1 else f"{1 / found:.3g}x slower"
     more = "" if line["scores"] else "over "
-    bar = f"at least {least:g}x faster" if least else ""
+    bar = {None: "", 1.0: "not slower"}.get(least, f"at least {least}x faster")
     return Verdict(what, more + pace, bar, found >= least if least else None)
 
 

@@ -24,7 +24,7 @@ SQL = {
 Run = Callable[[], object]
 
 
-def opened(told: dict[str, Any], columns: dict[str, object], unit: object = None) -> Any:
+def opened(told: dict[str, Any], columns: dict[str, object], *, budget: object, unit: object = None) -> Any:
     """The table from its prepared copy, made once; the ledger as it was before the first ask.
 
     A timing wants many asks at epsilon 1 and each ledger holds 900 of them: what starts anew
@@ -37,7 +37,7 @@ def opened(told: dict[str, Any], columns: dict[str, object], unit: object = None
     cache.mkdir(exist_ok=True)
     name = path.stem + ("-person" if unit else "")
     first, copy = cache / f"{name}.ledger", cache / f"{name}.prepared"
-    facts = {"table": "survey", "columns": columns, "unit": unit, "budget": sulq.Epsilon(900), "synthetic": True}
+    facts = {"table": "survey", "columns": columns, "unit": unit, "budget": budget, "synthetic": True}
     if told.get("anew") or not first.exists() or not copy.exists():
         copy.unlink(missing_ok=True)
         unfinished = cache / f"{name}.unfinished.ledger"
@@ -58,7 +58,7 @@ def survey(told: dict[str, Any]) -> Any:
 
     columns = {"age": sulq.Int(0, 100), "income": sulq.Real(0, 200_000), "region": sulq.Category(REGIONS)}
     unit = sulq.Unit("person", rows=5) if told["question"] == "person groups" else None
-    return opened(told, columns, unit)
+    return opened(told, columns, budget=sulq.Epsilon(900), unit=unit)
 
 
 def queries(told: dict[str, Any]) -> tuple[Run, str]:
@@ -134,7 +134,7 @@ def kernels(told: dict[str, Any]) -> tuple[Run, str]:
 
     width = told["width"]
     names = [f"x{j}" for j in range(width)]
-    db = opened_matrix(told, dict.fromkeys(names, sulq.Real(-1, 1)))
+    db = opened(told, dict.fromkeys(names, sulq.Real(-1, 1)), budget=sulq.Rho(900))
     spend = sulq.Rho(1)
     if told["question"] == "covariance":
 
@@ -177,17 +177,6 @@ def marginals(told: dict[str, Any]) -> tuple[Run, str]:
         return lambda: [float(np.mean([np.abs(found[p] - truth[p]).sum() for p in truth])) / len(frame)]
 
     return run, "method auto"
-
-
-def opened_matrix(told: dict[str, Any], columns: dict[str, object]) -> Any:
-    """The matrix, from a prepared copy of its own."""
-    import sulq
-
-    path = Path(told["path"])
-    own = Path(tempfile.mkdtemp(prefix="sulq-versus-", dir=told["scratch"])) / "own.ledger"
-    db = sulq.connect(path, columns=columns, budget=sulq.Rho(900), ledger=own, synthetic=True)
-    db.prepare()
-    return db
 
 
 def noise(told: dict[str, Any]) -> tuple[Run, str]:
