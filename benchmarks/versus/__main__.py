@@ -35,6 +35,8 @@ def run(bench: Bench, workloads: tuple[str, ...] = WORKLOADS, *, rows: int = ROW
     }
     for name in workloads:
         steps[name]()
+    if "G" in workloads:
+        parts.spark(bench)
 
 
 def main(words: list[str] | None = None) -> None:

@@ -6,6 +6,8 @@ are bounded: one person with at most five rows), the same public bounds and keys
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import tempfile
 from pathlib import Path
 
@@ -23,6 +25,7 @@ SHARP, DRAWS = 100_000, 100_000  # rows of the table of accuracy; draws of noise
 KERNEL_ROWS = 1_000_000
 CELLS, SCALE = 1_000_000, 1000
 SIZES = (10**5, 10**6, 10**7, 10**8)
+SPARK_ROWS, SPARK_ROUNDS = 2_000_000, 5
 MEMORY = 4 << 30
 MANY = 5_000  # draws an answer: what is drawn when a contender's time is over counts
 
@@ -101,3 +104,20 @@ def scaling(bench: Bench, sizes: tuple[int, ...] = SIZES) -> None:
                 continue
         for threads in (1, 2):
             with_ours(bench, ["G", "groups", rows, threads], [RAW], told | {"threads": threads})
+
+
+def spark(bench: Bench) -> None:
+    """G on Spark, if this version has that benchmark: the jobs of `benchmarks.spark`, with its own bars."""
+    key: list[object] = ["G", "spark"]
+    if importlib.util.find_spec("benchmarks.spark") is None or not bench.wants(OURS):
+        return
+    if any(known["key"][:2] == key for known in bench.kept.lines):
+        return
+    report = Report()
+    try:
+        importlib.import_module("benchmarks.spark").measured(SPARK_ROWS, SPARK_ROUNDS, report)
+    except Exception as error:  # noqa: BLE001 - no Java, no pyspark, no cluster: told, and the rest goes on
+        bench.kept.add(line([*key, "", OURS.name], outcome="failed", why=f"{type(error).__name__}: {error}"[:300]))
+    for each in (each for lines in report.lines.values() for each in lines):
+        facts = {"ours": [each.ours.median], "scores": [each.baseline.median], "bar": each.bar}
+        bench.kept.add(line([*key, each.what, OURS.name], **facts))

@@ -198,6 +198,7 @@ def scaling(lines: Sequence[Line]) -> Section:
     own = of(lines, "G", "groups")
     if not own:
         return [heading, "", "Not measured, on Spark neither."], []
+    clustered, more = spark(lines)
     rows = [
         "| rows | threads | sulq | raw DuckDB | ratio | memory of sulq, MB | of DuckDB | preparing | its memory |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -224,8 +225,25 @@ def scaling(lines: Sequence[Line]) -> Section:
         "",
         "![Time by rows](benchmarks-peers/scaling.svg)",
         "",
-        "Partitions on Spark: not measured.",
-    ], verdicts
+        *clustered,
+    ], [*verdicts, *more]
+
+
+def spark(lines: Sequence[Line]) -> Section:
+    """G, on a cluster of two workers on this machine."""
+    own = of(lines, "G", "spark")
+    if not own:
+        return ["On Spark: not measured."], []
+    rows, verdicts = ["On Spark, beside the same plain job without privacy (`python -m benchmarks.spark`):", ""], []
+    for line in own:
+        if line["outcome"] != "answered":
+            rows.append(f"- {line['outcome']}: {line['why']}")
+            continue
+        met = 1 / ratio(line) <= line["bar"]
+        verdict = Verdict(f"{line['key'][2]} on Spark", f"{1 / ratio(line):.2f}x", f"at most {line['bar']:g}x", met)
+        rows.append(f"- {verdict.what}: {verdict.figure} ({verdict.bar}): {verdict.word}")
+        verdicts.append(verdict)
+    return [*rows, "", "More partitions on Spark: not measured."], verdicts
 
 
 def _growth(lines: Sequence[Line], own: Sequence[Line]) -> Iterator[Verdict]:

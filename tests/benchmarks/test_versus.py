@@ -7,12 +7,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.kept import Kept
+from benchmarks.report import Line as ReportLine
+from benchmarks.report import Report
+from benchmarks.timing import Timing
 from benchmarks.versus import child, environments, measure, parts, tables
 from benchmarks.versus.cast import OTHERS, OURS, RAW, Contender
 from benchmarks.versus.page import page, write
@@ -208,6 +212,28 @@ def test_the_page_tells_everything() -> None:
     assert sum(1 for each in verdicts if each.bar and not each.met) == 2
     assert "no peer better" not in page(accurate(1.8413, 1.357, 1.36))[0].split("## A")[0]
     assert "- Missed: variance" in page(accurate(1.9, 1.378, 1.4))[0]
+
+
+def test_spark_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own lines and bars where it is there; a failure is told; without it, that it was not measured."""
+    few = line("G", "groups", 10, 1, RAW.name, scores=(1.0,), ours=[1.0])
+    kept = Kept(lines=[few])
+    monkeypatch.setattr(parts.importlib.util, "find_spec", lambda _name: None)
+    parts.spark(measure.Bench(kept))
+    assert "On Spark: not measured." in page(kept.lines)[0]
+
+    def measured(_rows: int, _rounds: int, report: Report) -> None:
+        report.add("Spark", ReportLine("X'X", Timing(1.4, 1, 2), Timing(1.0, 1, 1), 1.3))
+        raise OSError("the cluster went away")
+
+    monkeypatch.setattr(parts.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(parts.importlib, "import_module", lambda _name: SimpleNamespace(measured=measured))
+    parts.spark(measure.Bench(kept))
+    parts.spark(measure.Bench(kept))
+    assert len(kept.lines) == 3
+    text = page(kept.lines)[0]
+    assert "- X'X on Spark: 1.40x (at most 1.3x): **missed**" in text
+    assert "- failed: OSError: the cluster went away" in text
 
 
 def test_growth_and_the_plots(tmp_path: Path) -> None:
