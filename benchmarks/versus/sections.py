@@ -219,7 +219,7 @@ def scaling(lines: Sequence[Line]) -> Section:
     return [
         heading,
         "",
-        "Count, sum and mean in 50 groups from disk, at most 4 GB of address space. Preparing is done once.",
+        "Count, sum and mean in 50 groups from disk, as on a machine with 4 GB of memory. Preparing is done once.",
         "",
         *rows,
         "",

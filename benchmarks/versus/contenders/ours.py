@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -198,7 +197,10 @@ def noise(told: dict[str, Any]) -> tuple[Run, str]:
 def prepare(told: dict[str, Any]) -> tuple[Run, str, str]:
     """By part."""
     if told.get("memory"):
-        resource.setrlimit(resource.RLIMIT_AS, (told["memory"], told["memory"]))
+        from sulq.curator.engines import connection
+
+        # As on a machine of so much: what one engine may take before it spills is a part of the machine's memory.
+        connection.memory = lambda: int(connection.MEMORY * told["memory"]) >> 20
     run, note = {"A": queries, "G": queries, "B": accuracy, "C": kernels, "D": marginals, "E": noise}[told["part"]](
         told
     )
