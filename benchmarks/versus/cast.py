@@ -10,7 +10,8 @@ class Contender:
     """A script of contenders/ and the environment it runs in.
 
     `parts`: the workloads it takes part in. `bar`: how many times slower than sulq it has to be; None where the
-    figure decides nothing. `private`: whether its answers protect anybody.
+    figure decides nothing. `private`: whether its answers protect anybody. `doubt`: where its
+    guarantee is known not to hold to the letter (SR23).
     """
 
     name: str
@@ -19,8 +20,10 @@ class Contender:
     parts: str
     bar: int | None = None
     private: bool = True
+    doubt: str = ""
 
 
+FLOATS = "sums of doubles, whose rounding may move farther than the sensitivity says"
 OURS = Contender("sulq", "main", "ours", "ABCDEG")
 RAW = Contender("raw DuckDB", "raw", "raw_duckdb", "AG", private=False)
 OTHERS = (
@@ -28,11 +31,18 @@ OTHERS = (
     Contender("raw Polars", "raw", "raw_polars", "A", private=False),
     Contender("NumPy, scikit-learn", "raw", "numpy_memory", "CE", private=False),
     Contender("OpenDP", "opendp", "opendp_polars", "ABE", 5),
-    Contender("SmartNoise SQL", "smartnoise", "smartnoise", "AB", 1),
-    Contender("diffprivlib", "diffprivlib", "diffprivlib_numpy", "ABE"),
-    Contender("PipelineDP", "pipelinedp", "pipelinedp_local", "AB", 5),
-    Contender("Tumult", "tumult", "tumult_spark", "AB", 5),
-    Contender("mbi", "mbi", "mbi_fit", "D"),
+    Contender(
+        "SmartNoise SQL",
+        "smartnoise",
+        "smartnoise",
+        "AB",
+        1,
+        doubt=f"{FLOATS}; the keys of groups are those found in the rows",
+    ),
+    Contender("diffprivlib", "diffprivlib", "diffprivlib_numpy", "ABE", doubt=f"noise and {FLOATS}"),
+    Contender("PipelineDP", "pipelinedp", "pipelinedp_local", "AB", 5, doubt=FLOATS),
+    Contender("Tumult", "tumult", "tumult_spark", "AB", 5, doubt=FLOATS),
+    Contender("mbi", "mbi", "mbi_fit", "D", doubt="noise drawn by NumPy in floating point"),
 )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.versus import plots
+from benchmarks.versus.cast import OTHERS
 from benchmarks.versus.sections import SECTIONS, prose
 from benchmarks.versus.verdicts import Line, Verdict, lost, ratio, shown, title
 
@@ -33,7 +34,7 @@ def page(lines: Sequence[Line]) -> tuple[str, list[Verdict]]:
         rows, found = part(lines)
         body += ["", *rows]
         verdicts += found
-    return "\n".join([*head(lines), *summary(verdicts), *losses(lines), *body]) + "\n", verdicts
+    return "\n".join([*head(lines), *summary(verdicts), *losses(lines), *doubts(lines), *body]) + "\n", verdicts
 
 
 def head(lines: Sequence[Line]) -> list[str]:
@@ -90,6 +91,13 @@ def losses(lines: Sequence[Line]) -> list[str]:
         own = ", ".join(f"{title(each)} ({1 / ratio(each):.2g}x)" for each in found if each["key"][-1] == who)
         rows.append(f"- {who}: {own}: {REASONS.get(who, UNEXPLAINED)}")
     return rows
+
+
+def doubts(lines: Sequence[Line]) -> list[str]:
+    """Whose guarantee is known not to hold to the letter, of those that took part."""
+    took = {line["key"][-1] for line in lines}
+    found = [f"- {who.name}: {who.doubt}." for who in OTHERS if who.doubt and who.name in took]
+    return ["", "Whose guarantee is known not to hold to the letter:", "", *found] if found else []
 
 
 def write(lines: Sequence[Line], path: Path = PAGE) -> None:

@@ -104,7 +104,8 @@ def accuracy(lines: Sequence[Line]) -> Section:
 
 
 def _few(line: Line) -> str:
-    return f", {line['draws']} draws" if line["draws"] < FEWEST else ""
+    biased = abs(line["bias"]) > 4 * line["scores"][0] / line["draws"] ** 0.5 and line["draws"] >= FEWEST
+    return f", {line['draws']} draws" * (line["draws"] < FEWEST) + f", bias {line['bias']:.2g}" * biased
 
 
 def _accurate(question: str, here: dict[str, Line]) -> tuple[str, list[Verdict]]:
