@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 
-import psycopg
 import pyarrow as pa
 
+from tests import postgres
 from tests.postgres import server
 
 _names = itertools.count(1)
@@ -22,6 +22,11 @@ class Unholdable(Exception):
     """PostgreSQL has no such cell."""
 
 
+def available() -> bool:
+    """Whether there is a PostgreSQL for the tests; under .ci/run there must be."""
+    return isinstance(postgres._server(), postgres.Server) or os.environ.get("SULQ_CI") == "1"
+
+
 def address(**words: str) -> str:
     """The address of the tests' database."""
     url = server().url().partition("&ledger=")[0]
@@ -30,6 +35,8 @@ def address(**words: str) -> str:
 
 def loaded(table: pa.Table, name: str = "", **words: str) -> str:
     """A table in PostgreSQL, and the address that names it."""
+    import psycopg
+
     name = name or f"loaded_{os.getpid()}_{next(_names)}"
     forms = [_form(field.type) for field in table.schema]
     try:
@@ -40,7 +47,7 @@ def loaded(table: pa.Table, name: str = "", **words: str) -> str:
     return address(table=name, **words)
 
 
-def _fill(db: psycopg.Connection, table: pa.Table, name: str, forms: list[tuple[str, str]]) -> None:
+def _fill(db: object, table: pa.Table, name: str, forms: list[tuple[str, str]]) -> None:
     with db.transaction():
         db.execute(f"CREATE TEMPORARY TABLE raw ({', '.join(f'c{i} text' for i in range(len(forms)))}) ON COMMIT DROP")
         columns = [_texts(column) for column in table.columns]

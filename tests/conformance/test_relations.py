@@ -12,7 +12,6 @@ import pytest
 
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
-from sulq.curator.engines.postgres import PostgresEngine
 from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.terms.domain import Int, Schema
 from sulq.terms.engine import Groups
@@ -24,7 +23,7 @@ from sulq.terms.shape import shape
 from tests import counts, relations, spark
 from tests.counts import count
 from tests.curator.engines import oracle
-from tests.loaded import Unholdable, loaded
+from tests.loaded import Unholdable, available, loaded
 
 HOWS = ("inner", "left")
 PARTS = 4
@@ -42,7 +41,9 @@ def opened(world: relations.World, folder: Path, rng: random.Random) -> dict[str
     batch, threads = rng.choice((1, 7, 65_536)), rng.choice((1, 2))
     engines: dict[str, object] = {"memory": MemoryEngine(world.dataset(), batch=batch)}
     engines["duckdb"] = DuckEngine(world.dataset(), batch=batch, threads=threads)
-    if rng.random() < 0.3:
+    if rng.random() < 0.3 and available():
+        from sulq.curator.engines.postgres import PostgresEngine
+
         with contextlib.suppress(Unholdable):
             engines["postgres"] = PostgresEngine(world.dataset(lambda _, table: loaded(table)), batch=batch)
     if rng.random() < 0.3:

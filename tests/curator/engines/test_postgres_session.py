@@ -109,6 +109,7 @@ def test_a_reader_that_may_write_is_refused():
         ("42P01", "source-changed"),
         ("42703", "source-changed"),
         ("53100", "prepared-unusable"),
+        ("25006", "prepared-unusable"),
         ("22P02", "unreadable-data"),
         (None, "unreadable-data"),
     ],

@@ -173,6 +173,10 @@ def meaning(error: psycopg.Error) -> SetupError:
         )
     if state in ("42P01", "42703", "3F000"):
         return SetupError("source-changed", "A table of the data was dropped or altered while it was read.")
+    if state == "25006":
+        return SetupError(
+            "prepared-unusable", "The database cannot be written to.", "Prepare on the primary; a standby cannot."
+        )
     if state.startswith("53"):
         return SetupError("prepared-unusable", "The database has no room for the copy.", "Check its disk and memory.")
     return SetupError("unreadable-data", "The data could not be read to its end.", "Check the database, and try again.")

@@ -39,7 +39,7 @@ LEFT JOIN LATERAL (
 ) AS base (name, kind) ON true
 WHERE n.nspname = %s AND c.relname = %s ORDER BY a.attnum
 """
-_TEXTS: Final = ("text", "character varying", "character", "name", "citext", "public.citext", "uuid")
+_TEXTS: Final = ("text", "character varying", "character", "name", "citext", "uuid")
 _WHOLE: Final = ("smallint", "integer", "bigint")
 _BEYOND: Final = f"({-grammar.BEYOND})", str(grammar.BEYOND)
 
@@ -188,7 +188,7 @@ def _plain(name: str, base: str, category: str, item: str) -> tuple[Cell, str, p
     if base == "numeric":
         ends = "WHEN 'NaN' THEN NULL WHEN 'Infinity' THEN '1e308' WHEN '-Infinity' THEN '-1e308'"
         return "text", f"CASE {item} {ends} ELSE trim_scale({item})::text END", pa.large_string()
-    if base in _TEXTS or category == "e":
+    if base.rpartition(".")[2] in _TEXTS or category == "e":  # citext lies in a schema of its owner's choice
         return "text", f"{item}::text", pa.large_string()
     if base == "date":
         inside = f"({item} - date '1970-01-01')::bigint"
