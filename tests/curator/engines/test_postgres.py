@@ -121,7 +121,7 @@ def test_T31_a_connection_lost_in_a_question_is_charged_and_the_next_works(
 
     with caplog.at_level(logging.DEBUG), monkeypatch.context() as patch:
         patch.setattr(postgres_question.PostgresQuestion, "_rows", lost)
-        patch.setattr(PostgresEngine, "_read", lost)
+        patch.setattr(postgres_question.PostgresQuestion, "by_hand", lost)
         with pytest.raises(CuratorError, match="engine-failed") as failed:
             db.count(spend=sulq.Epsilon(1))
     assert CANARY not in f"{failed.value} {failed.value.__context__} {failed.value.__cause__} {caplog.text}"

@@ -11,7 +11,10 @@ from sulq.curator.engines.postgres_emit import PostgresEmitter
 from sulq.curator.engines.postgres_read import Reader, by_pages
 from sulq.terms.domain import Int, Schema, Text
 from sulq.terms.privacy import Unit
+from sulq.terms.rowfn import Length, Like, col, lit
+from tests.curator.engines.cases import ask
 from tests.curator.engines.postgres_cases import at, engine, filled
+from tests.postgres import server
 
 SCHEMA = Schema.of("data", {"n": Int(-(2**53), 2**53), "w": Text()})
 ROWS = 5_000
@@ -31,7 +34,7 @@ def opened():
 @pytest.mark.parametrize(("size", "pages"), [(1_000, 1), (7, 512), (10**9, 3), (65_536, 512)])
 def test_every_row_is_read_once_and_whole(opened, size: int, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells of a row stay together, whatever is read at a time; a missing cell is missing."""
-    monkeypatch.setattr(postgres_read, "PAGES", pages)
+    monkeypatch.setattr(postgres_read, "PAGES_OF_TEXT", pages)
     schema, rows, count = opened._table("data")
     wanted = Needed(schema.names)
     wanted.person = True
@@ -69,4 +72,15 @@ def test_an_empty_table_has_no_rows():
     schema, rows, count = found._table("data")
     with found._sessions.one() as db:
         assert Reader(schema, rows, count, Needed(schema.names)).whole(db).size == 0
+    found.close()
+
+
+def test_T30_long_texts_are_no_outcome():
+    """A page can name texts of many megabytes: they are read a few pages at a time, whatever stands in them."""
+    schema = Schema.of("data", {"w": Text()})
+    name = filled(pa.table({"w": ["x"]}))
+    server().do(f"INSERT INTO {name} SELECT repeat('\u05d0', 10000) FROM generate_series(1, 600)")
+    found = engine(at(name), schema=schema)
+    asked = [ask(lit(1), where=Like(col("w"), "_%_"), schema=schema), ask(Length(col("w")), schema=schema)]
+    assert [found.sums(tally).open().tolist() for tally in asked] == [[[600]], [[6_000_001]]]
     found.close()

@@ -131,7 +131,7 @@ class PostgresEngine:
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""
-        return Private(self._asked(tally, Question.sums, self._folded))
+        return Private(self._asked(tally, Question.sums, self._summed))
 
     def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
         """Exact sums of several tallies; of those over the same rows what SQL does not sum is folded in one pass."""
@@ -154,7 +154,7 @@ class PostgresEngine:
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
-        return Private(self._asked(tally, Question.groups, group))
+        return Private(self._asked(tally, Question.groups, lambda asked: group(asked, self._derived(asked))))
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts, read from the kept rows as they are."""
@@ -166,7 +166,7 @@ class PostgresEngine:
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be read.")
 
-    def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
+    def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally], T]) -> T:
         """Ask in SQL; what SQL does not say, or fails to work out, is worked out by hand from the kept rows.
 
         An error of PostgreSQL's must not be an outcome: it may depend on a row, and the
@@ -183,7 +183,7 @@ class PostgresEngine:
                 except psycopg.Error as error:
                     _log.error("asked again by hand: %s", type(error).__name__)
                     break
-            return by_hand(tally, derive_numpy.derive(tally.over, self._dataset.facts, self._reader(tally)))
+            return by_hand(tally)
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be summed.")
@@ -197,11 +197,14 @@ class PostgresEngine:
         schema = self._dataset.facts.table_of(name).schema
         return schema, self._rows[schema.table], cast("Copy", self._copy).pages[schema.table]
 
-    def _reader(self, tally: Tally) -> Callable[[str], Batch]:
-        """How a table's kept rows come into memory; of a table asked itself, only what the tally looks at."""
-        if isinstance(tally.over, Table):
-            return lambda name: self._read(name, needed(tally))
-        return lambda name: self._read(name, Needed(self._table(name)[0].names))
+    def _derived(self, tally: Tally) -> Batch:
+        """The rows of a tally in memory; of a table asked itself, only what the tally looks at."""
+
+        def read(name: str) -> Batch:
+            asked = needed(tally) if isinstance(tally.over, Table) else Needed(self._table(name)[0].names)
+            return self._read(name, asked)
+
+        return derive_numpy.derive(tally.over, self._dataset.facts, read)
 
     def _read(self, name: str, wanted: Needed) -> Batch:
         schema, rows, pages = self._table(name)
@@ -209,7 +212,12 @@ class PostgresEngine:
         with self._sessions.one() as db:
             return Reader(schema, rows, pages, wanted, owned=owned).whole(db)
 
-    def _folded(self, tally: Tally, rows: Batch) -> Integers:
+    def _summed(self, tally: Tally) -> Integers:
+        """Sums by hand: of a table page by page, of derived rows in memory."""
+        if isinstance(tally.over, Table):
+            with self._sessions.one() as db:
+                return self._question(db, tally).by_hand()
+        rows = self._derived(tally)
         starts = range(0, rows.size, self._batch)
         return fold(tally, rows.schema, (rows.part(i, min(i + self._batch, rows.size)) for i in starts))
 

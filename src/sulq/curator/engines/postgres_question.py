@@ -57,6 +57,10 @@ class PostgresQuestion(Question):
     def _all(self, wanted: Needed) -> Batch:
         return Reader(self.schema, self.rows, self._pages, wanted, owned=self.owned).whole(self._db)
 
+    def by_hand(self) -> Integers:
+        """The exact sums from the stored columns alone: nothing of the tally is asked of the database."""
+        return self._folded((self.tally,), PostgresEmitter(self.schema, by_pages(self.rows)), "")[0]
+
     def fold(self, tallies: Sequence[Tally]) -> tuple[Integers, ...]:
         """Fold tallies over batches of just the columns they need."""
         emitter = PostgresEmitter(self.schema, by_pages(self.rows))
@@ -67,6 +71,9 @@ class PostgresQuestion(Question):
                 tallies = (replace(tallies[0], where=None),)
             except NotInSql:
                 emitter = PostgresEmitter(self.schema, by_pages(self.rows))
+        return self._folded(tallies, emitter, condition)
+
+    def _folded(self, tallies: Sequence[Tally], emitter: PostgresEmitter, condition: str) -> tuple[Integers, ...]:
         reader = Reader(self.schema, self.rows, self._pages, needed(*tallies))
         statement = reader.statement(emitter, condition)
         self.statements.append(statement)

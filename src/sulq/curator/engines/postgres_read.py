@@ -24,6 +24,7 @@ from sulq.terms.engine import BLANK
 from sulq.terms.kinds import Integers
 
 PAGES: Final = 512  # read by one statement: about 4 MiB of the copy
+PAGES_OF_TEXT: Final = 16  # where there are texts: of these a page can name 12 MB, and no value may pass 1 GB (T30)
 
 
 def by_pages(rows: Rows) -> Rows:
@@ -48,8 +49,7 @@ class Reader:
         columns = ["count(*)"]
         for name in self._names:
             stored = self._rows.names[name]
-            text = isinstance(self._schema.find(name), Text)
-            columns.append(f"array_agg({stored})" if text else _packed(stored))
+            columns.append(f"array_agg({stored})" if self._text(name) else _packed(stored))
         columns += [_packed(name) for name in self._beside]
         return f"SELECT {', '.join(columns)} FROM {emitter.relation()}{condition}"
 
@@ -58,8 +58,9 @@ class Reader:
     ) -> Iterator[Batch]:
         """The rows, at most `size` of them at a time."""
         cursor = db.cursor(binary=True)
-        for first in range(0, self._pages, PAGES):
-            pages = {"first": f"({first},0)", "last": f"({min(first + PAGES, self._pages)},0)"}
+        step = PAGES_OF_TEXT if any(map(self._text, self._names)) else PAGES
+        for first in range(0, self._pages, step):
+            pages = {"first": f"({first},0)", "last": f"({min(first + step, self._pages)},0)"}
             row = cursor.execute(statement, parameters | pages).fetchone()
             if row is None or not row[0]:
                 continue
