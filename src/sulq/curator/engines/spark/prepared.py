@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RANK: Final = "rank"
+_PROBED: Final[set[tuple[str, str]]] = set()  # applications whose executors have these versions
 
 
 class Prepared:
@@ -57,6 +58,9 @@ class Prepared:
     def check_executors(self) -> None:
         """Refuse executors that lack sulq, or have another version of it: they would read cells by other rules."""
         context = self.session.sparkContext
+        known = (str(context.applicationId), work.VERSIONS)
+        if known in _PROBED:
+            return
         wide = max(int(context.defaultParallelism), 1)
         found, missing = set(), False
         try:
@@ -73,6 +77,7 @@ class Prepared:
                 f"The executors have {theirs[:200]}; here is {work.VERSIONS}.",
                 "Install the same version of sulq with its packages on every node (docs/operate/spark.md).",
             )
+        _PROBED.add(known)
 
     def _source(self) -> DataFrame:
         """The needed columns under names of our own, so that no name of the owner's is part of a plan (T71)."""
@@ -115,15 +120,28 @@ class Prepared:
         else:
             packed = self._source().mapInArrow(functools.partial(work.read_chunks, self._reading), layout)
         if isinstance(where, Path):
-            self._folder = where / f"{schema.table}-{uuid.uuid4().hex}"
-            packed.write.option("compression", "zstd").parquet(str(self._folder))
-            self._kept = self.session.read.parquet(str(self._folder))
+            self._kept = self._written(packed, where)
             return
         self._kept = packed
         if where is not False:
             level = importlib.import_module("pyspark").StorageLevel
             self._kept = packed.persist(level.MEMORY_AND_DISK)
         self._kept.selectExpr(f"sum({chunks.COUNT})").collect()
+
+    def _written(self, packed: DataFrame, where: Path) -> DataFrame:
+        """Chunks as Parquet in a private folder; nodes that do not see one and the same folder are found out."""
+        functions = importlib.import_module("pyspark.sql.functions")
+        seen = importlib.import_module("pyspark.sql").Observation()
+        self._folder = where / f"{uuid.uuid4().hex}.spark"
+        self._folder.mkdir(0o700, parents=True)
+        place = str(self._folder / "rows")
+        packed.observe(seen, functions.sum(chunks.COUNT).alias(chunks.COUNT)).write.parquet(place)
+        found = self.session.read.parquet(place)
+        if found.selectExpr(f"sum({chunks.COUNT})").collect()[0][0] != seen.get[chunks.COUNT]:
+            raise SetupError(
+                "prepared-unusable", "The prepared rows could not be read back.", "Name a folder that all nodes see."
+            )
+        return found
 
     def forget(self) -> None:
         """Let go of the kept rows."""

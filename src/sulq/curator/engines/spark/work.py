@@ -23,6 +23,7 @@ from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold_part
 from sulq.curator.engines.group import grouped
+from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.source import Origin, Registered, Source
 from sulq.curator.engines.spark import chunks
 from sulq.curator.engines.spark.numbers import to_bytes
@@ -33,6 +34,8 @@ from sulq.terms.facts import TableFacts, Tables
 from sulq.terms.kinds import Integers
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import Relation, Select, Table, Where
+from sulq.terms.rowfn.keys import Bucket
+from sulq.terms.rowfn.scalar import Col
 from sulq.terms.shape import shape
 from sulq.version import __version__
 
@@ -65,6 +68,15 @@ def silent(work: Callable[..., Iterator[pa.RecordBatch]]) -> Callable[..., Itera
     return wrapped
 
 
+class OtherVersionError(Exception):
+    """This executor has another version than the curator: it would go by other rules."""
+
+
+def _same(versions: str) -> None:
+    if versions != VERSIONS:
+        raise OtherVersionError
+
+
 @silent
 def versions(rows: Batches) -> Iterator[pa.RecordBatch]:
     """Which versions are installed where this runs."""
@@ -81,14 +93,16 @@ class Reading:
     unit: str
     key: str
     cells: str  # of each needed column, in order: its name and what it holds
+    versions: str
 
     @classmethod
     def of(cls, schema: Schema, unit: Unit, key: bytes, cells: dict[str, grammar.Cell]) -> Reading:
         """The words for one table."""
-        return cls(wire.encode(schema), wire.encode(unit), key.hex(), json.dumps(list(cells.items())))
+        return cls(wire.encode(schema), wire.encode(unit), key.hex(), json.dumps(list(cells.items())), VERSIONS)
 
     def registered(self) -> Registered:
         """The table as the reading of cells knows it: its source are batches."""
+        _same(self.versions)
         schema, unit = cast("Schema", wire.decode(self.schema)), cast("Unit", wire.decode(self.unit))
         columns = {name: (cell, f"s{i}") for i, (name, cell) in enumerate(json.loads(self.cells))}
         return Registered(Origin(None), Source("source", columns, None), schema, unit, bytes.fromhex(self.key))
@@ -159,14 +173,16 @@ class Asking:
     """Some tallies over the same rows of one table, in words that travel."""
 
     text: str
+    versions: str
 
     @classmethod
     def of(cls, tallies: Sequence[Tally], facts: Tables) -> Asking:
         """The words for tallies over a dataset's tables."""
-        return cls(wire.encode((facts.unit, facts.tables, tuple(tallies))))
+        return cls(wire.encode((facts.unit, facts.tables, tuple(tallies))), VERSIONS)
 
     def read(self) -> tuple[tuple[Tally, ...], Tables]:
         """The tallies, and the tables they speak of."""
+        _same(self.versions)
         unit, tables, tallies = cast("tuple[Unit, tuple[TableFacts, ...], tuple[Tally, ...]]", wire.decode(self.text))
         return tallies, Tables(unit, tables)
 
@@ -176,6 +192,22 @@ def row_by_row(relation: Relation) -> str | None:
     while isinstance(relation, (Where, Select)):
         relation = relation.source
     return relation.name if isinstance(relation, Table) else None
+
+
+def looked_at(relation: Relation, tallies: Sequence[Tally]) -> Needed:
+    """What tallies over such a relation look at in the table's own rows."""
+    found = needed(*tallies)
+    while isinstance(relation, (Where, Select)):
+        front = [relation.condition] if isinstance(relation, Where) else [fn for _, fn in relation.columns]
+        if isinstance(relation, Select):  # what is above it reads its columns, and all of these are worked out
+            found.columns = set()
+        while front:
+            fn = front.pop()
+            found.columns |= {fn.name} if isinstance(fn, Col) else set()
+            found.person |= isinstance(fn, Bucket)
+            front += fn.parts()
+        relation = relation.source
+    return found
 
 
 def _derived(rows: Batches, relation: Relation, tables: Tables) -> Iterator[Batch]:
