@@ -131,8 +131,17 @@ def alone(bench: Bench, key: list[object], who: Contender, told: dict[str, Any])
     return bench.kept.add(line([*key, who.name], **facts))
 
 
-def with_ours(bench: Bench, key: list[object], others: list[Contender], told: dict[str, Any]) -> list[dict[str, Any]]:
-    """Several contenders on one question, one after the other, each in turn with the same process of ours."""
+def with_ours(
+    bench: Bench,
+    key: list[object],
+    others: list[Contender],
+    told: dict[str, Any],
+    theirs: dict[str, Any] | None = None,
+) -> list[dict[str, Any]]:
+    """Several contenders on one question, one after the other, each in turn with the same process of ours.
+
+    `theirs`: what they are told, where it is not the same.
+    """
     wanted = [who for who in others if bench.wants(who)]
     known = [bench.kept.of([*key, who.name]) for who in wanted]
     if all(found is not None for found in known):
@@ -141,7 +150,7 @@ def with_ours(bench: Bench, key: list[object], others: list[Contender], told: di
         with bench.opened(OURS, told):
             pass  # the prepared copy is there from here on, and its making is not in the memory of who answers
         with bench.opened(OURS, told) as (ours, _ready):
-            return [beside(bench, key, who, told, ours) for who in wanted]
+            return [beside(bench, key, who, theirs or told, ours) for who in wanted]
     except (Ended, OursEnded) as end:
         outcome, why = end.args
         return [bench.kept.add(line([*key, OURS.name], outcome=outcome, why=why))]

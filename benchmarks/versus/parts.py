@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ KERNEL_ROWS = 1_000_000
 CELLS, SCALE = 1_000_000, 1000
 SIZES = (10**5, 10**6, 10**7, 10**8)
 SPARK_ROWS, SPARK_ROUNDS = 2_000_000, 5
+GROWN = (10**7, 10**8)  # between them time has to grow as rows do: asked in turn
 MEMORY = 4 << 30
 MANY = 5_000  # draws an answer: what is drawn when a contender's time is over counts
 
@@ -90,10 +92,8 @@ def service(bench: Bench) -> None:
 
 def scaling(bench: Bench, sizes: tuple[int, ...] = SIZES) -> None:
     """G: one query over more and more rows on disk, with little memory, on one processor and on two."""
-    for rows in sizes:
-        told = {
-            "part": "G", "question": "groups", "path": str(tables.survey(rows)), "declared": rows, "memory": MEMORY,
-        }  # fmt: skip
+    asked = {rows: _growing(rows) for rows in sizes}
+    for rows, told in asked.items():
         preparing: list[object] = ["G", "prepare", rows, OURS.name]
         if bench.kept.of(preparing) is None:
             try:
@@ -104,6 +104,15 @@ def scaling(bench: Bench, sizes: tuple[int, ...] = SIZES) -> None:
                 continue
         for threads in (1, 2):
             with_ours(bench, ["G", "groups", rows, threads], [RAW], told | {"threads": threads})
+    if bench.wants(OURS) and set(GROWN) <= set(sizes):
+        for threads in (1, 2):
+            small, large = (asked[rows] | {"threads": threads} for rows in GROWN)
+            with_ours(bench, ["G", "growth", GROWN[1], threads], [OURS], small, large)
+
+
+def _growing(rows: int) -> dict[str, Any]:
+    path = str(tables.survey(rows))
+    return {"part": "G", "question": "groups", "path": path, "declared": rows, "memory": MEMORY}
 
 
 def spark(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.versus.cast import OURS, RAW, named
+from benchmarks.versus.cast import OURS, named
 
 Line = dict[str, Any]
 RIGHT = {"person groups": 0.3}  # how far from ours an answer may lie; who bounds nobody, farther
@@ -112,15 +112,9 @@ def optimum(question: str, *, epsilon: float, rows: int, part: float, width: flo
 
 
 def slope(lines: Sequence[Line], threads: int) -> float | None:
-    """Of the logarithm of our time over that of rows, from 1e7 to 1e8."""
-    found = {
-        line["key"][2]: statistics.median(line["ours"])
-        for line in of(lines, "G", "groups")
-        if line["key"][3] == threads and line.get("ours") and line["key"][-1] == RAW.name
-    }
-    if 10**7 not in found or 10**8 not in found:
-        return None
-    return math.log10(found[10**8] / found[10**7])
+    """Of the logarithm of our time over that of rows, from 1e7 to 1e8, asked in turn."""
+    found = [line for line in of(lines, "G", "growth") if line["key"][3] == threads and line["scores"]]
+    return math.log10(ratio(found[0])) if found else None
 
 
 def lost(line: Line) -> bool:
