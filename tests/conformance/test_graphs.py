@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -15,6 +16,7 @@ import sulq
 from sulq import Epsilon, Real, col
 from tests import counts
 from tests.data import need
+from tests.loaded import available, loaded
 
 NAMES = ("karate", "lesmis", "netscience", "ca-GrQc", "ego-facebook")
 
@@ -26,10 +28,10 @@ def read(name: str) -> tuple[pa.Table, list[int]]:
     return table, np.unique(ends).tolist()
 
 
-def opened(table: pa.Table, vertices: list[int], **options: object) -> object:
+def opened(table: object, vertices: list[int], *, names: list[str] | None = None, **options: object) -> object:
     columns: dict[str, object] = {"u": vertices, "v": vertices}
     graph: tuple[str, ...] = ("u", "v")
-    if "weight" in table.column_names:
+    if "weight" in (table.column_names if names is None else names):
         columns["weight"], graph = Real(0, 1), ("u", "v", "weight")
     return sulq.connect(table, columns=columns, graph=graph, budget=Epsilon(900), synthetic=True, **options)
 
@@ -151,12 +153,15 @@ def test_a_planted_cut_is_found_within_its_accuracy(cut: int) -> None:
         assert sulq.testing.exact(db).graph.min_cut().value - cut > 2 * found.accuracy(1e-8)
 
 
-def test_engines_agree_on_a_real_graph() -> None:
-    """The reference engine and DuckDB hand over the same edges."""
+def test_engines_agree_on_a_real_graph(tmp_path: Path) -> None:
+    """The reference engine, DuckDB and PostgreSQL hand over the same edges."""
     table, vertices = read("lesmis")
     values = []
-    for engine in ("memory", "duckdb"):
-        with opened(table, vertices, engine=engine) as db:
+    sources = [(table, {"engine": "memory"}), (table, {"engine": "duckdb"})]
+    if available():
+        sources.append((loaded(table), {"ledger": tmp_path / "l.ledger"}))
+    for source, options in sources:
+        with opened(source, vertices, names=table.column_names, **options) as db:
             graph = sulq.testing.exact(db).graph
             values.append((graph.min_cut().value, graph.spanning_tree_weight().value, graph.triangles(degree=9).value))
-    assert values[0] == values[1]
+    assert all(found == values[0] for found in values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
 
 import psycopg
@@ -207,3 +208,21 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SetupError, match="missing-extra") as refused:
         open_engine(address(table="t"), schema=SCHEMA, unit=Unit(), key=KEY)
     assert "pip install 'sulq[postgres]'" in str(refused.value)
+
+
+def test_questions_are_asked_side_by_side():
+    """Threads have each their own session, and all the same integers."""
+    opened = engine(at(filled()), Unit("who", 2))
+    wanted = sums(memory(table(), Unit("who", 2)))
+    found: list[list[list[list[int]]]] = []
+
+    def work() -> None:
+        found.append([opened.sums(tally).open().tolist() for tally in ASKED])
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [wanted] * 6
+    opened.close()
