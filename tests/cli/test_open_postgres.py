@@ -58,7 +58,9 @@ def test_prepare_query_budget_and_explain(config: tuple[Path, str]) -> None:
     assert "3" in run("query", "survey", sql + " WHERE age >= 0", "--epsilon", "400", "--config", str(path))
 
 
-@pytest.mark.parametrize("data", ["postgresql://ann:secret@h/b", "postgresql://h/b?password=secret"])
+@pytest.mark.parametrize(
+    "data", ["postgresql://ann:secret@h/b", "postgresql://h/b?password=secret", "postgresql://ann:secret?x@h/b"]
+)
 def test_a_password_does_not_stand_in_the_file(tmp_path: Path, data: str) -> None:
     """It is refused, and not shown; control: without it the file is read."""
     path = tmp_path / "sulq.toml"

@@ -398,10 +398,8 @@ def _needed(table: Mapping[str, object], settings: tuple[str, ...], place: str, 
 def _source(value: object, folder: Path, where: str) -> Path | str:
     """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
     place = _place(value, folder, where)
-    if isinstance(place, str) and in_database(place):
-        user, at, _ = place.partition("://")[2].partition("?")[0].rpartition("@")
-        if (at and ":" in user) or re.search(r"[?&](?:ssl)?password=", place):
-            raise _bad(where, "must not hold a password: put it into PGPASSWORD or a passfile")
+    if in_database(place) and re.search(r"://[^/]*:[^/]*@|[?&](?:ssl)?password=", str(place)):
+        raise _bad(where, "must not hold a password: put it into PGPASSWORD or a passfile")
     return place
 
 

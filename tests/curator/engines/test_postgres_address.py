@@ -15,6 +15,7 @@ def test_our_words_are_taken_out_and_the_rest_is_left():
     assert found.url == "postgresql://ann:pw@host:5433/base?sslmode=verify-full"
     assert (found.table, found.reader, found.limit) == ("clinic.visits", "asker", 90.0)
     assert str(found) == repr(found) == "postgresql://host:5433/base"
+    assert "secret" not in str(Address.of("postgresql://ann:secret?more@host/base"))
     bare = Address.of("postgres://host/base")
     assert (bare.url, bare.table, bare.reader, bare.limit) == ("postgres://host/base", None, None, None)
 

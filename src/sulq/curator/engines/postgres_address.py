@@ -48,6 +48,8 @@ class Address:
                 own[name] = unquote(value)
         others = "&".join(word for word in words if word.partition("=")[0] not in WORDS)
         place = start.partition("://")[2].rpartition("@")[2]
+        if "@" in query and "@" not in start:  # a password with a bare ? in it: nothing of this is shown
+            place = "..."
         return cls(
             f"{start}{mark if others else ''}{others}",
             own.get("table"),
