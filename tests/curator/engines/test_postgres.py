@@ -65,7 +65,7 @@ def test_T30_T31_an_error_of_the_database_is_no_outcome(
 
     opened = engine(at(filled()), Unit("who", 2))
     oracle = memory(table(), Unit("who", 2))
-    monkeypatch.setattr(postgres_question.PostgresQuestion, "_rows", failing)
+    monkeypatch.setattr(postgres_question.PostgresQuestion, "few", failing)
     monkeypatch.setattr(postgres_question.PostgresQuestion, "fold", failing)
     with caplog.at_level(logging.DEBUG):
         for tally in ASKED:
@@ -115,19 +115,19 @@ def test_T31_a_connection_lost_in_a_question_is_charged_and_the_next_works(
         at(name), table="data", columns={"age": sulq.Int(0, 120)}, budget=sulq.Epsilon(3), ledger=tmp_path / "l.ledger"
     )
     db.prepare()
-    genuine = postgres_question.PostgresQuestion._rows
+    genuine = postgres_question.PostgresQuestion.few
 
     def lost(*_: object) -> object:
         raise psycopg.OperationalError(f"server closed the connection: {CANARY}")
 
     with caplog.at_level(logging.DEBUG), monkeypatch.context() as patch:
-        patch.setattr(postgres_question.PostgresQuestion, "_rows", lost)
+        patch.setattr(postgres_question.PostgresQuestion, "few", lost)
         patch.setattr(postgres_question.PostgresQuestion, "by_hand", lost)
         with pytest.raises(CuratorError, match="engine-failed") as failed:
             db.count(spend=sulq.Epsilon(1))
     assert CANARY not in f"{failed.value} {failed.value.__context__} {failed.value.__cause__} {caplog.text}"
     assert db.remaining == sulq.Epsilon(2)
-    assert postgres_question.PostgresQuestion._rows is genuine
+    assert postgres_question.PostgresQuestion.few is genuine
     assert isinstance(db.count(spend=sulq.Epsilon(1)).value, int)
     assert db.remaining == sulq.Epsilon(1)
     db.close()

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
 
 from sulq.curator.engines import postgres_dates, postgres_extent, postgres_texts
-from sulq.curator.engines.edges import POSTGRES, divided, search
+from sulq.curator.engines.edges import POSTGRES, Said, search
 from sulq.curator.engines.emit import MOST_BINS, Emitter
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import NotInSql, Piece, joined
@@ -41,6 +41,8 @@ _SIMPLE: Final = {"abs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})",
 
 class PostgresEmitter(Emitter):
     """Writes the row functions of one tally over a prepared copy in PostgreSQL."""
+
+    said: ClassVar[Said] = POSTGRES
 
     grouping = "grouping"
 
@@ -253,16 +255,11 @@ class PostgresEmitter(Emitter):
         return joined(f"CAST(({{0}} - {double(float(math.ceil(kind.lo)))}) AS bigint)", self.number(item))
 
     def _bins(self, fn: Bins) -> Piece:
+        if isinstance(fn.item, Col):
+            return super()._bins(fn)
         edges = fn.fitted(self.schema)
         if len(edges) > MOST_BINS:
             raise NotInSql("Bins")
-        column = self.schema.find(fn.item.name) if isinstance(fn.item, Col) else None
-        if column is not None and not isinstance(column, Text) and isinstance(fn.item, Col):
-            exact = [Fraction(edge) / column.step for edge in edges]
-            limits = [min(max(math.ceil(edge), column.low - 1), column.high + 1) for edge in exact]
-            top = min(max(math.floor(exact[-1]), column.low - 1), column.high)
-            form = divided(exact, limits[:-1], top, said=POSTGRES) or search(list(map(whole, limits[:-1])), whole(top))
-            return joined(form, self.column(fn.item.name))
         item = self.named(self.number(fn.item))
         return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
 
