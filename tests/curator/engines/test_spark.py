@@ -12,9 +12,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import sulq
 from sulq import Epsilon, EpsilonDelta
+from sulq.cli import app
+from sulq.cli.config import read
+from sulq.cli.serve import declaration
 from sulq.curator.engines import open_dataset, open_engine
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.source import Origin
@@ -389,6 +393,29 @@ def test_a_table_by_its_address(tmp_path: Path) -> None:
         db.count(spend=Epsilon(1), fresh=True)
     assert db.spent.epsilon == 1
     db.close()
+
+
+def test_the_command_line_asks_a_table_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sulq query` on a dataset of sulq.toml that is a table of Spark; without a ledger, and for a server, refused."""
+    spark.frame(table()).write.parquet(f"{tmp_path}/visits.parquet")
+    monkeypatch.chdir(tmp_path)
+    config = f"""
+[dataset.visits]
+data = "spark://local[2]/{tmp_path}/visits.parquet"
+ledger = "visits.ledger"
+unit = {{ column = "who", rows = 2 }}
+budget = {{ epsilon = 2.0 }}
+columns = {{ age = {{ int = [0, 120] }} }}
+"""
+    Path("sulq.toml").write_text(config, encoding="utf-8")
+    done = CliRunner().invoke(app, ["query", "visits", "SELECT COUNT(*) FROM visits", "--epsilon", "1"])
+    assert done.exit_code == 0, done.output
+    assert Path("visits.ledger").exists()
+    with pytest.raises(SetupError, match="a server reads files"):
+        declaration(read(Path("sulq.toml")).datasets["visits"])
+    Path("sulq.toml").write_text(config.replace('ledger = "visits.ledger"\n', ""), encoding="utf-8")
+    failed = CliRunner().invoke(app, ["query", "visits", "SELECT COUNT(*) FROM visits", "--epsilon", "1"])
+    assert getattr(failed.exception, "code", None) == "bad-config"
 
 
 def test_T67_nothing_is_drawn_on_executors() -> None:

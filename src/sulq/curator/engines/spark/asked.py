@@ -6,7 +6,7 @@ import functools
 import importlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from sulq.terms.shape import shape
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+TASKS: Final = 2  # of a question for each core: a task more costs a start of Python, and sums to be added
+
 
 class Job:
     """Some tallies over one table, or over rows made of its rows one by one."""
@@ -36,10 +38,11 @@ class Job:
         self._facts = facts
 
     def _rows(self, *, owned: bool) -> DataFrame:
-        """The kept rows, no more columns than are looked at."""
+        """The kept rows, no more columns than are looked at, in no more parts than keep everyone at work."""
         schema = self._table.facts.schema
         asked = chunks.wanted_columns(schema, work.looked_at(self._over, self._tallies), owned=owned)
-        return self._table.kept.select(*asked)
+        wide = TASKS * max(int(self._table.session.sparkContext.defaultParallelism), 1)
+        return self._table.kept.select(*asked).coalesce(wide)
 
     def sums(self) -> list[Integers]:
         """The exact sums of each tally, saturated."""

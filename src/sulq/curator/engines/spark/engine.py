@@ -15,6 +15,7 @@ from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
+from sulq.curator.engines.prepare import Progress
 from sulq.curator.engines.spark import frame as frames
 from sulq.curator.engines.spark import jobs, settings
 from sulq.curator.engines.spark.asked import Job
@@ -41,7 +42,9 @@ _log = logging.getLogger("sulq")
 class SparkEngine:
     """Kept rows as a table of a Spark session; the session is the owner's, and stays open."""
 
-    def __init__(self, dataset: Dataset, *, prepared: Path | bool | None = None) -> None:
+    def __init__(
+        self, dataset: Dataset, *, prepared: Path | bool | None = None, progress: Progress | None = None
+    ) -> None:
         if dataset.unit.positions_are_public:
             raise SetupError(
                 "bad-declaration",
@@ -59,6 +62,7 @@ class SparkEngine:
         self._facts = dataset.facts
         self._dataset = dataset
         self._where = prepared
+        self._progress = progress
         self._tables: dict[str, Prepared] = {}
         self._session: SparkSession | None = None
         self._opening = threading.Lock()
@@ -66,9 +70,11 @@ class SparkEngine:
         self._sources()  # what is missing or of no declared kind is refused here
 
     @classmethod
-    def of(cls, dataset: Dataset, *, prepared: Path | bool | None = None, **_: object) -> SparkEngine:
+    def of(
+        cls, dataset: Dataset, *, prepared: Path | bool | None, progress: Progress | None, **_: object
+    ) -> SparkEngine:
         """Open frames or tables of Spark."""
-        return cls(dataset, prepared=prepared)
+        return cls(dataset, prepared=prepared, progress=progress)
 
     def fingerprint(self, table: str = "") -> str:
         """What a table was read from: its name in Spark, or "frame"."""
@@ -77,12 +83,20 @@ class SparkEngine:
 
     def _sources(self) -> dict[str, Prepared]:
         """How each table is read."""
-        found = {}
-        for given in self._dataset.tables:
-            data = given.origin.data
-            rows = data.frame() if isinstance(data, frames.Named) else data
-            unit, schema = given.unit(self._dataset.unit), given.facts.schema
-            found[schema.table] = Prepared(rows, given.facts, unit, self._dataset.key)
+        found, failed = {}, ""
+        try:
+            for given in self._dataset.tables:
+                data = given.origin.data
+                rows = data.frame() if isinstance(data, frames.Named) else data
+                unit, schema = given.unit(self._dataset.unit), given.facts.schema
+                found[schema.table] = Prepared(rows, given.facts, unit, self._dataset.key)
+        except SetupError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a session whose Java is gone fails in many ways
+            failed = type(error).__name__
+        if failed:
+            _log.error("opening rows of Spark failed: %s", failed)
+            raise SetupError("unreadable-data", "The Spark session does not answer.", "Open the data in a new session.")
         return found
 
     def ready(self) -> None:
@@ -124,8 +138,10 @@ class SparkEngine:
                 for table in tables.values():
                     frames.check(table.frame)
                     table.check(tables)
-                for table in tables.values():
+                for i, table in enumerate(tables.values(), 1):
                     table.prepare(where=self._where)
+                    if self._progress is not None:
+                        self._progress(i / len(tables))
                 return session, tables
         except SetupError:
             self._forget(tables)
@@ -167,7 +183,8 @@ class SparkEngine:
         return Private(self._asked(lambda: listed(tally, self._derived(tally), blanks=blanks)))
 
     def _asked(self, work: Callable[[], T]) -> T:
-        self.ready()
+        if self._session is None:  # whoever pays first has it made ready: this is for whoever does not
+            self.ready()
         session = self._session
         if session is not None:
             try:
