@@ -51,7 +51,6 @@ class SparkEngine:
                 "Rows of Spark have no places, which this unit would let questions speak of.",
                 "Use neighbors='add_remove', or 'replace_one' with a person column.",
             )
-        frames.spark_sql()
         for given in dataset.tables:
             if not isinstance(given.origin.data, frames.Named):
                 if not frames.is_frame(given.origin.data):
@@ -59,6 +58,7 @@ class SparkEngine:
                         "bad-declaration", "The Spark engine reads frames of Spark.", "Give spark.read.parquet(...)."
                     )
                 frames.check_kind(given.origin.data)
+        frames.spark_sql()
         self._facts = dataset.facts
         self._dataset = dataset
         self._where = prepared
