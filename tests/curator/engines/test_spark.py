@@ -250,6 +250,7 @@ def test_a_copy_in_a_folder_goes_with_the_engine(tmp_path: Path) -> None:
 
 def test_every_type_of_spark_is_read_or_refused() -> None:
     """Decimals, dates, moments with and without a zone are read; what has no meaning here is the owner's to mend."""
+    spark.needed()
     from pyspark.sql import functions as f
 
     made = spark.frame(pa.table({"n": [1]})).select(
@@ -278,6 +279,7 @@ def test_every_type_of_spark_is_read_or_refused() -> None:
 
 def test_rows_drawn_by_chance_are_refused() -> None:
     """Sampled, numbered as they come, cut short: read again, they would be other rows. Control: a filter is not."""
+    spark.needed()
     from pyspark.sql import functions as f
 
     whole = spark.frame(table())
@@ -298,6 +300,7 @@ def test_rows_drawn_by_chance_are_refused() -> None:
 
 def test_T31_cells_that_cannot_be_read_stop_the_owner_and_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     """A frame that fails on a row fails before any question; neither error nor log names the row."""
+    spark.needed()
     from pyspark.sql import functions as f
 
     caplog.set_level(logging.DEBUG, "sulq")
