@@ -52,7 +52,7 @@ class Child:
 
     def ready(self, seconds: float) -> dict[str, Any]:
         """What it tells when it is ready, which it has so many seconds to be."""
-        return self._hear(seconds)
+        return self._hear(seconds, "not ready")
 
     def ask(self, seconds: float) -> dict[str, Any]:
         """One answer, for which it has so many seconds."""
@@ -61,7 +61,7 @@ class Child:
             self._child.stdin.flush()
         except BrokenPipeError:
             raise Ended("failed", "it ended by itself") from None
-        return self._hear(seconds)
+        return self._hear(seconds, "no answer")
 
     def peak(self) -> int:
         """The most memory it and its children ever held, in bytes: each one's own peak, added."""
@@ -73,11 +73,11 @@ class Child:
                     total += next(int(row.split()[1]) for row in status.splitlines() if row.startswith("VmHWM")) * 1024
         return total
 
-    def _hear(self, seconds: float) -> dict[str, Any]:
+    def _hear(self, seconds: float, otherwise: str) -> dict[str, Any]:
         before, start = computed(self._process), time.monotonic()
         while not self._said.select(STEP):
             if late(time.monotonic() - start, computed(self._process) - before, seconds):
-                raise Ended("did not finish", f"no answer in {seconds:g} s")
+                raise Ended("did not finish", f"{otherwise} in {seconds:g} s")
         text = self._child.stdout.readline()
         if not text:
             raise Ended("failed", f"it ended with code {self._child.wait()} and said nothing")

@@ -82,11 +82,11 @@ def beside(bench: Bench, key: list[object], who: Contender, told: dict[str, Any]
     own: list[dict[str, Any]] = []
     mine: list[dict[str, Any]] = []
     facts: dict[str, Any] = {}
+    _asked(ours, bench.seconds)
+    mine.append(_asked(ours, bench.seconds))  # so that there is one, should the other never be ready
     try:
         with bench.opened(who, told) as (child, ready):
             facts = {name: ready[name] for name in ("ready", "version", "note")}
-            _asked(ours, bench.seconds)
-            mine.append(_asked(ours, bench.seconds))
             first = child.ask(bench.seconds)
             spent = facts["first"] = first["seconds"]
             facts["off"] = off(first["values"], mine[0]["values"])

@@ -34,7 +34,9 @@ def page(lines: Sequence[Line]) -> tuple[str, list[Verdict]]:
         rows, found = part(lines)
         body += ["", *rows]
         verdicts += found
-    return "\n".join([*head(lines), *summary(verdicts), *losses(lines), *doubts(lines), *body]) + "\n", verdicts
+    return "\n".join(
+        [*head(lines), *summary(verdicts), *losses(lines), *doubts(lines), *absent(lines), *body]
+    ) + "\n", verdicts
 
 
 def head(lines: Sequence[Line]) -> list[str]:
@@ -91,6 +93,18 @@ def losses(lines: Sequence[Line]) -> list[str]:
         own = ", ".join(f"{title(each)} ({1 / ratio(each):.2g}x)" for each in found if each["key"][-1] == who)
         rows.append(f"- {who}: {own}: {REASONS.get(who, UNEXPLAINED)}")
     return rows
+
+
+def absent(lines: Sequence[Line]) -> list[str]:
+    """Who takes part in a workload and has no line for some of its questions: nobody is left out in silence."""
+    rows = []
+    for part in "ABCDE":
+        asked = {tuple(line["key"][:-1]) for line in lines if line["key"][0] == part}
+        told = {tuple(line["key"]) for line in lines}
+        gone = [who.name for who in OTHERS if part in who.parts and any((*key, who.name) not in told for key in asked)]
+        if gone:
+            rows.append(f"- {part}, all or some of it: {', '.join(gone)}.")
+    return ["", "Not measured in this run:", "", *rows] if rows else []
 
 
 def doubts(lines: Sequence[Line]) -> list[str]:

@@ -35,6 +35,7 @@ serve(prepare)
 WAYS = {
     "quick": ("pass", "return [100.0]"),
     "hangs": ("pass", "time.sleep(60)"),
+    "never": ("time.sleep(60)", "pass"),
     "fails": ("pass", "return [1 / 0]"),
     "cannot": ("raise Unsupported('no such question')", "pass"),
     "dies": ("import os; os._exit(3)", "pass"),
@@ -66,18 +67,20 @@ def together(bench: measure.Bench, ways: list[str]) -> dict[str, dict[str, Any]]
 def test_a_contender_that_fails_or_hangs_is_told_of(scripts: Path) -> None:
     """Whatever becomes of it there is a line with the reason, and those after it are measured all the same."""
     bench = measure.Bench(Kept(scripts / "keep"), seconds=0.5, rounds=2)
-    found = together(bench, ["hangs", "fails", "cannot", "dies", "noisy", "quick"])
+    found = together(bench, list(WAYS))
     outcomes = {way: line["outcome"] for way, line in found.items()}
     assert outcomes == {
-        "hangs": "did not finish", "fails": "failed", "cannot": "unsupported", "dies": "failed",
-        "noisy": "answered", "quick": "answered",
+        "hangs": "did not finish", "never": "did not finish", "fails": "failed", "cannot": "unsupported",
+        "dies": "failed", "noisy": "answered", "quick": "answered",
     }  # fmt: skip
     assert "ZeroDivisionError" in found["fails"]["why"]
+    assert (found["hangs"]["why"], found["never"]["why"]) == ("no answer in 0.5 s", "not ready in 0.5 s")
     assert "code 3" in found["dies"]["why"]
     assert len(found["quick"]["scores"]) == len(found["quick"]["ours"]) == 2
     assert found["quick"]["memory"] > 1 << 20
-    assert (found["hangs"]["scores"], ratio(found["hangs"]) > 1) == ([], True)
-    assert len(Kept(scripts / "keep").lines) == 6  # a second run would measure none of them again
+    for way in ("hangs", "never"):
+        assert (found[way]["scores"], ratio(found[way]) > 1) == ([], True)
+    assert len(Kept(scripts / "keep").lines) == 7  # a second run would measure none of them again
 
 
 def test_an_environment_that_cannot_be_made_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,6 +210,7 @@ def test_the_page_tells_everything() -> None:
     assert "- diffprivlib: groups (4x): its rows are NumPy arrays" in text
     assert "failed: out of memory" in text
     assert "smaller table" not in text
+    assert "- B, all or some of it: SmartNoise SQL, diffprivlib, PipelineDP." in text
     assert "wrong answers" in text
     assert "- Tumult, count: failed: no Java" in text
     assert "## C. Learning\n\nNot measured." in text
