@@ -18,7 +18,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "query": "sulq.cli.query:query",
     "explain": "sulq.cli.explain:explain",
     "serve": "sulq.cli.serve:serve",
-    "audit": "sulq.cli:audit",
+    "audit": "sulq.cli.auditing:audit",
     "learn": "sulq.cli.learn:learn",
     "release": "sulq.cli.release:release",
     "ledger": "sulq.cli.ledger:ledger",

@@ -35,6 +35,7 @@ _ARRAYS: typing.Final = {"i": "<i8", "f": "<f8"}
 _PLAIN: typing.Final = frozenset({types.NoneType, bool, int, str})  # written as they are
 _LEAVES: typing.Final = _PLAIN | {float}  # read as they are
 _ROW: typing.Final = frozenset({tuple})
+_WHOLE: typing.Final = frozenset({int})
 _JSON: typing.Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 Test = typing.Callable[[object], bool]
@@ -111,6 +112,13 @@ def _constant(items: typing.Sequence[object]) -> bool:
     return kinds <= _LEAVES
 
 
+def _table(items: tuple[object, ...]) -> bool:
+    """Whether there is nothing but rows of whole numbers."""
+    return set(map(type, items)) == _ROW and _WHOLE.issuperset(
+        map(type, itertools.chain.from_iterable(typing.cast("typing.Iterable[tuple[object]]", items)))
+    )
+
+
 def _constants(value: object) -> str:
     try:
         return _JSON.encode(value)
@@ -133,7 +141,10 @@ def _layout(cls: type) -> tuple[tuple[tuple[str, str], ...], str]:
 
 
 def to_json(value: object, known: dict[int, object] | None = None) -> object:
-    """Turn a value into the tree of its JSON; with `known`, of a part that occurs again the same tree again."""
+    """Turn a value into the tree of its JSON; with `known`, of a part that occurs again the same tree again.
+
+    With `known` a table of whole numbers stands in the tree as it is, not as lists.
+    """
     kind: type = type(value)
     if kind in _PLAIN:
         return value
@@ -155,6 +166,8 @@ def to_json(value: object, known: dict[int, object] | None = None) -> object:
         if known is not None:
             known[id(value)] = tree
         return tree
+    if known is not None and kind is tuple and _table(typing.cast("tuple[object, ...]", value)):
+        return value  # written as lists are; of a table's numbers none is looked at again
     if kind is tuple or isinstance(value, (tuple, list)):
         items = typing.cast("typing.Iterable[object]", value)
         return [item if type(item) in _PLAIN else to_json(item, known) for item in items]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -12,6 +13,11 @@ Places = tuple[int, ...]  # attributes by their place, ascending
 
 def closure(marginals: Iterable[Places]) -> tuple[Places, ...]:
     """Every subset of every marginal, the small ones first: a marginal is a sum over its subsets' coefficients."""
+    return _closure(tuple(marginals))
+
+
+@functools.lru_cache(maxsize=64)  # a release walks over its own again and again
+def _closure(marginals: tuple[Places, ...]) -> tuple[Places, ...]:
     found = {
         part
         for marginal in marginals

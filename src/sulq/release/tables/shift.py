@@ -75,12 +75,14 @@ def _gridded(means: Floats, beta: float) -> float:
     top = float(means.max())
     grouped, many = np.unique(np.ceil(means / top * GROUPS) * (top / GROUPS), return_counts=True)
     step = (end + len(means) * end / GRID) / GRID  # room for what the rounding adds
-    turn = np.exp(-2j * np.pi * np.arange(GRID // 2 + 1) / GRID)
-    logs = np.zeros(len(turn), dtype=np.complex128)
+    angle = 2 * np.pi * np.arange(GRID // 2 + 1) / GRID
+    cos, sin = np.cos(angle), np.sin(angle)
+    size, turned = np.zeros(len(angle)), -len(means) * angle  # of the product: its modulus's logarithm, and its angle
     for mean, count in zip(grouped.tolist(), many.tolist(), strict=True):
         kept = math.exp(-step / mean)
-        logs += count * np.log((1.0 - kept) * turn / (1.0 - kept * turn))
-    below = np.cumsum(np.fft.irfft(np.exp(logs), GRID))
+        size += count * (math.log1p(-kept) - 0.5 * np.log(1.0 - 2.0 * kept * cos + kept * kept))
+        turned -= count * np.arctan2(kept * sin, 1.0 - kept * cos)
+    below = np.cumsum(np.fft.irfft(np.exp(size + 1j * turned), GRID))
     reached = np.flatnonzero(1.0 - below + 2 * FAR <= beta)
     bound = _chernoff(means * math.sqrt(2.0), beta, _log_mean_laplace, 1.4)  # the less where terms outnumber the grid
     return min(float(reached[0] * step), bound) if len(reached) else bound
