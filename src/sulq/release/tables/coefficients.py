@@ -117,12 +117,14 @@ class Design:
         each = [float(law.step) * law.law.variance() ** 0.5 for law in noise]
         deviations = np.repeat(np.array(each), [law.width for law in noise])
         multiplied = np.concatenate([self.factors[part] for part in self.parts])
-        ends = np.cumsum([width(part, self.sizes) for part in self.parts])[:-1]
+        ends = np.cumsum([width(part, self.sizes) for part in self.parts]).tolist()
+        values, deviations = released / multiplied, deviations / multiplied
+        own = {part: slice(start, end) for part, start, end in zip(self.parts, [0, *ends], ends, strict=False)}
         return Coefficients(
             self.sizes,
             self.marginals,
-            dict(zip(self.parts, np.split(released / multiplied, ends), strict=True)),
-            dict(zip(self.parts, np.split(deviations / multiplied, ends), strict=True)),
+            {part: values[place] for part, place in own.items()},
+            {part: deviations[place] for part, place in own.items()},
             "laplace" if all(isinstance(law.law, LaplaceLaw) for law in noise) else "gaussian",
         )
 

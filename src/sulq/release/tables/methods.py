@@ -77,7 +77,8 @@ class Wish:
         most = max(cells(part, self.sizes) for part in self.marginals)
         if most**2 > MOST_ENTRIES:  # the numbers of one marginal, which need no walk
             return most**2
-        return min(numbers(self.marginals, self.sizes, len(self.sizes)), self.coefficients * max(ROOM, most))
+        packed = self.coefficients * max(ROOM, most)
+        return packed if packed <= MOST_ENTRIES else min(numbers(self.marginals, self.sizes, len(self.sizes)), packed)
 
     @property
     def cells(self) -> int:
