@@ -35,7 +35,7 @@ def test_a_table_in_postgresql_is_asked_like_any_other():
         assert sum(row[1] for row in value) == 3
         assert db.count(spend=sulq.Epsilon(100)).value == 3
         spent = db.spent
-    assert server().do(f"SELECT to_regnamespace('sulq_{name}') IS NOT NULL") == [(True,)]
+    assert server().do(f"SELECT to_regnamespace('sulq_public_{name}') IS NOT NULL") == [(True,)]
     with sulq.connect(address(table=name), **options | {"table": None, "budget": None}) as db:
         assert db.spent == spent
         server().do(f"INSERT INTO {name} VALUES ('d', 1, 'x')")
@@ -103,7 +103,24 @@ def test_what_is_refused(data: str, more: dict, code: str, tmp_path: Path) -> No
         )
 
 
-def test_a_ledger_is_named_where_a_name_would_not_do():
-    """A table whose name no schema of ours can have."""
-    with pytest.raises(SetupError, match="ledger="):
-        sulq.connect(address(), table="Ärger", columns=COLUMNS, budget=sulq.Epsilon(1))
+def test_T56_the_same_rows_under_another_name_have_no_second_budget():
+    """The default ledger goes by the table inside the database, however it is called and written."""
+    name = named()
+    options = {"columns": COLUMNS, "unit": sulq.Unit("who", rows=1), "budget": sulq.Epsilon(10)}
+    with sulq.connect(address(), table=name, **options) as db:
+        db.count(spend=sulq.Epsilon(4))
+    for url, other in ((address(table=name), "a"), (address(table=f"public.{name}"), "b"), (address(table=name), None)):
+        with sulq.connect(url, table=other, **options) as db:
+            assert db.remaining == sulq.Epsilon(6)
+    with sulq.connect({"c": address(table=name)}, **options | {"columns": {"c": COLUMNS}}) as db:
+        assert db.remaining == sulq.Epsilon(6)
+    with sulq.connect(address(), table=named(), **options) as db:  # control: other rows have their own
+        assert db.remaining == sulq.Epsilon(10)
+
+
+@pytest.mark.parametrize("name", ["Ärger", "Upper", "x" * 52, "pg catalog.x", "odd.Name"])
+def test_a_ledger_is_named_where_a_name_would_not_do(name: str) -> None:
+    """A table whose name no schema of ours can have; in questions it may have another."""
+    for url, table in ((address(), name), (address(table=name), "plain")):
+        with pytest.raises(SetupError, match="ledger="):
+            sulq.connect(url, table=table, columns=COLUMNS, budget=sulq.Epsilon(1))

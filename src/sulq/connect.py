@@ -94,7 +94,7 @@ def connect(
         size: the owner's declared public size, if n may be known; {table: size} for several.
         synthetic: True for made-up data; written into the ledger for ever.
         ledger: its path, or postgresql://HOST/DATABASE?ledger=NAME; default beside a data file, in memory for a frame,
-            for a table in PostgreSQL in the same database, as sulq_TABLE.
+            for a table in PostgreSQL in the same database, as sulq_SCHEMA_TABLE.
         anchor: a file on another volume that tells an old copy of the ledger from the newest (docs/operate/ledger.md).
         prepared: where the prepared copy lies; default beside the ledger (in PostgreSQL: the data), False for none.
         engine: "duckdb" or "memory"; tables in PostgreSQL and on Spark are asked there ("postgres", "spark").
@@ -286,11 +286,15 @@ def _shared(ledger: object, sources: Sequence[object], table: str) -> str | None
 def ledger_of(url: str, table: str | None) -> str:
     """Where the ledger of a table in PostgreSQL lies by default: in the same database, in a schema named after it.
 
+    It goes by the schema and table inside the database, never by a name in questions: the same rows under
+    another name have the same ledger, and no second budget.
+
     Raises:
         SetupError: there are several tables, or a schema could not be called so.
     """
-    name = f"sulq_{table}"
-    if table is None or not re.fullmatch(r"[a-z0-9_]{1,58}", table):
+    module = importlib.import_module("sulq.curator.engines.postgres_address")
+    name = "" if table is None else "_".join(("sulq", *module.Address.of(url).inside(table)))
+    if not re.fullmatch(r"[a-z0-9_]{1,63}", name):
         raise SetupError(
             "bad-declaration",
             "Several tables, or one with such a name, need a ledger named by you.",

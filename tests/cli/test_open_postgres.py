@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from sulq.cli import app
 from sulq.cli.config import read
+from sulq.cli.open import ledger_of
 from sulq.cli.serve import declaration
 from sulq.errors import SetupError
 from tests.loaded import address, loaded
@@ -71,6 +72,24 @@ def test_a_password_does_not_stand_in_the_file(tmp_path: Path, data: str) -> Non
     assert "PGPASSWORD" in str(refused.value)
     path.write_text(TOML.format(data="postgresql://ann@h/b", table="t"), encoding="utf-8")
     assert read(path).datasets["survey"].data == "postgresql://ann@h/b"
+
+
+def test_T56_sections_over_the_same_rows_share_one_ledger(config: tuple[Path, str]) -> None:
+    """Whatever a section or its table is called, here or in Python: what one spent, the other has not."""
+    path, name = config
+    other = TOML.replace("survey", "again").format(data=address(table=f"public.{name}"), table="other")
+    whole = f'[dataset.one]\nbudget = {{ epsilon = 1000 }}\nunit = {{ column = "who" }}\n[dataset.one.tables.{name}]\n'
+    whole += f'data = "{address()}"\ncolumns = {{ age = {{ int = [0, 120] }} }}\n'
+    path.write_text(path.read_text(encoding="utf-8") + other + whole, encoding="utf-8")
+    found = read(path).datasets
+    places = {ledger_of(found[section]) for section in ("survey", "again", "one")}
+    assert places == {f"{address()}&ledger=sulq_public_{name}"}
+    run("query", "survey", f"SELECT COUNT(*) FROM {name}", "--epsilon", "400", "--config", str(path))
+    assert "600" in run("budget", "again", "--config", str(path))
+    refused = RUNNER.invoke(
+        app, ("query", "again", "SELECT COUNT(*) FROM other", "--epsilon", "700", "--config", str(path))
+    )
+    assert refused.exit_code != 0
 
 
 def test_several_tables_may_lie_in_a_database(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def ledger_of(found: Dataset) -> Path | str:
     if found.ledger is not None:
         return found.ledger
     if in_database(found.data):
-        return ledger_in_database(str(found.data), None if found.tables else found.table)
+        names = list(found.tables) or [found.table]
+        return ledger_in_database(str(found.data), names[0] if len(names) == 1 else None)
     if isinstance(found.data, str):
         raise SetupError("bad-config", f"The data set {found.name!r} is a table of Spark: name its ledger.")
     return beside(found.data)
