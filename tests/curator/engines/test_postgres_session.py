@@ -11,7 +11,7 @@ from sulq.curator.engines.postgres_address import Address
 from sulq.curator.engines.postgres_session import Sessions, meaning, opened
 from sulq.errors import SetupError
 from tests.curator.engines.cases import CANARY
-from tests.curator.engines.postgres_cases import at, engine, filled, owner, role
+from tests.curator.engines.postgres_cases import at, copies, engine, filled, named, owner, role
 from tests.loaded import address
 from tests.postgres import server
 
@@ -99,6 +99,35 @@ def test_a_reader_that_may_write_is_refused():
         with pytest.raises(SetupError, match="bad-config"):
             engine(at(name, user=mine, reader=reader)).ready()
     engine(at(name, user=mine, reader=role())).ready()
+
+
+def test_a_reader_with_members_is_refused():
+    """They would read the copy as it does, by inheriting or by becoming it; control: without them it is let in."""
+    name, asker = filled(), role()
+    mine, member = owner(name), role()
+    url = at(name, user=mine, reader=asker)
+    server().do(f"GRANT {asker} TO {member}")
+    with pytest.raises(SetupError, match="members"):
+        engine(url).ready()
+    assert copies(name) == []  # before a row was read
+    server().do(f"REVOKE {asker} FROM {member}")
+    engine(url).ready()
+    server().do(f"GRANT {asker} TO {member}; ALTER ROLE {member} NOINHERIT")
+    with pytest.raises(SetupError, match="members"):  # a copy that is there already is not asked either
+        engine(url).ready()
+
+
+def test_the_maker_of_a_reader_is_no_member_of_it():
+    """From PostgreSQL 16 on a role that makes another is given it, but neither inherits nor can become it."""
+    name = filled()
+    mine, maker = owner(name), role("LOGIN CREATEROLE")
+    asker = named("made")
+    with psycopg.connect(address().replace("//sulq@", f"//{maker}@"), autocommit=True) as db:
+        db.execute(f"CREATE ROLE {asker} LOGIN")
+        newer = db.info.server_version >= 160000
+    granted = server().do(f"SELECT count(*) FROM pg_auth_members WHERE roleid = '{asker}'::regrole")
+    assert granted == [(int(newer),)]
+    engine(at(name, user=mine, reader=asker)).ready()
 
 
 @pytest.mark.parametrize(

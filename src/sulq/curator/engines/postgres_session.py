@@ -31,7 +31,8 @@ SET synchronize_seqscans = off; SET lock_timeout = 0; SET statement_timeout = {0
 SET idle_in_transaction_session_timeout = 0; SET default_transaction_isolation = 'read committed';
 SET default_transaction_read_only = {1}
 """
-# A reader that may do more than read: as a role, on the copy, or through another role.
+# A reader that may do more than read, as a role, on the copy, or through another role; and whether others are members
+# of it, who would read what it reads (from PostgreSQL 16 on its maker is one who neither inherits nor can become it).
 MAY_WRITE: Final = """
 SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
     OR pg_has_role(oid, %(owner)s::name, 'MEMBER')
@@ -46,7 +47,12 @@ SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrl
         WHERE has_table_privilege(pg_roles.oid, name, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
         OR has_any_column_privilege(pg_roles.oid, name, 'INSERT, UPDATE')
     )
-    OR has_schema_privilege(oid, %(schema)s::text, 'CREATE')
+    OR has_schema_privilege(oid, %(schema)s::text, 'CREATE'),
+    EXISTS (
+        SELECT 1 FROM pg_auth_members AS held, to_jsonb(held) AS how
+        WHERE held.roleid = pg_roles.oid
+        AND (coalesce((how->>'inherit_option')::boolean, true) OR coalesce((how->>'set_option')::boolean, true))
+    )
 FROM pg_roles WHERE rolname = %(reader)s
 """
 
@@ -146,7 +152,7 @@ def _end(sessions: list[psycopg.Connection]) -> None:
 
 
 def refuse_writer(db: psycopg.Connection, reader: str, schema: str, tables: list[str]) -> None:
-    """Stop the owner where the reader may write, or is not there."""
+    """Stop the owner where the reader may write, is not there, or lets others read what it may."""
     asked = {"reader": reader, "schema": schema, "tables": tables, "owner": db.info.user}
     found = db.execute(MAY_WRITE, asked).fetchone()
     if found is None or found[0]:
@@ -154,6 +160,12 @@ def refuse_writer(db: psycopg.Connection, reader: str, schema: str, tables: list
             "bad-config",
             f"The reader {reader[:63]!r} of the address is no role, or one that may write.",
             "Make one that may log in and nothing else: CREATE ROLE NAME LOGIN.",
+        )
+    if found[1]:
+        raise SetupError(
+            "bad-config",
+            f"The reader {reader[:63]!r} of the address has members: they could read the rows it reads.",
+            "Revoke it from them, or make one of its own: CREATE ROLE NAME LOGIN.",
         )
 
 
