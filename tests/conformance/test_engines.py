@@ -62,7 +62,7 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
         ways["memory, CSV"] = lambda: MemoryEngine(written)
         ways["duckdb, CSV"] = lambda: DuckEngine(written)
         ways["duckdb, straight from CSV"] = lambda: DuckEngine(written, prepared=False)
-    if available() and (data.size < 2 or rng.random() < 0.5):
+    if available() and not data.unit.positions_are_public and (data.size < 2 or rng.random() < 0.5):
         from sulq.curator.engines.postgres import PostgresEngine
 
         with contextlib.suppress(Unholdable):  # a NUL in a text, a day past PostgreSQL's calendar

@@ -202,6 +202,20 @@ def test_what_cannot_be_opened_is_refused():
         opened.ready()
 
 
+@pytest.mark.parametrize("neighbors", ["zero_out", "replace_one"])
+def test_SR11_units_whose_places_are_public_are_refused(neighbors: str) -> None:
+    """One row replaced moves others in a table of PostgreSQL; control: with a person no place is spoken of."""
+    name = filled(pa.table({"who": ["a", "b", "c"], "age": [1, 2, 3]}))
+    in_order = f"SELECT who FROM {name}"
+    assert server().do(in_order) == [("a",), ("b",), ("c",)]
+    server().do(f"UPDATE {name} SET age = 9 WHERE who = 'a'")
+    assert server().do(in_order) == [("b",), ("c",), ("a",)]  # why: one row was replaced, and each has another place
+    with pytest.raises(SetupError, match="no places"):
+        engine(at(name), Unit(neighbors=neighbors))
+    if neighbors == "replace_one":
+        engine(at(name), Unit("who", neighbors=neighbors), Schema.of("data", {"age": Int(0, 9)})).ready()
+
+
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pip line."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)

@@ -26,7 +26,7 @@ from tests.postgres import server
 ONE = Schema.of("data", {"x": Int(0, 10**6)})
 
 
-@pytest.mark.parametrize("unit", [Unit(), Unit("who", 1), Unit("who", 2), Unit(neighbors="zero_out")])
+@pytest.mark.parametrize("unit", [Unit(), Unit("who", 1), Unit("who", 2), Unit("who", 2, "replace_one")])
 def test_the_copy_keeps_what_memory_keeps(unit: Unit) -> None:
     """The same rows by the same keyed choice, whatever the unit."""
     data = table([(f"p{i % 7}", i, float(i), "xyz"[i % 3], None if i % 5 else "a") for i in range(60)])

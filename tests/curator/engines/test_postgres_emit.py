@@ -54,7 +54,7 @@ def test_PostgreSQL_itself_would_fail():
 WRITTEN = (
     "Arith", "Bins", "Bucket", "Case", "Clip", "Col", "Compare", "Concat", "DatePart", "DateTrunc", "Each", "Fill",
     "First", "Greatest", "IndexOf", "IsIn", "IsMissing", "Least", "Length", "Lit", "Logic", "Lowered", "Not", "NullIf",
-    "OrMissing", "Position", "Relabel", "StartsWith", "Substring", "ToDate", "ToTimestamp", "Trimmed", "Uppered",
+    "OrMissing", "Relabel", "StartsWith", "Substring", "ToDate", "ToTimestamp", "Trimmed", "Uppered",
     "Value", "Choice",
 )  # fmt: skip
 

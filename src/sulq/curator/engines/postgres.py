@@ -50,6 +50,12 @@ class PostgresEngine:
     def __init__(
         self, dataset: Dataset, *, renew: bool = False, progress: Progress | None = None, batch: int = BATCH
     ) -> None:
+        if dataset.unit.positions_are_public:  # one row replaced can move every other: a table has no order
+            raise SetupError(
+                "bad-declaration",
+                "Rows of PostgreSQL have no places, which this unit would let questions speak of.",
+                "Use neighbors='add_remove', or 'replace_one' with a person column.",
+            )
         self._dataset = dataset
         self._address = _address(dataset)
         self._renew = renew

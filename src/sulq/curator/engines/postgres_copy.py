@@ -22,7 +22,7 @@ import pyarrow.csv
 
 from sulq.curator.engines import arrow, grammar, kept, postgres_schema, prepare
 from sulq.curator.engines.connection import Connection
-from sulq.curator.engines.kept import OWNER, PERSON, PLACE
+from sulq.curator.engines.kept import OWNER, PERSON
 from sulq.curator.engines.postgres_address import Address
 from sulq.curator.engines.postgres_schema import Copy
 from sulq.curator.engines.postgres_session import meaning, opened, refuse_writer
@@ -192,9 +192,7 @@ def _stored(schema: Schema, unit: Unit) -> dict[str, str]:
     """The columns of a table of kept rows and their types."""
     names = kept.names(schema)
     found = {names[name]: TYPES[grammar.smallest(column)] for name, column in schema.columns}
-    beside = [PERSON] if unit.column is not None or unit.positions_are_public else []
-    beside += [PLACE] if unit.positions_are_public else []
-    beside += [OWNER] if unit.column is not None else []
+    beside = [PERSON, OWNER] if unit.column is not None else []
     return found | dict.fromkeys(beside, "bigint")
 
 

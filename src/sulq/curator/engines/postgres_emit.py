@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 from sulq.curator.engines import postgres_dates, postgres_extent, postgres_texts
 from sulq.curator.engines.edges import POSTGRES, Said, search
 from sulq.curator.engines.emit import MOST_BINS, Emitter
-from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.kept import PERSON, Rows
 from sulq.curator.engines.piece import NotInSql, Piece, joined
 from sulq.curator.engines.postgres_extent import Extents
 from sulq.curator.engines.postgres_literal import double
@@ -30,7 +30,7 @@ from sulq.terms.rowfn.keys import HALF, PRIME, Bins, Bucket, mixing
 from sulq.terms.rowfn.labels import Relabel, Value
 from sulq.terms.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.terms.rowfn.missing import First, NullIf
-from sulq.terms.rowfn.scalar import Arith, Case, Clip, Col, Compare, Fill, IsIn, Lit, Position, RowFn, against
+from sulq.terms.rowfn.scalar import Arith, Case, Clip, Col, Compare, Fill, IsIn, Lit, RowFn, against
 
 PARAMETER: Final = re.compile(r"%\(([a-z]+[0-9]*)\)s")
 MOST_ENTRIES: Final = 4096  # a longer table of constants is read by the batch path
@@ -144,8 +144,6 @@ class PostgresEmitter(Emitter):
                 return Piece(double(float(value)), atom=True)
             case Moment():
                 return Piece(double(fn.value), atom=True)
-            case Position():
-                return Piece(f"CAST(least({PLACE}, {Position.LIMIT}) AS float8)")
             case Value():
                 return self._figure(fn)
             case Col(name) if isinstance(self.schema.find(name), Bool):

@@ -20,7 +20,7 @@ from sulq.terms.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimest
 from sulq.terms.rowfn.labels import Value
 from sulq.terms.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.terms.rowfn.missing import First, NullIf
-from sulq.terms.rowfn.scalar import Arith, Case, Clip, Col, Fill, Lit, Position, RowFn, against, number
+from sulq.terms.rowfn.scalar import Arith, Case, Clip, Col, Fill, Lit, RowFn, against, number
 from sulq.terms.rowfn.texts import IndexOf, Length
 
 SMALLEST: Final = 1e-290  # far within the normal doubles, so that rounding here does not matter
@@ -136,8 +136,6 @@ class Extents:
                 return of(float(value))
             case Moment():
                 return of(float(fn.value))
-            case Position():
-                return Extent(1.0, float(Position.LIMIT))
             case Value():
                 return either(NOTHING, *(of(x) for x in fn.figures(self.schema) if x is not None))
         return None

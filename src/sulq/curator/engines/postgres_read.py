@@ -16,7 +16,7 @@ import numpy as np
 import psycopg
 
 from sulq.curator.engines.batch import Batch, Stored
-from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
+from sulq.curator.engines.kept import OWNER, PERSON, Rows
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.postgres_emit import PostgresEmitter
 from sulq.terms.domain import Schema, Text
@@ -39,7 +39,7 @@ class Reader:
     def __init__(self, schema: Schema, rows: Rows, pages: int, wanted: Needed, *, owned: bool = False) -> None:
         self._schema = schema
         self._names = [name for name in schema.names if name in wanted.columns]
-        beside = ((PERSON, wanted.person), (PLACE, wanted.place), (OWNER, owned))
+        beside = ((PERSON, wanted.person), (OWNER, owned))
         self._beside = [name for name, asked in beside if asked]
         self._rows = rows
         self._pages = pages
@@ -78,7 +78,6 @@ class Reader:
             size,
             stored,
             person=beside.get(PERSON),
-            position=beside.get(PLACE),
             owner=beside.get(OWNER),
         )
 
@@ -96,7 +95,6 @@ class Reader:
             sum(batch.size for batch in batches),
             columns,
             person=beside.get(PERSON),
-            position=beside.get(PLACE),
             owner=beside.get(OWNER),
         )
 
@@ -129,6 +127,4 @@ def _joined(parts: Sequence[Stored], text: bool) -> Stored:  # noqa: FBT001 - wh
 
 
 def _beside(batch: Batch, name: str) -> Integers:
-    if name == OWNER:
-        return cast("Integers", batch.owner)
-    return batch.person() if name == PERSON else batch.position()
+    return cast("Integers", batch.owner) if name == OWNER else batch.person()

@@ -18,7 +18,7 @@ import pyarrow.csv
 
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
-from sulq.curator.engines.source import POSITION, Source
+from sulq.curator.engines.source import Source
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
 from sulq.terms.privacy import Unit
@@ -89,29 +89,19 @@ class Stream:
     select: str
     forced: str  # the columns whose texts are always quoted
     kinds: dict[str, pa.DataType]
-    places: bool
 
     def batches(self, db: psycopg.Connection) -> Iterator[pa.RecordBatch]:
-        """The rows of the session's snapshot, each with its place where that is public."""
+        """The rows of the session's snapshot."""
         force = f", FORCE_QUOTE ({self.forced})" if self.forced else ""
-        first = 0
         with db.cursor().copy(f"COPY ({self.select}) TO STDOUT (FORMAT csv{force})") as copy:
             text = _Text(copy)
-            if text.empty:
-                return
-            for batch in _parsed(text, self.kinds):
-                if self.places:
-                    numbers = pa.array(range(first, first + batch.num_rows), pa.int64())
-                    first += batch.num_rows
-                    yield pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=self.schema)
-                else:
-                    yield batch
+            if not text.empty:
+                yield from _parsed(text, self.kinds)
 
     @property
     def schema(self) -> pa.Schema:
         """The columns as Arrow's."""
-        beside = {POSITION: pa.int64()} if self.places else {}
-        return pa.schema(list((self.kinds | beside).items()))
+        return pa.schema(list(self.kinds.items()))
 
 
 def _parsed(text: io.RawIOBase, kinds: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
@@ -174,7 +164,7 @@ def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> Stream:
         forced += [f"s{i}"] if cell == "text" else []
     select = f"SELECT {', '.join(selected)} FROM {table.relation}"
     source = Source(f"origin.source{number}", columns, None)
-    return Stream(source, select, ", ".join(forced), kinds, unit.positions_are_public)
+    return Stream(source, select, ", ".join(forced), kinds)
 
 
 def _plain(name: str, base: str, category: str, item: str) -> tuple[Cell, str, pa.DataType]:
