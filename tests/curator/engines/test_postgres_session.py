@@ -8,33 +8,69 @@ import psycopg
 import pytest
 
 from sulq.curator.engines.postgres_address import Address
-from sulq.curator.engines.postgres_session import Sessions, meaning, opened
+from sulq.curator.engines.postgres_session import SETTLE, SINCE, Sessions, meaning, opened
 from sulq.errors import SetupError
 from tests.curator.engines.cases import CANARY
 from tests.curator.engines.postgres_cases import at, copies, engine, filled, named, owner, role
 from tests.loaded import address
 from tests.postgres import server
 
+# For each setting of a session another value, as a role's own.
+OTHERWISE = {
+    "search_path": "public", "TimeZone": "Asia/Kolkata", "extra_float_digits": "-5", "jit": "on", "row_security": "on",
+    "standard_conforming_strings": "off", "transform_null_equals": "on", "array_nulls": "off", "bytea_output": "escape",
+    "IntervalStyle": "sql_standard", "DateStyle": "German, DMY", "quote_all_identifiers": "on",
+    "synchronize_seqscans": "on", "lock_timeout": "60001", "statement_timeout": "60002",
+    "idle_in_transaction_session_timeout": "60003", "transaction_timeout": "60004",
+    "default_transaction_isolation": "serializable", "default_transaction_read_only": "off",
+}  # fmt: skip
 
-def test_a_session_is_settled_whatever_its_role_sets():
-    """Time zone, digits, search path and limits are ours; nothing can be written unless that was asked for."""
+
+@pytest.mark.parametrize("setting", OTHERWISE)
+def test_a_session_is_settled_whatever_its_role_sets(setting: str) -> None:
+    """Every setting is ours, whatever a role's is; control: without us it is the role's."""
+    assert set(OTHERWISE) == set(SETTLE)
+    with opened(Address.of(at("t"))) as db:
+        if db.info.server_version < SINCE.get(setting, 0):
+            pytest.skip("this PostgreSQL has no such setting")
     name = role()
-    for setting in ("TimeZone = 'Asia/Kolkata'", "statement_timeout = 1", "extra_float_digits = -5", "jit = on"):
-        server().do(f"ALTER ROLE {name} SET {setting}")
+    server().do(f"ALTER ROLE {name} SET {setting} = '{OTHERWISE[setting]}'")
+    with psycopg.connect(address().replace("//sulq@", f"//{name}@")) as db:
+        assert db.execute(f"SHOW {setting}").fetchone()[0] != SETTLE[setting]
     with opened(Address.of(at("t", user=name))) as db:
-        shown = {
-            setting: db.execute(f"SHOW {setting}").fetchone()[0]
-            for setting in ("TimeZone", "statement_timeout", "extra_float_digits", "jit", "search_path")
-        }
-        assert shown == {
-            "TimeZone": "UTC", "statement_timeout": "0", "extra_float_digits": "1", "jit": "off",
-            "search_path": "pg_catalog",
-        }  # fmt: skip
-        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-            db.execute("CREATE TABLE public.never (x integer)")
+        assert db.execute(f"SHOW {setting}").fetchone()[0] == SETTLE[setting]
+
+
+def test_no_setting_is_asked_of_a_server_that_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came with a later version is left out; control: a setting nobody has stops the session."""
+    monkeypatch.setitem(SETTLE, "no_such_setting", "1")
+    with pytest.raises(SetupError, match="unreadable-data"):
+        opened(Address.of(at("t")))
+    monkeypatch.setitem(SINCE, "no_such_setting", 10**7)
+    opened(Address.of(at("t"))).close()
+
+
+def test_nothing_can_be_written_unless_that_was_asked_for():
+    """And a limit is what it was told to be."""
+    with opened(Address.of(at("t"))) as db, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        db.execute("CREATE TABLE public.never (x integer)")
     with opened(Address.of(at("t")), write=True, limit=3) as db:
         assert db.execute("SHOW statement_timeout").fetchone()[0] == "3s"
         db.execute("CREATE TEMPORARY TABLE fleeting (x integer)")  # control
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
+def test_texts_are_in_utf8_or_refused(encoding: str) -> None:
+    """In another encoding they would compare by other bytes; control: the same in UTF8 is opened."""
+    for told in (encoding, "UTF8"):
+        name = named("texts")
+        server().do(f"CREATE DATABASE {name} ENCODING '{told}' LOCALE 'C' TEMPLATE template0")
+        url = Address.of(address().replace("/postgres?", f"/{name}?"))
+        if told == "UTF8":
+            opened(url).close()
+            continue
+        with pytest.raises(SetupError, match="UTF8"):
+            opened(url)
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,28 @@ OLDEST: Final = 140000
 IDLE: Final = 4  # sessions kept for the questions to come
 # What holds on every session, whatever a role or database sets: what numbers and days mean, and that no limit
 # of the server's ends a statement, as how long one takes depends on rows (T30).
-SETTLE: Final = """
-SET search_path = pg_catalog; SET TimeZone = 'UTC'; SET extra_float_digits = 1; SET jit = off;
-SET row_security = off; SET standard_conforming_strings = on; SET transform_null_equals = off;
-SET array_nulls = on; SET bytea_output = 'hex'; SET IntervalStyle = 'postgres'; SET DateStyle = 'ISO, YMD';
-SET synchronize_seqscans = off; SET lock_timeout = 0; SET statement_timeout = {0};
-SET idle_in_transaction_session_timeout = 0; SET default_transaction_isolation = 'read committed';
-SET default_transaction_read_only = {1}
-"""
+SETTLE: Final = {
+    "search_path": "pg_catalog",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "jit": "off",
+    "row_security": "off",
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+    "array_nulls": "on",
+    "bytea_output": "hex",
+    "IntervalStyle": "postgres",
+    "DateStyle": "ISO, YMD",
+    "quote_all_identifiers": "off",
+    "synchronize_seqscans": "off",
+    "lock_timeout": "0",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "transaction_timeout": "0",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_read_only": "on",
+}
+SINCE: Final = {"transaction_timeout": 170000}  # of the server's version
 # A reader that may do more than read, as a role, on the copy, or through another role; and whether others are members
 # of it, who would read what it reads (from PostgreSQL 16 on its maker is one who neither inherits nor can become it).
 MAY_WRITE: Final = """
@@ -67,13 +81,13 @@ def opened(address: Address, *, user: str | None = None, limit: float | None = N
     Raises:
         SetupError: the database is not there, refuses, or is too old.
     """
-    ours: dict[str, object] = {
+    network: dict[str, object] = {
         "application_name": "sulq", "connect_timeout": 10, "keepalives_idle": 5, "keepalives_interval": 2,
         "keepalives_count": 3, "tcp_user_timeout": 15_000,
     }  # fmt: skip
     failed, unread = "", False
     try:
-        told = ours | conninfo_to_dict(address.url) | {"client_encoding": "UTF8"}
+        told = network | conninfo_to_dict(address.url) | {"client_encoding": "UTF8"}
         if user is not None:  # the owner's password is not the reader's
             told = {name: value for name, value in told.items() if name != "password"} | {"user": user}
         db = psycopg.connect(**told, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
@@ -92,16 +106,20 @@ def opened(address: Address, *, user: str | None = None, limit: float | None = N
         )
     try:
         milliseconds = 0 if limit is None else max(1, round(1000 * limit))
-        db.execute(SETTLE.format(milliseconds, "off" if write else "on"))
+        ours = {"statement_timeout": str(milliseconds), "default_transaction_read_only": "off" if write else "on"}
+        there = {name: value for name, value in SETTLE.items() if db.info.server_version >= SINCE.get(name, 0)}
+        db.execute("; ".join(f"SET {name} = '{value}'" for name, value in (there | ours).items()))
         row = db.execute(
             "SELECT current_setting('server_version_num')::integer, current_setting('server_encoding')"
         ).fetchone()
     except psycopg.Error:
         row = None
-    if row is None or row[0] < OLDEST or row[1] == "SQL_ASCII":
+    if row is None or row[0] < OLDEST or row[1] != "UTF8":  # texts compare by the bytes of the server's encoding
         db.close()
         raise SetupError(
-            "unreadable-data", "The database is older than PostgreSQL 14, or does not know what its texts are in."
+            "unreadable-data",
+            "The database is older than PostgreSQL 14, or its encoding is not UTF8.",
+            "Copy the tables into a database made with ENCODING 'UTF8'.",
         )
     return db
 
