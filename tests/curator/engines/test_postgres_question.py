@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 import pyarrow as pa
 import pytest
 
+from sulq.curator.engines.postgres_emit import PostgresEmitter
 from sulq.curator.engines.postgres_question import PostgresQuestion
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
 from sulq.terms.engine import Key, Tally, sums_of
@@ -21,6 +24,7 @@ from sulq.terms.rowfn import (
     Power,
     bucket,
     col,
+    each,
     lit,
     outer,
     vector,
@@ -40,6 +44,29 @@ SCHEMA = Schema.of(
         "t": Text(),
     },
 )
+
+
+@pytest.mark.parametrize(("keys", "selects"), [(31, 1), (32, 2), (64, 3)])
+def test_as_many_keys_as_postgresql_takes_are_summed_at_once(
+    keys: int, selects: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its GROUPING tells of 31; control: at one more a statement of them all fails, and each is asked alone."""
+    tallies = [ask(lit(1), by=(each(col("n") > i),), schema=SCHEMA) for i in range(keys)]
+    opened, genuine = engine(at(filled(data())), schema=SCHEMA), PostgresQuestion.few
+    statements: list[str] = []
+
+    def few(self: PostgresQuestion, statement: str, parameters: dict[str, object]) -> list[tuple[object, ...]]:
+        statements.append(statement)
+        return genuine(self, statement, parameters)
+
+    monkeypatch.setattr(PostgresQuestion, "few", few)
+    wanted = [found.open().tolist() for found in sums_of(memory(data(), schema=SCHEMA), tallies)]
+    with caplog.at_level(logging.DEBUG):
+        assert [found.open().tolist() for found in sums_of(opened, tallies)] == wanted
+        assert (len(statements), "asked again" in caplog.text) == (selects, False)
+        monkeypatch.setattr(PostgresEmitter, "grouped_keys", 32)
+        assert [found.open().tolist() for found in sums_of(opened, tallies)] == wanted
+    assert ("asked again" in caplog.text) is (keys > 31)
 
 
 def data() -> pa.Table:

@@ -80,6 +80,7 @@ class Emitter:
     said: ClassVar[Said] = DUCKDB  # how this database says whole numbers
 
     grouping = "grouping_id"  # which grouping set a group is of: a bit for each key that is not in it
+    grouped_keys = 32  # so many keys it tells of
 
     def __init__(self, schema: Schema, rows: Rows) -> None:
         self.schema = schema

@@ -45,6 +45,7 @@ class PostgresEmitter(Emitter):
     said: ClassVar[Said] = POSTGRES
 
     grouping = "grouping"
+    grouped_keys = 31
 
     def __init__(self, schema: Schema, rows: Rows) -> None:
         super().__init__(schema, rows)

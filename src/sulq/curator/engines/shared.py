@@ -90,7 +90,7 @@ def _packed(parts: list[_Part]) -> Iterator[list[_Part]]:
         for part in same:
             cells = sum(math.prod(one.sizes) for one in [*pack, part])
             keys = {key.piece.sql for one in [*pack, part] for key in one.query.keys}
-            if pack and (len(pack) == SETS or cells > CELLS or len(keys) > SETS):
+            if pack and (len(pack) == SETS or cells > CELLS or len(keys) > part.query.emitter.grouped_keys):
                 yield pack
                 pack = []
             pack.append(part)
