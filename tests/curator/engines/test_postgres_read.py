@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pyarrow as pa
 import pytest
 
@@ -63,6 +64,31 @@ def test_all_rows_at_once_are_those_rows(opened) -> None:
     assert whole.size == bare.size == ROWS
     assert int(whole.codes("n").missing.sum()) == len(range(0, ROWS, 7))
     assert whole.owner is not None
+
+
+def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that somebody moves or deletes between two pages are where they were; the next pass sees what is left."""
+    monkeypatch.setattr(postgres_read, "PAGES", 1)
+    schema = Schema.of("data", {"n": Int(0, ROWS)})
+    found = engine(at(filled(pa.table({"n": list(range(ROWS))}))), schema=schema)
+    found.ready()
+    _, rows, count = found._table("data")
+    assert count > 3
+    reader = Reader(schema, rows, count, Needed(schema.names))
+    statement = reader.statement(PostgresEmitter(schema, by_pages(rows)), "")
+    with found._sessions.one() as db:
+        batches = reader.batches(db, statement, {}, ROWS)
+        size = next(batches).size
+        server().do(f"DELETE FROM {rows.relation} WHERE {rows.names['n']} >= 4000")
+        server().do(f"UPDATE {rows.relation} SET {rows.names['n']} = {rows.names['n']}")
+        assert size + sum(batch.size for batch in batches) == ROWS
+        assert db.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert reader.whole(db).size < ROWS  # control: they are gone
+        left = reader.batches(db, statement, {}, ROWS)
+        next(left)
+    with found._sessions.one() as other:
+        assert other is not db  # one that was left in the middle is not used again
+    found.close()
 
 
 def test_an_empty_table_has_no_rows():

@@ -2,8 +2,8 @@
 
 A statement packs each column of its pages into one string of bytes, so that a row
 costs the client nothing. All aggregates of a statement take the rows in the same
-order, whichever that is; the copy is never written to again, so its pages are
-the same rows every time.
+order, whichever that is. All statements of a pass see one snapshot: whatever is
+done to the copy meanwhile, its pages are the same rows.
 """
 
 from __future__ import annotations
@@ -56,8 +56,12 @@ class Reader:
     def batches(
         self, db: psycopg.Connection, statement: str, parameters: dict[str, object], size: int
     ) -> Iterator[Batch]:
-        """The rows, at most `size` of them at a time."""
+        """The rows, at most `size` of them at a time, all of one snapshot.
+
+        A session that is left in the middle is in a transaction, so it is not used again.
+        """
         cursor = db.cursor(binary=True)
+        cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         step = PAGES_OF_TEXT if any(map(self._text, self._names)) else PAGES
         for first in range(0, self._pages, step):
             pages = {"first": f"({first},0)", "last": f"({min(first + step, self._pages)},0)"}
@@ -67,6 +71,7 @@ class Reader:
             batch = self._batch(int(row[0]), row[1:])
             for start in range(0, batch.size, size):
                 yield batch if batch.size <= size else batch.part(start, min(start + size, batch.size))
+        cursor.execute("COMMIT")
         cursor.close()
 
     def _batch(self, size: int, cells: Sequence[object]) -> Batch:
