@@ -137,6 +137,18 @@ def test_a_reader_that_may_write_is_refused():
     engine(at(name, user=mine, reader=role())).ready()
 
 
+def test_a_reader_that_is_not_let_in_is_refused_before_a_row_is_read():
+    """One that cannot log in; control: once it can, the copy is built."""
+    name, asker = filled(), role("NOLOGIN")
+    url = at(name, user=owner(name), reader=asker)
+    with pytest.raises(SetupError, match="reader"):
+        engine(url).ready()
+    assert copies(name) == []
+    server().do(f"ALTER ROLE {asker} LOGIN")
+    engine(url).ready()
+    assert len(copies(name)) == 1
+
+
 def test_a_reader_with_members_is_refused():
     """They would read the copy as it does, by inheriting or by becoming it; control: without them it is let in."""
     name, asker = filled(), role()

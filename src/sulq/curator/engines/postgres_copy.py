@@ -69,6 +69,7 @@ def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progres
             tables = _planned(db, dataset)
             if address.reader is not None:  # before anything is read
                 refuse_writer(db, address.reader, "pg_catalog", [table.offered.relation for table in tables])
+                opened(address, user=address.reader).close()
             schema, facts = _named(db, tables)
             with db.transaction():
                 db.execute("SELECT pg_advisory_xact_lock(%s)", [int(schema[-15:], 16)])  # of several, one builds

@@ -101,8 +101,8 @@ def opened(address: Address, *, user: str | None = None, limit: float | None = N
         _log.error("no session with the database: %s", failed)
         raise SetupError(
             "unreadable-data",
-            f"The database {address} cannot be reached, or lets this role not in.",
-            "Check the address, the role, its password (PGPASSWORD or a passfile), and that PostgreSQL runs.",
+            f"The database {address} cannot be reached, or lets its {'owner' if user is None else 'reader'} not in.",
+            "Check the address, the role, its password (PGPASSWORD for both, or a passfile), and that PostgreSQL runs.",
         )
     try:
         milliseconds = 0 if limit is None else max(1, round(1000 * limit))
