@@ -60,7 +60,17 @@ def test_prepare_query_budget_and_explain(config: tuple[Path, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", ["postgresql://ann:secret@h/b", "postgresql://h/b?password=secret", "postgresql://ann:secret?x@h/b"]
+    "data",
+    [
+        "postgresql://ann:secret@h/b",
+        "postgresql://h/b?password=secret",
+        "postgresql://h/b?host=h&sslpassword=secret",
+        "postgresql://h/b?oauth_client_secret=secret",
+        "postgresql://h/b?passwor%64=secret",
+        "postgresql://h/b?%70%61ssword=secret",
+        "postgresql://h/b?host=h&%20password%20=secret",
+        "postgresql://ann:secret?x@h/b",
+    ],
 )
 def test_a_password_does_not_stand_in_the_file(tmp_path: Path, data: str) -> None:
     """It is refused, and not shown; control: without it the file is read."""
@@ -70,8 +80,9 @@ def test_a_password_does_not_stand_in_the_file(tmp_path: Path, data: str) -> Non
         read(path)
     assert "secret" not in str(refused.value)
     assert "PGPASSWORD" in str(refused.value)
-    path.write_text(TOML.format(data="postgresql://ann@h/b", table="t"), encoding="utf-8")
-    assert read(path).datasets["survey"].data == "postgresql://ann@h/b"
+    for plain in ("postgresql://ann@h/b", "postgresql://h/b?passfile=password&user=password"):
+        path.write_text(TOML.format(data=plain, table="t"), encoding="utf-8")
+        assert read(path).datasets["survey"].data == plain
 
 
 def test_T56_sections_over_the_same_rows_share_one_ledger(config: tuple[Path, str]) -> None:

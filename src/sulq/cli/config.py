@@ -39,6 +39,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
+from urllib.parse import unquote
 
 from sulq.connect import in_database, lies_elsewhere
 from sulq.errors import SetupError, SulqError
@@ -50,6 +51,7 @@ SUFFIX: Final = ".sulq.toml"
 CONFIG: Final = "sulq.toml"
 STATE: Final = "sulq.state"
 DATA_SUFFIXES: Final = (".csv.gz", ".parquet", ".csv", ".duckdb")
+SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})  # words of a postgresql:// address
 
 # Every setting and what it says: the readers below and the reference page go by this table.
 SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -398,9 +400,15 @@ def _needed(table: Mapping[str, object], settings: tuple[str, ...], place: str, 
 def _source(value: object, folder: Path, where: str) -> Path | str:
     """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
     place = _place(value, folder, where)
-    if in_database(place) and re.search(r"://[^/]*:[^/]*@|[?&](?:ssl)?password=", str(place)):
+    if in_database(place) and _tells_a_password(str(place)):
         raise _bad(where, "must not hold a password: put it into PGPASSWORD or a passfile")
     return place
+
+
+def _tells_a_password(url: str) -> bool:
+    """Whether an address holds a secret, as PostgreSQL's library reads it: it decodes names too, and trims them."""
+    names = {unquote(word.partition("=")[0]).strip().lower() for word in re.split("[?&]", url)}
+    return bool(re.search(r"://[^/]*:[^/]*@", url) or names & SECRETS)
 
 
 def _place(value: object, folder: Path, where: str) -> Path | str:
