@@ -48,12 +48,13 @@ def test_a_copy_that_was_dropped_is_not_quietly_another(tmp_path: Path) -> None:
     """Which copy answers is written in the ledger: rows taken anew need the owner's word (SR12)."""
     name = named()
     options = {"table": name, "columns": COLUMNS, "budget": sulq.Epsilon(1), "ledger": tmp_path / "l.ledger"}
-    sulq.connect(address(), **options).close()
+    sulq.connect(address(), **options).close()  # the copy is there before anything is asked
     for (schema,) in server().do("SELECT nspname FROM pg_namespace WHERE nspname ~ '^sulq_[0-9a-f]{32}$'"):
         if name in str(server().do(f"SELECT value FROM {schema}.facts WHERE name = 'sources'")):
             server().do(f"DROP SCHEMA {schema} CASCADE")
-    with pytest.raises(SetupError, match="source-changed"):
+    with pytest.raises(SetupError, match="source-changed") as refused:
         sulq.connect(address(), **options)
+    assert "file" not in str(refused.value)
     sulq.connect(address(), **options, renew=True).close()
     sulq.connect(address(), **options).close()
 

@@ -1,4 +1,4 @@
-"""What a ledger is told of the data it protects: declarations and the name of a file, never anything of the rows."""
+"""What a ledger is told of the data it protects: declarations and the name of a file or table, never anything of the rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def register(ledger: Ledger, facts: TableFacts, *, source: str, size: int | None
     name = facts.schema.table
     known = ledger.registered(name)
     if known is not None and not renew and "frame" not in (source, known.source) and known.source != source:
-        raise SetupError("source-changed", f"The data of {name!r} is not the file that was registered.")
+        raise SetupError("source-changed", f"The data of {name!r} is not what was registered.")
     # A frame has no name or time that could tell it from another: only its owner can say that it is new.
     anew = renew and source == "frame"
     links = (facts.references,) if facts.references else ()
