@@ -73,6 +73,26 @@ def test_a_copy_that_was_opened_to_others_stops_the_owner():
     engine(at(name)).ready()
 
 
+def test_a_copy_that_would_be_replicated_is_refused():
+    """Before a row is read where all tables are published; and one that is there, once it is; control: another's."""
+    name, publication = filled(), named("sent")
+    for what in ("ALL TABLES", "TABLES IN SCHEMA {0}", "TABLE {0}.facts"):
+        engine(at(name)).ready()
+        (schema,) = copies(name)
+        if what == "ALL TABLES":
+            server().do(f"DROP SCHEMA {schema} CASCADE")
+        server().do(f"CREATE PUBLICATION {publication} FOR {what.format(schema)}")
+        try:
+            with pytest.raises(SetupError, match="publication"):
+                engine(at(name)).ready()
+            assert copies(name) == ([] if what == "ALL TABLES" else [schema])
+        finally:
+            server().do(f"DROP PUBLICATION {publication}")
+    server().do(f"CREATE PUBLICATION {publication} FOR TABLE {name}")
+    engine(at(name)).ready()
+    server().do(f"DROP PUBLICATION {publication}")
+
+
 def test_what_is_not_ours_is_not_touched():
     """A schema of the same name that is no copy, another role's, or damaged: refused, never dropped."""
     name = filled()

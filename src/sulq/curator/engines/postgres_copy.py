@@ -71,6 +71,7 @@ def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progres
                 refuse_writer(db, address.reader, "pg_catalog", [table.offered.relation for table in tables])
                 opened(address, user=address.reader).close()
             schema, facts = _named(db, tables)
+            postgres_schema.refuse_published(db, schema)
             with db.transaction():
                 db.execute("SELECT pg_advisory_xact_lock(%s)", [int(schema[-15:], 16)])  # of several, one builds
                 copy = None if renew else postgres_schema.found(db, schema, facts)

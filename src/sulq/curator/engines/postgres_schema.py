@@ -27,6 +27,11 @@ WHERE acl.grantee <> held.owner AND NOT coalesce(
     r.rolname = %(reader)s AND acl.privilege_type IN ('USAGE', 'SELECT') AND NOT acl.is_grantable, false
 )
 """
+# Publications that send a copy's rows to whoever subscribes; one of all tables will send those of the next copy too.
+PUBLISHED: Final = """
+SELECT 1 FROM pg_publication WHERE puballtables
+UNION ALL SELECT 1 FROM pg_publication_tables WHERE schemaname = %(schema)s
+"""
 TABLES: Final = """
 SELECT relname::text, pg_relation_size(oid) / current_setting('block_size')::bigint
 FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r'
@@ -102,11 +107,22 @@ def close(db: psycopg.Connection, schema: str, reader: str | None) -> None:
         db.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {quoted(reader)}")
 
 
+def refuse_published(db: psycopg.Connection, schema: str) -> None:
+    """Stop the owner where the tables of a copy, or of one to come, are replicated to subscribers."""
+    if db.execute(PUBLISHED, {"schema": schema}).fetchone() is not None:
+        raise SetupError(
+            "prepared-unusable",
+            "A publication of the database would send the copy to its subscribers.",
+            "Name its tables in place of FOR ALL TABLES, or keep the data in a database of its own.",
+        )
+
+
 def check(db: psycopg.Connection, copy: Copy, reader: str | None) -> None:
     """Stop where a copy is open to others, or the reader may write; let a reader in who is new."""
     tables: Sequence[str] = [*copy.tables.values(), f"{copy.schema}.facts"]
     if reader is not None:
         refuse_writer(db, reader, copy.schema, [*tables, *copy.sources.values()])
+    refuse_published(db, copy.schema)
     if db.execute(OTHERS, {"schema": copy.schema, "reader": reader}).fetchone() is not None:
         raise SetupError(
             "prepared-unusable",

@@ -1,4 +1,4 @@
-"""What a ledger is told of the data it protects: declarations and the name of a file or table, never anything of the rows."""
+"""What a ledger is told of the data it protects: declarations and the name of a file or table, nothing of the rows."""
 
 from __future__ import annotations
 
