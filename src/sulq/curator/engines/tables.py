@@ -7,7 +7,6 @@ from typing import NoReturn
 
 from sulq.curator.engines import arrow
 from sulq.curator.engines.source import Origin, Registered, describe, suffix
-from sulq.curator.engines.spark.frame import counted
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
 from sulq.terms.facts import TableFacts, Tables
@@ -73,14 +72,12 @@ class Dataset:
 def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:
     """How many rows a public table has, at most: of a CSV file the records, broken ones too.
 
-    Of a table in a database nothing is known before it is copied: its engine says it then.
+    Of a table in a database, or on Spark, nothing is known before it is copied: its engine says it then.
     """
-    if origin.address is not None:
+    if origin.home:
         return 0
     if origin.path is not None and suffix(origin.path) == ".csv":
         return max(sum(1 for _ in arrow.csv_records(origin.path)) - 1, 0)
-    if origin.home == "spark":
-        return counted(origin.data)
     return describe(origin, schema, Unit(), inside).rows or 0
 
 

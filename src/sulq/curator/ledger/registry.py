@@ -26,8 +26,8 @@ def register(ledger: Ledger, facts: TableFacts, *, source: str, size: int | None
     known = ledger.registered(name)
     if known is not None and not renew and "frame" not in (source, known.source) and known.source != source:
         raise SetupError("source-changed", f"The data of {name!r} is not what was registered.")
-    # A frame has no name or time that could tell it from another: only its owner can say that it is new.
-    anew = renew and source == "frame"
+    # A frame, or a table known by its name, may hold other rows under it: only its owner can say that they are new.
+    anew = renew and (source == "frame" or source.startswith("spark "))
     links = (facts.references,) if facts.references else ()
     # What rests on the owner's word alone is written down like any declaration, functions in words besides (SR5).
     own = (facts.references, facts.graph, facts.estimators) if facts.graph or facts.estimators else links

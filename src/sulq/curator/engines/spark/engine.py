@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar, cast
 
 from sulq.curator.engines import derive_numpy
 from sulq.curator.engines.batch import Batch
@@ -16,8 +16,8 @@ from sulq.curator.engines.group import group
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.prepare import Progress
+from sulq.curator.engines.spark import files, jobs, settings
 from sulq.curator.engines.spark import frame as frames
-from sulq.curator.engines.spark import jobs, settings
 from sulq.curator.engines.spark.asked import Job
 from sulq.curator.engines.spark.prepared import Prepared
 from sulq.curator.engines.spark.work import row_by_row
@@ -31,12 +31,19 @@ from sulq.terms.relation import Table
 from sulq.terms.shape import shape
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 BATCH: Final = 65_536
 T = TypeVar("T")
 
 _log = logging.getLogger("sulq")
+
+
+class Copy(NamedTuple):
+    """Prepared tables, and the session they are in."""
+
+    session: SparkSession
+    tables: dict[str, Prepared]
 
 
 class SparkEngine:
@@ -45,6 +52,12 @@ class SparkEngine:
     def __init__(
         self, dataset: Dataset, *, prepared: Path | bool | None = None, progress: Progress | None = None
     ) -> None:
+        if isinstance(prepared, bool):
+            raise SetupError(
+                "bad-declaration",
+                "Rows of Spark are prepared there, once, so that every question reads the same.",
+                "Leave prepared= out.",
+            )
         if dataset.unit.positions_are_public:
             raise SetupError(
                 "bad-declaration",
@@ -63,11 +76,12 @@ class SparkEngine:
         self._dataset = dataset
         self._where = prepared
         self._progress = progress
-        self._tables: dict[str, Prepared] = {}
-        self._session: SparkSession | None = None
+        self._copy: Copy | None = None
+        self._counts: dict[str, int] = {}  # private: of each table's kept rows, once there were any
         self._opening = threading.Lock()
         self._closed = False
-        self._sources()  # what is missing or of no declared kind is refused here
+        # What is missing or of no declared kind is refused here; the files are to stay what they are now.
+        self._stamps = {name: files.stamp(table.frame) for name, table in self._sources().items()}
 
     @classmethod
     def of(
@@ -77,9 +91,18 @@ class SparkEngine:
         return cls(dataset, prepared=prepared, progress=progress)
 
     def fingerprint(self, table: str = "") -> str:
-        """What a table was read from: its name in Spark, or "frame"."""
+        """What a table was read from: its name in Spark with its files' sizes and times, if it has any, or "frame"."""
         given = next(item for item in self._dataset.tables if table in ("", item.facts.schema.table))
-        return given.origin.fingerprint
+        named = isinstance(given.origin.data, frames.Named)
+        return " ".join(
+            [given.origin.fingerprint, *([self._stamps[given.facts.schema.table]] if named else [])]
+        ).strip()
+
+    def counted(self) -> Dataset:
+        """The dataset with the number of rows that each public table has in the copy that questions read (SR15)."""
+        if any(given.facts.public for given in self._dataset.tables):
+            self.ready()
+        return self._dataset
 
     def _sources(self) -> dict[str, Prepared]:
         """How each table is read."""
@@ -104,18 +127,35 @@ class SparkEngine:
         if self._closed:
             raise AccessDenied("closed", "The rows were let go of.")
         with self._opening:  # of threads that ask first at once, one prepares
-            if self._session is not None and jobs.stopped(self._session.sparkContext):
-                self._session, self._tables = None, {}  # a table by its name is opened anew; a frame's session is gone
-            if self._session is None:
-                self._session, self._tables = self._open()
-            self._unchanged()
-            self._manned(self._session)
+            if self._copy is not None and jobs.stopped(self._copy.session.sparkContext):
+                self._copy = None  # a table by its name is opened anew; a frame's session is gone
+            if self._copy is None:
+                self._copy = self._open()
+            else:
+                self._unchanged()
+            self._manned(self._copy.session)
 
     def _unchanged(self) -> None:
-        """Stop where a table that is known by its name is gone, or has other columns."""
+        """Stop where a table known by its name is gone or has other columns, and where files are not what they were."""
         for given in self._dataset.tables:
-            if isinstance(given.origin.data, frames.Named):
-                given.origin.data.frame()
+            name, data = given.facts.schema.table, given.origin.data
+            rows = data.frame() if isinstance(data, frames.Named) else cast("DataFrame", data)
+            if files.stamp(rows) != self._stamps[name]:
+                _changed(name)
+
+    def _count(self, tables: dict[str, Prepared]) -> None:
+        """Note how many rows there are; prepared again, they must be as many (SR12, SR15)."""
+        found = {name: table.size for name, table in tables.items()}
+        for name, size in found.items():
+            if self._counts.get(name, size) != size:
+                _changed(name)
+        self._counts = found
+        given = [
+            replace(each, facts=replace(each.facts, rows=found[each.facts.schema.table])) if each.facts.public else each
+            for each in self._dataset.tables
+        ]
+        self._dataset = replace(self._dataset, tables=tuple(given))
+        self._facts = self._dataset.facts
 
     @staticmethod
     def _manned(session: SparkSession) -> None:
@@ -123,13 +163,14 @@ class SparkEngine:
         if not jobs.manned(session.sparkContext):
             raise SetupError("unreadable-data", "The Spark cluster has no executors.", "Start its workers; try again.")
 
-    def _open(self) -> tuple[SparkSession, dict[str, Prepared]]:
+    def _open(self) -> Copy:
         tables = self._sources()
         first = next(iter(tables.values()))
         session = first.session
         if jobs.stopped(session.sparkContext):
             raise SetupError("unreadable-data", "The Spark session was stopped.", "Open the data in a new session.")
         settings.check(session.sparkContext)
+        where = self._folder(session)
         self._manned(session)
         failed = ""
         try:
@@ -137,12 +178,18 @@ class SparkEngine:
                 first.check_executors()
                 for table in tables.values():
                     frames.check(table.frame)
+                for name in _looked_up(tables):
+                    tables[name].hold()
+                for table in tables.values():
                     table.check(tables)
                 for i, table in enumerate(tables.values(), 1):
-                    table.prepare(where=self._where)
+                    table.prepare(where=where)
+                    table.let_go()
                     if self._progress is not None:
                         self._progress(i / len(tables))
-                return session, tables
+                self._unchanged()
+                self._count(tables)
+                return Copy(session, tables)
         except SetupError:
             self._forget(tables)
             raise
@@ -154,6 +201,16 @@ class SparkEngine:
             "unreadable-data", "The rows could not be read to their end.", "Check the table and the cluster."
         )
 
+    def _folder(self, session: SparkSession) -> Path | None:
+        """Where the copy is written to; on a cluster each node could write into a folder of its own, in clear."""
+        if self._where is not None and not settings.local(str(session.sparkContext.master)):
+            raise SetupError(
+                "bad-declaration",
+                "On a cluster rows are prepared in its memory: a folder may not be the same one on every node.",
+                "Leave prepared= out.",
+            )
+        return self._where
+
     @staticmethod
     def _forget(tables: dict[str, Prepared]) -> None:
         for table in tables.values():
@@ -164,71 +221,91 @@ class SparkEngine:
         return self.sums_of((tally,))[0]
 
     def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
-        """Exact sums of several tallies: those over the same rows are one job."""
+        """Exact sums of several tallies: those over the same rows are one job, and all read one copy."""
         alike: dict[str, list[int]] = {}
         for i, tally in enumerate(tallies):
             alike.setdefault(wire.encode(tally.over), []).append(i)
-        found: dict[int, Integers] = {}
-        for places in alike.values():
-            summed = self._asked(functools.partial(self._summed, [tallies[i] for i in places]))
-            found |= dict(zip(places, summed, strict=True))
+
+        def work(copy: Copy) -> dict[int, Integers]:
+            found: dict[int, Integers] = {}
+            for places in alike.values():
+                found |= dict(zip(places, self._summed(copy, [tallies[i] for i in places]), strict=True))
+            return found
+
+        found = self._asked(work)
         return tuple(Private(found[i]) for i in range(len(tallies)))
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
-        return Private(self._asked(lambda: self._grouped(tally)))
+        return Private(self._asked(lambda copy: self._grouped(copy, tally)))
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts."""
-        return Private(self._asked(lambda: listed(tally, self._derived(tally), blanks=blanks)))
+        return Private(self._asked(lambda copy: listed(tally, self._derived(copy, tally), blanks=blanks)))
 
-    def _asked(self, work: Callable[[], T]) -> T:
-        if self._session is None:  # whoever pays first has it made ready: this is for whoever does not
+    def _asked(self, work: Callable[[Copy], T]) -> T:
+        if self._copy is None:  # whoever pays first has it made ready: this is for whoever does not
             self.ready()
-        session = self._session
-        if session is not None:
+        copy = self._copy  # one copy to the end, whatever is prepared meanwhile
+        if copy is not None:
             try:
-                with jobs.watched(session.sparkContext):
-                    return work()
+                with jobs.watched(copy.session.sparkContext):
+                    return work(copy)
             except Exception as error:  # noqa: BLE001 - whatever a row or the cluster causes has one outcome (T30)
                 _log.error("the Spark engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
-    def _summed(self, tallies: list[Tally]) -> Sequence[Integers]:
+    def _summed(self, copy: Copy, tallies: list[Tally]) -> Sequence[Integers]:
         table = row_by_row(tallies[0].over)
         if table is not None:
-            return Job(self._table(table), tallies, self._facts).sums()
-        rows = self._derived(*tallies)
+            return Job(self._table(copy, table), tallies, self._facts).sums()
+        rows = self._derived(copy, *tallies)
         return [fold(tally, rows.schema, _cut(rows)) for tally in tallies]
 
-    def _grouped(self, tally: Tally) -> Groups:
+    def _grouped(self, copy: Copy, tally: Tally) -> Groups:
         table = row_by_row(tally.over)
         if table is not None:
-            return Job(self._table(table), [tally], self._facts).groups(owned=shape(tally.over, self._facts).owned)
-        return group(tally, self._derived(tally))
+            owned = shape(tally.over, self._facts).owned
+            return Job(self._table(copy, table), [tally], self._facts).groups(owned=owned)
+        return group(tally, self._derived(copy, tally))
 
-    def _derived(self, *tallies: Tally) -> Batch:
+    def _derived(self, copy: Copy, *tallies: Tally) -> Batch:
         """The rows of a relation in memory; of a table itself, only what is looked at."""
         over = tallies[0].over
 
         def read(name: str) -> Batch:
-            table = self._table(name)
+            table = self._table(copy, name)
             wanted = needed(*tallies) if isinstance(over, Table) else Needed(table.facts.schema.names)
             return table.fetched(wanted)
 
         return derive_numpy.derive(over, self._facts, read)
 
-    def _table(self, name: str) -> Prepared:
-        return self._tables[self._facts.table_of(name).schema.table]
+    def _table(self, copy: Copy, name: str) -> Prepared:
+        return copy.tables[self._facts.table_of(name).schema.table]
 
     def close(self) -> None:
         """Let go of the prepared rows; the session is the owner's."""
         self._closed = True
-        self._forget(self._tables)
-        self._tables = {}
-        self._session = None
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            self._forget(copy.tables)
 
 
 def _cut(rows: Batch) -> Iterator[Batch]:
     for start in range(0, rows.size, BATCH):
         yield rows.part(start, min(start + BATCH, rows.size))
+
+
+def _looked_up(tables: dict[str, Prepared]) -> set[str]:
+    """The tables that are checked over all their rows: those with keys and references, and those referred to."""
+    links = {name for table in tables.values() for _, name in table.facts.references}
+    return links | {n for n, table in tables.items() if table.facts.key is not None or table.facts.references}
+
+
+def _changed(table: str) -> NoReturn:
+    """Stop the owner."""
+    raise SetupError(
+        "source-changed",
+        f"The rows of table {table!r} are not those that were opened.",
+        "Connect again; with renew=True if they are meant to be others.",
+    )

@@ -96,18 +96,6 @@ def spark_sql() -> ModuleType:
     raise SetupError("missing-extra", "Rows of Spark need the extra 'spark'.", "pip install 'sulq[spark]'")
 
 
-def counted(data: object) -> int:
-    """How many rows a public table has."""
-    check_kind(data)
-    rows = data.frame() if isinstance(data, Named) else cast("DataFrame", data)
-    failed = ""
-    try:
-        return int(rows.count())
-    except Exception as error:  # noqa: BLE001 - likewise
-        failed = type(error).__name__
-    raise SetupError("unreadable-data", f"The rows could not be read to their end ({failed}).")
-
-
 def check_kind(data: object) -> None:
     """Refuse frames of Spark's that rows cannot be prepared from here."""
     module = type(data).__module__

@@ -24,6 +24,7 @@ from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Unit
 
 if TYPE_CHECKING:
+    from pyspark import StorageLevel
     from pyspark.sql import DataFrame, SparkSession
 
 RANK: Final = "rank"
@@ -40,8 +41,10 @@ class Prepared:
         self.owned = unit.column is not None
         self._cells = frame.cells(rows, facts.schema, unit)
         self._reading = work.Reading.of(facts.schema, unit, key, self._cells)
+        self._held: DataFrame | None = None
         self._kept: DataFrame | None = None
         self._folder: Path | None = None
+        self.size = 0  # of the kept rows, when they were prepared
 
     @property
     def session(self) -> SparkSession:
@@ -86,9 +89,22 @@ class Prepared:
         return found.select(*(f"s{offered.index(name)}" for name in self._cells))
 
     def _rows(self) -> DataFrame:
-        """All rows as codes, with their persons."""
+        """All rows as codes, with their persons: read once, where they are held."""
+        if self._held is not None:
+            return self._held
         layout, _ = chunks.rows_layout(self.facts.schema, owned=self.owned)
         return self._source().mapInArrow(functools.partial(work.read_rows, self._reading), layout)
+
+    def hold(self) -> None:
+        """Keep all rows as they are read now, so that what is checked is what is bounded and kept."""
+        self._held = self._rows().persist(_level())
+
+    def let_go(self) -> None:
+        """Keep them no longer."""
+        rows, self._held = self._held, None
+        with contextlib.suppress(Exception):  # a session that is gone holds nothing
+            if rows is not None:
+                rows.unpersist()
 
     def _named(self, column: str) -> DataFrame:
         """The codes `k` of a column, or the persons' texts, beside the persons' texts `u`, over all rows."""
@@ -107,26 +123,23 @@ class Prepared:
             if not self._named(column).join(theirs, "k").where(f"{TEXT} <> w").isEmpty():
                 not_own(table, column, name)
 
-    def prepare(self, *, where: Path | bool | None) -> None:
+    def prepare(self, *, where: Path | None) -> None:
         """Read, bound and pack the rows, every one of them now: what cannot be read stops the owner (T30)."""
         schema = self.facts.schema
         layout = chunks.layout(schema, owned=self.owned)
+        pack = functools.partial(work.pack, wire.encode(schema))
         if self.owned:
             functions = importlib.import_module("pyspark.sql.functions")
             window = importlib.import_module("pyspark.sql.window").Window
             ranked = functions.row_number().over(window.partitionBy(TEXT).orderBy(ORDER))
             rows = self._rows().withColumn(RANK, ranked).where(f"{RANK} <= {self.unit.rows}")
-            packed = rows.drop(TEXT, ORDER, RANK).mapInArrow(functools.partial(work.pack, wire.encode(schema)), layout)
+            packed = rows.drop(TEXT, ORDER, RANK).mapInArrow(pack, layout)
+        elif self._held is not None:
+            packed = self._held.mapInArrow(pack, layout)
         else:
             packed = self._source().mapInArrow(functools.partial(work.read_chunks, self._reading), layout)
-        if isinstance(where, Path):
-            self._kept = self._written(packed, where)
-            return
-        self._kept = packed
-        if where is not False:
-            level = importlib.import_module("pyspark").StorageLevel
-            self._kept = packed.persist(level.MEMORY_AND_DISK)
-        self._kept.selectExpr(f"sum({chunks.COUNT})").collect()
+        self._kept = packed.persist(_level()) if where is None else self._written(packed, where)
+        self.size = int(self._kept.selectExpr(f"sum({chunks.COUNT})").collect()[0][0] or 0)
 
     def _written(self, packed: DataFrame, where: Path) -> DataFrame:
         """Chunks as Parquet in a private folder; nodes that do not see one and the same folder are found out."""
@@ -145,6 +158,7 @@ class Prepared:
 
     def forget(self) -> None:
         """Let go of the kept rows."""
+        self.let_go()
         rows, self._kept = self._kept, None
         with contextlib.suppress(Exception):  # a session that is gone holds nothing
             if rows is not None and self._folder is None:
@@ -158,7 +172,10 @@ class Prepared:
         asked = chunks.wanted_columns(schema, wanted, owned=self.owned)
         kinds = chunks.arrow_layout(schema, asked, owned=self.owned)
         parts = list(chunks.batches(self._streamed(asked, kinds), schema))
-        return chunks.together(parts, schema, wanted, owned=self.owned)
+        found = chunks.together(parts, schema, wanted, owned=self.owned)
+        if self.facts.public and found.size > self.size:  # read again after a loss: joins were bounded by fewer (SR15)
+            raise LookupError("other rows")
+        return found
 
     def _streamed(self, asked: list[str], kinds: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Chunks one partition after the other: what the driver's Java holds does not grow with the rows."""
@@ -169,3 +186,8 @@ class Prepared:
             yield pa.RecordBatch.from_arrays(
                 [pa.array([cell], kind) for cell, kind in zip(cells, kinds.types, strict=True)], schema=kinds
             )
+
+
+def _level() -> StorageLevel:
+    """Where rows are kept: in memory, and on encrypted disk what has no place there."""
+    return importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK

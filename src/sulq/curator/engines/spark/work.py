@@ -130,7 +130,7 @@ def pack(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
     """Rows that count, as chunks."""
     found = cast("Schema", wire.decode(schema))
     for table in _gathered(rows, chunks.ROWS):
-        yield from _packed(table, found, owned=True)
+        yield from _packed(table, found, owned=kept.OWNER in table.column_names)
 
 
 def _packed(table: pa.Table, schema: Schema, *, owned: bool) -> Iterator[pa.RecordBatch]:
