@@ -202,6 +202,8 @@ def test_a_job_without_executors_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         def setLocalProperty(self, *_):
             pass
 
+        setLogLevel = getLocalProperty  # noqa: N815 - likewise
+
         def cancelJobGroup(self, name):
             self.cancelled.append(name)
 
@@ -443,9 +445,12 @@ def test_T31_cells_that_cannot_be_read_stop_the_owner_and_are_not_shown(caplog: 
     caplog.set_level(logging.DEBUG, "sulq")
     session = spark.session()
     session.conf.set("spark.sql.ansi.enabled", "true")
+    session.sparkContext.setLogLevel("WARN")
     made = spark.frame(table([("ann", 1, 1.0, "x", CANARY)])).withColumn("age", f.col("note").cast("int"))
     refused("unreadable-data", made)
     assert CANARY not in caplog.text
+    logs = session.sparkContext._jvm.org.apache.logging.log4j.LogManager
+    assert logs.getRootLogger().getLevel().toString() == "OFF"  # Spark's own would have shown it
 
 
 def test_what_fails_after_the_debit_is_one_outcome(caplog: pytest.LogCaptureFixture, monkeypatch) -> None:

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 LINES = (
     "same integers",
+    "a cast that fails: unreadable-data",
     "charged, constant outcome",
     "between questions: free",
     "next question works",
@@ -47,7 +48,6 @@ def main(java, whole):
             cluster.address = "local[1]"
         plain = {"spark.shuffle.compress": "false"}  # so that what is in clear would be seen
         session = cluster.session(**{"spark.sql.shuffle.partitions": "2", "spark.executor.memory": "512m"}, **plain)
-        session.sparkContext.setLogLevel("OFF")
         data = table([(f"p{i % 40}", i % 90, i / 4, "xyz"[i % 3], CANARY) for i in range(600)])
         frame = session.createDataFrame(data).repartition(3)
         unit = Unit("who", 4)
@@ -55,6 +55,12 @@ def main(java, whole):
         wanted = sums(memory(data, unit))
         assert [found.open().tolist() for found in sums_of(engine, ASKED)] == wanted
         print("same integers, Java", session._jvm.System.getProperty("java.version"))
+        failing = SparkEngine(Dataset.one(Origin.of(frame.selectExpr("who", "CAST(note AS INT) AS age", "pay", "city",
+            "note")), SCHEMA, unit, KEY))
+        try:
+            failing.ready()
+        except SetupError as error:
+            print("a cast that fails:", error.code)
         print("no canary in files:", found_in(cluster.folder) == 0)
         engine.close()
         if whole:

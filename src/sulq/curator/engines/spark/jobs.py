@@ -46,11 +46,13 @@ def _executors(context: SparkContext) -> int:
 def watched(context: SparkContext) -> Iterator[None]:
     """Run jobs under a name of their own, and give them up where nobody is left to work on them.
 
+    Spark writes an error's text, in which a cell may stand, into its logs: they are off, and stay so (T31).
     How long that takes is a constant; whether it happens depends on the cluster and on no row.
     """
     before = context.getLocalProperty(GROUP)
     name = f"sulq-{uuid.uuid4().hex}"
     context.setLocalProperty(GROUP, name)
+    context.setLogLevel("OFF")
     done = threading.Event()
     watcher = None
     if not local(context.master):

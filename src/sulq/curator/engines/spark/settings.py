@@ -20,14 +20,16 @@ HERE: Final[Mapping[str, str]] = {
     "spark.eventLog.enabled": "false",
     "spark.io.encryption.enabled": "true",
     "spark.driver.maxResultSize": "0",
+    "spark.log.level": "OFF",
 }
-"""Everywhere: no pages, no log of events, nothing spilled in clear, no answer that fails for its length."""
+"""Everywhere: no pages, no logs, nothing spilled in clear, no answer that fails for its length."""
 
 CLUSTER: Final[Mapping[str, str]] = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
+    "spark.executor.syncLogLevel.enabled": "true",
 }
-"""On a cluster besides: who has no secret is not heard, and what goes over the network is encrypted."""
+"""On a cluster besides: who has no secret is not heard, the network is encrypted, executors are silent too."""
 
 SETTINGS: Final[Mapping[str, str]] = {
     **HERE,
@@ -42,6 +44,8 @@ UNSET: Final[Mapping[str, str]] = {
     "spark.eventLog.enabled": "false",
     "spark.io.encryption.enabled": "false",
     "spark.driver.maxResultSize": "1g",
+    "spark.log.level": "WARN",
+    "spark.executor.syncLogLevel.enabled": "false",
     "spark.authenticate": "false",
     "spark.network.crypto.enabled": "false",
 }
@@ -58,7 +62,7 @@ def open_doors(settings: Mapping[str, str], master: str) -> list[str]:
     return [
         f"{name}={value}"
         for name, value in asked.items()
-        if settings.get(name, UNSET[name]).strip().lower() not in (value, f"{value}b")
+        if settings.get(name, UNSET[name]).strip().lower() not in (value.lower(), f"{value}b")
     ]
 
 
