@@ -73,6 +73,39 @@ def test_a_copy_that_was_opened_to_others_stops_the_owner():
     engine(at(name)).ready()
 
 
+@pytest.mark.parametrize("reads", ["owner", "reader"])
+@pytest.mark.parametrize(
+    ("opens", "closes"),
+    [
+        ("GRANT USAGE ON SCHEMA {schema} TO {other}", "REVOKE USAGE ON SCHEMA {schema} FROM {other}"),
+        ("GRANT SELECT (value) ON {schema}.facts TO PUBLIC", "REVOKE ALL (value) ON {schema}.facts FROM PUBLIC"),
+        ("GRANT SELECT ON {schema}.facts TO PUBLIC", "REVOKE ALL ON {schema}.facts FROM PUBLIC"),
+        ("GRANT INSERT ON {schema}.facts TO {asker}", "REVOKE INSERT ON {schema}.facts FROM {asker}"),
+        ("GRANT {asker} TO {other}", "REVOKE {asker} FROM {other}"),
+        ("CREATE PUBLICATION sent_{other} FOR ALL TABLES", "DROP PUBLICATION sent_{other}"),
+    ],
+)
+def test_a_copy_opened_while_it_is_asked_stops_before_the_next_debit(opens: str, closes: str, reads: str) -> None:
+    """Whoever asks, and however it was opened; control: before that and once it is closed it is ready."""
+    name, asker, other = filled(), role(), role()
+    opened = engine(at(name, user=owner(name), **{} if reads == "owner" else {"reader": asker}))
+    opened.ready()
+    (schema,) = copies(name)
+    told = {"schema": schema, "asker": asker, "other": other}
+    opened.ready()
+    server().do(opens.format(**told))
+    try:
+        if "GRANT {asker}" in opens and reads == "owner":
+            opened.ready()  # a role that is not the reader
+        else:
+            with pytest.raises(SetupError, match="prepared-unusable"):
+                opened.ready()
+    finally:
+        server().do(closes.format(**told))
+    opened.ready()
+    opened.close()
+
+
 def test_a_copy_that_would_be_replicated_is_refused():
     """Before a row is read where all tables are published; and one that is there, once it is; control: another's."""
     name, publication = filled(), named("sent")

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 
 import psycopg
 
-from sulq.curator.engines import derive_numpy, kept
+from sulq.curator.engines import derive_numpy, kept, postgres_schema
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
@@ -115,14 +115,14 @@ class PostgresEngine:
         return True
 
     def _same(self) -> None:
-        """Stop where the copy is gone or another; a session that broke meanwhile is made anew, at no cost."""
+        """Stop where the copy is gone, another, or open to others; a session that broke is made anew, at no cost."""
         copy = cast("Copy", self._copy)
-        build: tuple[object, ...] | None = None
-        reached = False
+        build: object = None
+        others = reached = False
         for _ in range(2):
             try:
                 with self._sessions.one() as db:
-                    build = db.execute(f"SELECT value FROM {copy.schema}.facts WHERE name = 'build'").fetchone()
+                    build, others = postgres_schema.still(db, copy, self._address.reader)
                 reached = True
             except psycopg.OperationalError as error:
                 _log.error("the session broke: %s", type(error).__name__)
@@ -132,8 +132,10 @@ class PostgresEngine:
             break
         if not reached:
             raise SetupError("unreadable-data", f"The database {self._address} cannot be reached.", "Try again later.")
-        if build != (copy.build,):
+        if build != copy.build:
             raise SetupError("source-changed", "The copy of the rows was dropped or taken anew by another process.")
+        if others:
+            raise postgres_schema.opened_to_others()
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""

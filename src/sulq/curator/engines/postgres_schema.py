@@ -13,15 +13,17 @@ from typing import Final
 
 import psycopg
 
-from sulq.curator.engines.postgres_session import refuse_writer
+from sulq.curator.engines.postgres_session import MEMBERS, refuse_writer
 from sulq.curator.engines.postgres_source import quoted
 from sulq.errors import SetupError
 
-# Everybody but the owner whom a schema or a table in it was opened to; of the reader only what goes past reading.
+# Everybody but the owner whom a schema, its tables or columns are opened to; of the reader only what goes past reading.
 OTHERS: Final = """
 SELECT DISTINCT coalesce(quote_ident(r.rolname), 'PUBLIC') FROM (
     SELECT nspowner, nspacl FROM pg_namespace WHERE nspname = %(schema)s
     UNION ALL SELECT relowner, relacl FROM pg_class WHERE relnamespace = to_regnamespace(%(schema)s)
+    UNION ALL SELECT relowner, attacl FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+        WHERE relnamespace = to_regnamespace(%(schema)s) AND attacl IS NOT NULL
 ) AS held (owner, acls), LATERAL aclexplode(acls) AS acl LEFT JOIN pg_roles AS r ON r.oid = acl.grantee
 WHERE acl.grantee <> held.owner AND NOT coalesce(
     r.rolname = %(reader)s AND acl.privilege_type IN ('USAGE', 'SELECT') AND NOT acl.is_grantable, false
@@ -31,6 +33,11 @@ WHERE acl.grantee <> held.owner AND NOT coalesce(
 PUBLISHED: Final = """
 SELECT 1 FROM pg_publication WHERE puballtables
 UNION ALL SELECT 1 FROM pg_publication_tables WHERE schemaname = %(schema)s
+"""
+# Which build a copy is, and whether anybody else can read it by now: in one statement, before each debit.
+STILL: Final = f"""
+SELECT (SELECT value FROM {{0}}.facts WHERE name = 'build'),
+    EXISTS ({OTHERS}) OR EXISTS ({MEMBERS}) OR EXISTS ({PUBLISHED})
 """
 TABLES: Final = """
 SELECT relname::text, pg_relation_size(oid) / current_setting('block_size')::bigint
@@ -124,13 +131,24 @@ def check(db: psycopg.Connection, copy: Copy, reader: str | None) -> None:
         refuse_writer(db, reader, copy.schema, [*tables, *copy.sources.values()])
     refuse_published(db, copy.schema)
     if db.execute(OTHERS, {"schema": copy.schema, "reader": reader}).fetchone() is not None:
-        raise SetupError(
-            "prepared-unusable",
-            "The private schema of the copy is open to another role.",
-            "Take the rows anew with renew=True, which closes it, or revoke what was granted.",
-        )
+        raise opened_to_others()
     if reader is not None:
         close(db, copy.schema, reader)
+
+
+def still(db: psycopg.Connection, copy: Copy, reader: str | None) -> tuple[object, bool]:
+    """Which build is there now, and whether others can read it; by the reader or the owner."""
+    row = db.execute(STILL.format(copy.schema), {"schema": copy.schema, "reader": reader}).fetchone()
+    return (None, False) if row is None else (row[0], bool(row[1]))
+
+
+def opened_to_others() -> SetupError:
+    """What an owner hears of a copy that others can read."""
+    return SetupError(
+        "prepared-unusable",
+        "The private schema of the copy is open to another role, its reader has members, or a publication sends it.",
+        "Revoke what was granted; renew=True closes the schema itself.",
+    )
 
 
 def _there(db: psycopg.Connection, schema: str) -> bool:

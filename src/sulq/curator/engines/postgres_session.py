@@ -45,9 +45,15 @@ SETTLE: Final = {
     "default_transaction_read_only": "on",
 }
 SINCE: Final = {"transaction_timeout": 170000}  # of the server's version
-# A reader that may do more than read, as a role, on the copy, or through another role; and whether others are members
-# of it, who would read what it reads (from PostgreSQL 16 on its maker is one who neither inherits nor can become it).
-MAY_WRITE: Final = """
+# Members of the reader, who would read what it reads; from PostgreSQL 16 on its maker is one who neither inherits
+# from it nor can become it.
+MEMBERS: Final = """
+SELECT 1 FROM pg_auth_members AS held, to_jsonb(held) AS how
+WHERE held.roleid = (SELECT oid FROM pg_roles WHERE rolname = %(reader)s)
+AND (coalesce((how->>'inherit_option')::boolean, true) OR coalesce((how->>'set_option')::boolean, true))
+"""
+# A reader that may do more than read, as a role, on the copy, or through another role; and whether it has members.
+MAY_WRITE: Final = f"""
 SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
     OR pg_has_role(oid, %(owner)s::name, 'MEMBER')
     OR EXISTS (
@@ -62,11 +68,7 @@ SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrl
         OR has_any_column_privilege(pg_roles.oid, name, 'INSERT, UPDATE')
     )
     OR has_schema_privilege(oid, %(schema)s::text, 'CREATE'),
-    EXISTS (
-        SELECT 1 FROM pg_auth_members AS held, to_jsonb(held) AS how
-        WHERE held.roleid = pg_roles.oid
-        AND (coalesce((how->>'inherit_option')::boolean, true) OR coalesce((how->>'set_option')::boolean, true))
-    )
+    EXISTS ({MEMBERS})
 FROM pg_roles WHERE rolname = %(reader)s
 """
 
