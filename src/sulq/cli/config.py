@@ -86,7 +86,8 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "reserve": "The part of the budget that is kept for this analyst alone. Default: 0.",
     },
     "table": {
-        "data": "The table's data file, relative to this file, or a postgresql:// address without a password.",
+        "data": "The table's data file, relative to this file, or a postgresql:// address without a password; a table "
+        "of Spark stands alone in a data set, several are connected from Python.",
         "columns": "One declaration a column.",
         "key": "The column that differs from row to row; checked over all rows.",
         "public": "true: rows that need no protection.",

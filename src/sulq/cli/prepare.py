@@ -10,6 +10,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sulq.cli.open import declared, opened
 from sulq.cli.show import console
+from sulq.connect import in_spark
+from sulq.errors import SetupError
 
 
 def prepare(
@@ -19,6 +21,12 @@ def prepare(
 ) -> None:
     """Clamp, quantise and bound the rows once, so that every question is fast; spends nothing."""
     found = declared(dataset, config)
+    if in_spark(found.data):
+        raise SetupError(
+            "bad-config",
+            "Rows of Spark are prepared in the cluster's memory, and go with the process that asked for it.",
+            "Call db.prepare() in the process that asks; sulq query prepares by itself.",
+        )
     bar = Progress(TextColumn("preparing"), BarColumn(), TimeElapsedColumn(), console=console, transient=True)
     with bar:
         task = bar.add_task("preparing", total=1.0)

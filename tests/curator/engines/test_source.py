@@ -51,7 +51,7 @@ def test_bad_sources_are_refused_with_a_code(tmp_path: Path) -> None:
     for address in ("postgresql://host/db", "s3://bucket/x.parquet", "https://host/x.parquet"):
         refusal("engine-not-available", address)
     Spark = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})
-    assert Origin.of(Spark()).in_spark
+    assert Origin.of(Spark()).home == "spark"
 
 
 def test_a_parquet_file_broken_inside_stops_its_owner(tmp_path: Path) -> None:

@@ -31,8 +31,11 @@ from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.terms.domain import Int, Real, Schema, Text
 from sulq.terms.engine import sums_of
 from sulq.terms.privacy import Unit
-from sulq.terms.relation import Table, Where
+from sulq.terms.relation import Select, Table, Where
 from sulq.terms.rowfn import col, lit
+from sulq.terms.rowfn.labels import Choice
+from sulq.terms.rowfn.texts import Like
+from sulq.terms.shape import shape
 from tests import spark
 from tests.curator.engines.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
 from tests.curator.engines.test_tables import (
@@ -246,7 +249,7 @@ def test_many_tallies_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     engine.ready()
     names = [uuid.UUID(int=i) for i in range(9)]
     monkeypatch.setattr(jobs.uuid, "uuid4", iter(names).__next__)
-    engine.sums_of(ASKED)
+    engine.sums_of(ASKED[:3])
     tracker = spark.session().sparkContext.statusTracker()
     assert sum(len(tracker.getJobIdsForGroup(f"sulq-{name.hex}")) for name in names) == 1
     engine.close()
@@ -307,6 +310,39 @@ def test_SR15_what_is_checked_is_what_is_kept(monkeypatch: pytest.MonkeyPatch) -
     assert [rows is not None for rows in held] == [True, False, True]  # people, visits, regions
     assert [a is b for a, b in zip(checked, held, strict=True)] == [True, True, True]
     assert not any(rows.storageLevel.useMemory for rows in held if rows is not None)
+    engine.close()
+
+
+def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels of branches, names of derived columns, words and patterns stay here; the sums are the same."""
+    texts, known = [], work.Asking.of
+
+    def noted(tallies, facts):
+        made = known(tallies, facts)
+        texts.append(made.text)
+        return made
+
+    monkeypatch.setattr(work.Asking, "of", noted)
+    engine, other = opened(spark.frame(table()), Unit("who", 2)), memory(table(), Unit("who", 2))
+    named = Select(Table(), (("secretname", col("age") + 1), ("town", col("city")), ("words", col("note"))))
+    schema = shape(named, engine._facts).schema
+    case = Choice(((col("age") > 30, 0),), ("secretold", "secretyoung"), 1)
+    sent = (
+        ask(lit(1), where=col("city") == "x", by=(case,)),
+        replace(ask(col("secretname"), where=col("town") == "x", schema=schema), over=named),
+    )
+    kept = (
+        ask(lit(1), where=col("note") == "secretnote"),
+        ask(lit(1), where=Like(col("note"), "secret%")),
+        replace(ask(col("secretname"), schema=schema), over=Where(named, col("words").isin(["a", "secret"]))),
+    )
+    for tally in (*sent, *kept):
+        assert engine.sums(tally).open().tolist() == other.sums(tally).open().tolist()
+        found, wanted = engine.groups(tally).open(), other.groups(tally).open()
+        assert (found.keys, found.sums.tolist()) == (wanted.keys, wanted.sums.tolist())
+        assert found.persons.tolist() == wanted.persons.tolist()
+    assert len(texts) == 2 * len(sent)
+    assert not any("secret" in text for text in texts)
     engine.close()
 
 
@@ -476,6 +512,7 @@ def test_what_fails_after_the_debit_is_one_outcome(caplog: pytest.LogCaptureFixt
 
 def test_the_executors_must_have_this_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another sulq, or none, would read cells by other rules: the owner is told before a row is read."""
+    assert all(name in work.VERSIONS for name in ("sulq", "duckdb", "numpy", "pyarrow"))
     monkeypatch.setattr(work, "VERSIONS", "sulq 0.0.0")
     assert "The executors have sulq" in refused("engine-not-available", spark.frame(table()))
 
@@ -483,11 +520,18 @@ def test_the_executors_must_have_this_version(monkeypatch: pytest.MonkeyPatch) -
 def test_T78_an_open_session_is_refused_before_a_row_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """One setting amiss is enough; control: the same frame in the session as it is."""
     whole = spark.frame(table())
+
+    def ran() -> int:
+        return int(spark.session()._jsc.sc().dagScheduler().nextJobId())
+
+    before = ran()
     monkeypatch.setattr(settings, "HERE", {**settings.HERE, "spark.ui.enabled": "never"})
     assert "spark.ui.enabled=never" in refused("bad-config", whole)
+    assert ran() == before
     monkeypatch.undo()
     engine = opened(whole)
     engine.ready()
+    assert ran() > before
     engine.close()
 
 
@@ -552,6 +596,9 @@ columns = {{ age = {{ int = [0, 120] }} }}
     done = CliRunner().invoke(app, ["query", "visits", "SELECT COUNT(*) FROM visits", "--epsilon", "1"])
     assert done.exit_code == 0, done.output
     assert Path("visits.ledger").exists()
+    done = CliRunner().invoke(app, ["prepare", "visits"])
+    assert getattr(done.exception, "code", None) == "bad-config"
+    assert "db.prepare()" in str(done.exception)
     with pytest.raises(SetupError, match="a server reads files"):
         declaration(read(Path("sulq.toml")).datasets["visits"])
     Path("sulq.toml").write_text(config.replace('ledger = "visits.ledger"\n', ""), encoding="utf-8")
@@ -560,7 +607,22 @@ columns = {{ age = {{ int = [0, 120] }} }}
 
 
 def test_T67_nothing_is_drawn_on_executors() -> None:
-    """Their functions name no source of random bits, so a forked Python has none to copy."""
-    text = Path(work.__file__).read_text(encoding="utf-8")
-    assert "entropy" not in text
-    assert "mechanisms" not in text
+    """Where their functions run no source of noise is loaded, so a forked Python has none to copy; here it is."""
+    engine = opened(spark.frame(table()), Unit("who", 2))
+    assert len(sums_of(engine, ASKED)) == len(ASKED)
+    wide = 4
+    rows = spark.session().range(0, wide, 1, wide).mapInArrow(loaded_there, "name string").collect()
+    found = {row.name for row in rows}
+    assert "sulq.curator.engines.spark.work" in found  # control: it is where our functions run
+    drawn = {name for name in found if "entropy" in name or "mechanisms" in name or name.split(".")[0] == "secrets"}
+    assert not {name for name in drawn if name.startswith("sulq.")}
+    assert any("mechanisms" in name for name in sys.modules)
+    engine.close()
+
+
+def loaded_there(rows):
+    """The modules of the Python that this runs in, after our functions were loaded there."""
+    for _ in rows:
+        pass
+    list(work.versions([]))
+    yield pa.RecordBatch.from_pydict({"name": sorted(sys.modules)})

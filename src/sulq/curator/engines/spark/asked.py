@@ -15,6 +15,7 @@ from sulq.curator.engines.group import assembled
 from sulq.curator.engines.spark import chunks, work
 from sulq.curator.engines.spark.numbers import added
 from sulq.curator.engines.spark.prepared import Prepared
+from sulq.curator.engines.spark.sent import nameless
 from sulq.curator.engines.totals import saturate
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.facts import Tables
@@ -34,7 +35,7 @@ class Job:
         self._table = table
         self._tallies = tallies
         self._over = tallies[0].over
-        self._asking = work.Asking.of(tallies, facts)
+        self._asking = work.Asking.of(nameless(tallies), facts)
         self._facts = facts
 
     def _rows(self, *, owned: bool) -> DataFrame:

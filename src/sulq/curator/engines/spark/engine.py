@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar, cast
 
 from sulq.curator.engines import derive_numpy
 from sulq.curator.engines.batch import Batch
-from sulq.curator.engines.fold import fold
+from sulq.curator.engines.fold import fold, fold_all
 from sulq.curator.engines.group import group
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
@@ -20,7 +20,8 @@ from sulq.curator.engines.spark import files, jobs, settings
 from sulq.curator.engines.spark import frame as frames
 from sulq.curator.engines.spark.asked import Job
 from sulq.curator.engines.spark.prepared import Prepared
-from sulq.curator.engines.spark.work import row_by_row
+from sulq.curator.engines.spark.sent import nameless, sendable
+from sulq.curator.engines.spark.work import derived, looked_at, row_by_row
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.terms import wire
@@ -256,15 +257,19 @@ class SparkEngine:
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
     def _summed(self, copy: Copy, tallies: list[Tally]) -> Sequence[Integers]:
-        table = row_by_row(tallies[0].over)
-        if table is not None:
+        over = tallies[0].over
+        table = row_by_row(over)
+        if table is not None and sendable(nameless(tallies), self._facts):
             return Job(self._table(copy, table), tallies, self._facts).sums()
+        if table is not None:  # folded here, chunk by chunk
+            rows_of = self._table(copy, table).streamed(looked_at(over, tallies))
+            return fold_all(tallies, shape(over, self._facts).schema, derived(rows_of, over, self._facts))
         rows = self._derived(copy, *tallies)
         return [fold(tally, rows.schema, _cut(rows)) for tally in tallies]
 
     def _grouped(self, copy: Copy, tally: Tally) -> Groups:
         table = row_by_row(tally.over)
-        if table is not None:
+        if table is not None and sendable(nameless([tally]), self._facts):
             owned = shape(tally.over, self._facts).owned
             return Job(self._table(copy, table), [tally], self._facts).groups(owned=owned)
         return group(tally, self._derived(copy, tally))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 import time
 import uuid
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 GROUP: Final = "spark.jobGroup.id"
+LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 GRACE = 60.0  # seconds without an executor after which a job is given up: time for one to be started anew
 LOOK = 0.5  # seconds between two looks
 
@@ -42,6 +44,14 @@ def _executors(context: SparkContext) -> int:
     return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1  # noqa: SLF001 - the driver is one of them
 
 
+def quiet(context: SparkContext) -> None:
+    """Switch off the logs of the driver, of its executors and of pyspark, which writes errors down once more."""
+    context.setLogLevel("OFF")
+    loggers = importlib.import_module("pyspark.logger").PySparkLogger  # of its own class, or its calls would fail
+    for name in LOGGERS:
+        loggers.getLogger(name).disabled = True
+
+
 @contextlib.contextmanager
 def watched(context: SparkContext) -> Iterator[None]:
     """Run jobs under a name of their own, and give them up where nobody is left to work on them.
@@ -52,7 +62,7 @@ def watched(context: SparkContext) -> Iterator[None]:
     before = context.getLocalProperty(GROUP)
     name = f"sulq-{uuid.uuid4().hex}"
     context.setLocalProperty(GROUP, name)
-    context.setLogLevel("OFF")
+    quiet(context)
     done = threading.Event()
     watcher = None
     if not local(context.master):

@@ -169,16 +169,16 @@ class Prepared:
     def fetched(self, wanted: Needed) -> Batch:
         """All kept rows in this process: what is wanted of them, and whose each row is."""
         schema = self.facts.schema
-        asked = chunks.wanted_columns(schema, wanted, owned=self.owned)
-        kinds = chunks.arrow_layout(schema, asked, owned=self.owned)
-        parts = list(chunks.batches(self._streamed(asked, kinds), schema))
+        parts = list(chunks.batches(self.streamed(wanted), schema))
         found = chunks.together(parts, schema, wanted, owned=self.owned)
         if self.facts.public and found.size > self.size:  # read again after a loss: joins were bounded by fewer (SR15)
             raise LookupError("other rows")
         return found
 
-    def _streamed(self, asked: list[str], kinds: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def streamed(self, wanted: Needed) -> Iterator[pa.RecordBatch]:
         """Chunks one partition after the other: what the driver's Java holds does not grow with the rows."""
+        asked = chunks.wanted_columns(self.facts.schema, wanted, owned=self.owned)
+        kinds = chunks.arrow_layout(self.facts.schema, asked, owned=self.owned)
         for row in self.kept.select(*asked).toLocalIterator(prefetchPartitions=True):
             cells = [
                 None if value is None else bytes(value) if isinstance(value, bytearray) else value for value in row

@@ -1,6 +1,6 @@
 """What runs on Spark's executors: our own functions, found there by name, and canonical JSON of our own values.
 
-Nothing an analyst wrote is code here, and no random number is drawn here. An
+Nothing an analyst wrote comes here (sent.py), and no random number is drawn here. An
 error's text may hold a cell, and Spark writes it into its logs: what leaves is
 the name of its kind and no more (T31).
 """
@@ -42,7 +42,7 @@ from sulq.version import __version__
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 
-VERSIONS: Final = f"sulq {__version__}, duckdb {duckdb.__version__}"
+VERSIONS: Final = f"sulq {__version__}, " + ", ".join(f"{p.__name__} {p.__version__}" for p in (duckdb, np, pa))
 SUMS: Final = "lo binary, hi binary"
 GROUPS: Final = "k string, o string, lo binary, hi binary, n bigint"
 READ: Final = 65_536  # rows read at a time
@@ -210,7 +210,8 @@ def looked_at(relation: Relation, tallies: Sequence[Tally]) -> Needed:
     return found
 
 
-def _derived(rows: Batches, relation: Relation, tables: Tables) -> Iterator[Batch]:
+def derived(rows: Batches, relation: Relation, tables: Tables) -> Iterator[Batch]:
+    """The rows of such a relation, chunk by chunk."""
     name = row_by_row(relation) or ""
     for batch in chunks.batches(rows, tables.table_of(name).schema):
         yield derive(relation, tables, {name: batch}.__getitem__)
@@ -221,7 +222,7 @@ def fold(asking: Asking, rows: Batches) -> Iterator[pa.RecordBatch]:
     """The sums of this partition's rows: one row of whole numbers, all tallies one after the other."""
     tallies, tables = asking.read()
     over = tallies[0].over
-    found = fold_part(tallies, shape(over, tables).schema, _derived(rows, over, tables))
+    found = fold_part(tallies, shape(over, tables).schema, derived(rows, over, tables))
     lo, hi = to_bytes([sums.ravel() for sums in found])
     yield pa.RecordBatch.from_arrays([pa.array([lo], pa.binary()), pa.array([hi], pa.binary())], names=["lo", "hi"])
 
@@ -232,7 +233,7 @@ def group(asking: Asking, rows: Batches) -> Iterator[pa.RecordBatch]:
     (tally,), tables = asking.read()
     names = [field.split()[0] for field in GROUPS.split(", ")]
     kinds = [pa.string(), pa.string(), pa.binary(), pa.binary(), pa.int64()]
-    for batch in _derived(rows, tally.over, tables):
+    for batch in derived(rows, tally.over, tables):
         found = grouped(tally, batch)
         keys = key_texts(found.columns, len(found.sums))
         sums = [to_bytes([row]) for row in found.sums]
