@@ -22,14 +22,13 @@ HERE: Final[Mapping[str, str]] = {
     "spark.driver.maxResultSize": "0",
     "spark.log.level": "OFF",
 }
-"""Everywhere: no pages, no logs, nothing spilled in clear, no answer that fails for its length."""
+"""Everywhere: no pages, no logs of the driver, nothing spilled in clear, no answer that fails for its length."""
 
 CLUSTER: Final[Mapping[str, str]] = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
-    "spark.executor.syncLogLevel.enabled": "true",
 }
-"""On a cluster besides: who has no secret is not heard, the network is encrypted, executors are silent too."""
+"""On a cluster besides: who has no secret is not heard, and what goes over the network is encrypted."""
 
 SETTINGS: Final[Mapping[str, str]] = {
     **HERE,
@@ -45,7 +44,6 @@ UNSET: Final[Mapping[str, str]] = {
     "spark.io.encryption.enabled": "false",
     "spark.driver.maxResultSize": "1g",
     "spark.log.level": "WARN",
-    "spark.executor.syncLogLevel.enabled": "false",
     "spark.authenticate": "false",
     "spark.network.crypto.enabled": "false",
 }
