@@ -56,7 +56,7 @@ def quiet(context: SparkContext) -> None:
 def watched(context: SparkContext) -> Iterator[None]:
     """Run jobs under a name of their own, and give them up where nobody is left to work on them.
 
-    Spark writes an error's text, in which a cell may stand, into its logs: those of this process are off, and stay so (T31).
+    Spark writes an error's text, in which a cell may stand, into its logs: those of this process stay off (T31).
     How long that takes is a constant; whether it happens depends on the cluster and on no row.
     """
     before = context.getLocalProperty(GROUP)
