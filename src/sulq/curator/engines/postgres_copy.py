@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -30,6 +29,7 @@ from sulq.curator.engines.postgres_source import Offered, Stream, offered, strea
 from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import SetupError
+from sulq.mechanisms.entropy import random_bytes
 from sulq.terms.domain import Schema
 from sulq.terms.privacy import Unit
 
@@ -127,7 +127,7 @@ def _build(
 ) -> None:
     """Read, choose, write; the rows lie meanwhile in a private folder that is removed again."""
     schema, facts = copy
-    build = os.urandom(8).hex()  # part of the tables' names: a question never meets rows of another build
+    build = random_bytes(8).hex()  # part of the tables' names: a question never meets rows of another build
     made, rows = {}, {}
     failed = ""
     folder = Connection()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
+import os
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ GROUP: Final = "spark.jobGroup.id"
 LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 GRACE = 60.0  # seconds without an executor after which a job is given up: time for one to be started anew
 LOOK = 0.5  # seconds between two looks
+NUMBERS: Final = itertools.count()  # of jobs: one process has one session
 
 
 def stopped(context: SparkContext) -> bool:
@@ -60,7 +62,7 @@ def watched(context: SparkContext) -> Iterator[None]:
     How long that takes is a constant; whether it happens depends on the cluster and on no row.
     """
     before = context.getLocalProperty(GROUP)
-    name = f"sulq-{uuid.uuid4().hex}"
+    name = f"sulq-{os.getpid()}-{next(NUMBERS)}"
     context.setLocalProperty(GROUP, name)
     quiet(context)
     done = threading.Event()

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import importlib
 import shutil
-import uuid
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -145,8 +145,8 @@ class Prepared:
         """Chunks as Parquet in a private folder; nodes that do not see one and the same folder are found out."""
         functions = importlib.import_module("pyspark.sql.functions")
         seen = importlib.import_module("pyspark.sql").Observation()
-        self._folder = where / f"{uuid.uuid4().hex}.spark"
-        self._folder.mkdir(0o700, parents=True)
+        where.mkdir(0o700, parents=True, exist_ok=True)
+        self._folder = Path(tempfile.mkdtemp(suffix=".spark", dir=where))
         place = str(self._folder / "rows")
         packed.observe(seen, functions.sum(chunks.COUNT).alias(chunks.COUNT)).write.parquet(place)
         found = self.session.read.parquet(place)
