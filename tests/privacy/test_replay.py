@@ -76,9 +76,10 @@ def test_RP_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
     planned = counts.count(f"replay pairs on {kind}", short=240, long=100_000)
     rng = seeded(f"replay on {kind}")
     done, number = 0, 0
+    units = [unit for unit in UNITS if kind != "postgres" or not unit.positions_are_public]  # which it refuses
     while done < planned:
-        unit = UNITS[number % len(UNITS)]
-        budget, spends = BUDGETS[(number + number // len(UNITS)) % len(BUDGETS)]
+        unit = units[number % len(units)]
+        budget, spends = BUDGETS[(number + number // len(units)) % len(BUDGETS)]
         size = None if rng.random() < 0.5 else 20
         asked = answerable(Drawer(rng), facts_of(unit, budget, size), spends, 10)
         programs = [asking(*one) for one in asked]
