@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import os
 import shutil
 import sys
-import uuid
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -247,11 +248,12 @@ def test_many_tallies_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked together of the same rows reads them once."""
     engine = opened(spark.frame(table()))
     engine.ready()
-    names = [uuid.UUID(int=i) for i in range(9)]
-    monkeypatch.setattr(jobs.uuid, "uuid4", iter(names).__next__)
+    first = 10**9
+    monkeypatch.setattr(jobs, "NUMBERS", itertools.count(first))
     engine.sums_of(ASKED[:3])
     tracker = spark.session().sparkContext.statusTracker()
-    assert sum(len(tracker.getJobIdsForGroup(f"sulq-{name.hex}")) for name in names) == 1
+    groups = [f"sulq-{os.getpid()}-{first + i}" for i in range(9)]
+    assert sum(len(tracker.getJobIdsForGroup(group)) for group in groups) == 1
     engine.close()
 
 
