@@ -411,8 +411,9 @@ def test_auto_knows_of_the_rows_only_what_it_paid_for() -> None:
 def test_S3_21_the_shifted_table_of_ten_attributes() -> None:
     """K = 10, |B| = 56, a sparse table of 5000 rows: with the shift no cell of a pair is negative in 60 of 60 runs.
 
-    Without it in none of 60 they all are not. 3136 rows of it are the noise's expected sum, too many to read
-    percentages off, which the note says; at a hundred times the spend it does not.
+    Without it hardly ever are all of them not (in none of the first 60 runs, in 2 of 241). 3136 rows of it are the
+    noise's expected sum, too many to read percentages off, which the note says; at a hundred times the spend it does
+    not.
     """
     columns = [f"x{i}" for i in range(10)]
     rows = np.zeros((5000, 10), dtype=bool)
@@ -424,7 +425,8 @@ def test_S3_21_the_shifted_table_of_ten_attributes() -> None:
         lowest = [(own.values.min(), own.added) for own in map(found.marginal, found.asked)]
         shifted += all(low + added >= 0 for low, added in lowest)
         plain += all(low >= 0 for low, _ in lowest)
-    assert (shifted, plain) == (runs, 0)
+    assert shifted == runs
+    assert plain <= runs / 20
     assert found.shift == pytest.approx(gamma_quantile(56, 0.95) * 56 + 56, rel=1e-3)
     assert found.shift / (gamma_quantile(56, 0.95) / 56) == pytest.approx(3136, rel=0.02)
     assert "tell little" in found.notes[0]
