@@ -25,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
-# A browser and PostgreSQL: what the tests drive for real. Without root the browser must be there already.
+# A browser, PostgreSQL and Spark with a Java: what the tests drive for real. Without root the browser must be there already.
 $(HEAVY): $(READY)
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,heavy]'
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
@@ -49,7 +49,7 @@ audit: $(HEAVY) ## the long statistical and fault runs, resumable (MINUTES=60; 0
 mutants: $(READY) ## plant the real bugs of other systems in a copy of the code and show which test notices each
 	@$(BIN)/python -m tools.mutants
 
-bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, -learn.md, -release.md, -peers.md
+bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, -learn.md, -release.md, -peers.md, -peers.md
 	@FULL=$(FULL) $(BIN)/python -m benchmarks
 
 format: $(READY) ## put the code in form

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.curator.engines import kept
-from sulq.curator.engines.emit import Emitter, NotInSql
+from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.terms.domain import Schema, Text
 from sulq.terms.kinds import Code, Scalar, Truth, Words
@@ -24,16 +24,21 @@ def filled(cells: dict[str, list[object]], schema: Schema = SCHEMA) -> list[Row]
     return [{**blank, **row, "position": i} for i, row in enumerate(rows)]
 
 
+def written(emitter: Emitter, fn: RowFn, schema: Schema) -> Piece | None:
+    """A row function as SQL; None where it is left to the batch path."""
+    write = {Scalar: emitter.number, Truth: emitter.truth, Code: emitter.code, Words: emitter.words}
+    kind = type(fn.kind(schema))
+    try:
+        return write[kind](fn) if kind in write else None
+    except NotInSql:
+        return None
+
+
 def in_sql(fn: RowFn, rows: list[Row], schema: Schema = SCHEMA) -> list[object] | None:
     """What DuckDB gives each row; None where the function is left to the batch path."""
     names = kept.names(schema)
     emitter = Emitter(schema, Rows("kept", {}, names, frozenset(), {}, len(rows)))
-    write = {Scalar: emitter.number, Truth: emitter.truth, Code: emitter.code, Words: emitter.words}
-    kind = type(fn.kind(schema))
-    try:
-        piece = write[kind](fn) if kind in write else None
-    except NotInSql:
-        piece = None
+    piece = written(emitter, fn, schema)
     if piece is None:
         return None
     columns = [

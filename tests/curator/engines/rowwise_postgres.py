@@ -8,12 +8,11 @@ import functools
 import psycopg
 
 from sulq.curator.engines import kept
-from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.postgres_emit import PostgresEmitter
 from sulq.terms.domain import Schema, Text
-from sulq.terms.kinds import Code, Scalar, Truth, Words
 from sulq.terms.rowfn import RowFn
+from tests.curator.engines.rowwise import written
 from tests.expressions import SCHEMA
 from tests.frames import Row
 from tests.loaded import address
@@ -31,12 +30,7 @@ def in_postgres(fn: RowFn, rows: list[Row], schema: Schema = SCHEMA) -> list[obj
     """What PostgreSQL gives each row; None where the function is left to the batch path."""
     names = kept.names(schema)
     emitter = PostgresEmitter(schema, Rows("pg_temp.kept", {}, names, frozenset(), {}, len(rows)))
-    write = {Scalar: emitter.number, Truth: emitter.truth, Code: emitter.code, Words: emitter.words}
-    kind = type(fn.kind(schema))
-    try:
-        piece = write[kind](fn) if kind in write else None
-    except NotInSql:
-        piece = None
+    piece = written(emitter, fn, schema)
     if piece is None:
         return None
     kinds = ['text COLLATE "C"' if isinstance(column, Text) else "bigint" for _, column in schema.columns]

@@ -22,6 +22,7 @@ from sulq.terms.rowfn.texts import (
     Uppered,
 )
 
+FAR: Final = 2**29  # past the end of every text, and within 32 bits twice over
 _PLAIN: Final = frozenset(string.ascii_letters + string.digits + string.whitespace + "_")
 
 
@@ -39,8 +40,8 @@ def words(writer: Writer, fn: RowFn) -> Piece | None:
             return joined(f"{name}({{0}}, {{1}})", writer.words(item), writer.parameter(characters))
         case Substring(item):
             first, many = fn.span()
-            length = "" if many is None else f", {many}"
-            return joined(f"substr({{0}}, {first + 1}{length})", writer.words(item))
+            length = "" if many is None else f", {min(many, FAR)}"
+            return joined(f"substr({{0}}, {min(first, FAR) + 1}{length})", writer.words(item))
         case Concat(items):
             form = " || ".join(f"substr({{{i}}}, 1, {CUT})" for i in range(len(items)))
             return joined(f"substr({form}, 1, {CUT})", *(writer.words(item) for item in items))

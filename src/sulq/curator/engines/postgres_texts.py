@@ -8,26 +8,12 @@ a locale and are not used.
 from __future__ import annotations
 
 import string
-from typing import Final, cast
+from typing import cast
 
+from sulq.curator.engines import emit_texts
 from sulq.curator.engines.piece import NotInSql, Piece, Writer, joined
 from sulq.terms.rowfn.scalar import RowFn
-from sulq.terms.rowfn.texts import (
-    ANY,
-    CUT,
-    LONGEST,
-    Concat,
-    IndexOf,
-    Length,
-    Like,
-    Lowered,
-    StartsWith,
-    Substring,
-    Trimmed,
-    Uppered,
-)
-
-FAR: Final = 2**29  # past the end of every text, and within 32 bits twice over
+from sulq.terms.rowfn.texts import ANY, LONGEST, IndexOf, Length, Like, Lowered, Trimmed, Uppered
 
 
 def words(writer: Writer, fn: RowFn) -> Piece | None:
@@ -37,19 +23,9 @@ def words(writer: Writer, fn: RowFn) -> Piece | None:
             return _cased(writer, item, string.ascii_uppercase, string.ascii_lowercase)
         case Uppered(item):
             return _cased(writer, item, string.ascii_lowercase, string.ascii_uppercase)
-        case Trimmed(item, side, characters):
-            if not characters:
-                return writer.words(item)
-            name = {"both": "btrim", "left": "ltrim", "right": "rtrim"}[side]
-            return joined(f"{name}({{0}}, {{1}})", writer.words(item), writer.parameter(characters))
-        case Substring(item):
-            first, many = fn.span()
-            length = "" if many is None else f", {min(many, FAR)}"
-            return joined(f"substr({{0}}, {min(first, FAR) + 1}{length})", writer.words(item))
-        case Concat(items):
-            form = " || ".join(f"substr({{{i}}}, 1, {CUT})" for i in range(len(items)))
-            return joined(f"substr({form}, 1, {CUT})", *(writer.words(item) for item in items))
-    return None
+        case Trimmed(item, "both", characters) if characters:
+            return joined("btrim({0}, {1})", writer.words(item), writer.parameter(characters))
+    return emit_texts.words(writer, fn)
 
 
 def _cased(writer: Writer, fn: RowFn, old: str, new: str) -> Piece:
@@ -74,12 +50,7 @@ def _at_most(writer: Writer, item: Piece) -> Piece:
 
 def truth(writer: Writer, fn: RowFn) -> Piece | None:
     """A condition on text; None for any other."""
-    match fn:
-        case StartsWith(item, prefix):
-            return joined("starts_with({0}, {1})", writer.words(item), writer.parameter(prefix))
-        case Like():
-            return _like(writer, fn)
-    return None
+    return _like(writer, fn) if isinstance(fn, Like) else emit_texts.truth(writer, fn)
 
 
 def _like(writer: Writer, fn: Like) -> Piece:
