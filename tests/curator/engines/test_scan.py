@@ -45,3 +45,11 @@ def test_codes_out_of_range_are_left_out() -> None:
     assert found([Keyed(Piece("c0"), 7)], [2]) == [[1, 14], [1, 16]]
     assert found([], []) == [[12, 100]]
     assert np.array(found([Keyed(Piece("c0"))], [10])).sum(axis=0).tolist() == [11, 100]
+
+
+def test_missing_keys_are_the_code_after_the_last() -> None:
+    """NULL is a cell of its own where a key has one for it; with bins, what is in none is there too."""
+    assert found([Keyed(Piece("c0"), missing=10)], [11])[9:] == [[1, 18], [1, 0]]
+    edges = [Fraction(x) for x in (2, 5, 8)]
+    binned = np.where(places(edges, 0, 9) < 0, 2, places(edges, 0, 9))
+    assert found([Keyed(Piece("c0"), 0, binned, 2)], [3]) == [[3, 18], [5, 62], [4, 20]]

@@ -141,14 +141,14 @@ class Emitter:
             if alone and stored in self.rows.spelled:
                 return Keyed(Piece(self.rows.spelled[stored], atom=True))
             return Keyed(self.column(fn.name), self.rows.shifts.get(stored, 0))
-        if alone and isinstance(fn, OrMissing) and isinstance(fn.item, Col):
-            text = self.rows.spelled.get(self.rows.names.get(fn.item.name, ""))
-            if text is not None:  # missing is the code after the last, spelled likewise
-                return Keyed(Piece(f"coalesce({text}, '{labels.code(fn.item, self.schema).size:03}')"))
+        if isinstance(fn, OrMissing):  # the database groups by what it stores, and NULL is one group
+            found, last = self.key(fn.item, alone=alone), labels.code(fn.item, self.schema).size
+            places = None if found.places is None else np.where(found.places < 0, last, found.places)
+            return found._replace(places=places, missing=last)
         if alone and isinstance(fn, Bins) and isinstance(fn.item, Col):
-            found = self._bins_alone(fn, self.schema.find(fn.item.name), fn.item.name)
-            if found is not None:
-                return found
+            binned = self._bins_alone(fn, self.schema.find(fn.item.name), fn.item.name)
+            if binned is not None:
+                return binned
         if isinstance(fn, Each) and isinstance(fn.item, Col):
             column = self.schema.find(fn.item.name)
             if isinstance(column, Category):

@@ -26,11 +26,15 @@ class Piece:
 
 
 class Keyed(NamedTuple):
-    """A key of a partition: what its codes are counted from and, where they are only looked up by them, the codes."""
+    """A key of a partition: what its codes are counted from; where they are only looked up by them, the codes.
+
+    `missing` is the code of the rows that lack it; None: they are in no cell.
+    """
 
     piece: Piece
     shift: int = 0
     places: Integers | None = None
+    missing: int | None = None
 
 
 class Writer(Protocol):

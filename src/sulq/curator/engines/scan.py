@@ -127,11 +127,13 @@ def _codes(columns: Sequence[Stored], keys: Sequence[Keyed], sizes: list[int]) -
         if values.dtype == object and missing is not None:
             values = np.where(missing, 0, values)  # noqa: PLW2901 - texts of digits, which None is not
         code = values.astype(np.int64) - key.shift
-        there = (code >= 0) & (code < (size if key.places is None else len(key.places)))
+        last = size if key.missing is None else key.missing
+        there = (code >= 0) & (code < (last if key.places is None else len(key.places)))
         there &= True if missing is None else ~missing
         if key.places is not None:
             code = key.places[np.where(there, code, 0)]
-        codes.append(np.where(there, code, -1))
+        code = np.where(there, code, -1)
+        codes.append(code if key.missing is None or missing is None else np.where(missing, key.missing, code))
     return codes
 
 
