@@ -24,21 +24,22 @@ from sulq.terms.kinds import Grid
     ],
 )
 @pytest.mark.parametrize("nullable", [False, True])
-def test_every_coordinate_fits(low: int, high: int, bytes_: int, nullable: bool) -> None:  # noqa: FBT001
-    """Ends of the bounds, and the zeros of missing rows, come back as they went in; the size is the one foreseen."""
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_every_coordinate_fits(low: int, high: int, bytes_: int, nullable: bool, by_rows: bool) -> None:  # noqa: FBT001
+    """Ends of the bounds, the zeros of missing rows and the ones below come back; the size is the one foreseen."""
     kind = Grid(Fraction(1), (low, low), (high, high), None, nullable=nullable)
-    matrix = Matrix(kind, 3)
-    assert matrix.bytes == size(kind, 3) == 3 * (2 * bytes_ + nullable)
+    matrix = Matrix(kind, 3, by_rows=by_rows)
+    assert matrix.bytes == size(kind, 3, by_rows=by_rows) == 3 * ((2 + by_rows) * bytes_ + nullable)
     units = np.array([[low, high, 0], [high, low, 0]], dtype=np.float64)
     missing = np.array([False, False, True]) if nullable else None
     matrix.write(0, units, missing)
     assert matrix.end()
-    out = np.empty((2, 3))
+    out = np.ones((3, 3), order="F" if by_rows else "C")
     found = matrix.read(0, out)
-    assert out.tolist() == units.tolist()
+    assert out.tolist() == [*units.tolist(), [1, 1, 1]]
     assert (found is None) if missing is None else (found.tolist() == missing.tolist())
     assert matrix.read(1, out[:, :1]) is None or nullable
-    assert out[:, 0].tolist() == units[:, 1].tolist()
+    assert out[:, 0].tolist() == [*units[:, 1].tolist(), 1]
 
 
 def test_it_is_ready_when_every_row_was_written() -> None:

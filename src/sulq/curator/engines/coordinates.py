@@ -15,7 +15,7 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.curator.engines.batch import Batch
-from sulq.curator.engines.matrix import Matrix
+from sulq.curator.engines.matrix import Matrix, kept_as
 from sulq.terms import wire
 from sulq.terms.domain import Bool, Category, Schema, Text, power_of_two
 from sulq.terms.kinds import Cells, Floats, Grid, Integers, Truths, union
@@ -46,11 +46,12 @@ class Vectors:
                 case IsMissing(item=Vector() | WithinBall() as vector):
                     self._ready.append((fn, _Gone(self.of(vector))))
 
-    def of(self, vector: RowFn) -> Coordinates:
-        """A vector's coordinates."""
+    def of(self, vector: RowFn, *, by_rows: bool = False) -> Coordinates:
+        """A vector's coordinates; by rows, if anyone wants them so."""
         known = self._known.get(id(vector))
         if known is None:
             known = self._known[id(vector)] = Coordinates(vector, self._schema)
+        known.by_rows |= by_rows
         return known
 
     @property
@@ -93,6 +94,7 @@ class Coordinates:
             self._items = [_Coordinate(item, kind, i, schema) for i, item in enumerate(vector.items)]
         # Kept from batch to batch: fresh pages cost more than the arithmetic.
         self._room: Floats = np.ones((self.kind.width + 1, 0))
+        self.by_rows = False  # whether vectors lie side by side in memory, for what adds them up by cell
         self._narrow: Integers = np.empty(CACHED, dtype=np.int64)
         self._made: tuple[Batch, Floats, Truths | None] | None = None
         self._text: str | None = None  # under which the coordinates of all rows may be kept
@@ -111,18 +113,19 @@ class Coordinates:
 
     def _make(self, batch: Batch) -> tuple[Floats, Truths | None]:
         if self._room.shape[1] < batch.size:
-            self._room = np.ones((self.kind.width + 1, batch.size))
+            self._room = np.ones((self.kind.width + 1, batch.size), order="F" if self.by_rows else "C")
         out = self._room[:, : batch.size]
         kept = self._kept(batch) if batch.kept else None
         if kept is not None and kept.ready:
-            return out, kept.read(batch.start, out[:-1])
+            return out, kept.read(batch.start, out)
         missing = self._work_out(batch, out[:-1])
         if kept is not None:
             kept.write(batch.start, out[:-1], missing)
         return out, missing
 
     def _kept(self, batch: Batch) -> Matrix | None:
-        self._text = wire.encode(self._asked) if self._text is None else self._text
+        if self._text is None:
+            self._text = kept_as(wire.encode(self._asked), by_rows=self.by_rows)
         return batch.kept.get(self._text)
 
     def _work_out(self, batch: Batch, units: Floats) -> Truths | None:

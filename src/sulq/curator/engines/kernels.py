@@ -6,6 +6,7 @@ from typing import Final, cast
 
 import numpy as np
 
+from sulq.curator.engines import by_cell
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.coordinates import Coordinates, Vectors
 from sulq.curator.engines.keys import Chosen
@@ -106,6 +107,10 @@ class _Shared(Kernel):
                 weights[chosen.rows] = given[chosen.rows]
             sums[0] += (units @ weights).astype(np.int64)
             return
+        if self.coordinates.by_rows:
+            places = slice(None) if chosen.ids is None else chosen.ids
+            sums[places] += by_cell.summed(chosen, matrix.T, weights)[:, :-1]
+            return
         for i, terms in enumerate(units):
             weighted = terms if weights is None else terms * weights
             _into(sums, chosen, i, weighted if chosen.rows is None else weighted[chosen.rows])
@@ -183,16 +188,17 @@ def weighed(counts: Integers, units: Integers) -> Integers:
     return cast("Integers", counts @ units)
 
 
-def kernel(block: Block, schema: Schema, cells: int, vectors: Vectors) -> Kernel:
-    """The way in which a block is added up."""
+def kernel(block: Block, schema: Schema, cells: int, vectors: Vectors, *, keyed: bool) -> Kernel:
+    """The way in which a block is added up, for so many cells, which keys tell apart or which are one."""
     fn = block.fn
+    by_rows = keyed and by_cell.installed()
     match fn:
         case Outer(vector):
             return _Products(block, schema, vectors.of(vector))
         case Vector() | WithinBall():
-            return _Shared(block, schema, vectors.of(fn))
+            return _Shared(block, schema, vectors.of(fn, by_rows=by_rows))
         case Scaled(vector):
-            return _Weighted(block, schema, fn, vectors.of(vector))
+            return _Weighted(block, schema, fn, vectors.of(vector, by_rows=by_rows))
         case Lookup() if block.vector and cells * len(fn.table) <= DENSE:
             return _Counted(block, schema, fn, cells)
         case Lit(value) if not isinstance(value, (bool, str)):

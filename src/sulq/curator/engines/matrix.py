@@ -8,10 +8,15 @@ from sulq.terms.kinds import Floats, Grid, Truths
 
 
 class Matrix:
-    """Whole numbers as narrow as their bounds allow, one row a coordinate, and where the vector is missing."""
+    """Whole numbers as narrow as their bounds allow, one row a coordinate, and where the vector is missing.
 
-    def __init__(self, kind: Grid, count: int) -> None:
-        self._units: np.ndarray = np.empty((kind.width, count), dtype=_narrow(kind))
+    With `by_rows` it is vectors that lie side by side in memory, each with a one at its
+    end, so that they are read without a gap.
+    """
+
+    def __init__(self, kind: Grid, count: int, *, by_rows: bool = False) -> None:
+        self._units: np.ndarray = np.ones((kind.width + by_rows, count), _narrow(kind), order="F" if by_rows else "C")
+        self._width = kind.width
         self._missing: Truths | None = np.zeros(count, dtype=np.bool_) if kind.nullable else None
         self._written: list[int] = []  # how many rows each batch wrote; threads append, nobody reads before they end
         self._some = False
@@ -25,16 +30,16 @@ class Matrix:
     def write(self, start: int, units: Floats, missing: Truths | None) -> None:
         """Take in the coordinates of some consecutive rows."""
         stop = start + units.shape[1]
-        self._units[:, start:stop] = units
+        self._units[: self._width, start:stop] = units
         if self._missing is not None and missing is not None:
             self._missing[start:stop] = missing
             self._some = True
         self._written.append(stop - start)
 
     def read(self, start: int, out: Floats) -> Truths | None:
-        """Give the coordinates of some consecutive rows; says where the vector is missing."""
+        """Give the coordinates of some consecutive rows, above a row of ones; says where the vector is missing."""
         stop = start + out.shape[1]
-        out[:] = self._units[:, start:stop]
+        out[: len(self._units)] = self._units[:, start:stop]
         return self._missing[start:stop] if self._some and self._missing is not None else None
 
     def end(self) -> bool:
@@ -43,14 +48,19 @@ class Matrix:
         return self.ready
 
 
-def size(kind: Grid, count: int) -> int:
+def kept_as(text: str, *, by_rows: bool) -> str:
+    """The name under which the coordinates of the vector of this text are kept."""
+    return f"{text} by rows" if by_rows else text
+
+
+def size(kind: Grid, count: int, *, by_rows: bool = False) -> int:
     """How many bytes a vector's coordinates take."""
-    return count * (kind.width * _narrow(kind).itemsize + kind.nullable)
+    return count * ((kind.width + by_rows) * _narrow(kind).itemsize + kind.nullable)
 
 
 def _narrow(kind: Grid) -> np.dtype[np.signedinteger]:
-    """The narrowest integers that hold every coordinate; zero is among them, for rows where the vector is missing."""
-    low, high = min(*kind.low, 0), max(*kind.high, 0)
+    """The narrowest integers that hold every coordinate, zero for rows without a vector, and one."""
+    low, high = min(*kind.low, 0), max(*kind.high, 1)
     for narrow in (np.int8, np.int16, np.int32):
         if np.iinfo(narrow).min <= low and high <= np.iinfo(narrow).max:
             return np.dtype(narrow)

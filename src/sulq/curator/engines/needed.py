@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from sulq.curator.engines import by_cell
 from sulq.terms import wire
 from sulq.terms.engine import Tally
 from sulq.terms.rowfn.keys import Bucket
@@ -12,6 +13,7 @@ from sulq.terms.rowfn.scaled import Scaled
 from sulq.terms.rowfn.vectors import Dot, Nearest, Outer, Vector, WithinBall
 
 READERS = (Dot, Nearest, IsMissing)
+SUMMED = (Vector, WithinBall, Scaled)
 
 
 class Needed:
@@ -37,6 +39,12 @@ def needed(*tallies: Tally, known: Collection[str] = ()) -> Needed:
 def vectors(tallies: Iterable[Tally]) -> dict[str, RowFn]:
     """The vectors that kernels read as a whole, by their text."""
     return {wire.encode(fn): fn for fn, whole in _walk(tallies, None) if whole}
+
+
+def by_rows(tallies: Iterable[Tally]) -> set[str]:
+    """Of these vectors those that are added up by cell, row by row, by their text."""
+    blocks = [block.fn for tally in tallies if tally.by and by_cell.installed() for block in tally.blocks]
+    return {wire.encode(fn.vector if isinstance(fn, Scaled) else fn) for fn in blocks if isinstance(fn, SUMMED)}
 
 
 def functions(tally: Tally) -> list[RowFn]:

@@ -23,9 +23,9 @@ from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.connection import memory
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
-from sulq.curator.engines.matrix import Matrix
+from sulq.curator.engines.matrix import Matrix, kept_as
 from sulq.curator.engines.matrix import size as matrix_size
-from sulq.curator.engines.needed import Needed, needed, vectors
+from sulq.curator.engines.needed import Needed, by_rows, needed, vectors
 from sulq.terms.domain import Schema, Text
 from sulq.terms.engine import Tally
 from sulq.terms.kinds import Integers, Truths
@@ -102,9 +102,10 @@ class Resident:
         self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, tallies: Sequence[Tally]
     ) -> tuple[Batch, dict[str, _Column], Needed] | None:
         """All rows of the columns that are wanted; None where they do not fit, or are texts."""
-        count, asked = cast("int", rows.rows), vectors(tallies)
-        made = {text: known for text in asked if isinstance(known := self._find(ask, rows, text), Matrix)}
-        wanted = needed(*tallies, known=[text for text, matrix in made.items() if matrix.ready])
+        count, asked, rowwise = cast("int", rows.rows), vectors(tallies), by_rows(tallies)
+        names = {text: kept_as(text, by_rows=text in rowwise) for text in asked}
+        made = {name: known for name in names.values() if isinstance(known := self._find(ask, rows, name), Matrix)}
+        wanted = needed(*tallies, known=[text for text, name in names.items() if name in made and made[name].ready])
         if any(isinstance(schema.find(name), Text) for name in wanted.columns):
             return None
         widths = _widths(schema, rows, wanted)
@@ -113,8 +114,8 @@ class Resident:
             return None
         for text, fn in asked.items():
             kind = grid_vector(fn, schema)
-            if text not in made and self._take(ask, matrix_size(kind, count)):
-                made[text] = Matrix(kind, count)
+            if names[text] not in made and self._take(ask, matrix_size(kind, count, by_rows=text in rowwise)):
+                made[names[text]] = Matrix(kind, count, by_rows=text in rowwise)
         return Batch(schema, count, {}, kept=made), self._columns(ask, cursor, rows, list(widths)), wanted
 
     def _columns(

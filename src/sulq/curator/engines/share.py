@@ -20,7 +20,7 @@ class Share:
     def __init__(self, tally: Tally, schema: Schema, vectors: Vectors) -> None:
         self.tally = tally
         self.totals = [Totals(tally.cells, block.width) for block in tally.blocks]
-        self.kernels = [kernel(block, schema, tally.cells, vectors) for block in tally.blocks]
+        self.kernels = [kernel(block, schema, tally.cells, vectors, keyed=bool(tally.by)) for block in tally.blocks]
 
     def add(self, batch: Batch, keys: Keys) -> None:
         """Add a batch's terms."""

@@ -1,0 +1,55 @@
+"""Vectors added up by cell are the same integers with scipy and without, and what the row functions mean (SR16)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sulq.curator.engines import by_cell
+from sulq.curator.engines.fold import fold
+from sulq.curator.engines.keys import Chosen
+from sulq.curator.engines.needed import by_rows, vectors
+from sulq.terms.rowfn import RowFn, Vector, col, each, lit, nearest, scaled, within_ball
+from tests import generate
+from tests.curator.engines.test_fold import SCHEMA, batches, meant
+
+POINTS = Vector((col("x"), col("n"), col("x") * 2), 11)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("where", [None, col("x") > -20])
+def test_SR16_both_ways_give_the_sums_that_are_meant(
+    workers: int, where: RowFn | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that miss their key, weights, balls, and far more cells than rows."""
+    (whole,) = batches(300, 0, seed=5)
+    ball = within_ball(POINTS, 5e4)
+    near = nearest(ball, [[0, 0, 0], [9, 4e4, 3], [-50, 9e3, 9]])
+    asked = ((POINTS, col("g")), (ball, near), (scaled(POINTS, col("x") / 100), col("g")), (POINTS, each(col("n"))))
+    for fn, key in asked:
+        tally = generate.question([lit(1), fn], SCHEMA, where=where, by=(key,))
+        want = meant(tally, whole.part(0, whole.size))
+        assert np.array(want)[:, 1:].any()
+        for installed in (True, False):
+            monkeypatch.setattr(by_cell, "installed", lambda there=installed: there)
+            cut = [whole.part(a, min(a + 110, whole.size)) for a in range(0, whole.size, 110)]
+            assert fold(tally, SCHEMA, cut, workers=workers).tolist() == want
+
+
+def test_rows_that_do_not_count_add_nothing() -> None:
+    """Only chosen rows are added, each to its cell, times its weight."""
+    given = np.arange(8.0).reshape(4, 2)
+    chosen = Chosen(np.array([1, 3]), np.array([2, 0]), None, 3)
+    assert by_cell.summed(chosen, given, None).tolist() == [[6, 7], [0, 0], [2, 3]]
+    assert by_cell.summed(chosen, given, np.array([9.0, 2.0, 9.0, -1.0])).tolist() == [[-6, -7], [0, 0], [4, 6]]
+
+
+def test_vectors_that_are_added_up_by_cell_are_kept_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of a covariance, nor without scipy."""
+    by = (nearest(POINTS, [[0, 0, 0]]),)
+    keyed, whole = generate.question([POINTS], SCHEMA, by=by), generate.question([POINTS], SCHEMA)
+    weighted = generate.question([scaled(POINTS, col("x"))], SCHEMA, by=by)
+    assert by_rows([keyed]) == by_rows([weighted, whole]) == set(vectors([keyed]))
+    assert by_rows([whole]) == set()
+    monkeypatch.setattr(by_cell, "installed", lambda: False)
+    assert by_rows([keyed]) == set()
