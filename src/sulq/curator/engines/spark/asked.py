@@ -25,7 +25,8 @@ from sulq.terms.shape import shape
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TASKS: Final = 2  # of a question for each core: a task more costs a start of Python, and sums to be added
+TASKS: Final = 2  # for each core, at least, where there are so many partitions
+ROOM: Final = 2**25  # so many sums of partitions this process takes at a time, unless that were fewer tasks
 
 
 class Job:
@@ -39,11 +40,18 @@ class Job:
         self._facts = facts
 
     def _rows(self, *, owned: bool) -> DataFrame:
-        """The kept rows, no more columns than are looked at, in no more parts than keep everyone at work."""
+        """The kept rows, no more columns than are looked at, in their own partitions unless those are many and small.
+
+        Partitions put together are worked on by anyone on their host: whoever does not
+        hold one is sent all its columns. That pays where a partition has less than a chunk.
+        """
         schema = self._table.facts.schema
         asked = chunks.wanted_columns(schema, work.looked_at(self._over, self._tallies), owned=owned)
-        wide = TASKS * max(int(self._table.session.sparkContext.defaultParallelism), 1)
-        return self._table.kept.select(*asked).coalesce(wide)
+        found = self._table.kept.select(*asked)
+        most = min(self._table.size // chunks.ROWS, ROOM // sum(tally.cells * tally.width for tally in self._tallies))
+        if self._table.parts > most:
+            most = max(most, TASKS * int(self._table.session.sparkContext.defaultParallelism), 1)
+        return found if self._table.parts <= most else found.coalesce(most)
 
     def sums(self) -> list[Integers]:
         """The exact sums of each tally, saturated."""
