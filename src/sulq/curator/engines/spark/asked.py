@@ -25,8 +25,17 @@ from sulq.terms.shape import shape
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TASKS: Final = 2  # for each core, at least, where there are so many partitions
-ROOM: Final = 2**25  # so many sums of partitions this process takes at a time, unless that were fewer tasks
+TASKS: Final = 2  # for each core: so many there may always be
+ROOM: Final = 2**25  # numbers that the tasks of a question may give, before they are added
+
+
+def tasks(rows: int, sums: int, cores: int) -> int:
+    """Into how many tasks a question is cut at most: each with a chunk or more, and their sums have room here.
+
+    Fewer would be slower: partitions put together are worked on by anyone on their
+    host, and whoever does not hold one is sent all its columns, asked for or not.
+    """
+    return max(min(rows // chunks.ROWS, ROOM // max(sums, 1)), TASKS * cores, 1)
 
 
 class Job:
@@ -40,17 +49,12 @@ class Job:
         self._facts = facts
 
     def _rows(self, *, owned: bool) -> DataFrame:
-        """The kept rows, no more columns than are looked at, in their own partitions unless those are many and small.
-
-        Partitions put together are worked on by anyone on their host: whoever does not
-        hold one is sent all its columns. That pays where a partition has less than a chunk.
-        """
+        """The kept rows, no more columns than are looked at, where they lie unless that were too many tasks."""
         schema = self._table.facts.schema
         asked = chunks.wanted_columns(schema, work.looked_at(self._over, self._tallies), owned=owned)
         found = self._table.kept.select(*asked)
-        most = min(self._table.size // chunks.ROWS, ROOM // sum(tally.cells * tally.width for tally in self._tallies))
-        if self._table.parts > most:
-            most = max(most, TASKS * int(self._table.session.sparkContext.defaultParallelism), 1)
+        cores = int(self._table.session.sparkContext.defaultParallelism)
+        most = tasks(self._table.size, sum(tally.cells * tally.width for tally in self._tallies), cores)
         return found if self._table.parts <= most else found.coalesce(most)
 
     def sums(self) -> list[Integers]:

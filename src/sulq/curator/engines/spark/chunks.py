@@ -77,7 +77,9 @@ def packed(rows: pa.Table, schema: Schema, *, owned: bool) -> pa.RecordBatch:
 
 def batches(chunks: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[Batch]:
     """Chunks as batches of rows; the columns that are not there were not asked for."""
-    own = [(stored, name, column) for stored, (name, column) in zip(names(schema).values(), schema.columns, strict=True)]
+    own = [
+        (stored, name, column) for stored, (name, column) in zip(names(schema).values(), schema.columns, strict=True)
+    ]
     for several in chunks:
         there = several.schema.names
         read = [each for each in own if each[0] in there]
