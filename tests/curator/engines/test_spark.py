@@ -24,8 +24,9 @@ from sulq.cli.serve import declaration
 from sulq.curator.engines import Counting, open_dataset, open_engine
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.source import Origin
-from sulq.curator.engines.spark import chunks, frame, jobs, numbers, prepared, settings, work
+from sulq.curator.engines.spark import asked, chunks, frame, jobs, numbers, prepared, settings, work
 from sulq.curator.engines.spark import engine as module
+from sulq.curator.engines.spark.asked import Job
 from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import CuratorError, SetupError, SulqError
@@ -255,6 +256,43 @@ def test_many_tallies_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = [f"sulq-{os.getpid()}-{first + i}" for i in range(9)]
     assert sum(len(tracker.getJobIdsForGroup(group)) for group in groups) == 1
     engine.close()
+
+
+def test_rows_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions with a chunk or more are tasks of their own; small ones are put together; the sums are the same."""
+    assert asked.tasks(100 * chunks.ROWS, 10, 2) == 100
+    assert asked.tasks(100 * chunks.ROWS, asked.ROOM // 20, 2) == 20
+    assert asked.tasks(100 * chunks.ROWS, asked.ROOM, 2) == asked.tasks(0, 0, 2) == asked.TASKS * 2
+    wanted, seen = sums(memory(table(), Unit())), []
+    monkeypatch.setattr(asked, "tasks", lambda *given: seen.append(given) or 7)
+    for parts in (7, 9):  # 9 of them are put together
+        engine = opened(spark.frame(table(), parts))
+        engine.ready()
+        kept = engine._copy.tables["data"]
+        assert (kept.parts, kept.size) == (parts, table().num_rows)
+        assert kept.kept.storageLevel.deserialized
+        assert kept.kept.storageLevel.useDisk
+        made = Job(kept, ASKED[:1], engine._facts)._rows(owned=False)
+        assert made.rdd.getNumPartitions() == 7
+        assert "Coalesce" not in made._jdf.queryExecution().toString() or parts > 7
+        assert sums(engine) == wanted
+    assert (table().num_rows, sum(tally.cells * tally.width for tally in ASKED[:1]), 2) in seen
+
+
+def test_executors_do_not_look_through_what_is_loaded() -> None:
+    """After our first task a Python of Spark's has its modules out of its garbage, which Spark has it look through."""
+
+    def frozen(rows):
+        import gc
+
+        list(rows)
+        found = gc.get_freeze_count()
+        list(work.versions([]))
+        yield pa.RecordBatch.from_pydict({"first": [found], "then": [gc.get_freeze_count()]})
+
+    found = spark.session().range(0, 1, 1, 1).mapInArrow(frozen, "first long, then long").collect()
+    assert found[0].then > 10_000
+    assert found[0].first in (0, found[0].then)
 
 
 def test_a_copy_in_a_folder_goes_with_the_engine(tmp_path: Path) -> None:

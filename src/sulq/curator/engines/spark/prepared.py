@@ -45,6 +45,7 @@ class Prepared:
         self._kept: DataFrame | None = None
         self._folder: Path | None = None
         self.size = 0  # of the kept rows, when they were prepared
+        self.parts = 0  # the partitions they lie in
 
     @property
     def session(self) -> SparkSession:
@@ -140,6 +141,7 @@ class Prepared:
             packed = self._source().mapInArrow(functools.partial(work.read_chunks, self._reading), layout)
         self._kept = packed.persist(_level()) if where is None else self._written(packed, where)
         self.size = int(self._kept.selectExpr(f"sum({chunks.COUNT})").collect()[0][0] or 0)
+        self.parts = int(self._kept._jdf.rdd().getNumPartitions())  # noqa: SLF001 - Python's own door is a slow one
 
     def _written(self, packed: DataFrame, where: Path) -> DataFrame:
         """Chunks as Parquet in a private folder; nodes that do not see one and the same folder are found out."""
@@ -190,4 +192,4 @@ class Prepared:
 
 def _level() -> StorageLevel:
     """Where rows are kept: in memory, and on encrypted disk what has no place there."""
-    return importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK
+    return importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK_DESER

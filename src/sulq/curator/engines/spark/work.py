@@ -8,6 +8,7 @@ the name of its kind and no more (T31).
 from __future__ import annotations
 
 import functools
+import gc
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,13 @@ class FailedError(Exception):
     """Something failed on an executor; of what it was, the kind alone is told."""
 
 
+@functools.cache
+def _settle() -> None:
+    """Take what is loaded out of the garbage to come: Spark has Python look through all of it after each task."""
+    gc.collect()
+    gc.freeze()
+
+
 def silent(work: Callable[..., Iterator[pa.RecordBatch]]) -> Callable[..., Iterator[pa.RecordBatch]]:
     """Let no error's text out of a function of batches."""
 
@@ -59,6 +67,7 @@ def silent(work: Callable[..., Iterator[pa.RecordBatch]]) -> Callable[..., Itera
     def wrapped(*given: object) -> Iterator[pa.RecordBatch]:
         failed = ""
         try:
+            _settle()
             yield from work(*given)
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30, T31)
             failed = type(error).__name__
@@ -183,8 +192,13 @@ class Asking:
     def read(self) -> tuple[tuple[Tally, ...], Tables]:
         """The tallies, and the tables they speak of."""
         _same(self.versions)
-        unit, tables, tallies = cast("tuple[Unit, tuple[TableFacts, ...], tuple[Tally, ...]]", wire.decode(self.text))
-        return tallies, Tables(unit, tables)
+        return _asked(self.text)
+
+
+@functools.lru_cache(maxsize=8)  # the tasks of a question follow each other in one process
+def _asked(text: str) -> tuple[tuple[Tally, ...], Tables]:
+    unit, tables, tallies = cast("tuple[Unit, tuple[TableFacts, ...], tuple[Tally, ...]]", wire.decode(text))
+    return tallies, Tables(unit, tables)
 
 
 def row_by_row(relation: Relation) -> str | None:
