@@ -72,10 +72,10 @@ def test_the_same_database_by_way_of_the_relay() -> None:
 def test_files_and_variables_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those an address names, those of its variables, those in a home; of the environment its own and HOME alone."""
     monkeypatch.setenv("PGSSLROOTCERT", "/certs/root.pem")
-    monkeypatch.setenv("HOME", "/home/ann")
+    monkeypatch.setenv("HOME", "/people/ann")
     found = files("postgresql://h/b?passfile=%2Fsecret%2Fpass&sslcert=/c.pem")
-    assert {"/secret/pass", "/c.pem", "/certs/root.pem", "/home/ann/.pgpass", "/home/ann/.postgresql"} <= set(found)
-    assert not {"/", "/etc", "/home/ann"} & set(found)
+    assert {"/secret/pass", "/c.pem", "/certs/root.pem", "/people/ann/.pgpass", "/people/ann/.postgresql"} <= set(found)
+    assert not {"/", "/etc", "/people/ann"} & set(found)
     assert words("postgresql://h/b?a=1&a=2&%20b%20=%41") == {"a": "2", "b": "A"}
     told = {"PGPASSWORD": "p", "HOME": "/h", "SULQ_TOKEN": "t", "PGX": "1", "pgx": "2", "AWS_SECRET": "s"}
     assert variables(told) == {"PGPASSWORD": "p", "HOME": "/h", "PGX": "1"}

@@ -43,7 +43,8 @@ def pried(folder: Path, data: object, ports: list[int], monkeypatch: pytest.Monk
     declared = declare("survey", data, COLUMNS, budget=sulq.Epsilon(9), ledger=folder / "survey.ledger")
     settings = {
         "dataset": declared.for_worker().to_json(), "outside": isolation.network(),
-        "places": [["127.0.0.1", port] for port in ports], "tries": [str(folder / name) for name in ("pass", "other")],
+        "places": [[f"127.0.0.{i}", port] for i in (1, 2) for port in ports],
+        "tries": [str(folder / name) for name in ("pass", "other")],
     }  # fmt: skip
     with found_by_children("tests.server.prying_sockets"):
         child = process.launched("worker", settings, (), folder / "spill", stdout=subprocess.PIPE)
@@ -67,7 +68,7 @@ def test_T69_T72_a_worker_of_a_database_reaches_that_database_alone(
         assert "relay" not in found["network"]
         pytest.skip("this kernel gives out no networks")
     assert found["network"] in ("namespace+seccomp+relay", "namespace+relay")
-    assert found["echoed"] == ["ping", ""]
+    assert found["echoed"] == ["ping", "", "", ""]
     if "seccomp" in found["network"]:
         assert found["sockets"].pop("tcp") == "done"
         assert found["sockets"] == dict.fromkeys(found["sockets"], REFUSED)
@@ -89,7 +90,7 @@ def test_T72_a_worker_of_a_file_gains_nothing(
     """No socket of any kind, no passfile, no password: what tables in a database need is theirs alone."""
     found = pried(tmp_path, survey(tmp_path / "survey.parquet"), places, monkeypatch)
     assert "relay" not in found["network"]
-    assert found["echoed"] == ["", ""] or found["network"] == "open"
+    assert found["echoed"] == [""] * 4 or found["network"] == "open"
     assert not {"PGPASSWORD", "PGPASSFILE", "HOME", apart.RELAY} & set(found["environment"])
     if "seccomp" in found["network"]:
         assert set(found["sockets"].values()) == {REFUSED}
@@ -113,4 +114,15 @@ def test_T72_without_a_network_of_its_own_a_worker_gets_no_socket(
     assert "relay" not in found["network"]
     if "seccomp" in found["network"]:
         assert set(found["sockets"].values()) == {REFUSED}
-        assert found["echoed"] == ["", ""]
+        assert found["echoed"] == [""] * 4
+
+
+def test_each_host_of_an_address_has_its_own_place(
+    tmp_path: Path, places: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two hosts the second is found at the second place, at its own port, and not at the first's."""
+    url = f"postgresql://ann@127.0.0.1:{places[0]},localhost:{places[1]}/base"
+    found = pried(tmp_path, url, places, monkeypatch)
+    if "namespace" not in found["network"]:
+        pytest.skip("this kernel gives out no networks")
+    assert found["echoed"] == ["ping", "", "", "ping"]

@@ -91,7 +91,12 @@ def files(url: str) -> list[str]:
 
 def variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of PostgreSQL's library, among them a password, and where its files lie by default."""
-    return {name: value for name, value in environment.items() if name == "HOME" or re.match("PG[A-Z]", name)}
+    return {name: value for name, value in environment.items() if name == "HOME" or is_variable(name)}
+
+
+def is_variable(name: str) -> bool:
+    """Whether a variable is one of PostgreSQL's library."""
+    return re.match("PG[A-Z]", name) is not None
 
 
 def is_socket(far: str) -> bool:

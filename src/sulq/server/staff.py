@@ -163,6 +163,13 @@ class Staff:
         """Where data files may lie that are registered by calls."""
         return self.service.data_root
 
+    @property
+    def beside_rows(self) -> bool:
+        """Whether it can connect to databases, and some of the rows lie in one."""
+        taken = list(self._declared.values())
+        connects = any("://" in declared.ledger for declared in taken)
+        return connects and any(declared.in_database for declared in taken)
+
     def hold(self, declared: Declared) -> bool:
         """Take on a new dataset, and write it down so that it is there after a restart; whether it is ready.
 
