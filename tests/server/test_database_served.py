@@ -172,6 +172,25 @@ def test_T30_T31_a_database_that_goes_away_in_a_question_is_one_constant_outcome
     for text in ("terminating", "server closed", "FATAL", "Connection refused", "No such file", "Traceback"):
         assert text not in said + "".join(told)
     assert "a worker reads its data again" in said
+    assert '"part": "relay"' in said, "the control: the log is all of it"
+
+
+def test_T43_a_database_that_goes_away_with_its_ledger_loses_no_debit(table: str) -> None:
+    """The question it was asked is charged once and has no answer; both are back with the database, by themselves."""
+    with service(data=address(table=table), workers=1) as running:
+        running.ask("alice", "ask", question(10))
+        before = spent(running)
+        with locked(table):
+            thread, reply = asked_aside(running, 12)
+            until(waiting)
+            server().halt("immediate")
+        try:
+            thread.join(PATIENCE)
+            assert reply[0]["error"]["code"] in ("engine-failed", "ledger-failed")
+        finally:
+            server().start()
+        until(lambda: answers(running, 14))
+        assert spent(running) - before == 2 * sulq.Epsilon(PRICE).exact
 
 
 def test_a_restart_of_the_database_between_questions_goes_unnoticed(table: str) -> None:
