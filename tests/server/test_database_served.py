@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pyarrow.parquet as pq
 import pytest
 
@@ -129,6 +131,30 @@ def test_rows_in_postgresql_are_served_by_the_same_doors(table: str, capfd: pyte
     assert len(copies(table)) == 1
     assert len(server().do(f"SELECT 1 FROM pg_namespace WHERE nspname = 'sulq_public_{table}'")) == 1
     assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_the_console_and_jobs_have_them_too(table: str) -> None:
+    """The page of the dataset, a question by its form, and a learner as a job of the server's."""
+    with service(data=address(table=table), workers=1, web=1) as running:
+        origin = {"Origin": running.url}
+        with httpx.Client(base_url=running.url, timeout=PATIENCE, headers=origin) as browser:
+            assert browser.post("/sign-in", data={"token": running.tokens["alice"]}).status_code == 303
+            page = browser.get("/datasets/survey/ask").text
+            assert "income" in page
+            word = re.search(r'name="form" value="([^"]+)"', page)[1]
+            sql = "SELECT city, COUNT(*) FROM survey GROUP BY city"
+            shown = browser.post("/datasets/survey/ask", data={"form": word, "sql": sql, "amount": "0.5"})
+            assert "Haifa" in shown.text
+            token = {"Authorization": f"Bearer {running.tokens['alice']}"}
+            asked = {"x": ["age", "income"], "spend": {"epsilon": 1}, "n_clusters": 2, "max_iter": 2}
+            job = httpx.post(
+                f"{running.url}/v1/datasets/survey/jobs", json={"kind": "KMeans", "parameters": asked}, headers=token,
+                timeout=PATIENCE,
+            )  # fmt: skip
+            place = f"{running.url}/v1/jobs/{job.json()['id']}"
+            until(lambda: httpx.get(place, headers=token).json()["state"] not in ("waiting", "running"))
+            assert httpx.get(place, headers=token).json()["state"] == "done"
+        assert spent(running) == sulq.Epsilon(1.5).exact
 
 
 def test_T30_T31_a_database_that_goes_away_in_a_question_is_one_constant_outcome(
