@@ -14,6 +14,7 @@ from sulq.errors import QuestionError, SetupError
 from sulq.terms.domain import Category, Schema, Text, joinable
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import TableFacts
+from sulq.terms.postgres_address import Address
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.terms.statistic import Graph
 
@@ -292,8 +293,7 @@ def ledger_of(url: str, table: str | None) -> str:
     Raises:
         SetupError: there are several tables, or a schema could not be called so.
     """
-    module = importlib.import_module("sulq.curator.engines.postgres_address")
-    name = "" if table is None else "_".join(("sulq", *module.Address.of(url).inside(table)))
+    name = "" if table is None else "_".join(("sulq", *Address.of(url).inside(table)))
     if not re.fullmatch(r"[a-z0-9_]{1,63}", name):
         raise SetupError(
             "bad-declaration",

@@ -1,4 +1,4 @@
-"""Commands on tables in PostgreSQL: a sulq.toml without a password, and a server that says it does not serve them."""
+"""Commands on tables in PostgreSQL: a sulq.toml without a password, and a server that holds them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typer.testing import CliRunner
 
 from sulq.cli import app
 from sulq.cli.config import read
-from sulq.cli.open import ledger_of
+from sulq.cli.open import declared, ledger_of
 from sulq.cli.serve import declaration
 from sulq.errors import SetupError
+from tests.cli.test_serve import Running, command
+from tests.curator.engines.postgres_cases import copies
 from tests.loaded import address, loaded
 from tests.postgres import server
+from tests.server.service import networks
 
 RUNNER = CliRunner()
 TOML = """
@@ -114,7 +117,40 @@ def test_several_tables_may_lie_in_a_database(tmp_path: Path) -> None:
         read(path)
 
 
-def test_a_server_says_that_it_does_not_serve_them(config: tuple[Path, str]) -> None:
-    """At registration, with what to do instead."""
-    with pytest.raises(SetupError, match="sulq query"):
-        declaration(read(config[0]).datasets["survey"])
+def test_a_server_serves_them_on_the_same_budget(config: tuple[Path, str]) -> None:
+    """`sulq serve` holds what `sulq query` asks: one ledger, one copy, and what one spent the other has not."""
+    if not networks():
+        pytest.skip("this kernel gives out no networks")
+    path, name = config
+    made = declaration(read(path).datasets["survey"])
+    assert (made.ledger, made.prepared) == (ledger_of(read(path).datasets["survey"]), None)
+    path.write_text(path.read_text(encoding="utf-8") + "[server]\nport = 0\nworkers = 1\n", encoding="utf-8")
+    sql = f"SELECT COUNT(*) FROM {name}"
+    run("query", "survey", sql, "--epsilon", "400", "--config", str(path))
+    running = Running(path.parent)
+    try:
+        token = running.until(r"sulq_[\w-]{40,}")
+        url = running.until(r"http://127\.0\.0\.1:\d+")
+        running.until("a dataset is ready")
+        shown = command(path.parent, "query", f"{url}/survey", sql, "--epsilon", "500", token=token)
+        assert shown.returncode == 0, shown.stderr
+        refused = command(
+            path.parent, "query", f"{url}/survey", f"{sql} WHERE age > 1", "--epsilon", "200", token=token
+        )
+        assert refused.returncode == 3
+    finally:
+        assert running.stop() == 0
+    assert "100" in run("budget", "survey", "--config", str(path))
+    assert len(copies(name)) == 1
+
+
+def test_a_server_says_why_it_does_not_hold_spark(tmp_path: Path) -> None:
+    """Before it starts anything, with what to do instead; control: the same file can be asked by commands."""
+    path = tmp_path / "sulq.toml"
+    path.write_text(TOML.format(data="spark://master:7077/visits", table="visits") + "[server]\n", encoding="utf-8")
+    found = RUNNER.invoke(app, ("serve", "--config", str(path)))
+    assert isinstance(found.exception, SetupError)
+    assert found.exception.code == "engine-not-available"
+    assert "sulq query" in str(found.exception)
+    assert not (tmp_path / "sulq.state").exists()
+    assert declared("survey", path).data == "spark://master:7077/visits"

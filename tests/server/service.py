@@ -18,7 +18,7 @@ import pyarrow.parquet
 
 import sulq
 from sulq.errors import SulqError
-from sulq.server import process
+from sulq.server import apart, process
 from sulq.server.access import Access
 from sulq.server.clerk import Clerk
 from sulq.server.declared import declare
@@ -90,6 +90,14 @@ class Running:
         return [int(line) for line in (place.with_name(f"{place.name}.d") / "runs.log").read_text().split()]
 
 
+def networks() -> bool:
+    """Whether a process can be given a network of its own: tried in a child."""
+    child = os.fork()
+    if not child:
+        os._exit(0 if apart.cut_network() else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
 def let_in(access: Access) -> dict[str, str]:
     """An owner, two analysts and an auditor."""
     return {
@@ -148,18 +156,20 @@ def service(
     renew: bool = False,
     more: tuple[Declared, ...] = (),
     estimators: dict[str, str] | None = None,
+    data: str | None = None,
     wait: bool = True,
     **settings: object,
 ) -> Iterator[Running]:
     """The whole service in processes of its own, supervised by a thread of this one.
 
     `web=1` once there is somebody to speak HTTP to; `url` is then set. `worker` and
-    `clerk`: modules of the tests' to run in their place. `settings` are Service's.
+    `clerk`: modules of the tests' to run in their place. `data`: the address of the
+    rows, where they lie in a database. `settings` are Service's.
     """
     with tempfile.TemporaryDirectory(prefix="sulq-") as name, found_by_children(worker, clerk):
         folder = Path(name)
         declared = declare(
-            "survey", survey(folder / "survey.parquet", rows), COLUMNS, unit=sulq.Unit("person"),
+            "survey", data or survey(folder / "survey.parquet", rows), COLUMNS, unit=sulq.Unit("person"),
             budget=budget or sulq.Epsilon(100), synthetic=True, shares=shares, ledger=ledger,
             anchor=anchor, prepared=prepared, renew=renew, estimators=estimators,
         )  # fmt: skip

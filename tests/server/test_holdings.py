@@ -15,9 +15,11 @@ import pytest
 import sulq
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Share
+from sulq.errors import SetupError
 from sulq.server import frames
 from sulq.server.counts import Counts
 from sulq.server.declared import declare
+from sulq.server.holdings import Holdings
 from sulq.server.settings import Declared, Service
 from sulq.server.staff import Staff
 from sulq.terms import wire
@@ -178,3 +180,31 @@ def test_T54_a_share_the_owner_set_later_holds_after_a_restart(tmp_path: Path) -
     assert shares == [
         {"alice": Fraction(9, 10)}, {"alice": Fraction(1, 20)}, {"alice": Fraction(1, 20), "bob": Fraction(1, 2)},
     ]  # fmt: skip
+
+
+def test_T56_rows_in_a_database_have_one_ledger() -> None:
+    """The same table by another role, reader, spelling or name in questions is refused under another ledger.
+
+    Control: another table, another schema, another database and another host are taken on, and so is the same ledger.
+    """
+
+    def at(name: str, url: str, table: str = "visits", ledger: str = "two.ledger") -> Declared:
+        return declare(name, url, COLUMNS, unit=PERSON, budget=sulq.Epsilon(3), table=table, ledger=ledger)
+
+    url = "postgresql://ann@db.example.org/clinic"
+    same = [
+        at("a", url.replace("ann", "bob")), at("b", f"{url}?reader=asker&sslmode=require"), at("c", f"{url}?port=5432"),
+        at("d", f"{url}?table=public.visits", "other"), at("e", url.replace("db.ex", "DB.ex")),
+    ]  # fmt: skip
+    others = [
+        at("f", url, "persons"), at("g", f"{url}?table=old.visits"), at("h", url.replace("clinic", "ward")),
+        at("i", url.replace("db", "db2")), at("j", url, ledger="one.ledger"),
+    ]  # fmt: skip
+    for declared, refused in [(item, True) for item in same] + [(item, False) for item in others]:
+        found = Holdings()
+        found.take(at("first", url, ledger="one.ledger"))
+        if not refused:
+            found.take(declared)
+            continue
+        with pytest.raises(SetupError, match="second budget"):
+            found.take(declared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -211,6 +212,33 @@ def test_a_process_that_could_open_what_it_must_not_says_so(tmp_path: Path) -> N
         done = subprocess.run(command, input=line + "\n", capture_output=True, text=True, check=True, timeout=300)
         said.append(done.stdout.strip())
     assert said == (["own", "shared"] if apart.landlock() else ["shared", "shared"])
+
+
+def test_T72_connections_to_other_ports_are_refused() -> None:
+    """A process that may connect to one port connects to no other; control: one that may make connections does."""
+    if apart.landlock() < 4:
+        pytest.skip("this kernel's Landlock knows no ports")
+    tries = """
+import json, socket, sys
+def tried(port):
+    try:
+        socket.create_connection(("127.0.0.1", int(port)), 30).close()
+    except PermissionError:
+        return False
+    return True
+print(json.dumps([tried(port) for port in sys.argv[1:]]))
+"""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    found = []
+    for more in ({"connect": ports[:1]}, {"tcp": True}, {}):
+        line = json.dumps({"read": [*reach.SYSTEM, *reach.program()], "write": [], **more})
+        command = [sys.executable, "-P", apart.__file__, sys.executable, "-P", "-c", tries, *map(str, ports)]
+        done = subprocess.run(command, input=line + "\n", capture_output=True, text=True, check=True, timeout=300)
+        found.append(json.loads(done.stdout))
+    for listener in listeners:
+        listener.close()
+    assert found == [[True, False], [True, True], [False, False]]
 
 
 def test_the_filter_names_the_machine_and_lets_the_rest_pass() -> None:

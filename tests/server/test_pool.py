@@ -210,6 +210,50 @@ def test_nothing_is_paid_while_there_is_no_worker(found: Pool, monkeypatch: pyte
     assert found.rows.stopped.code == "source-changed"
 
 
+def test_a_database_that_was_away_is_asked_again_when_it_is_back(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same worker goes on, and nobody pays meanwhile; what changed stays stopped, whatever is said afterwards."""
+    monkeypatch.setattr(pool, "LOOK", 0.0)
+    told = [{"kind": "SetupError", "code": "unreadable-data", "message": "It cannot be reached."}]
+    found.worker(lambda _: {"stopped": told[0]} if told else {"ready": True})
+    found.rows.ready()
+    for _ in range(2):
+        found.rows.look()
+        with pytest.raises(SetupError) as stopped:
+            found.rows.ready()
+        assert stopped.value.code == "not-ready"
+    assert found.rows.stopped.code == "unreadable-data"
+    told.clear()
+    found.rows.look()
+    found.rows.ready()
+    assert found.rows.stopped is None
+    told.append({"kind": "SetupError", "code": "source-changed", "message": "The data changed."})
+    found.rows.look()
+    told[0] = {"kind": "SetupError", "code": "unreadable-data", "message": "It cannot be reached."}
+    found.rows.look()
+    told.clear()
+    found.rows.look()
+    assert found.rows.stopped.code == "source-changed"
+    assert found.killed == []
+
+
+def test_a_look_that_takes_long_is_waited_for_aside(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker whose database does not answer holds nobody else up, and is idle again when it has answered."""
+    monkeypatch.setattr(pool, "LOOK", 0.0)
+    monkeypatch.setattr(pool, "LOOKING", 0.05)
+    answer = threading.Event()
+    found.worker(lambda _: {"ready": answer.wait(60)})
+    found.rows.ready()
+    begun = time.monotonic()
+    found.rows.look()
+    assert time.monotonic() - begun < 20
+    assert not found.rows._idle
+    answer.set()
+    until = time.monotonic() + 60
+    while not found.rows._idle and time.monotonic() < until:
+        time.sleep(0.01)
+    assert found.rows._idle
+
+
 def test_another_generation_than_announced_is_not_used(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that reaches another start of the worker has another key: it is let go."""
     monkeypatch.setattr(pool, "OPENING", 0.3)

@@ -15,6 +15,7 @@ import pytest
 
 import sulq
 from sulq.errors import BudgetExceeded, SetupError
+from sulq.server import staff as staff_module
 from sulq.server.counts import Counts
 from sulq.server.declared import declare
 from sulq.server.held import Held
@@ -97,11 +98,21 @@ def test_T33_one_that_cannot_be_opened_stops_nobody_else(running: Running, name:
     assert running.line.ask("health")["status"] == "ok"
 
 
-@pytest.mark.parametrize(("code", "times"), [("ledger-failed", 2), ("ledger-damaged", 0), ("missing-file", 0)])
+@pytest.mark.parametrize(
+    ("code", "place", "times"),
+    [
+        ("ledger-failed", "survey.ledger", 2),
+        ("ledger-damaged", "survey.ledger", 0),
+        ("missing-file", "survey.ledger", 0),
+        ("missing-file", "postgresql://db/base", 2),  # a database that is away
+        ("ledger-damaged", "postgresql://db/base", 0),
+    ],
+)
 def test_T48_a_ledger_that_could_not_be_opened_on_a_full_disk_is_tried_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, times: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, place: str, times: int
 ) -> None:
     """At every tick, until there is room; a fault that does not pass by itself waits for its owner."""
+    monkeypatch.setattr(staff_module, "AGAIN", 0.0)
     ours, theirs = socket.socketpair()
     staff = Staff(SimpleNamespace(state=tmp_path), ours, Counts())
     tried: list[object] = []
@@ -111,10 +122,13 @@ def test_T48_a_ledger_that_could_not_be_opened_on_a_full_disk_is_tried_again(
         staff.datasets["survey"] = Held("survey", fault=SetupError(code, "No."))
 
     monkeypatch.setattr(staff, "take_on", take_on)
-    staff._declared["survey"] = "as declared"
+    declared = staff._declared["survey"] = SimpleNamespace(ledger=place)
     take_on("at the start")
     assert staff.tick()
     assert staff.tick()
-    assert tried[1:] == ["as declared"] * times
+    assert tried[1:] == [declared] * times
+    monkeypatch.setattr(staff_module, "AGAIN", 3600.0)
+    assert staff.tick()
+    assert len(tried) == 1 + times + (code == "ledger-failed"), "a database is not tried at every tick"
     ours.close()
     theirs.close()

@@ -109,22 +109,13 @@ def declaration(found: Dataset) -> Declared:
     from sulq.server.declared import declare
 
     parts = found.tables
-    files = {name: part.data for name, part in parts.items()} if parts else {found.table: found.data}
-    if any(isinstance(place, str) for place in files.values()):
-        raise SetupError(
-            "bad-config",
-            f"[dataset.{found.name}] names an address; a server reads files: its workers reach no network.",
-            "Ask tables in PostgreSQL by `sulq query` or from Python, or serve an export of them.",
-        )
-    paths = {name: Path(place) for name, place in files.items()}
-    data: Path | Mapping[str, Path] = paths if parts else paths[found.table]
     columns: Mapping[str, object] = (
         {name: part.columns for name, part in parts.items()} if parts else dict(found.columns)
     )
     sizes = {name: part.size for name, part in parts.items() if part.size is not None}
     return declare(
         found.name,
-        data,
+        {name: part.data for name, part in parts.items()} if parts else found.data,
         columns,
         budget=found.budget,
         unit=found.unit,

@@ -6,6 +6,8 @@ One line of JSON on standard input says what to give up; the command takes over
 and finds the rest of its input untouched:
 
     network   false: a network of its own, with nothing in it
+    relay     a command that is started outside that network, what it is told, and where in the network it listens
+    connect   ports that TCP connections may be made to, in that network
     tcp       true: TCP connections stay as they are, and so do sockets that have no file
     read      files and folders that may be read and run
     list      folders whose names may be seen, and no file in them
@@ -13,22 +15,28 @@ and finds the rest of its input untouched:
     closed    files that must not open any more: they are tried
 
 Root's special rights go too, and no program gives them back. What came of it is
-left to the command in its environment (`FOUND`). Nothing but the standard library
-is loaded here.
+left to the command in its environment (`FOUND`); `RELAY` names its end of the relay's
+channel, which closes when either of them ends. Nothing but the standard library is
+loaded here.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
+import socket
+import struct
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 FOUND: Final = "SULQ_APART"  # names what was given up, for the command
+RELAY: Final = "SULQ_RELAY"  # the number of its end of the relay's channel
 LONGEST: Final = 2**20
 
 NEW_USERS: Final = 0x10000000
@@ -43,14 +51,18 @@ RIGHTS_VERSION: Final = 0x20080522
 # Landlock's calls have the same numbers on every machine.
 MAKE_RULES, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 BENEATH: Final = 1
+TO_PORT: Final = 2
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 TRUNCATE: Final = 1 << 14
 OF_FILES: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
 READING: Final = EXECUTE | READ_FILE | READ_DIR
 EVERYTHING: Final = (1 << 13, 1 << 14, 1 << 15, 1 << 15, 1 << 16)  # one past the last right, by the kernel's version
 NO_TCP: Final = 3  # neither to listen nor to connect anew
+CONNECT: Final = 2  # of them
 NO_REACH: Final = 3  # neither abstract sockets nor signals to processes outside
 NO_SIGNALS: Final = 2  # of them
+SET_FLAGS: Final = 0x8914  # of a network's interface
+UP: Final = 1
 
 
 class _Rules(ctypes.Structure):
@@ -61,6 +73,10 @@ class _Beneath(ctypes.Structure):
     _pack_ = 1
     _layout_ = "ms"
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+class _Port(ctypes.Structure):
+    _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
 
 
 def _libc() -> ctypes.CDLL:
@@ -85,6 +101,37 @@ def cut_network() -> bool:
     return True
 
 
+def began_relay(told: Mapping[str, object]) -> socket.socket:
+    """Start a relay out here; its channel, over which it is told what it needs."""
+    ours, theirs = socket.socketpair()
+    command, named = [str(word) for word in _list(told.get("command"))], told.get("environment")
+    environment = named if isinstance(named, dict) else {}
+    subprocess.Popen(  # noqa: S603 - the supervisor's own command, without a shell
+        command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment
+    )
+    theirs.close()
+    ours.sendall(b"".join(json.dumps(line).encode() + b"\n" for line in _list(told.get("lines"))))
+    return ours
+
+
+def stand_in(told: Mapping[str, object], channel: socket.socket) -> bool:
+    """Hand the relay listeners that stand in this network, which is this process's own; whether it has them."""
+    listeners: list[socket.socket] = []
+    try:
+        with socket.socket() as sock:
+            fcntl.ioctl(sock, SET_FLAGS, struct.pack("16sH14x", b"lo", UP))
+        for place in _list(told.get("listen")):
+            host, port = _list(place)
+            listeners.append(socket.create_server((str(host), int(str(port))), backlog=64))
+        socket.send_fds(channel, [b"."], [listener.fileno() for listener in listeners])
+    except OSError:
+        return False
+    finally:
+        for listener in listeners:
+            listener.close()
+    return True
+
+
 def give_up_rights() -> None:
     """Root's special rights, here and in whatever takes over; a plain user has none to give up."""
     with contextlib.suppress(OSError, AttributeError):
@@ -104,7 +151,14 @@ def landlock() -> int:
         return 0
 
 
-def shut_files(read: Iterable[str], write: Iterable[str], listed: Iterable[str] = (), *, tcp: bool = False) -> bool:
+def shut_files(
+    read: Iterable[str],
+    write: Iterable[str],
+    listed: Iterable[str] = (),
+    *,
+    tcp: bool = False,
+    connect: Iterable[int] = (),
+) -> bool:
     """Let this process open nothing but these, from here on and whatever takes over; whether the kernel does it."""
     version = landlock()
     if not version:
@@ -122,6 +176,8 @@ def shut_files(read: Iterable[str], write: Iterable[str], listed: Iterable[str] 
         for paths, rights in ((read, READING), (listed, READ_DIR), (write, handled & ~EXECUTE)):
             for path in paths:
                 _allow(libc, made, path, rights & handled)
+        for port in connect if network else ():
+            libc.syscall(ADD_RULE, made, TO_PORT, ctypes.byref(_Port(CONNECT, port)), 0)
         return bool(libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.syscall(RESTRICT_SELF, made, 0) == 0)
     finally:
         os.close(made)
@@ -152,19 +208,29 @@ def opens(path: str) -> bool:
 
 def apart(told: Mapping[str, object]) -> dict[str, bool]:
     """Give up what was told; what came of it."""
+    relay = told.get("relay")
+    channel = began_relay(relay) if isinstance(relay, dict) else None
     cut = told.get("network") is False and cut_network()
+    relayed = cut and channel is not None and isinstance(relay, dict) and stand_in(relay, channel)
+    if channel is not None and relayed:
+        os.set_inheritable(channel.fileno(), True)
+        os.environ[RELAY] = str(channel.detach())
+    elif channel is not None:
+        channel.close()  # and the relay ends
     give_up_rights()
     lists = {name: [str(item) for item in _list(told.get(name))] for name in ("read", "list", "write", "closed")}
-    shut = shut_files(lists["read"], lists["write"], lists["list"], tcp=told.get("tcp") is True)
-    return {"network": cut, "files": shut and not any(opens(path) for path in lists["closed"])}
+    ports = [int(str(port)) for port in _list(told.get("connect"))]
+    shut = shut_files(lists["read"], lists["write"], lists["list"], tcp=told.get("tcp") is True, connect=ports)
+    closed = not any(opens(path) for path in lists["closed"])
+    return {"network": cut, "relay": relayed, "files": shut and closed}
 
 
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _line() -> bytes:
-    """One line, and not a byte of the next."""
+def line() -> bytes:
+    """One line of standard input, and not a byte of the next."""
     found = bytearray()
     while not found.endswith(b"\n") and len(found) < LONGEST:
         part = os.read(0, 1)
@@ -175,5 +241,5 @@ def _line() -> bytes:
 
 
 if __name__ == "__main__":
-    os.environ[FOUND] = ",".join(name for name, there in apart(json.loads(_line())).items() if there)
+    os.environ[FOUND] = ",".join(name for name, there in apart(json.loads(line())).items() if there)
     os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606 - the supervisor's own command, without a shell

@@ -7,7 +7,7 @@ import os
 import threading
 from typing import Final
 
-from sulq.server import isolation, logs
+from sulq.server import apart, isolation, logs
 from sulq.server.frames import Frame
 from sulq.terms import wire
 
@@ -38,6 +38,18 @@ def _line() -> bytes:
             break
         found += part
     return bytes(found)
+
+
+def tied() -> None:
+    """End with the relay to the database, if there is one: a successor has another."""
+    number = os.environ.get(apart.RELAY)
+    if number is not None:
+        threading.Thread(target=_severed, args=(int(number),), daemon=True).start()
+
+
+def _severed(channel: int) -> None:
+    os.read(channel, 1)
+    os._exit(4)
 
 
 def _orphaned() -> None:

@@ -78,7 +78,8 @@ class Clerk:
         ready = all(held.ready or held.problem is not None for held in list(self.datasets.values()))
         found: Frame = {"status": "ok" if ready else "starting", "version": __version__}
         if self._staff is not None:
-            found |= {"files": isolation.files(), "rights": isolation.rights()}
+            own = "shared" if self._staff.beside_rows else isolation.files()
+            found |= {"files": own, "rights": isolation.rights()}
             told = self._staff.isolation()
             found["workers"] = {
                 name: sorted({str(worker.get(name)) for worker in told}) for name in ("network", "files", "rights")

@@ -1,4 +1,4 @@
-"""An owner's words to a dataset the server can hold: the same as `sulq.connect` takes, for files alone."""
+"""An owner's words to a dataset the server can hold: the same as `sulq.connect` takes, for what workers can reach."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from sulq.connect import SUFFIXES, beside, copy_of, declarations, single
+from sulq.connect import SUFFIXES, beside, copy_of, declarations, in_database, in_spark, ledger_of, single
 from sulq.errors import SetupError
+from sulq.server import database
 from sulq.server.settings import Declared, Table
 from sulq.terms.domain import Schema
 from sulq.terms.privacy import Budget, Unit
@@ -15,7 +16,7 @@ from sulq.terms.privacy import Budget, Unit
 
 def declare(
     name: str,
-    data: Path | Mapping[str, Path],
+    data: Path | str | Mapping[str, Path | str],
     columns: Mapping[str, object],
     *,
     budget: Budget,
@@ -36,7 +37,7 @@ def declare(
     graph: tuple[str, ...] | None = None,
     estimators: Mapping[str, object] | None = None,
 ) -> Declared:
-    """A dataset from the same words as `sulq.connect`; a server reads files, never frames."""
+    """A dataset from the same words as `sulq.connect`; a server reads files and tables in PostgreSQL, never frames."""
     whole = Unit() if unit is None else unit
     if isinstance(data, Mapping):
         facts = declarations(
@@ -45,7 +46,7 @@ def declare(
         sizes = dict(size) if isinstance(size, Mapping) else {}
         tables = tuple(
             Table(
-                _file(data[item.schema.table]), item, sizes.get(item.schema.table),
+                _source(data[item.schema.table], name), item, sizes.get(item.schema.table),
                 item.schema.table if _several(data[item.schema.table]) else None,
             )
             for item in facts
@@ -53,17 +54,15 @@ def declare(
     else:
         alone = single(Schema.of(table or name, columns), whole, graph, estimators)
         number = size if isinstance(size, int) else None
-        tables = (Table(_file(data), alone, number, table if _several(data) else None),)
-    first = tables[0].data
-    place = str(ledger) if ledger is not None else str(beside(first))
-    near = first if "://" in place else Path(place)
+        tables = (Table(_source(data, name), alone, number, table if _several(data) else None),)
+    place = str(ledger) if ledger is not None else _beside(tables)
     return Declared(
         name=name,
         tables=tables,
         unit=whole,
         budget=budget,
         ledger=place if "://" in place else str(Path(place).resolve()),
-        prepared=prepared if prepared is not None else copy_of(near, name),
+        prepared=_prepared(tables, prepared, place, name),
         alone=not isinstance(data, Mapping),
         synthetic=synthetic,
         shares=dict(shares or {}),
@@ -73,11 +72,53 @@ def declare(
     )
 
 
-def _file(data: Path) -> Path:
+def _source(data: Path | str, name: str) -> Path | str:
+    """A data file, or the address of a database whose host is known; other addresses no worker reaches."""
+    if in_database(data):
+        database.ways(str(data))
+        return str(data)
+    if in_spark(data):
+        raise SetupError(
+            "engine-not-available",
+            f"The data set {name[:80]!r} lies on Spark, which a server does not hold: Spark's driver starts programs "
+            "and is connected to by the cluster, and a process that sees rows may do neither here.",
+            "Ask it by `sulq query` or from Python, or serve an export of it (docs/operate/spark.md).",
+        )
+    if isinstance(data, str):
+        raise SetupError(
+            "bad-config",
+            f"The data set {name[:80]!r} names an address; a server reads files and tables in PostgreSQL.",
+            "Take it out of the file that is served: another curator's data is asked there.",
+        )
     if not data.name.lower().endswith(SUFFIXES):
         raise SetupError("unreadable-data", f"{data.name!r} is none of {', '.join(SUFFIXES)}.")
     return data.resolve()
 
 
-def _several(data: Path) -> bool:
-    return data.name.lower().endswith(".duckdb")
+def _beside(tables: tuple[Table, ...]) -> str:
+    """Where the ledger lies by default: beside the data file, or in the database."""
+    first = tables[0]
+    if isinstance(first.data, Path):
+        return str(beside(first.data))
+    return ledger_of(first.data, first.facts.schema.table if len(tables) == 1 else None)
+
+
+def _prepared(
+    tables: tuple[Table, ...], told: Path | Literal[False] | None, ledger: str, name: str
+) -> Path | Literal[False] | None:
+    """Where the prepared copy lies: as told, or beside the ledger; that of tables in a database lies there."""
+    homes = {isinstance(table.data, str) for table in tables}
+    if len(homes) > 1 or (True in homes and told is not None):
+        raise SetupError(
+            "bad-declaration",
+            "Tables in PostgreSQL are prepared and asked there, all of them, and nothing else is.",
+            "Leave prepared out, and name tables of one place.",
+        )
+    first = tables[0].data
+    if isinstance(first, str) or told is not None:
+        return told
+    return copy_of(first if "://" in ledger else Path(ledger), name)
+
+
+def _several(data: Path | str) -> bool:
+    return in_database(data) or str(data).lower().endswith(".duckdb")

@@ -33,6 +33,7 @@ class Held:
     paced: Paced | None = None  # the rows as the curator has them, where there is a schedule
     share_answers: bool = False
     late: int = 0  # answers that missed the tick they were due at
+    taken: float = field(default_factory=time.monotonic)  # when it was taken on
     _views: dict[str, Curator] = field(default_factory=dict)  # by analyst
     _slots: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(SLOTS))
     _own: dict[str, threading.BoundedSemaphore] = field(default_factory=dict)  # by analyst

@@ -10,7 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from sulq.errors import SetupError
+from sulq.server import database
 from sulq.server.settings import Declared, Table
+from sulq.terms.postgres_address import Address
 
 
 class Holdings:
@@ -57,16 +59,31 @@ def _second(declared: Declared, other: Declared) -> None:
             if not table.facts.public and not known.facts.public and _same(table, known):
                 raise SetupError(
                     "bad-declaration",
-                    f"The rows of {table.data.name} are dataset {other.name!r}'s, under another ledger: "
+                    f"The rows of {_named(table)} are dataset {other.name!r}'s, under another ledger: "
                     "they would have a second budget.",
                     "Ask that dataset, or declare this one in sulq.toml with the same ledger.",
                 )
 
 
 def _same(table: Table, other: Table) -> bool:
-    """Whether two tables are the same rows: one file, and not two tables inside it."""
+    """Whether two tables are the same rows: one file or database, and not two tables inside it."""
+    if isinstance(table.data, str) or isinstance(other.data, str):
+        return isinstance(table.data, str) and isinstance(other.data, str) and _there(table) == _there(other)
     apart = None not in (table.inside, other.inside) and table.inside != other.inside
     return not apart and _one_file(table.data, other.data)
+
+
+def _named(table: Table) -> str:
+    return f"table {table.facts.schema.table!r}" if isinstance(table.data, str) else table.data.name
+
+
+def _there(table: Table) -> object:
+    """A table of a database by its hosts, the database's name, and its own; not by who reads it, and how."""
+    url = str(table.data)
+    told = database.words(url)
+    hosts = {(way.far.lower(), way.port) for way in database.ways(url)}
+    base = told.get("dbname") or url.partition("?")[0].partition("://")[2].partition("/")[2]
+    return hosts, base, Address.of(url).inside(table.inside or table.facts.schema.table)
 
 
 def _one_file(path: Path, other: Path) -> bool:

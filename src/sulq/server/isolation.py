@@ -49,7 +49,14 @@ def files() -> str:
     return "own" if "files" in os.environ.get(apart.FOUND, "").split(",") else "shared"
 
 
-def confine(memory: int, files_open: int, *, outside: int, written: int | None = None) -> dict[str, object]:
+def relayed() -> bool:
+    """Whether a relay stands in this process's network, which is its own."""
+    return "relay" in os.environ.get(apart.FOUND, "").split(",")
+
+
+def confine(
+    memory: int, files_open: int, *, outside: int, written: int | None = None, database: bool = False
+) -> dict[str, object]:
     """Give up what a worker does not need, and say what was given up.
 
     Limits hold or this raises: a worker without them must not start.
@@ -59,6 +66,7 @@ def confine(memory: int, files_open: int, *, outside: int, written: int | None =
         files_open: at one time.
         outside: the network it must not be in.
         written: bytes of one file.
+        database: its rows lie in one, which it reaches through its relay; without a relay it reaches nothing.
     """
     apart_from = network() not in (0, outside)
     closed()
@@ -67,9 +75,11 @@ def confine(memory: int, files_open: int, *, outside: int, written: int | None =
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     if written is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (written, written))
-    filtered = system_calls.shut()
-    refused = _no_socket()
-    ways = [way for way, there in (("namespace", apart_from), ("seccomp", filtered and refused)) if there]
+    tcp = database and apart_from and relayed()
+    filtered = system_calls.shut(tcp=tcp)
+    refused = _no_socket(socket.AF_UNIX if tcp else socket.AF_INET)
+    said = (("namespace", apart_from), ("seccomp", filtered and refused), ("relay", tcp))
+    ways = [way for way, there in said if there]
     return {
         "network": "+".join(ways) or "open",
         "files": files(),
@@ -88,10 +98,10 @@ def rights() -> str:
     return "some"
 
 
-def _no_socket() -> bool:
+def _no_socket(family: socket.AddressFamily) -> bool:
     """Whether a socket is refused: what the filter says it does, tried."""
     try:
-        socket.socket().close()
+        socket.socket(family).close()
     except PermissionError:
         return True
     except OSError:

@@ -44,7 +44,7 @@ def placed(declared: Declared, service: Service, noted: Mapping[str, str]) -> De
             "Register them as they were, each with its own budget.",
         )
     ledger = known.pop() if known else str(_new(private[0], service))
-    first = private[0].data
+    first = _file(private[0])
     place = Path(ledger) if service.ledgers is None and "://" not in ledger else first  # no rows among the ledgers
     return replace(declared, ledger=ledger, prepared=copy_of(place, declared.name))
 
@@ -52,21 +52,28 @@ def placed(declared: Declared, service: Service, noted: Mapping[str, str]) -> De
 def _moved(private: list[Table], known: set[str], service: Service) -> None:
     """Refuse to forget a ledger that lies beside the data: it is the owner's to move."""
     for table in private:
-        there, new = beside(table.data), _new(table, service)
+        there, new = beside(_file(table)), _new(table, service)
         if there.exists() and str(there) not in known:
             raise SetupError(
                 "bad-declaration",
-                f"There is a ledger beside {table.data.name}; this server keeps ledgers in a folder of their own.",
+                f"There is a ledger beside {_file(table).name}; this server keeps ledgers in a folder of their own.",
                 f"Stop the server and move {there.name} there as {new.name}, or declare the dataset in sulq.toml.",
             )
 
 
 def _new(table: Table, service: Service) -> Path:
     """Where a ledger is begun for a table's rows."""
-    own = beside(table.data)
+    own = beside(_file(table))
     if service.ledgers is None or service.data_root is None:
         return own
     return service.ledgers.resolve() / quote(str(own.relative_to(service.data_root.resolve())), safe="")
+
+
+def _file(table: Table) -> Path:
+    """A table's data file: calls register files alone, and an address stands in the server's own configuration."""
+    if isinstance(table.data, str):
+        raise SetupError("bad-declaration", "Tables in PostgreSQL are declared in the server's sulq.toml.")
+    return table.data
 
 
 def _place(table: Table) -> str:

@@ -30,6 +30,8 @@ from sulq.terms.released import Released
 OPENING: Final = 10.0  # seconds an ask waits, uncharged, for a worker that is being replaced
 QUEUE: Final = 16  # runs that may be ahead of one that was charged
 LOOK: Final = 1.0  # seconds between looks at an idle worker
+LOOKING: Final = 1.0  # seconds that all else waits for them
+PASSES: Final = "unreadable-data"  # a database that is away may come back, and the same worker goes on
 FAILURES: Final = {
     "engine-failed": "The rows could not be summed.",
     "noise-failed": "No noise could be drawn, so nothing is released.",
@@ -177,6 +179,9 @@ class RemoteRows:
         with self._change:
             if stopped is not None:
                 self._stop(stopped)
+            elif self._stopped is not None and self._stopped.code == PASSES:
+                _log.info("a worker reads its data again", extra={"worker": worker.name})
+                self._stopped = None
             self._idle.append(worker)
             self._change.notify_all()
 
@@ -185,8 +190,10 @@ class RemoteRows:
         try:
             frames.opened({"error": told})
         except SulqError as error:
-            _log.error("a worker refuses its data", extra={"code": error.code})
-            self._stopped = error
+            known = self._stopped
+            if known is None or (known.code == PASSES and error.code != PASSES):
+                _log.error("a worker refuses its data", extra={"code": error.code})
+                self._stopped = error
 
     @property
     def stopped(self) -> SulqError | None:
@@ -228,20 +235,30 @@ class RemoteRows:
             self._change.notify_all()
 
     def look(self) -> None:
-        """Ask idle workers whether their data is still what was registered, before anyone pays for finding out."""
+        """Ask idle workers whether their data is still what was registered, before anyone pays for finding out.
+
+        One whose database does not answer is waited for aside: other datasets are looked after meanwhile.
+        """
         now = time.monotonic()
         with self._change:
             due = [worker for worker in self._idle if now - worker.looked >= LOOK]
             for worker in due:
                 self._idle.remove(worker)
-        for worker in due:
-            try:
-                worker.sock.settimeout(self._limit)
-                frames.send(worker.sock, {"ready": True})
-                self._back(worker, self._received(worker, time.monotonic() + self._limit))
-            except (OSError, EOFError, SulqError):
-                self._lost(worker)
-                self._kill(worker.name, worker.generation)
+        looks = [threading.Thread(target=self._looked_at, args=(worker,), daemon=True) for worker in due]
+        for look in looks:
+            look.start()
+        until = time.monotonic() + LOOKING
+        for look in looks:
+            look.join(max(until - time.monotonic(), 0.0))
+
+    def _looked_at(self, worker: Worker) -> None:
+        try:
+            worker.sock.settimeout(self._limit)
+            frames.send(worker.sock, {"ready": True})
+            self._back(worker, self._received(worker, time.monotonic() + self._limit))
+        except (OSError, EOFError, SulqError):
+            self._lost(worker)
+            self._kill(worker.name, worker.generation)
 
     def close(self) -> None:
         """Let the workers go."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
-from sulq.server import apart, reach
+from sulq.server import apart, database, reach
 
 # Where each part lives. The tests of faults put their own in place of a worker; the server has no setting for it.
 PARTS: Final[dict[str, str]] = {
@@ -25,7 +25,6 @@ PARTS: Final[dict[str, str]] = {
     "worker": "sulq.server.worker",
 }
 BARE: Final = frozenset({"look", "web", "worker"})  # these are told nothing by the environment but what they need
-KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENDP_LIB_DIR", "PATH", "PYTHONPATH")
 DATA: Final = frozenset({"look", "worker"})
 # Memory is limited by addresses, which every thread of a large machine would claim in advance.
 FEW: Final = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": str(min(os.cpu_count() or 1, 8))}
@@ -96,10 +95,13 @@ def launched(
 ) -> subprocess.Popen[bytes]:
     """A fresh interpreter for a part. Its standard input stays open: when it closes, the supervisor is gone."""
     command = [sys.executable, "-P", "-m", PARTS[part]]
-    environment = {name: value for name, value in os.environ.items() if name in KEPT or part not in BARE}
-    environment.pop(apart.FOUND, None)
+    environment = {name: value for name, value in os.environ.items() if name in reach.KEPT or part not in BARE}
+    for ours in (apart.FOUND, apart.RELAY):
+        environment.pop(ours, None)
     if part == "worker":
         settings = reach.settled(settings)
+        if reach.in_database(settings) is not None:
+            environment |= database.variables(os.environ)
     if part in DATA:
         environment |= FEW
     if folder is not None:
@@ -107,6 +109,8 @@ def launched(
         environment["TMPDIR"] = str(folder)
     lines: list[Mapping[str, object]] = [settings]
     allowed = reach.of(part, settings, folder)
+    if part == "clerk" and allowed is not None and not allowed["tcp"]:  # it connects to no database
+        environment = {name: value for name, value in environment.items() if not database.is_variable(name)}
     if allowed is not None:
         command = [sys.executable, "-P", str(Path(apart.__file__)), *command]
         lines.insert(0, allowed)

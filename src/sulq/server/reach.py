@@ -2,7 +2,9 @@
 
     web      the program, and the server's certificate; neither data, ledgers nor the access store
     clerk    the program; the folders of the ledgers, of their anchors and of the server's state; names below data_root
-    worker   the program and its data, read-only; the folder of its prepared copy, and the one it spills to
+    worker   the program and its data, read-only; the folder of its prepared copy, and the one it spills to; where its
+             tables lie in a database, what PostgreSQL's own library looks for, and a relay to it
+    relay    the program, and how names are found
     look     the program and the one file it looks at; the folder it spills to
 
 A ledger needs its whole folder: SQLite puts a journal beside it, and a new ledger
@@ -20,9 +22,9 @@ import site
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, cast
-from urllib.parse import parse_qsl, urlsplit
+from typing import Any, Final, cast
 
+from sulq.server import apart, database
 from sulq.server.settings import Declared
 from sulq.server.shelf import Shelf
 
@@ -36,14 +38,12 @@ SYSTEM: Final = (
     "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm", "/dev/urandom", "/dev/random", "/dev/zero",
 )  # fmt: skip
 WRITABLE: Final = ("/dev/null",)
-# What PostgreSQL's library reads: who it runs as, how names are found, and its own files in a home.
+# How names of hosts are found: by a library that also looks who it runs as, or alone.
 NAMES: Final = ("/etc", "/run/systemd/resolve", "/run/NetworkManager")
-AT_HOME: Final = (".pgpass", ".pg_service.conf", ".postgresql")
-OF_ADDRESS: Final = ("passfile", "sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir", "servicefile")
-OF_ENVIRONMENT: Final = (
-    "PGPASSFILE", "PGSERVICEFILE", "PGSYSCONFDIR", "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL",
-    "PGSSLCRLDIR",
-)  # fmt: skip
+HOSTS: Final = ("/etc/host.conf", "/etc/gai.conf", "/etc/services", *NAMES[1:])
+RELAY: Final = "sulq.server.relay"
+KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENDP_LIB_DIR", "PATH", "PYTHONPATH")
+"""What is passed on of the environment to processes that are told nothing by it but what they need."""
 
 
 def program() -> list[str]:
@@ -74,12 +74,35 @@ def of(part: str, settings: Told, folder: Path | None) -> dict[str, object] | No
     if part == "worker":
         dataset = cast("Told", settings["dataset"])
         tables = cast("list[Told]", dataset["tables"])
-        data = [str(table["data"]) for table in tables]
+        data = [str(table["data"]) for table in tables if "://" not in str(table["data"])]
         read += data + [f"{path}.wal" for path in data]  # a DuckDB file's last changes
-        if dataset["prepared"] is not False:
+        if dataset["prepared"]:
             write.append(str(Path(str(dataset["prepared"])).parent))
-        return {"network": False, "read": read, "write": write, "closed": closed}
+        url = in_database(settings)
+        more = {} if url is None else _relayed(url)
+        return {"network": False, "read": read + more.pop("files", []), "write": write, "closed": closed, **more}
     return None
+
+
+def in_database(settings: Told) -> str | None:
+    """The address of a worker's tables, where they lie in a database: all of them lie in the same."""
+    tables = cast("list[Told]", cast("Told", settings["dataset"])["tables"])
+    return next((str(table["data"]) for table in tables if "://" in str(table["data"])), None)
+
+
+def _relayed(url: str) -> dict[str, Any]:
+    """What a worker reaches for a database: its relay, and the files of PostgreSQL's library."""
+    ways = database.ways(url)
+    kept = {name: value for name, value in os.environ.items() if name in KEPT}
+    allowed = {"tcp": True, "read": [*SYSTEM, *program(), *HOSTS], "write": list(WRITABLE), "closed": [os.sep]}
+    relay = {
+        "command": [sys.executable, "-P", str(Path(apart.__file__)), sys.executable, "-P", "-m", RELAY],
+        "environment": kept,
+        "lines": [allowed, {"to": [[way.far, way.port] for way in ways]}],
+        "listen": [[way.near, way.port] for way in ways],
+    }
+    ports = sorted({way.port for way in ways})
+    return {"files": [*database.WHO, *database.files(url)], "connect": ports, "relay": relay}
 
 
 def _ledgers(service: Told, told: Iterable[Told]) -> dict[str, list[str]]:
@@ -92,12 +115,13 @@ def _ledgers(service: Told, told: Iterable[Told]) -> dict[str, list[str]]:
     datasets = [Declared.from_json(tree) for tree in told]
     datasets += [found for _, found in Shelf(state / "datasets").read() if isinstance(found, Declared)]
     read, write, listed = [], [str(state)], []
-    closed = [str(table.data) for declared in datasets for table in declared.tables if not table.facts.public]
+    tables = [table for declared in datasets for table in declared.tables if not table.facts.public]
+    closed = [str(table.data) for table in tables if isinstance(table.data, Path)]
     for declared in datasets:
-        if declared.prepared is not False:
+        if isinstance(declared.prepared, Path):
             closed += [str(declared.prepared), str(_own(declared.prepared))]
         if "://" in declared.ledger:
-            read += _of_postgresql(declared.ledger)
+            read += [*NAMES, *database.files(declared.ledger)]
         else:
             write.append(str(Path(declared.ledger).parent))
         if declared.anchor is not None:
@@ -115,14 +139,6 @@ def _ledgers(service: Told, told: Iterable[Told]) -> dict[str, list[str]]:
     return {"read": read, "write": write, "list": listed, "closed": closed}
 
 
-def _of_postgresql(address: str) -> list[str]:
-    """What connecting to a ledger in PostgreSQL reads."""
-    words = dict(parse_qsl(urlsplit(address).query))
-    named = [words.get(name) for name in OF_ADDRESS] + [os.environ.get(name) for name in OF_ENVIRONMENT]
-    home = Path("~").expanduser()
-    return [*NAMES, *(str(home / name) for name in AT_HOME), *(name for name in named if name)]
-
-
 def _there(paths: Iterable[str]) -> list[str]:
     return [path for path in paths if Path(path).exists()]
 
@@ -134,7 +150,7 @@ def settled(settings: Told) -> dict[str, object]:
     library, is linked there once, so that it need not be made again.
     """
     dataset = cast("Told", settings["dataset"])
-    if dataset["prepared"] is False:
+    if not dataset["prepared"]:
         return dict(settings)
     wanted = Path(str(dataset["prepared"]))
     own = _own(wanted)

@@ -69,9 +69,12 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: its data file, its public facts, its declared size, its name inside a file of several."""
+    """One table: its data file or the address of its database, its public facts, its declared size.
 
-    data: Path
+    `inside`: its name inside a file of several, or a database.
+    """
+
+    data: Path | str
     facts: TableFacts
     size: int | None = None
     inside: str | None = None
@@ -86,7 +89,7 @@ class Declared:
     unit: Unit
     budget: Budget
     ledger: str
-    prepared: Path | Literal[False] = False  # False: no copy, the data is read for each question
+    prepared: Path | Literal[False] | None = False  # False: no copy, each question reads the data; None: in a database
     alone: bool = True
     synthetic: bool = False
     shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # share and reserve of an analyst
@@ -97,6 +100,11 @@ class Declared:
     def for_worker(self) -> Declared:
         """What a worker needs of it: nothing of the ledger, whose address may hold a password, nor of analysts."""
         return replace(self, ledger="", shares={}, anchor=None, schedule=None)
+
+    @property
+    def in_database(self) -> bool:
+        """Whether its tables lie in a database."""
+        return isinstance(self.tables[0].data, str)
 
     def to_json(self) -> dict[str, object]:
         """As a tree of JSON."""
@@ -119,7 +127,7 @@ class Declared:
         told["tables"] = tuple(_table(tree) for tree in cast("list[dict[str, object]]", told["tables"]))
         told["unit"], told["budget"] = wire.from_json(told["unit"]), wire.from_json(told["budget"])
         told["shares"] = {name: tuple(pair) for name, pair in cast("dict[str, list[float]]", told["shares"]).items()}
-        told["prepared"] = False if told["prepared"] is False else Path(str(told["prepared"]))
+        told["prepared"] = Path(str(told["prepared"])) if told["prepared"] else told["prepared"]
         told["anchor"] = None if told["anchor"] is None else Path(str(told["anchor"]))
         return cls(**told)  # type: ignore[arg-type]  # written by to_json above
 
@@ -127,7 +135,8 @@ class Declared:
 def _table(tree: Mapping[str, object]) -> Table:
     facts = cast("TableFacts", wire.from_json(tree["facts"]))
     size, inside = cast("tuple[int | None, str | None]", (tree["size"], tree["inside"]))
-    return Table(Path(str(tree["data"])), facts, size, inside)
+    data = str(tree["data"])
+    return Table(data if "://" in data else Path(data), facts, size, inside)
 
 
 def _plain(value: object) -> object:

@@ -38,6 +38,8 @@ from sulq.terms.facts import TableFacts
 
 LOOKING: Final = 70.0  # seconds for a look at a file's columns
 UNWRITABLE: Final = "ledger-failed"  # a fault that passes
+AWAY: Final = "missing-file"  # of a ledger in a database: so does this
+AGAIN: Final = 10.0  # seconds between tries to reach it
 FIRST_WORD: Final = 20.0  # seconds a registration waits to hear whether its rows could be opened
 
 _log = logging.getLogger(__name__)
@@ -125,7 +127,7 @@ class Staff:
         name = declared.name
         with self._opening:
             if self._sources.setdefault(name, (sources, rows)) != (sources, rows):
-                raise SetupError("source-changed", f"The data of {name!r} is not the file that was registered.")
+                raise SetupError("source-changed", f"The data of {name!r} is not what was registered.")
             held = self.datasets.get(name)
             if held is None:
                 raise AccessDenied("closed", "This dataset was taken away.")
@@ -160,6 +162,13 @@ class Staff:
     def data_root(self) -> Path | None:
         """Where data files may lie that are registered by calls."""
         return self.service.data_root
+
+    @property
+    def beside_rows(self) -> bool:
+        """Whether it can connect to databases, and some of the rows lie in one."""
+        taken = list(self._declared.values())
+        connects = any("://" in declared.ledger for declared in taken)
+        return connects and any(declared.in_database for declared in taken)
 
     def hold(self, declared: Declared) -> bool:
         """Take on a new dataset, and write it down so that it is there after a restart; whether it is ready.
@@ -275,7 +284,7 @@ class Staff:
 
         A ledger whose file could not be written takes no more debits in this process: nobody knows what of the last
         one is on disk until it is opened again (T48). One that could not even be opened, since its disk was full, is
-        tried again: the service is back by itself when there is room.
+        tried again: the service is back by itself when there is room. So is one in a database that is away.
         """
         whole = True
         for place in list(self._ledgers):
@@ -291,9 +300,15 @@ class Staff:
         for held in list(self.datasets.values()):
             if held.rows is not None:
                 held.rows.look()
-            elif held.fault is not None and held.fault.code == UNWRITABLE and held.name in self._declared:
+            elif held.fault is not None and held.name in self._declared and self._passes(held):
                 self.take_on(self._declared[held.name])
         return whole
+
+    def _passes(self, held: Held) -> bool:
+        """Whether it is time to try again to open a ledger."""
+        code = None if held.fault is None else held.fault.code
+        away = code == AWAY and "://" in self._declared[held.name].ledger
+        return code == UNWRITABLE or (away and time.monotonic() - held.taken >= AGAIN)
 
     def isolation(self) -> list[Frame]:
         """How each connected worker is kept apart."""

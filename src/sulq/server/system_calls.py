@@ -1,5 +1,8 @@
 """A filter of system calls for a process that reads rows: no socket, no program, no other process.
 
+One whose rows lie in a database may make sockets of TCP (over IPv4) and connect them: it is in a network of its own,
+in which nothing is but its relay.
+
 Refused with EPERM: sockets, programs, new processes (threads pass), signals to
 others by any call that sends one, tracing and other processes' memory, mounts,
 modules, keys, io_uring. `clone3` hides its flags from a filter, so it is unknown
@@ -18,13 +21,14 @@ from typing import Final
 SET_NO_NEW_PRIVS: Final = 38
 SET_MODE_FILTER: Final = 1
 FOR_ALL_THREADS: Final = 1
-LOAD, EQUAL, AT_LEAST, HAS_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # classic BPF
+LOAD, EQUAL, AT_LEAST, HAS_BITS, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06  # classic BPF
 ALLOW: Final = 0x7FFF0000
 REFUSE: Final = 0x00050001  # with EPERM
 UNKNOWN: Final = 0x00050026  # with ENOSYS
 OTHER_TONGUE: Final = 0x40000000  # x86-64's x32 calls, which would pass by numbers of their own
 NUMBER, MACHINE, FIRST, SECOND = 0, 4, 16, 24  # where a filter finds them; the lower half of each argument
 THREAD: Final = 0x10000  # CLONE_THREAD, which the kernel takes with shared memory alone
+INTERNET, STREAM, KIND = 2, 1, 0xF  # AF_INET; SOCK_STREAM, beside flags
 SET_OWNER: Final = (8, 15)  # fcntl's: whom a file's signals go to
 SET_GROUP: Final = (0x8901, 0x8902)  # ioctl's: likewise
 Step = tuple[int, int, int, int]
@@ -58,7 +62,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def shut() -> bool:
+def shut(*, tcp: bool = False) -> bool:
     """Install the filter in every thread; False where the kernel or the machine has none."""
     known = _CALLS.get(platform.machine())
     if known is None or sys.platform != "linux":
@@ -68,12 +72,28 @@ def shut() -> bool:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
             return False
-        code = program(name, sorted(refused.values()), of_its_own(partly, os.getpid()))
+        code = filtered(name, refused, partly, tcp=tcp)
         buffer = ctypes.create_string_buffer(code, len(code))
         given = _Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
         return bool(libc.syscall(call, SET_MODE_FILTER, FOR_ALL_THREADS, ctypes.byref(given)) == 0)
     except (OSError, AttributeError):
         return False
+
+
+def filtered(name: int, refused: dict[str, int], partly: dict[str, int], *, tcp: bool) -> bytes:
+    """The filter for this process, by a machine's calls."""
+    more = of_its_own(partly, os.getpid())
+    if tcp:
+        more += _tcp(refused["socket"])
+        refused = {call: number for call, number in refused.items() if call not in ("socket", "connect")}
+    return program(name, sorted(refused.values()), more)
+
+
+def _tcp(number: int) -> list[Step]:
+    """Steps by which sockets of TCP are made, and no others."""
+    refuse: Step = (RETURN, 0, 0, REFUSE)
+    kind: list[Step] = [(LOAD, 0, 0, SECOND), (AND, 0, 0, KIND), (EQUAL, 1, 0, STREAM), refuse]
+    return _where(number, [(LOAD, 0, 0, FIRST), (EQUAL, 1, 0, INTERNET), refuse, *kind, (RETURN, 0, 0, ALLOW)])
 
 
 def of_its_own(numbers: dict[str, int], process: int) -> list[Step]:

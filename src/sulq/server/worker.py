@@ -17,14 +17,15 @@ import threading
 from dataclasses import replace
 from typing import Final, cast
 
-from sulq.curator.engines import OpenEngine, open_dataset
+from sulq.curator import engines
+from sulq.curator.engines import Counting, OpenEngine, open_dataset
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.seal import Seal
 from sulq.curator.run import Rows
 from sulq.curator.statistics.owned import load
-from sulq.errors import CuratorError, SulqError
-from sulq.server import child, frames, isolation
+from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.server import child, database, frames, isolation
 from sulq.server.frames import Frame
 from sulq.server.settings import Declared
 from sulq.terms import wire
@@ -46,7 +47,8 @@ class Opened:
         given = []
         self.rows: dict[str, int] = {}
         for table in declared.tables:
-            origin, facts = Origin.of(table.data), table.facts
+            place = database.near(table.data) if isinstance(table.data, str) else table.data
+            origin, facts = Origin.of(place), table.facts
             if facts.public:
                 count = rows_at_most(origin, facts.schema, table.inside)
                 self.rows[facts.schema.table] = count
@@ -54,6 +56,9 @@ class Opened:
             given.append(Given(origin, facts, table.inside))
         dataset = Dataset(tuple(given), declared.unit, key, space)
         self.engine: OpenEngine = open_dataset(dataset, prepared=declared.prepared, renew=declared.renew)
+        if isinstance(self.engine, Counting):
+            public = [given.facts for given in self.engine.counted().tables if given.facts.public]
+            self.rows = {facts.schema.table: facts.rows or 0 for facts in public}
         self.engine.ready()
         names = [table.facts.schema.table for table in declared.tables]
         self.sources = {name: self.engine.fingerprint(name) for name in names}
@@ -145,10 +150,21 @@ def main() -> None:
     told = child.settings("worker")
     declared = Declared.from_json(cast("Frame", told["dataset"]))
     memory = cast("int", told["memory"]) << 20
-    isolated = isolation.confine(memory, FILES, outside=cast("int", told["outside"]), written=SPILLS * memory)
+    if declared.in_database:
+        engines.load("postgres")  # a library looks for others as it is loaded, by programs that are refused afterwards
+        child.tied()
+    isolated = isolation.confine(
+        memory, FILES, outside=cast("int", told["outside"]), written=SPILLS * memory, database=declared.in_database
+    )
     hello: Frame = {"worker": told["name"], "generation": told["generation"], "isolation": isolated}
     listener = socket.socket(fileno=cast("int", told["listen"]))
     try:
+        if declared.in_database and "relay" not in str(isolated["network"]):
+            raise SetupError(
+                "engine-not-available",
+                "This machine gives a worker no network of its own, and so no way to its database and nowhere else.",
+                "Allow user namespaces, or ask the tables by `sulq query` or from Python.",
+            )
         opened = Opened(
             declared,
             bytes.fromhex(str(told["hash_key"])),

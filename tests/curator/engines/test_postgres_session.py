@@ -7,9 +7,9 @@ import logging
 import psycopg
 import pytest
 
-from sulq.curator.engines.postgres_address import Address
 from sulq.curator.engines.postgres_session import SETTLE, SINCE, Sessions, meaning, opened
 from sulq.errors import SetupError
+from sulq.terms.postgres_address import Address
 from tests.curator.engines.cases import CANARY
 from tests.curator.engines.postgres_cases import at, copies, engine, filled, named, owner, role
 from tests.loaded import address

@@ -118,6 +118,13 @@ def _where(engine: str, dataset: Dataset) -> str:
     return home
 
 
+def load(engine: str) -> None:
+    """Load an engine and what it needs, where that is installed: it is then there for `open_dataset`."""
+    package, _ = ELSEWHERE.get(engine, ("", ""))
+    if not package or importlib.util.find_spec(package) is not None:
+        importlib.import_module(ENGINES[engine].partition(":")[0])
+
+
 def _check(engine: str, schemas: Iterable[Schema]) -> None:
     if engine not in ENGINES:
         raise SetupError("engine-not-available", f"There is no engine {engine[:40]!r}.")

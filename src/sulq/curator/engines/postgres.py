@@ -23,7 +23,6 @@ from sulq.curator.engines.group import group
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
-from sulq.curator.engines.postgres_address import Address
 from sulq.curator.engines.postgres_copy import Progress, copied
 from sulq.curator.engines.postgres_question import PostgresQuestion
 from sulq.curator.engines.postgres_read import Reader
@@ -35,6 +34,7 @@ from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
+from sulq.terms.postgres_address import Address
 from sulq.terms.private import Private
 from sulq.terms.relation import Table
 from sulq.terms.shape import shape

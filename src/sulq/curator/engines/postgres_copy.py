@@ -22,7 +22,6 @@ import pyarrow.csv
 from sulq.curator.engines import arrow, grammar, kept, postgres_schema, prepare
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import OWNER, PERSON
-from sulq.curator.engines.postgres_address import Address
 from sulq.curator.engines.postgres_schema import Copy
 from sulq.curator.engines.postgres_session import meaning, opened, refuse_writer
 from sulq.curator.engines.postgres_source import Offered, Stream, offered, stream
@@ -31,6 +30,7 @@ from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import SetupError
 from sulq.mechanisms.entropy import random_bytes
 from sulq.terms.domain import Schema
+from sulq.terms.postgres_address import Address
 from sulq.terms.privacy import Unit
 
 FORMAT: Final = "1"

@@ -14,10 +14,10 @@ import pyarrow.parquet
 
 from sulq.curator.engines import arrow, grammar, read_sql
 from sulq.curator.engines.grammar import Cell
-from sulq.curator.engines.postgres_address import Address, is_address
 from sulq.curator.engines.spark.frame import SCHEME, Named, is_frame
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
+from sulq.terms.postgres_address import Address, is_address
 from sulq.terms.privacy import Unit
 
 SUFFIXES: Final = (".parquet", ".csv", ".duckdb")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.curator.engines.postgres_address import Address, is_address
 from sulq.errors import SetupError
+from sulq.terms.postgres_address import Address, is_address
 
 
 def test_our_words_are_taken_out_and_the_rest_is_left():
