@@ -275,6 +275,7 @@ class Drawer:
             lambda: Route((Col("city"), Each(self.condition(0))), ((0, 1, -1, 2), (1, -2, None), (1, -3, -1))),
             lambda: Bucket(int(self.rng.integers(1, 5)), int(self.rng.integers(5))),
             lambda: OrMissing(Col("city")),
+            lambda: OrMissing(OrMissing(Col("city"))),
             lambda: Relabel(Col("city"), ("coast", None, "coast")),
             lambda: Choice(((self.condition(1), 0), (self.condition(0), None)), ("yes", "no"), 1),
         )()

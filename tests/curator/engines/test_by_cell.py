@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ POINTS = Vector((col("x"), col("n"), col("x") * 2), 11)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("where", [None, col("x") > -20])
+@pytest.mark.parametrize("where", [None, col("x") > -20, col("x") > 99.5])  # the last leaves batches without a row
 def test_SR16_both_ways_give_the_sums_that_are_meant(
     workers: int, where: RowFn | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,6 +44,26 @@ def test_rows_that_do_not_count_add_nothing() -> None:
     chosen = Chosen(np.array([1, 3]), np.array([2, 0]), None, 3)
     assert by_cell.summed(chosen, given, None).tolist() == [[6, 7], [0, 0], [2, 3]]
     assert by_cell.summed(chosen, given, np.array([9.0, 2.0, 9.0, -1.0])).tolist() == [[-6, -7], [0, 0], [4, 6]]
+
+
+def test_T30_no_row_and_no_cell_add_nothing() -> None:
+    """Where no row of a batch counts there may be no cell either: nothing is written past the end of no sums."""
+    none = np.empty(0, dtype=np.int64)
+    for cells in (0, 3):
+        found = by_cell.summed(Chosen(none, none, none, cells), np.arange(8.0).reshape(4, 2), None)
+        assert found.tolist() == [[0, 0]] * cells
+
+
+def test_a_scipy_that_does_not_load_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it raises, sums go on without it."""
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    by_cell.installed.cache_clear()
+    try:
+        assert not by_cell.installed()
+    finally:
+        monkeypatch.undo()
+        by_cell.installed.cache_clear()
+    assert by_cell.installed()
 
 
 def test_vectors_that_are_added_up_by_cell_are_kept_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:

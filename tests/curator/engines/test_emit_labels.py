@@ -19,6 +19,8 @@ WIDE = Schema("data", (("n", Int(-7, SIZE - 8)), ("city", Category(["a", "b", "c
         Relabel(Each(Col("n")), tuple(None if i % 3 else f"l{i % 50}" for i in range(SIZE))),
         Relabel(Col("city"), (None, None, "x")),
         OrMissing(Relabel(Col("city"), (None, "y", "x"))),
+        OrMissing(OrMissing(Col("city"))),
+        OrMissing(Each(Col("n"))),
         Value(Each(Col("n"))),
         Value(Relabel(Each(Col("n")), tuple(i / 7 for i in range(SIZE)))),
         Value(OrMissing(Each(Col("n")))),

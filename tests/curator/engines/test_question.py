@@ -10,7 +10,7 @@ import pytest
 
 from sulq.curator.engines import question
 from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.rowfn import Bins, Col, Each, RowFn, bins, col, each, lit, lookup, nearest, outer, vector
+from sulq.terms.rowfn import Bins, Col, Each, OrMissing, RowFn, bins, col, each, lit, lookup, nearest, outer, vector
 from tests.curator.engines.cases import ask, duck, memory, parquet, sums, table
 
 
@@ -136,3 +136,24 @@ def _backwards(counted: np.ndarray, sizes: list[int], mine: list[int]) -> np.nda
     wide = [place for place, size in enumerate(sizes) if size > 1]
     others = tuple(axis for axis, place in enumerate(wide) if place not in mine)
     return counted.sum(axis=others).flatten()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        OrMissing(Col("city")),
+        OrMissing(OrMissing(Col("city"))),
+        OrMissing(Each(Col("age"))),
+        OrMissing(bins(col("age"), [0, 30, 41])),
+        OrMissing(bins(col("pay"), [0, 15, 30])),
+    ],
+)
+def test_rows_that_lack_a_key_have_their_cell(key: RowFn) -> None:
+    """Prepared or not, alone or beside another, in one statement with others: the cells of the reference."""
+    data = table([("ann", 40, 10.0, "x", "a"), ("bob", 90, 20.5, None, "b"), ("eve", None, None, "y", "c")])
+    tallies = (ask(lit(1), by=(key,)), ask(lit(1), by=(key, col("city"))), ask(lit(1), col("pay"), by=(col("city"),)))
+    want = sums(memory(data), *tallies)
+    for prepared in (None, False):
+        engine = duck(data, prepared=prepared)
+        assert [found.open().tolist() for found in engine.sums_of(tallies)] == want
+        assert sums(engine, *tallies) == want

@@ -7,7 +7,7 @@ order in which they are added changes a bit (SR16).
 from __future__ import annotations
 
 import functools
-import importlib.util
+import importlib
 from typing import cast
 
 import numpy as np
@@ -18,15 +18,24 @@ from sulq.terms.kinds import Floats, Integers
 
 @functools.cache
 def installed() -> bool:
-    """Whether there is scipy: vectors that are added up by cell then lie side by side in memory."""
-    return importlib.util.find_spec("scipy") is not None
+    """Whether there is a scipy that works: vectors that are added up by cell then lie side by side in memory.
+
+    It takes a while to load, so it is asked where vectors are, and not before.
+    """
+    try:
+        importlib.import_module("scipy.sparse")
+    except Exception:  # noqa: BLE001 - one made for another NumPy raises what it likes, and is not needed
+        return False
+    return True
 
 
 def summed(chosen: Chosen, vectors: Floats, weights: Floats | None) -> Integers:
     """The sum of each cell's vectors, given one a row, of the rows that count: a sparse matrix, an entry a row."""
-    from scipy.sparse import csc_array  # here, as most questions do without it and it takes a while to load
+    from scipy.sparse import csc_array
 
     cells, weights = cast("Integers", chosen.cells), np.ones(len(vectors)) if weights is None else weights
+    if not len(cells):  # there may be no cell to add to either, and the product looks at no bounds
+        return np.zeros((chosen.count, vectors.shape[1]), dtype=np.int64)
     if chosen.rows is not None:
         cells = _spread(cells, chosen.rows, len(vectors))
         weights = _spread(weights[chosen.rows], chosen.rows, len(vectors))

@@ -27,6 +27,11 @@ def memory() -> int:
     return max(256, int(MEMORY * whole) >> 20)
 
 
+def cores() -> int:
+    """How many processors this process may use, which are not always all of the machine's."""
+    return len(os.sched_getaffinity(0))
+
+
 class Connection:
     """One DuckDB instance in memory, with its own folder for what it spills, removed with it."""
 
@@ -42,12 +47,11 @@ class Connection:
             "preserve_insertion_order": "true",
             "python_enable_replacements": "false",
             "temp_directory": str(self.folder),
+            "threads": cores() if threads is None else threads,
         }
         spilled, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
         if spilled != resource.RLIM_INFINITY:  # a worker's: what one file may take, all that is spilled may
             config["max_temp_directory_size"] = f"{spilled >> 20}MiB"
-        if threads is not None:
-            config["threads"] = threads
         self.root = duckdb.connect(":memory:", config=config)
         self.root.execute("SET GLOBAL TimeZone = 'UTC'")
 

@@ -143,6 +143,8 @@ class Emitter:
             return Keyed(self.column(fn.name), self.rows.shifts.get(stored, 0))
         if isinstance(fn, OrMissing):  # the database groups by what it stores, and NULL is one group
             found, last = self.key(fn.item, alone=alone), labels.code(fn.item, self.schema).size
+            if found.missing is not None:  # nothing lacks a key that has a label for what does
+                return found
             places = None if found.places is None else np.where(found.places < 0, last, found.places)
             return found._replace(places=places, missing=last)
         if alone and isinstance(fn, Bins) and isinstance(fn.item, Col):

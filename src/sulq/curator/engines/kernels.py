@@ -191,14 +191,13 @@ def weighed(counts: Integers, units: Integers) -> Integers:
 def kernel(block: Block, schema: Schema, cells: int, vectors: Vectors, *, keyed: bool) -> Kernel:
     """The way in which a block is added up, for so many cells, which keys tell apart or which are one."""
     fn = block.fn
-    by_rows = keyed and by_cell.installed()
     match fn:
         case Outer(vector):
             return _Products(block, schema, vectors.of(vector))
         case Vector() | WithinBall():
-            return _Shared(block, schema, vectors.of(fn, by_rows=by_rows))
+            return _Shared(block, schema, vectors.of(fn, by_rows=keyed and by_cell.installed()))
         case Scaled(vector):
-            return _Weighted(block, schema, fn, vectors.of(vector, by_rows=by_rows))
+            return _Weighted(block, schema, fn, vectors.of(vector, by_rows=keyed and by_cell.installed()))
         case Lookup() if block.vector and cells * len(fn.table) <= DENSE:
             return _Counted(block, schema, fn, cells)
         case Lit(value) if not isinstance(value, (bool, str)):

@@ -43,8 +43,9 @@ def vectors(tallies: Iterable[Tally]) -> dict[str, RowFn]:
 
 def by_rows(tallies: Iterable[Tally]) -> set[str]:
     """Of these vectors those that are added up by cell, row by row, by their text."""
-    blocks = [block.fn for tally in tallies if tally.by and by_cell.installed() for block in tally.blocks]
-    return {wire.encode(fn.vector if isinstance(fn, Scaled) else fn) for fn in blocks if isinstance(fn, SUMMED)}
+    blocks = [block.fn for tally in tallies if tally.by for block in tally.blocks]
+    summed = [fn.vector if isinstance(fn, Scaled) else fn for fn in blocks if isinstance(fn, SUMMED)]
+    return {wire.encode(fn) for fn in summed} if summed and by_cell.installed() else set()
 
 
 def functions(tally: Tally) -> list[RowFn]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, cast
@@ -15,6 +14,7 @@ import numpy as np
 from sulq.curator.engines import aggregate, arrow
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.batch import Batch, Stored
+from sulq.curator.engines.connection import cores
 from sulq.curator.engines.emit import PARAMETER, Emitter, NotInSql, Piece
 from sulq.curator.engines.fold import fold_all
 from sulq.curator.engines.group import assembled, group
@@ -35,9 +35,9 @@ from sulq.terms.kinds import Code, Integers, Objects, Scalar, Truth, Truths, Wor
 from sulq.terms.rowfn.scalar import RowFn
 from sulq.terms.rowfn.vectors import Lookup
 
-BATCH: Final = 65_536
+BATCH: Final = 32_768  # rows of ten numbers stay near the cores; with fewer, two threads wait for the interpreter
 TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
-WORKERS: Final = min(4, os.cpu_count() or 1)
+WORKERS: Final = min(4, cores())
 _log = logging.getLogger(__name__)
 
 
