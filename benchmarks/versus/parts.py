@@ -23,7 +23,7 @@ from benchmarks.versus.measure import Bench, Ended, alone, line, with_ours
 QUESTIONS = ("filtered count", "sum and mean", "groups", "histogram", "person groups")
 ANSWERS = ("count", "sum", "mean", "histogram")
 SHARP, DRAWS = 100_000, 100_000  # rows of the table of accuracy; draws of noise
-KERNEL_ROWS = 1_000_000
+KERNEL_ROWS, MANY_ROWS = 1_000_000, 4_000_000
 CELLS, SCALE = 1_000_000, 1000
 SIZES = (10**5, 10**6, 10**7, 10**8)
 SPARK_ROWS, SPARK_ROUNDS = 2_000_000, 5
@@ -56,13 +56,16 @@ def accuracy(bench: Bench) -> None:
 
 def kernels(bench: Bench) -> None:
     """C: what learners ask, against the same on numbers in memory."""
-    for question, width, threads in (("covariance", 100, 2), ("k-means round", 10, 1), ("k-means round", 10, 2)):
+    asked = [("covariance", 100, 2, KERNEL_ROWS)]
+    asked += [("k-means round", 10, threads, rows) for rows in (KERNEL_ROWS, MANY_ROWS) for threads in (1, 2)]
+    for question, width, threads, rows in asked:
         centres = np.random.default_rng(2).uniform(-1, 1, (10, width)).tolist()
         told = {
-            "part": "C", "question": question, "path": str(tables.matrix(KERNEL_ROWS, width)), "width": width,
+            "part": "C", "question": question, "path": str(tables.matrix(rows, width)), "width": width,
             "threads": threads, "centres": centres,
         }  # fmt: skip
-        with_ours(bench, ["C", question, threads], _in("C"), told)
+        key = [] if rows == KERNEL_ROWS else [rows]
+        with_ours(bench, ["C", question, threads, *key], _in("C"), told)
 
 
 def marginals(bench: Bench) -> None:

@@ -8,6 +8,7 @@ refused by name and place, so nothing an analyst wrote is ever quietly ignored
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -26,6 +27,7 @@ from sulq.sql.syntax import Query, Select
 from sulq.terms.domain import is_text
 
 LONGEST: Final = 100_000  # bytes
+SHORT, KEPT = 1_000, 256  # texts so short are kept once they are read, so many of them
 MOST_TOKENS: Final = 4_000
 WORD: Final = re.compile(r"\w+|[^\w\s]")
 SIGN: Final = re.compile(r"\S")
@@ -73,11 +75,17 @@ def parse(text: str) -> Parsed:
     if sum(1 for _ in rough) > 2 * MOST_TOKENS:
         raise QuestionError("too-large", f"A query has at most {MOST_TOKENS:,} words.")
     try:
-        return _parse(text)
+        return _known(text) if len(text) <= SHORT else _parse(text)
     except Refused as refused:
         raise refused.located(text) from None
     except RecursionError:
         raise QuestionError("too-large", "The query is nested too deeply.") from None
+
+
+@functools.lru_cache(KEPT)
+def _known(text: str) -> Parsed:
+    """The same for texts that are asked again and again, as a page of charts does: what they say never changes."""
+    return _parse(text)
 
 
 def _parse(text: str) -> Parsed:

@@ -299,7 +299,7 @@ class Reader:
 
 def _figure(leaf: Leaf, value: float, place: int) -> Figure:
     """A statistic of one group as SQL shows it."""
-    number: object = moment(value, leaf.clock) if leaf.clock else round(value) if leaf.whole else float(value)
+    number: object = moment(value, leaf.clock) if leaf.clock else round(float(value)) if leaf.whole else float(value)
     return Figure(number, At(leaf, place), leaf.clock)
 
 

@@ -40,17 +40,22 @@ def test_SR16_both_ways_give_the_sums_that_are_meant(
 
 def test_rows_that_do_not_count_add_nothing() -> None:
     """Only chosen rows are added, each to its cell, times its weight."""
-    given = np.arange(8.0).reshape(4, 2)
+    given, adder = np.arange(8.0).reshape(4, 2), by_cell.Adder()
     chosen = Chosen(np.array([1, 3]), np.array([2, 0]), None, 3)
-    assert by_cell.summed(chosen, given, None).tolist() == [[6, 7], [0, 0], [2, 3]]
-    assert by_cell.summed(chosen, given, np.array([9.0, 2.0, 9.0, -1.0])).tolist() == [[-6, -7], [0, 0], [4, 6]]
+    every = Chosen(None, np.array([0, 0, 1, 2]), None, 3)
+    for _ in range(2):  # what one batch leaves behind is nothing to the next
+        assert adder.sums(chosen, given, None).tolist() == [[6, 7], [0, 0], [2, 3]]
+        assert adder.sums(chosen, given, np.array([9.0, 2.0, 9.0, -1.0])).tolist() == [[-6, -7], [0, 0], [4, 6]]
+        assert adder.sums(every, given, None).tolist() == [[2, 4], [4, 5], [6, 7]]
+        assert adder.sums(every, given[:4], np.array([0.0, 1.0, 1.0, 2.0])).tolist() == [[2, 3], [4, 5], [12, 14]]
+        assert adder.sums(Chosen(None, np.array([1, 0]), None, 2), given[:2], None).tolist() == [[2, 3], [0, 1]]
 
 
 def test_T30_no_row_and_no_cell_add_nothing() -> None:
     """Where no row of a batch counts there may be no cell either: nothing is written past the end of no sums."""
     none = np.empty(0, dtype=np.int64)
     for cells in (0, 3):
-        found = by_cell.summed(Chosen(none, none, none, cells), np.arange(8.0).reshape(4, 2), None)
+        found = by_cell.Adder().sums(Chosen(none, none, none, cells), np.arange(8.0).reshape(4, 2), None)
         assert found.tolist() == [[0, 0]] * cells
 
 

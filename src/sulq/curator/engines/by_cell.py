@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,23 +29,35 @@ def installed() -> bool:
     return True
 
 
-def summed(chosen: Chosen, vectors: Floats, weights: Floats | None) -> Integers:
-    """The sum of each cell's vectors, given one a row, of the rows that count: a sparse matrix, an entry a row."""
-    from scipy.sparse import csc_array
+class Adder:
+    """Adds up vectors by cell, batch after batch: a sparse matrix with an entry a row, kept as long as it fits."""
 
-    cells, weights = cast("Integers", chosen.cells), np.ones(len(vectors)) if weights is None else weights
-    if not len(cells):  # there may be no cell to add to either, and the product looks at no bounds
-        return np.zeros((chosen.count, vectors.shape[1]), dtype=np.int64)
-    if chosen.rows is not None:
-        cells = _spread(cells, chosen.rows, len(vectors))
-        weights = _spread(weights[chosen.rows], chosen.rows, len(vectors))
-    starts = np.arange(len(vectors) + 1, dtype=np.int32)
-    table = csc_array((weights, cells.astype(np.int32), starts), shape=(chosen.count, len(vectors)))
-    return cast("Integers", (table @ vectors).astype(np.int64))
+    def __init__(self) -> None:
+        self._table: Any = None
+        self._once = False  # whether every entry of the table is one
 
+    def sums(self, chosen: Chosen, vectors: Floats, weights: Floats | None) -> Integers:
+        """The sum of each cell's vectors, given one a row, of the rows that count, each times its weight or once."""
+        cells = cast("Integers", chosen.cells)
+        if not len(cells):  # there may be no cell to add to either, and the product looks at no bounds
+            return np.zeros((chosen.count, vectors.shape[1]), dtype=np.int64)
+        table = self._of(chosen.count, len(vectors))
+        once, self._once = self._once, chosen.rows is None and weights is None
+        if chosen.rows is None:
+            table.indices[:] = cells
+            if not (once and self._once):
+                table.data[:] = 1.0 if weights is None else weights
+        else:  # the others add nothing, to a cell that there is
+            table.indices[:] = 0
+            table.data[:] = 0.0
+            table.indices[chosen.rows] = cells
+            table.data[chosen.rows] = 1.0 if weights is None else weights[chosen.rows]
+        return cast("Integers", (table @ vectors).astype(np.int64))
 
-def _spread(values: np.ndarray, rows: Integers, count: int) -> np.ndarray:
-    """Values of some rows among so many; the others have zero, which adds nothing."""
-    found: np.ndarray = np.zeros(count, dtype=values.dtype)
-    found[rows] = values
-    return found
+    def _of(self, cells: int, rows: int) -> Any:  # noqa: ANN401 - scipy has no types
+        if self._table is None or self._table.shape != (cells, rows):
+            from scipy.sparse import csc_array
+
+            entries = (np.ones(rows), np.zeros(rows, dtype=np.int32), np.arange(rows + 1, dtype=np.int32))
+            self._table, self._once = csc_array(entries, shape=(cells, rows)), True
+        return self._table

@@ -95,6 +95,7 @@ class _Shared(Kernel):
     def __init__(self, block: Block, schema: Schema, coordinates: Coordinates) -> None:
         super().__init__(block, schema)
         self.coordinates = coordinates
+        self.adder = by_cell.Adder()
 
     def add(self, batch: Batch, chosen: Chosen, sums: Integers) -> None:
         matrix, _ = self.coordinates.matrix(batch)
@@ -109,7 +110,7 @@ class _Shared(Kernel):
             return
         if self.coordinates.by_rows:
             places = slice(None) if chosen.ids is None else chosen.ids
-            sums[places] += by_cell.summed(chosen, matrix.T, weights)[:, :-1]
+            sums[places] += self.adder.sums(chosen, matrix.T, weights)[:, :-1]
             return
         for i, terms in enumerate(units):
             weighted = terms if weights is None else terms * weights
