@@ -23,8 +23,8 @@ LARGE = 10_000_000  # rows; over fewer, what an ask costs whatever it reads is m
 FASTER = {("E", "OpenDP"): 10}  # instead of the contender's own bar
 OPTIMAL = 1.02
 WHY = {  # what a bar that was missed comes from, where that was looked into
-    "k-means round": "Of it some 5 ms are the ask whatever it reads: plan, durable debit, noise; the round over more rows,"
-    " beside it, has the same. Two threads of ours wait for each other where NumPy asks the interpreter.",
+    "k-means round": "Some 5 ms of it are the ask whatever it reads: plan, durable debit, noise; the round over more"
+    " rows has no more of that. Two threads of ours also wait for each other between NumPy's calls.",
 }
 
 

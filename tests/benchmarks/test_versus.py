@@ -20,7 +20,7 @@ from benchmarks.timing import Timing
 from benchmarks.versus import child, environments, measure, parts, tables
 from benchmarks.versus.cast import OTHERS, OURS, RAW, Contender
 from benchmarks.versus.page import page, write
-from benchmarks.versus.verdicts import LARGE, compared, optimum, ratio, slope, wrong
+from benchmarks.versus.verdicts import LARGE, beyond, compared, optimum, ratio, slope, wrong
 
 SCRIPT = """
 import time
@@ -253,8 +253,12 @@ def test_growth_and_the_plots(tmp_path: Path) -> None:
 
     assert slope(grown(10.0), 1) == pytest.approx(1)
     assert slope(grown(10.0), 2) is None
-    assert "slope of time from 1e7 to 1e8 rows, 1 thread: 1.00 (0.9 to 1.1): met" in page(grown(10.0))[0]
+    assert "slope of time from 1e7 to 1e8 rows, 1 thread: 1.000 (0.9 to 1.1): met" in page(grown(10.0))[0]
     assert "Missed: slope" in page(grown(16.0))[0]
+    flat = [*grown(7.0), line("G", "groups", 10**5, 1, RAW.name, scores=(0.1,), ours=[1 / 3])]
+    assert slope(flat, 1) == pytest.approx(0.845, abs=1e-3)  # a third of the less time is the same for any rows
+    assert beyond(flat, 1) == pytest.approx(1)
+    assert "whatever it reads, it is 1.00." in page(flat)[0]
     write([*grown(10.0), timed("groups", "OpenDP", 5.0)], tmp_path / "page.md")
     assert "10,000,000 rows" in (tmp_path / "page" / "queries.svg").read_text(encoding="utf-8")
     assert (tmp_path / "page" / "scaling.svg").exists()
