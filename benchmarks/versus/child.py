@@ -70,7 +70,8 @@ class Child:
             for each in [self._process, *self._process.children(recursive=True)]:
                 with contextlib.suppress(OSError, ValueError):
                     status = Path(f"/proc/{each.pid}/status").read_text(encoding="ascii", errors="replace")
-                    total += next(int(row.split()[1]) for row in status.splitlines() if row.startswith("VmHWM")) * 1024
+                    held = (int(row.split()[1]) for row in status.splitlines() if row.startswith("VmHWM"))
+                    total += next(held, 0) * 1024  # one that ended and was not waited for holds nothing
         return total
 
     def _hear(self, seconds: float, otherwise: str) -> dict[str, Any]:
