@@ -76,7 +76,7 @@ found.execute("SELECT count(*) FROM generate_series(1, 100000) AS a, generate_se
 
 
 def test_T75_T76_a_database_stops_computing_when_its_client_is_killed() -> None:
-    """Some seconds after, though nothing was sent and no statement has a limit; control: without the setting it goes on."""
+    """Soon after, though nothing was sent and no statement has a limit; control: without the setting it goes on."""
     started = [
         subprocess.Popen([sys.executable, "-c", COMPUTING, whose, address()], stdout=subprocess.PIPE, text=True)
         for whose in ("ours", "plain")
