@@ -303,17 +303,22 @@ class Staff:
 
     def _try_again(self) -> None:
         """Try to open a ledger that could not be opened: aside, as a host that does not answer takes its time."""
-        due = [held for held in list(self.datasets.values()) if held.rows is None and self._passes(held)]
-        if due and (self._trying is None or not self._trying.is_alive()):
-            held = min(due, key=lambda held: held.taken)  # each in its turn
-            self._trying = threading.Thread(target=self._tried, args=(held, self._declared[held.name]), daemon=True)
-            self._trying.start()
+        if self._trying is not None and self._trying.is_alive():
+            return
+        for held in sorted(self.datasets.values(), key=lambda held: held.taken):  # each in its turn
+            declared = self._declared.get(held.name)
+            if held.rows is None and declared is not None and _passes(held, declared):
+                self._trying = threading.Thread(target=self._tried, args=(held, declared), daemon=True)
+                self._trying.start()
+                return
 
     def _tried(self, held: Held, declared: Declared) -> None:
+        """Open the ledger without a lock that others wait for; then, if it is still wanted, take the dataset on."""
         ledger: Ledger | None = None
         fault: SulqError | None = None
         try:
-            ledger = _opened(declared)
+            if declared.ledger not in self._ledgers:
+                ledger = _opened(declared)
         except SulqError as error:
             fault = error
         with self._opening:
@@ -332,24 +337,13 @@ class Staff:
         if held.fault is None:
             self._start(declared, 1)
 
-    def _passes(self, held: Held) -> bool:
-        """Whether it is time to try again to open a ledger."""
-        declared, code = self._declared.get(held.name), None if held.fault is None else held.fault.code
-        if declared is None:
-            return False
-        away = code == AWAY and "://" in declared.ledger
-        return code == UNWRITABLE or (away and time.monotonic() - held.taken >= AGAIN)
-
     def isolation(self) -> list[Frame]:
         """How each connected worker is kept apart."""
         held = [held for held in list(self.datasets.values()) if held.rows is not None]
         return [self._kept(item, worker) for item in held for worker in cast("RemoteRows", item.rows).workers]
 
     def _kept(self, held: Held, worker: Worker) -> Frame:
-        """How a worker is kept apart: one whose tables lie in a database, where a ledger may lie too, is not from it.
-
-        It has the role that the ledger is written by, or its files; a file is out of its reach.
-        """
+        """How a worker is kept apart; one that connects to a database could come to a ledger that lies in it (R10)."""
         declared = self._declared.get(held.name)
         beside = declared is not None and declared.in_database and self.beside_rows
         return {**worker.isolation, **({"files": "shared"} if beside else {})}
@@ -377,6 +371,13 @@ class Staff:
     def _say(self, frame: Frame) -> None:
         with self._sending:
             frames.send(self._control, frame)
+
+
+def _passes(held: Held, declared: Declared) -> bool:
+    """Whether it is time to try again to open a ledger."""
+    code = None if held.fault is None else held.fault.code
+    away = code == AWAY and "://" in declared.ledger
+    return code == UNWRITABLE or (away and time.monotonic() - held.taken >= AGAIN)
 
 
 def _opened(declared: Declared) -> Ledger:
