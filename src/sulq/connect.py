@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from sulq.errors import QuestionError, SetupError
 from sulq.terms.domain import Category, Schema, Text, joinable
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import TableFacts
-from sulq.terms.postgres_address import Address
+from sulq.terms.postgres_address import SCHEMES, Address, foreign, is_address
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.terms.statistic import Graph
 
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from sulq.database import Database
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".duckdb")
-SCHEMES = ("postgresql://", "postgres://")
-OWN = (
-    "table",
-    "reader",
-    "limit",
-)  # words of a database's address that are sulq's (docs/operate/tables-in-postgresql.md)
 
 
 @overload
@@ -246,7 +240,7 @@ def _file(data: object) -> Path | None:
 
 def in_database(data: object) -> bool:
     """Whether data is named by the address of a PostgreSQL database."""
-    return isinstance(data, str) and data.lower().startswith(SCHEMES)
+    return is_address(data)
 
 
 def in_spark(data: object) -> bool:
@@ -259,10 +253,6 @@ def lies_elsewhere(data: object) -> bool:
     return in_database(data) or in_spark(data)
 
 
-def _words(url: str) -> list[str]:
-    return [word for word in url.partition("?")[2].split("&") if word]
-
-
 def _name(data: object, path: Path | None) -> str:
     """A table's name in questions, where none is told: the file's stem, or the table that an address names."""
     if path is not None:
@@ -271,10 +261,10 @@ def _name(data: object, path: Path | None) -> str:
         return re.split(r"[./]", str(data).removesuffix(".parquet"))[-1]
     if not in_database(data):
         return "data"
-    named = [unquote(word.partition("=")[2]) for word in _words(str(data)) if word.startswith("table=")]
-    if not named:
+    named = Address.of(str(data)).table
+    if named is None:
         raise SetupError("bad-declaration", "An address names a database; name the table in it: table=...")
-    return named[0].rpartition(".")[2]
+    return named.rpartition(".")[2]
 
 
 def _shared(ledger: object, sources: Sequence[object], table: str) -> str | None:
@@ -300,8 +290,7 @@ def ledger_of(url: str, table: str | None) -> str:
             "Several tables, or one with such a name, need a ledger named by you.",
             'Write ledger="postgresql://HOST/DATABASE?ledger=NAME", or the path of a file.',
         )
-    words = [word for word in _words(url) if word.partition("=")[0] not in OWN]
-    return f"{url.partition('?')[0]}?{'&'.join([*words, f'ledger={name}'])}"
+    return f"{url.partition('?')[0]}?{'&'.join([*foreign(url), f'ledger={name}'])}"
 
 
 def _inside(data: object, name: str) -> str | None:

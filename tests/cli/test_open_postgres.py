@@ -18,7 +18,7 @@ from tests.cli.test_serve import Running, command
 from tests.curator.engines.postgres_cases import copies
 from tests.loaded import address, loaded
 from tests.postgres import server
-from tests.server.service import networks
+from tests.server.service import need_network, networks
 
 RUNNER = CliRunner()
 TOML = """
@@ -119,8 +119,7 @@ def test_several_tables_may_lie_in_a_database(tmp_path: Path) -> None:
 
 def test_a_server_serves_them_on_the_same_budget(config: tuple[Path, str]) -> None:
     """`sulq serve` holds what `sulq query` asks: one ledger, one copy, and what one spent the other has not."""
-    if not networks():
-        pytest.skip("this kernel gives out no networks")
+    need_network(there=networks())
     path, name = config
     made = declaration(read(path).datasets["survey"])
     assert (made.ledger, made.prepared) == (ledger_of(read(path).datasets["survey"]), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import SetupError
-from sulq.server.database import Way, files, near, variables, ways, words
+from sulq.server.database import Way, base, files, is_secret, near, variables, ways
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,47 @@ def test_the_same_database_by_way_of_the_relay() -> None:
     assert psycopg is not None
 
 
+@pytest.mark.parametrize(
+    ("url", "environment", "host"),
+    [
+        ("postgresql:///base?hostaddr=192.0.2.7", {}, "192.0.2.7"),
+        ("postgresql:///base?hostaddr=192.0.2.7,fe80::1%25eth0", {}, "192.0.2.7,fe80::1%eth0"),
+        ("postgresql:///base", {"PGHOSTADDR": "192.0.2.7"}, "192.0.2.7"),
+        ("postgresql://db/base?hostaddr=192.0.2.7", {}, "db"),
+        ("postgresql:///base?hostaddr=192.0.2.7", {"PGHOST": "db"}, None),  # the library takes the variable
+    ],
+)
+def test_a_password_is_looked_for_under_the_host_that_is_meant(
+    url: str, environment: dict[str, str], host: str | None
+) -> None:
+    """A number without a name keeps its own: else PostgreSQL's library would look for the listener's."""
+    pytest.importorskip("psycopg")
+    from psycopg.conninfo import conninfo_to_dict
+
+    found = conninfo_to_dict(near(url, environment))
+    assert found.get("host") == host
+    assert found["hostaddr"].startswith("127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "name"),
+    [
+        ("postgresql://ann@db/clinic", {"PGDATABASE": "other"}, "clinic"),
+        ("postgresql://ann@db/cl%69nic", {}, "clinic"),
+        ("postgresql://ann@db/a%2Fb?x=1", {}, "a/b"),
+        ("postgresql://ann@db/ward?dbname=clinic", {}, "clinic"),
+        ("postgresql://ann@db", {"PGDATABASE": "clinic"}, "clinic"),
+        ("postgresql://ann:pw@db/", {}, "ann"),
+        ("postgresql://%61nn@db?dbname=", {"PGDATABASE": "clinic"}, "ann"),
+        ("postgresql://db?user=bob", {"PGUSER": "eve"}, "bob"),
+        ("postgresql://db", {"PGUSER": "eve"}, "eve"),
+    ],
+)
+def test_the_name_of_a_database(url: str, environment: dict[str, str], name: str) -> None:
+    """As PostgreSQL's library has it: escaped or not, by its variable, and else as the role is called."""
+    assert base(url, environment) == name
+
+
 def test_files_and_variables_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those an address names, those of its variables, those in a home; of the environment its own and HOME alone."""
     monkeypatch.setenv("PGSSLROOTCERT", "/certs/root.pem")
@@ -76,6 +117,8 @@ def test_files_and_variables_of_the_library(monkeypatch: pytest.MonkeyPatch) -> 
     found = files("postgresql://h/b?passfile=%2Fsecret%2Fpass&sslcert=/c.pem")
     assert {"/secret/pass", "/c.pem", "/certs/root.pem", "/people/ann/.pgpass", "/people/ann/.postgresql"} <= set(found)
     assert not {"/", "/etc", "/people/ann"} & set(found)
-    assert words("postgresql://h/b?a=1&a=2&%20b%20=%41") == {"a": "2", "b": "A"}
     told = {"PGPASSWORD": "p", "HOME": "/h", "SULQ_TOKEN": "t", "PGX": "1", "pgx": "2", "AWS_SECRET": "s"}
     assert variables(told) == {"PGPASSWORD": "p", "HOME": "/h", "PGX": "1"}
+    assert [name for name in (*told, "PGHOST", "PGDATABASE", "PGPASSFILE") if is_secret(name)] == [
+        "PGPASSWORD", "PGX", "PGPASSFILE",
+    ]  # fmt: skip

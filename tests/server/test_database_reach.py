@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import sulq
-from sulq.server import apart, isolation, process
+from sulq.server import apart, isolation, process, reach
 from sulq.server.declared import declare
-from tests.server.service import COLUMNS, found_by_children, survey
+from tests.server.service import COLUMNS, connections, found_by_children, need_network, networks, survey
 from tests.server.test_relay import echo
 
 REFUSED = "PermissionError"
@@ -64,9 +64,9 @@ def test_T69_T72_a_worker_of_a_database_reaches_that_database_alone(
     servers.
     """
     found = pried(tmp_path, f"postgresql://ann@127.0.0.1:{places[0]}/base", places, monkeypatch)
-    if "namespace" not in found["network"]:
-        assert "relay" not in found["network"]
-        pytest.skip("this kernel gives out no networks")
+    there = networks()
+    assert ("relay" in found["network"]) is there
+    need_network(there=there)
     assert found["network"] in ("namespace+seccomp+relay", "namespace+relay")
     assert found["echoed"] == ["ping", "", "", ""]
     if "seccomp" in found["network"]:
@@ -123,6 +123,18 @@ def test_each_host_of_an_address_has_its_own_place(
     """Of two hosts the second is found at the second place, at its own port, and not at the first's."""
     url = f"postgresql://ann@127.0.0.1:{places[0]},localhost:{places[1]}/base"
     found = pried(tmp_path, url, places, monkeypatch)
-    if "namespace" not in found["network"]:
-        pytest.skip("this kernel gives out no networks")
+    need_network(there=networks())
     assert found["echoed"] == ["ping", "", "", "ping"]
+
+
+def test_a_relay_connects_to_the_ports_of_its_database_and_of_names_alone(places: list[int]) -> None:
+    """Whatever it is made to do; control: one whose address names both ports reaches both."""
+    if apart.landlock() < 4:
+        pytest.skip("this kernel's Landlock knows no ports")
+    found = {}
+    for hosts in (f"127.0.0.1:{places[0]}", f"127.0.0.1:{places[0]},localhost:{places[1]}"):
+        declared = declare("survey", f"postgresql://ann@{hosts}/base", COLUMNS, budget=sulq.Epsilon(9), table="t")
+        told = reach.of("worker", {"dataset": declared.for_worker().to_json()}, None)["relay"]["lines"][0]
+        assert reach.DNS in told["connect"]
+        found[hosts] = connections(told, places)
+    assert list(found.values()) == [[True, False], [True, True]]

@@ -182,7 +182,7 @@ def test_T54_a_share_the_owner_set_later_holds_after_a_restart(tmp_path: Path) -
     ]  # fmt: skip
 
 
-def test_T56_rows_in_a_database_have_one_ledger() -> None:
+def test_T56_rows_in_a_database_have_one_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same table by another role, reader, spelling or name in questions is refused under another ledger.
 
     Control: another table, another schema, another database and another host are taken on, and so is the same ledger.
@@ -191,14 +191,21 @@ def test_T56_rows_in_a_database_have_one_ledger() -> None:
     def at(name: str, url: str, table: str = "visits", ledger: str = "two.ledger") -> Declared:
         return declare(name, url, COLUMNS, unit=PERSON, budget=sulq.Epsilon(3), table=table, ledger=ledger)
 
+    for name in ("PGDATABASE", "PGUSER", "PGHOST", "PGPORT"):
+        monkeypatch.delenv(name, raising=False)
     url = "postgresql://ann@db.example.org/clinic"
     same = [
         at("a", url.replace("ann", "bob")), at("b", f"{url}?reader=asker&sslmode=require"), at("c", f"{url}?port=5432"),
         at("d", f"{url}?table=public.visits", "other"), at("e", url.replace("db.ex", "DB.ex")),
+        at("k", url.replace("clinic", "cl%69nic")), at("l", url.replace("clinic", "?dbname=clinic")),
+        at("m", "postgresql://clinic@db.example.org"), at("n", url.replace("org/", "org,b.example/")),
+        at("o", f"{url}?hostaddr=192.0.2.7"),
     ]  # fmt: skip
     others = [
         at("f", url, "persons"), at("g", f"{url}?table=old.visits"), at("h", url.replace("clinic", "ward")),
         at("i", url.replace("db", "db2")), at("j", url, ledger="one.ledger"),
+        at("p", url.replace("/clinic", "")), at("q", url.replace("org/", "org:6000/")),
+        at("r", url.replace("db.example.org", "b.example,c.example")),
     ]  # fmt: skip
     for declared, refused in [(item, True) for item in same] + [(item, False) for item in others]:
         found = Holdings()
@@ -208,3 +215,8 @@ def test_T56_rows_in_a_database_have_one_ledger() -> None:
             continue
         with pytest.raises(SetupError, match="second budget"):
             found.take(declared)
+    monkeypatch.setenv("PGDATABASE", "clinic")
+    found = Holdings()
+    found.take(at("first", url, ledger="one.ledger"))
+    with pytest.raises(SetupError, match="second budget"):  # p, where the variable names it
+        found.take(at("s", url.replace("/clinic", "")))

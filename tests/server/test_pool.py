@@ -236,6 +236,26 @@ def test_a_database_that_was_away_is_asked_again_when_it_is_back(found: Pool, mo
     assert found.killed == []
 
 
+@pytest.mark.parametrize("failed", ["engine-failed", "noise-failed", "bad-receipt"])
+def test_a_failure_does_not_say_that_a_database_is_back(
+    found: Pool, monkeypatch: pytest.MonkeyPatch, failed: str
+) -> None:
+    """Nobody pays until rows were read: a charged question that failed leaves it stopped, and one that is answered not.
+
+    Control: the answer.
+    """
+    monkeypatch.setattr(pool, "LOOK", 0.0)
+    away = {"kind": "SetupError", "code": "unreadable-data", "message": "It cannot be reached."}
+    replies = [{"failed": failed}, GIVEN]
+    found.worker(lambda frame: {"stopped": away} if "ready" in frame else replies.pop(0))
+    found.rows.look()
+    with pytest.raises(CuratorError):
+        found.rows.run(PLAN, found.receipt())
+    assert found.rows.stopped.code == "unreadable-data"
+    found.rows.run(PLAN, found.receipt())
+    assert found.rows.stopped is None
+
+
 def test_a_look_that_takes_long_is_waited_for_aside(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker whose database does not answer holds nobody else up, and is idle again when it has answered."""
     monkeypatch.setattr(pool, "LOOK", 0.0)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 import socket
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,15 +17,17 @@ import pyarrow.parquet
 import pytest
 
 import sulq
+from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import BudgetExceeded, SetupError
+from sulq.server import frames
 from sulq.server import staff as staff_module
 from sulq.server.counts import Counts
 from sulq.server.declared import declare
 from sulq.server.held import Held
-from sulq.server.settings import Declared
+from sulq.server.settings import Declared, Service
 from sulq.server.staff import Staff
 from sulq.terms import wire
-from tests.server.service import Running, service
+from tests.server.service import COLUMNS, Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}
 
@@ -117,18 +122,102 @@ def test_T48_a_ledger_that_could_not_be_opened_on_a_full_disk_is_tried_again(
     staff = Staff(SimpleNamespace(state=tmp_path), ours, Counts())
     tried: list[object] = []
 
-    def take_on(declared: object) -> None:
+    def opened(declared: object) -> None:
         tried.append(declared)
-        staff.datasets["survey"] = Held("survey", fault=SetupError(code, "No."))
+        raise SetupError(code, "No.")
 
-    monkeypatch.setattr(staff, "take_on", take_on)
-    declared = staff._declared["survey"] = SimpleNamespace(ledger=place)
-    take_on("at the start")
-    assert staff.tick()
-    assert staff.tick()
-    assert tried[1:] == [declared] * times
+    monkeypatch.setattr(staff_module, "_opened", opened)
+    declared = staff._declared["survey"] = SimpleNamespace(name="survey", ledger=place)
+    staff.datasets["survey"] = Held("survey", fault=SetupError(code, "No."))
+    for _ in range(2):
+        ticked(staff)
+    assert tried == [declared] * times
     monkeypatch.setattr(staff_module, "AGAIN", 3600.0)
-    assert staff.tick()
-    assert len(tried) == 1 + times + (code == "ledger-failed"), "a database is not tried at every tick"
+    ticked(staff)
+    assert len(tried) == times + (code == "ledger-failed"), "a database is not tried at every tick"
     ours.close()
     theirs.close()
+
+
+def ticked(staff: Staff) -> None:
+    """One tick, and what it began."""
+    assert staff.tick()
+    if staff._trying is not None:
+        staff._trying.join(60)
+
+
+def test_a_ledger_whose_host_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is tried aside, one at a time, while other datasets are taken on and ticks go by; then it is there too.
+
+    One that was taken away meanwhile stays away, and its ledger is closed.
+    """
+    monkeypatch.setattr(staff_module, "AGAIN", 0.0)
+    usual, answers, tried = staff_module._opened, threading.Event(), []
+    unit, columns = sulq.Unit("person"), COLUMNS
+
+    def far(name: str) -> Declared:
+        """One whose ledger is far: a file, in this test, that is opened when the host answers."""
+        path = survey(tmp_path / f"{name}.parquet", 20)
+        made = declare(name, path, columns, unit=unit, budget=sulq.Epsilon(3), ledger=tmp_path / f"{name}.ledger")
+        return replace(made, ledger=f"postgresql://{name}/base")
+
+    def opened(declared: Declared) -> Ledger:
+        if "://" not in declared.ledger:
+            return usual(declared)
+        tried.append(declared.name)
+        if len(tried) <= 2:
+            raise SetupError("missing-file", "It is away.")
+        assert answers.wait(60)
+        return usual(replace(declared, ledger=str(tmp_path / f"{declared.name}.ledger")))
+
+    monkeypatch.setattr(staff_module, "_opened", opened)
+    ours, theirs = socket.socketpair()
+    staff = Staff(Service(tmp_path / "state"), ours, Counts())
+    for name in ("one", "two"):
+        staff.take_on(far(name))
+        assert staff.datasets[name].fault is not None
+    begun = time.monotonic()
+    for _ in range(3):
+        assert staff.tick()
+    near = survey(tmp_path / "near.parquet", 20)
+    staff.take_on(declare("near", near, columns, unit=unit, budget=sulq.Epsilon(3), ledger=tmp_path / "near.ledger"))
+    assert staff.datasets["near"].fault is None
+    assert staff.tick()
+    assert time.monotonic() - begun < 50, "nobody waited for the host"
+    assert tried == ["one", "two", "one"]
+    staff._drop("one")
+    answers.set()
+    ticked(staff)
+    assert "one" not in staff.datasets
+    assert "postgresql://one/base" not in staff._ledgers
+    ticked(staff)
+    assert tried[3:] == ["two"]
+    assert staff.datasets["two"].fault is None
+    assert frames.receive(theirs)["start"] == "near"
+    assert frames.receive(theirs)["start"] == "two"
+    staff.close()
+    ours.close()
+    theirs.close()
+
+
+def test_R10_a_worker_says_that_a_ledger_is_within_its_reach(tmp_path: Path) -> None:
+    """Its rows and a ledger lie in databases: it could come to that, and its files are called shared.
+
+    Control: a worker of a file does not, nor does one where every ledger is a file.
+    """
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for ledgers, said in (
+            (("l", "l"), ["own", "own"]),
+            (("postgresql://db/base?ledger=x", "l"), ["own", "shared"]),
+        ):
+            staff = Staff(Service(tmp_path / "state"), ours, Counts())
+            for name, data, ledger in zip("ab", (tmp_path / "a.csv", "postgresql://db/base"), ledgers, strict=True):
+                made = declare(
+                    name, data, COLUMNS, unit=sulq.Unit("person"), budget=sulq.Epsilon(3), ledger=ledger, table="t"
+                )
+                worker = SimpleNamespace(name=name, generation=1, isolation={"files": "own"})
+                staff._declared[name] = made
+                staff.datasets[name] = Held(name, rows=SimpleNamespace(workers=[worker]))
+            assert [told["files"] for told in staff.isolation()] == said
+            assert [told["files"] for told in staff.workers()] == said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import SetupError
-from sulq.terms.postgres_address import Address, is_address
+from sulq.terms.postgres_address import Address, foreign, is_address, meant
 
 
 def test_our_words_are_taken_out_and_the_rest_is_left():
@@ -34,6 +34,13 @@ def test_words_that_say_nothing_are_refused(words):
     """An empty word, one said twice, and a limit that is none."""
     with pytest.raises(SetupError, match="bad-config"):
         Address.of(f"postgresql://ann:secret@host/b?{words}")
+
+
+def test_what_the_words_say():
+    """Names and values are unescaped, and of one that stands twice the last counts; ours are told from PostgreSQL's."""
+    assert meant("postgresql://h/b?a=1&a=2&&%20b%20=%41") == {"a": "2", "b": "A"}
+    assert foreign("postgresql://h/b?table=t&a=%41&reader=r") == ["a=%41"]
+    assert foreign("postgresql://h/b") == []
 
 
 def test_what_is_an_address():

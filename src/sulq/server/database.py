@@ -9,14 +9,17 @@ passfiles and certificates go by the name, as ever.
 
 from __future__ import annotations
 
+import contextlib
+import getpass
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from sulq.errors import SetupError
+from sulq.terms.postgres_address import meant
 
 PORT: Final = 5432
 MOST: Final = 16  # hosts in one address
@@ -28,6 +31,8 @@ OF_ENVIRONMENT: Final = (
     "PGPASSFILE", "PGSERVICEFILE", "PGSYSCONFDIR", "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL",
     "PGSSLCRLDIR",
 )  # fmt: skip
+# Those of its variables that say which database is meant, and are no secret.
+WHERE: Final = frozenset({"PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE"})
 WHO: Final = ("/etc/passwd",)  # as whom it runs, where no role is named
 
 
@@ -39,12 +44,6 @@ class Way(NamedTuple):
     far: str  # a host's name or number, or the folder of a socket
 
 
-def words(url: str) -> dict[str, str]:
-    """The words of an address after its `?`; of one that stands twice the last counts, as PostgreSQL has it."""
-    pairs = (word.partition("=") for word in url.partition("?")[2].split("&") if word)
-    return {unquote(name).strip(): unquote(value) for name, _, value in pairs}
-
-
 def ways(url: str, environment: Mapping[str, str] = os.environ) -> tuple[Way, ...]:
     """The hosts that an address names, in its order.
 
@@ -52,17 +51,13 @@ def ways(url: str, environment: Mapping[str, str] = os.environ) -> tuple[Way, ..
         SetupError: `bad-config`: it names none, or leaves it to a service file; a server must know where its workers
             may connect before it starts them.
     """
-    told = words(url)
+    told = meant(url)
     if told.get("service") or environment.get("PGSERVICE"):
         raise SetupError("bad-config", "A served database is named by its host, and by no service file.", NEXT)
-    start = url.partition("?")[0].partition("://")[2].partition("/")[0].rpartition("@")[2]
-    pairs = [_pair(item) for item in start.split(",")] if start else []
-    named = [unquote(host) for host, _ in pairs] if any(host for host, _ in pairs) else []
-    hosts = told["host"].split(",") if told.get("host") else named
-    hosts = hosts or [host for host in environment.get("PGHOST", "").split(",") if host]
+    hosts = names(url, environment)
     numbers = told.get("hostaddr", environment.get("PGHOSTADDR", ""))
     far = numbers.split(",") if numbers else hosts
-    ports = told["port"].split(",") if told.get("port") else [port for _, port in pairs]
+    ports = told["port"].split(",") if told.get("port") else [port for _, port in _pairs(url)]
     if not any(ports):
         ports = environment.get("PGPORT", str(PORT)).split(",")
     ports = ports * len(far) if len(ports) == 1 else ports
@@ -72,10 +67,32 @@ def ways(url: str, environment: Mapping[str, str] = os.environ) -> tuple[Way, ..
     return tuple(Way(f"127.0.0.{i}", _port(port), host) for i, (host, port) in numbered)
 
 
+def names(url: str, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The hosts of an address by name, or none where it has numbers alone."""
+    told, pairs = meant(url), _pairs(url)
+    named = [unquote(host) for host, _ in pairs] if any(host for host, _ in pairs) else []
+    hosts = told["host"].split(",") if told.get("host") else named
+    return hosts or [host for host in environment.get("PGHOST", "").split(",") if host]
+
+
+def base(url: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The name of the database; where none is told, it is called as the role is."""
+    told, (place, _, path) = meant(url), _start(url).partition("/")
+    name = told.get("dbname", unquote(path) or environment.get("PGDATABASE", ""))
+    if name:
+        return name
+    who = unquote(place.rpartition("@")[0].partition(":")[0])
+    with contextlib.suppress(OSError, KeyError):  # who runs this may have no name
+        return told.get("user") or who or environment.get("PGUSER") or getpass.getuser()
+    return ""
+
+
 def near(url: str, environment: Mapping[str, str] = os.environ) -> str:
     """The same database as a worker reaches it: its listeners in place of the hosts, which keep their names."""
     found = ways(url, environment)
     more = f"hostaddr={','.join(way.near for way in found)}&port={','.join(str(way.port) for way in found)}"
+    if not names(url, environment):  # or a password would be looked for under the listener's number
+        more = f"host={quote(','.join(way.far for way in found), safe=',:')}&{more}"
     if all(is_socket(way.far) for way in found):  # PostgreSQL speaks no TLS over a socket of the machine's own
         more += "&sslmode=disable"
     return f"{url}{'&' if '?' in url else '?'}{more}"
@@ -83,7 +100,7 @@ def near(url: str, environment: Mapping[str, str] = os.environ) -> str:
 
 def files(url: str) -> list[str]:
     """What PostgreSQL's library reads when it connects to this address."""
-    told = words(url)
+    told = meant(url)
     named = [told.get(name) for name in OF_ADDRESS] + [os.environ.get(name) for name in OF_ENVIRONMENT]
     home = Path("~").expanduser()
     return [*(str(home / name) for name in AT_HOME), *(name for name in named if name)]
@@ -99,9 +116,24 @@ def is_variable(name: str) -> bool:
     return re.match("PG[A-Z]", name) is not None
 
 
+def is_secret(name: str) -> bool:
+    """Whether a variable is one of the library's that says more than which database is meant."""
+    return is_variable(name) and name not in WHERE
+
+
 def is_socket(far: str) -> bool:
     """Whether a host is the folder of a socket of the machine's own."""
     return far.startswith("/")
+
+
+def _start(url: str) -> str:
+    """Role, hosts and database, as they are written."""
+    return url.partition("?")[0].partition("://")[2]
+
+
+def _pairs(url: str) -> list[tuple[str, str]]:
+    start = _start(url).partition("/")[0].rpartition("@")[2]
+    return [_pair(item) for item in start.split(",")] if start else []
 
 
 def _pair(item: str) -> tuple[str, str]:

@@ -68,7 +68,7 @@ def _second(declared: Declared, other: Declared) -> None:
 def _same(table: Table, other: Table) -> bool:
     """Whether two tables are the same rows: one file or database, and not two tables inside it."""
     if isinstance(table.data, str) or isinstance(other.data, str):
-        return isinstance(table.data, str) and isinstance(other.data, str) and _there(table) == _there(other)
+        return isinstance(table.data, str) and isinstance(other.data, str) and _one_table(table, other)
     apart = None not in (table.inside, other.inside) and table.inside != other.inside
     return not apart and _one_file(table.data, other.data)
 
@@ -77,13 +77,24 @@ def _named(table: Table) -> str:
     return f"table {table.facts.schema.table!r}" if isinstance(table.data, str) else table.data.name
 
 
-def _there(table: Table) -> object:
-    """A table of a database by its hosts, the database's name, and its own; not by who reads it, and how."""
+def _one_table(table: Table, other: Table) -> bool:
+    """Whether tables of a database are one: by a host, the database's name, and their own; not by who reads, and how.
+
+    Of several hosts one in common is enough: all of an address have the same rows.
+    """
+    return _inside(table) == _inside(other) and not _hosts(str(table.data)).isdisjoint(_hosts(str(other.data)))
+
+
+def _inside(table: Table) -> object:
     url = str(table.data)
-    told = database.words(url)
-    hosts = {(way.far.lower(), way.port) for way in database.ways(url)}
-    base = told.get("dbname") or url.partition("?")[0].partition("://")[2].partition("/")[2]
-    return hosts, base, Address.of(url).inside(table.inside or table.facts.schema.table)
+    return database.base(url), Address.of(url).inside(table.inside or table.facts.schema.table)
+
+
+def _hosts(url: str) -> set[tuple[str, int]]:
+    """By name and by number, where an address has both."""
+    ways, names = database.ways(url), database.names(url)
+    both = [(name, way.port) for name, way in zip(names, ways, strict=False)] + [(way.far, way.port) for way in ways]
+    return {(host.lower(), port) for host, port in both}
 
 
 def _one_file(path: Path, other: Path) -> bool:

@@ -176,10 +176,11 @@ class RemoteRows:
     def _back(self, worker: Worker, reply: Frame) -> None:
         worker.looked = time.monotonic()
         stopped = reply.get("stopped")
+        read = bool(reply.get("ready")) or "released" in reply  # a failure says nothing of the data
         with self._change:
             if stopped is not None:
                 self._stop(stopped)
-            elif self._stopped is not None and self._stopped.code == PASSES:
+            elif read and self._stopped is not None and self._stopped.code == PASSES:
                 _log.info("a worker reads its data again", extra={"worker": worker.name})
                 self._stopped = None
             self._idle.append(worker)

@@ -110,7 +110,7 @@ def launched(
     lines: list[Mapping[str, object]] = [settings]
     allowed = reach.of(part, settings, folder)
     if part == "clerk" and allowed is not None and not allowed["tcp"]:  # it connects to no database
-        environment = {name: value for name, value in environment.items() if not database.is_variable(name)}
+        environment = {name: value for name, value in environment.items() if not database.is_secret(name)}
     if allowed is not None:
         command = [sys.executable, "-P", str(Path(apart.__file__)), *command]
         lines.insert(0, allowed)

@@ -4,14 +4,15 @@
     clerk    the program; the folders of the ledgers, of their anchors and of the server's state; names below data_root
     worker   the program and its data, read-only; the folder of its prepared copy, and the one it spills to; where its
              tables lie in a database, what PostgreSQL's own library looks for, and a relay to it
-    relay    the program, and how names are found
+    relay    the program, and how names are found; the ports of the database, and of names
     look     the program and the one file it looks at; the folder it spills to
 
 A ledger needs its whole folder: SQLite puts a journal beside it, and a new ledger
 is written under another name first. The kernel knows no rule for a folder without
 one of its files, so a clerk whose ledgers lie beside the data or its copy could open
 those, and says so (`shared`). One that was told of a ledger in PostgreSQL may make TCP
-connections, and read what PostgreSQL's own library looks for.
+connections, and read what PostgreSQL's own library looks for; and a worker whose tables
+lie in the same database could come to that ledger.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ WRITABLE: Final = ("/dev/null",)
 # How names of hosts are found: by a library that also looks who it runs as, or alone.
 NAMES: Final = ("/etc", "/run/systemd/resolve", "/run/NetworkManager")
 HOSTS: Final = ("/etc/host.conf", "/etc/gai.conf", "/etc/services", *NAMES[1:])
+DNS: Final = 53  # a long answer comes by TCP
 RELAY: Final = "sulq.server.relay"
 KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENDP_LIB_DIR", "PATH", "PYTHONPATH")
 """What is passed on of the environment to processes that are told nothing by it but what they need."""
@@ -94,7 +96,11 @@ def _relayed(url: str) -> dict[str, Any]:
     """What a worker reaches for a database: its relay, and the files of PostgreSQL's library."""
     ways = database.ways(url)
     kept = {name: value for name, value in os.environ.items() if name in KEPT}
-    allowed = {"tcp": True, "read": [*SYSTEM, *program(), *HOSTS], "write": list(WRITABLE), "closed": [os.sep]}
+    far = {way.port for way in ways if not database.is_socket(way.far)}
+    allowed = {
+        "connect": sorted(far | {DNS}), "read": [*SYSTEM, *program(), *HOSTS], "write": list(WRITABLE),
+        "closed": [os.sep],
+    }  # fmt: skip
     relay = {
         "command": [sys.executable, "-P", str(Path(apart.__file__)), sys.executable, "-P", "-m", RELAY],
         "environment": kept,

@@ -98,7 +98,10 @@ class Declared:
     renew: bool = False
 
     def for_worker(self) -> Declared:
-        """What a worker needs of it: nothing of the ledger, whose address may hold a password, nor of analysts."""
+        """What a worker needs of it: not where the ledger lies, whose address may hold a password, nor of analysts.
+
+        A worker whose tables lie in the database of the ledger could come to it all the same, by the tables' address.
+        """
         return replace(self, ledger="", shares={}, anchor=None, schedule=None)
 
     @property

@@ -30,7 +30,7 @@ from sulq.server.frames import Frame
 from sulq.server.held import Held
 from sulq.server.holdings import Holdings
 from sulq.server.placing import placed
-from sulq.server.pool import Post, RemoteRows
+from sulq.server.pool import Post, RemoteRows, Worker
 from sulq.server.schedule import Paced, Schedule
 from sulq.server.settings import Declared, Service
 from sulq.server.shelf import Shelf
@@ -62,39 +62,36 @@ class Staff:
         self._registered: set[str] = set()  # by calls, so that a call may take them away
         self._opening = threading.Lock()
         self._holding = threading.Lock()
+        self._trying: threading.Thread | None = None  # to open a ledger again
         self._looks: dict[int, Callable[[Frame], None]] = {}
         self._looked = 0
 
     def take_on(self, declared: Declared) -> None:
         """Open a dataset; what is wrong with it is kept for its owner to see, and the others go on."""
+        with self._opening:
+            held = self._taken_on(declared)
+        if held.fault is None:
+            self._start(declared, 1)
+
+    def _taken_on(self, declared: Declared) -> Held:
         period = declared.schedule or self.service.schedule
         held = Held(declared.name, schedule=Schedule(period) if period else None)
         held.share_answers = self.service.share_answers
-        with self._opening:
-            self._declared[declared.name] = declared
-            try:
-                self._holdings.take(declared)
-                held.ledger = self._ledger(declared)
-                held.rows = self._rows(declared, held.ledger)
-            except SulqError as error:
-                held.fault = error
-                _log.error("a dataset could not be opened", extra={"dataset": declared.name, "code": error.code})
-            self.datasets[declared.name] = held
-        if held.fault is None:
-            self._start(declared, 1)
+        self._declared[declared.name] = declared
+        try:
+            self._holdings.take(declared)
+            held.ledger = self._ledger(declared)
+            held.rows = self._rows(declared, held.ledger)
+        except SulqError as error:
+            held.fault = error
+            _log.error("a dataset could not be opened", extra={"dataset": declared.name, "code": error.code})
+        self.datasets[declared.name] = held
+        return held
 
     def _ledger(self, declared: Declared) -> Ledger:
         """The ledger; datasets of one person space share it, and all of them say of it what it says itself (T56)."""
         if declared.ledger not in self._ledgers:
-            self._ledgers[declared.ledger] = Ledger.open(
-                declared.ledger,
-                unit=declared.unit,
-                budget=declared.budget,
-                synthetic=declared.synthetic,
-                open_keys=open_keys(table.facts.schema for table in declared.tables),
-                mechanisms=tuple(MECHANISMS),
-                anchor=declared.anchor,
-            )
+            self._ledgers[declared.ledger] = _opened(declared)
         ledger = self._ledgers[declared.ledger]
         ledger.agrees(unit=declared.unit, budget=declared.budget, synthetic=declared.synthetic, anchor=declared.anchor)
         for analyst, (share, reserve) in declared.shares.items():
@@ -217,7 +214,8 @@ class Staff:
 
     def _drop(self, name: str, *, unmake: Path | None = None) -> None:
         """Let a dataset go, after the asks under way; `unmake`: a ledger that was begun for it and charged nothing."""
-        held = self.datasets.pop(name)
+        with self._opening:  # it is not taken on anew meanwhile
+            held = self.datasets.pop(name)
         period = 0.0 if held.schedule is None else held.schedule.period
         held.drained(self.service.limit + 2 * period)
         with self._opening:
@@ -300,25 +298,60 @@ class Staff:
         for held in list(self.datasets.values()):
             if held.rows is not None:
                 held.rows.look()
-            elif held.fault is not None and held.name in self._declared and self._passes(held):
-                self.take_on(self._declared[held.name])
+        self._try_again()
         return whole
 
-    def _passes(self, held: Held) -> bool:
-        """Whether it is time to try again to open a ledger."""
-        code = None if held.fault is None else held.fault.code
-        away = code == AWAY and "://" in self._declared[held.name].ledger
-        return code == UNWRITABLE or (away and time.monotonic() - held.taken >= AGAIN)
+    def _try_again(self) -> None:
+        """Try to open a ledger that could not be opened: aside, as a host that does not answer takes its time."""
+        if self._trying is not None and self._trying.is_alive():
+            return
+        for held in sorted(self.datasets.values(), key=lambda held: held.taken):  # each in its turn
+            declared = self._declared.get(held.name)
+            if held.rows is None and declared is not None and _passes(held, declared):
+                self._trying = threading.Thread(target=self._tried, args=(held, declared), daemon=True)
+                self._trying.start()
+                return
+
+    def _tried(self, held: Held, declared: Declared) -> None:
+        """Open the ledger without a lock that others wait for; then, if it is still wanted, take the dataset on."""
+        ledger: Ledger | None = None
+        fault: SulqError | None = None
+        try:
+            if declared.ledger not in self._ledgers:
+                ledger = _opened(declared)
+        except SulqError as error:
+            fault = error
+        with self._opening:
+            wanted = self.datasets.get(held.name) is held  # it was not taken away
+            if ledger is not None and wanted and declared.ledger not in self._ledgers:
+                self._ledgers[declared.ledger] = ledger
+            elif ledger is not None:
+                ledger.close()
+            if not wanted:
+                return
+            if declared.ledger not in self._ledgers and fault is not None:
+                held.fault, held.taken = fault, time.monotonic()
+                _log.error("a dataset could not be opened", extra={"dataset": declared.name, "code": fault.code})
+                return
+            held = self._taken_on(declared)
+        if held.fault is None:
+            self._start(declared, 1)
 
     def isolation(self) -> list[Frame]:
         """How each connected worker is kept apart."""
         held = [held for held in list(self.datasets.values()) if held.rows is not None]
-        return [worker.isolation for item in held for worker in cast("RemoteRows", item.rows).workers]
+        return [self._kept(item, worker) for item in held for worker in cast("RemoteRows", item.rows).workers]
+
+    def _kept(self, held: Held, worker: Worker) -> Frame:
+        """How a worker is kept apart; one that connects to a database could come to a ledger that lies in it (R10)."""
+        declared = self._declared.get(held.name)
+        beside = declared is not None and declared.in_database and self.beside_rows
+        return {**worker.isolation, **({"files": "shared"} if beside else {})}
 
     def workers(self) -> list[Frame]:
         """The connected workers, for the owner."""
         return [
-            {"dataset": held.name, "worker": worker.name, "generation": worker.generation, **worker.isolation}
+            {"dataset": held.name, "worker": worker.name, "generation": worker.generation, **self._kept(held, worker)}
             for held in list(self.datasets.values())
             if held.rows is not None
             for worker in held.rows.workers
@@ -338,3 +371,22 @@ class Staff:
     def _say(self, frame: Frame) -> None:
         with self._sending:
             frames.send(self._control, frame)
+
+
+def _passes(held: Held, declared: Declared) -> bool:
+    """Whether it is time to try again to open a ledger."""
+    code = None if held.fault is None else held.fault.code
+    away = code == AWAY and "://" in declared.ledger
+    return code == UNWRITABLE or (away and time.monotonic() - held.taken >= AGAIN)
+
+
+def _opened(declared: Declared) -> Ledger:
+    return Ledger.open(
+        declared.ledger,
+        unit=declared.unit,
+        budget=declared.budget,
+        synthetic=declared.synthetic,
+        open_keys=open_keys(table.facts.schema for table in declared.tables),
+        mechanisms=tuple(MECHANISMS),
+        anchor=declared.anchor,
+    )

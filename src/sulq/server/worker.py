@@ -163,7 +163,8 @@ def main() -> None:
             raise SetupError(
                 "engine-not-available",
                 "This machine gives a worker no network of its own, and so no way to its database and nowhere else.",
-                "Allow user namespaces, or ask the tables by `sulq query` or from Python.",
+                "Allow user namespaces, with the rights in them that some systems take away (AppArmor's "
+                "kernel.apparmor_restrict_unprivileged_userns), or ask by `sulq query` or from Python.",
             )
         opened = Opened(
             declared,

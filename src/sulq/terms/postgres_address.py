@@ -38,15 +38,14 @@ class Address:
             SetupError: `bad-config` if one of our words stands there twice, or says nothing.
         """
         start, mark, query = url.partition("?")
-        words = [word for word in query.split("&") if word]
         own: dict[str, str] = {}
-        for word in words:
+        for word in words(url):
             name, _, value = word.partition("=")
             if name in WORDS:
                 if name in own or not value:
                     raise SetupError("bad-config", f"The word {name!r} stands in the address once, with a value.")
                 own[name] = unquote(value)
-        others = "&".join(word for word in words if word.partition("=")[0] not in WORDS)
+        others = "&".join(foreign(url))
         place = start.partition("://")[2].rpartition("@")[2]
         if "@" in query and "@" not in start:  # a password with a bare ? in it: nothing of this is shown
             place = "..."
@@ -75,6 +74,22 @@ class Address:
 def is_address(data: object) -> bool:
     """Whether data is named by a PostgreSQL address."""
     return isinstance(data, str) and data.lower().startswith(SCHEMES)
+
+
+def words(url: str) -> list[str]:
+    """The words of an address after its `?`, as they are written."""
+    return [word for word in url.partition("?")[2].split("&") if word]
+
+
+def foreign(url: str) -> list[str]:
+    """Those of them that are PostgreSQL's, not sulq's own."""
+    return [word for word in words(url) if word.partition("=")[0] not in WORDS]
+
+
+def meant(url: str) -> dict[str, str]:
+    """What the words say; of one that stands twice the last counts, as PostgreSQL has it."""
+    pairs = (word.partition("=") for word in words(url))
+    return {unquote(name).strip(): unquote(value) for name, _, value in pairs}
 
 
 def _seconds(text: str | None) -> float | None:

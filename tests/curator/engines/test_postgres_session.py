@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 
 import psycopg
 import pytest
 
+from sulq.curator.engines import postgres_session
 from sulq.curator.engines.postgres_session import SETTLE, SINCE, Sessions, meaning, opened
 from sulq.errors import SetupError
 from sulq.terms.postgres_address import Address
@@ -57,6 +62,59 @@ def test_nothing_can_be_written_unless_that_was_asked_for():
     with opened(Address.of(at("t")), write=True, limit=3) as db:
         assert db.execute("SHOW statement_timeout").fetchone()[0] == "3s"
         db.execute("CREATE TEMPORARY TABLE fleeting (x integer)")  # control
+
+
+COMPUTING = """
+import sys
+import psycopg
+from sulq.curator.engines import postgres_session
+from sulq.terms.postgres_address import Address
+found = postgres_session.opened(Address.of(sys.argv[2])) if sys.argv[1] == "ours" else psycopg.connect(sys.argv[2])
+print(found.info.backend_pid, flush=True)
+found.execute("SELECT count(*) FROM generate_series(1, 100000) AS a, generate_series(1, 100000) AS b")
+"""
+
+
+def test_T75_T76_a_database_stops_computing_when_its_client_is_killed() -> None:
+    """Soon after, though nothing was sent and no statement has a limit; control: without the setting it goes on."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", COMPUTING, whose, address()], stdout=subprocess.PIPE, text=True)
+        for whose in ("ours", "plain")
+    ]
+    ours, plain = (int(client.stdout.readline()) for client in started)
+
+    def computes(number: int) -> bool:
+        asked = f"SELECT 1 FROM pg_stat_activity WHERE pid = {number} AND state = 'active' AND query LIKE '%count(*)%'"
+        return bool(server().do(asked))
+
+    try:
+        waited(lambda: computes(ours) and computes(plain))
+        for client in started:
+            client.kill()
+        waited(lambda: not computes(ours))
+        assert computes(plain)
+    finally:
+        for client in started:
+            client.kill()
+            client.communicate()
+        server().do(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid IN ({ours}, {plain})")
+
+
+def waited(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not done():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.1)
+
+
+def test_a_server_that_refuses_to_notice_is_asked_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Systems differ in what they can tell; control: where it is not refused it is set."""
+    with opened(Address.of(at("t"))) as db:
+        assert db.execute("SHOW client_connection_check_interval").fetchone()[0] == "2s"
+    for refused in ("SET no_such_setting = '2s'", "SET client_connection_check_interval = 'never'"):
+        monkeypatch.setattr(postgres_session, "NOTICE", refused)
+        with opened(Address.of(at("t"))) as db:
+            assert db.execute("SHOW statement_timeout").fetchone()[0] == "0"
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])

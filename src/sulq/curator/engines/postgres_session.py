@@ -45,6 +45,9 @@ SETTLE: Final = {
     "default_transaction_read_only": "on",
 }
 SINCE: Final = {"transaction_timeout": 170000}  # of the server's version
+# How soon a server that computes notices that nobody waits for the answer any more, since its worker was killed (T75,
+# T76). Those on systems that cannot tell refuse it.
+NOTICE: Final = "SET client_connection_check_interval = '2s'"
 # Members of the reader, who would read what it reads; from PostgreSQL 16 on its maker is one who neither inherits
 # from it nor can become it.
 MEMBERS: Final = """
@@ -114,6 +117,8 @@ def opened(address: Address, *, user: str | None = None, limit: float | None = N
         row = db.execute(
             "SELECT current_setting('server_version_num')::integer, current_setting('server_encoding')"
         ).fetchone()
+        with contextlib.suppress(psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError):
+            db.execute(NOTICE)
     except psycopg.Error:
         row = None
     if row is None or row[0] < OLDEST or row[1] != "UTF8":  # texts compare by the bytes of the server's encoding
