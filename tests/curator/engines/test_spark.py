@@ -639,7 +639,7 @@ columns = {{ age = {{ int = [0, 120] }} }}
     done = CliRunner().invoke(app, ["prepare", "visits"])
     assert getattr(done.exception, "code", None) == "bad-config"
     assert "db.prepare()" in str(done.exception)
-    with pytest.raises(SetupError, match="a server reads files"):
+    with pytest.raises(SetupError, match="which a server does not hold"):
         declaration(read(Path("sulq.toml")).datasets["visits"])
     Path("sulq.toml").write_text(config.replace('ledger = "visits.ledger"\n', ""), encoding="utf-8")
     failed = CliRunner().invoke(app, ["query", "visits", "SELECT COUNT(*) FROM visits", "--epsilon", "1"])
