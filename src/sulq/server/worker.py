@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from sulq.curator import engines
-from sulq.curator.engines import Counting, OpenEngine, open_dataset
+from sulq.curator.engines import Counting, OpenEngine, by_cell, open_dataset
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.seal import Seal
@@ -153,6 +153,7 @@ def main() -> None:
     if declared.in_database:
         engines.load("postgres")  # a library looks for others as it is loaded, by programs that are refused afterwards
         child.tied()
+    by_cell.installed()  # scipy, where there is one, is loaded before the limits hold, and not in the first k-means
     isolated = isolation.confine(
         memory, FILES, outside=cast("int", told["outside"]), written=SPILLS * memory, database=declared.in_database
     )
