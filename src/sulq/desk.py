@@ -53,6 +53,7 @@ class Desk:
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
+        self._sql = Sql(oracle)
 
     # -- the Oracle itself
 
@@ -310,9 +311,7 @@ class Desk:
             fresh: new noise at full price, although the same was answered before.
             other: where groups of too few people are not shown, the label of a row for all of them together.
         """
-        return Sql(self._oracle).ask(
-            text, spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh, other=other
-        )
+        return self._sql.ask(text, spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh, other=other)
 
     def explain(
         self,
@@ -325,7 +324,7 @@ class Desk:
         other: str | None = None,
     ) -> Explanation:
         """What a query would ask, why it costs that, and how accurate it would be; spends nothing, reads no row."""
-        return Sql(self._oracle).explain(text, spend=spend, within=within, beta=beta, at_most=at_most, other=other)
+        return self._sql.explain(text, spend=spend, within=within, beta=beta, at_most=at_most, other=other)
 
     def plan(
         self, queries: Sequence[str], *, spend: Loss, beta: float = 0.05, known: Sequence[SqlAnswer | None] = ()
@@ -335,7 +334,7 @@ class Desk:
         An error is measured by the range its value can have by the declared bounds, or
         by an answer that is `known` already (one, or None, for each query).
         """
-        return Sql(self._oracle).plan(queries, spend=spend, beta=beta, known=known)
+        return self._sql.plan(queries, spend=spend, beta=beta, known=known)
 
     # -- statistics of the whole table
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
 import pytest
 
 from sulq.errors import QuestionError
+from sulq.sql import parse as module
 from sulq.sql.parse import DEEPEST, LONGEST, MOST_TOKENS, parse
 from sulq.sql.syntax import Select
 
@@ -151,3 +153,19 @@ def test_T71_half_a_character_is_no_text() -> None:
     """A lone surrogate cannot be written down again, so nobody may ask with it; a whole pair's character may."""
     assert code("SELECT '\ud83d' FROM t") == code('SELECT "\udc69" FROM t') == "sql-syntax"
     assert parse("SELECT '\U0001f469' FROM t").query
+
+
+def test_T39_a_text_is_read_once_for_each_asker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short text that comes again is read again for another asker alone; refusals and long texts are not kept."""
+    read: list[str] = []
+    whole = module._parse
+    monkeypatch.setattr(module, "_parse", lambda text: [read.append(text), whole(text)][1])
+    first, second = module.reader(), module.reader()
+    text, long = "SELECT COUNT(*) FROM t", f"SELECT COUNT(*) FROM t{' ' * module.SHORT}"
+    assert first(text) == first(text) == second(text)
+    assert read == [text, text]
+    for asked in (long, "SELECT FROM", 7):
+        for _ in range(2):
+            with contextlib.suppress(QuestionError):
+                first(asked)
+    assert read[2:] == [long, long, "SELECT FROM", "SELECT FROM"]

@@ -6,13 +6,14 @@ or, over what is already released, a program over a program (over).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sulq.errors import QuestionError
 from sulq.sql.aggregate import Listed, PerPersonValues, aggregates, grouped, listed, released
 from sulq.sql.names import Item, resolve
 from sulq.sql.over import over_released, stacked
-from sulq.sql.parse import parse
+from sulq.sql.parse import Parsed, parse
 from sulq.sql.program import Program
 from sulq.sql.prune import pruned
 from sulq.sql.refused import Refused, unsupported
@@ -43,9 +44,9 @@ class Compiled:
         return "explain" if self.explain else "select"
 
 
-def compile(text: str, facts: Facts) -> Compiled:  # noqa: A001 - the word for it
+def compile(text: str, facts: Facts, read: Callable[[str], Parsed] = parse) -> Compiled:  # noqa: A001 - the word for it
     """Compile one SELECT from public facts alone, or refuse it with a code and the place in the text."""
-    parsed = parse(text)
+    parsed = read(text)
     try:
         found = Compiler(facts).top(parsed.query)
     except Refused as refused:

@@ -12,6 +12,7 @@ import functools
 import itertools
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,7 +28,7 @@ from sulq.sql.syntax import Query, Select
 from sulq.terms.domain import is_text
 
 LONGEST: Final = 100_000  # bytes
-SHORT, KEPT = 1_000, 256  # texts so short are kept once they are read, so many of them
+SHORT, KEPT = 1_000, 256  # texts so short are kept for one asker once they are read, so many of them
 MOST_TOKENS: Final = 4_000
 WORD: Final = re.compile(r"\w+|[^\w\s]")
 SIGN: Final = re.compile(r"\S")
@@ -63,6 +64,15 @@ class Parsed:
     explain: bool
 
 
+def reader() -> Callable[[str], Parsed]:
+    """Reads texts as `parse` does, and a short one that comes again no second time, as a page of charts sends them.
+
+    Each asker has one of its own: how long a text takes tells nobody what others asked (T39).
+    """
+    known = functools.lru_cache(KEPT)(parse)
+    return lambda text: known(text) if isinstance(text, str) and len(text) <= SHORT else parse(text)
+
+
 def parse(text: str) -> Parsed:
     """Read a query's text, or refuse it with the place where it goes wrong."""
     if not isinstance(text, str) or not text.strip():
@@ -75,17 +85,11 @@ def parse(text: str) -> Parsed:
     if sum(1 for _ in rough) > 2 * MOST_TOKENS:
         raise QuestionError("too-large", f"A query has at most {MOST_TOKENS:,} words.")
     try:
-        return _known(text) if len(text) <= SHORT else _parse(text)
+        return _parse(text)
     except Refused as refused:
         raise refused.located(text) from None
     except RecursionError:
         raise QuestionError("too-large", "The query is nested too deeply.") from None
-
-
-@functools.lru_cache(KEPT)
-def _known(text: str) -> Parsed:
-    """The same for texts that are asked again and again, as a page of charts does: what they say never changes."""
-    return _parse(text)
 
 
 def _parse(text: str) -> Parsed:

@@ -16,6 +16,7 @@ from sulq.sql.compile import Compiled
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.explain import Explanation
 from sulq.sql.foretell import SOME, Foreteller, slip, wished
+from sulq.sql.parse import reader
 from sulq.sql.price import Off, amount, divided, price
 from sulq.sql.shown import prepare, sources_of
 from sulq.sql.stats import Groups, Stat
@@ -44,6 +45,7 @@ class Sql:
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
+        self._read = reader()
 
     def ask(
         self,
@@ -58,7 +60,7 @@ class Sql:
     ) -> SqlAnswer | Explanation:
         """Answer a query at one debit; of EXPLAIN SELECT only the explanation, free."""
         facts = self._oracle.facts
-        compiled = compiled_of(text, facts)
+        compiled = compiled_of(text, facts, self._read)
         if compiled.explain:
             return self._explained(
                 text, compiled, facts, spend=spend, within=within, beta=beta, at_most=at_most, other=other
@@ -93,7 +95,7 @@ class Sql:
     ) -> Explanation:
         """What a query would ask, cost and be worth; spends nothing, reads no row."""
         facts = self._oracle.facts
-        compiled = compiled_of(text, facts)
+        compiled = compiled_of(text, facts, self._read)
         return self._explained(
             text, compiled, facts, spend=spend, within=within, beta=beta, at_most=at_most, other=other
         )
@@ -110,7 +112,7 @@ class Sql:
         if known and len(known) != len(texts):
             raise QuestionError("bad-question", "Give an answer, or None, for each query.")
         rows = facts.size or SOME
-        tellers = [self._teller(compiled_of(text, facts), facts) for text in texts]
+        tellers = [self._teller(compiled_of(text, facts, self._read), facts) for text in texts]
         rulers = [_ruler(teller, spend, rows, known[i] if known else None) for i, teller in enumerate(tellers)]
         one: type[Epsilon | Rho] = Epsilon if isinstance(spend, Epsilon) else Rho
         offs = [_relative(teller, one, ruler, rows, beta) for teller, ruler in zip(tellers, rulers, strict=True)]
