@@ -238,11 +238,6 @@ def _file(data: object) -> Path | None:
     return path.resolve()
 
 
-def in_database(data: object) -> bool:
-    """Whether data is named by the address of a PostgreSQL database."""
-    return is_address(data)
-
-
 def in_spark(data: object) -> bool:
     """Whether data is named by the address of a table of Spark."""
     return isinstance(data, str) and data.startswith("spark://")
@@ -250,7 +245,7 @@ def in_spark(data: object) -> bool:
 
 def lies_elsewhere(data: object) -> bool:
     """Whether data is named by an address at which this process asks itself; any other is a curator's."""
-    return in_database(data) or in_spark(data)
+    return is_address(data) or in_spark(data)
 
 
 def _name(data: object, path: Path | None) -> str:
@@ -259,7 +254,7 @@ def _name(data: object, path: Path | None) -> str:
         return _stem(path)
     if in_spark(data):
         return re.split(r"[./]", str(data).removesuffix(".parquet"))[-1]
-    if not in_database(data):
+    if not is_address(data):
         return "data"
     named = Address.of(str(data)).table
     if named is None:
@@ -269,7 +264,7 @@ def _name(data: object, path: Path | None) -> str:
 
 def _shared(ledger: object, sources: Sequence[object], table: str) -> str | None:
     """The address of a ledger in PostgreSQL: as told, or beside data that lies there."""
-    if ledger is None and any(in_database(source) for source in sources):
+    if ledger is None and any(is_address(source) for source in sources):
         return ledger_of(str(sources[0]), table if len(sources) == 1 else None)
     return ledger if isinstance(ledger, str) and ledger.startswith(SCHEMES) else None
 
@@ -295,7 +290,7 @@ def ledger_of(url: str, table: str | None) -> str:
 
 def _inside(data: object, name: str) -> str | None:
     """A table's name inside a file of several tables, or a database."""
-    return name if in_database(data) or str(data).lower().endswith(".duckdb") else None
+    return name if is_address(data) or str(data).lower().endswith(".duckdb") else None
 
 
 def _check(unit: object, budget: object) -> None:

@@ -41,10 +41,11 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
 from urllib.parse import unquote
 
-from sulq.connect import in_database, lies_elsewhere
+from sulq.connect import lies_elsewhere
 from sulq.errors import SetupError, SulqError
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
 from sulq.terms.estimator import CERTIFIES, Certificate
+from sulq.terms.postgres_address import is_address
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 SUFFIX: Final = ".sulq.toml"
@@ -401,7 +402,7 @@ def _needed(table: Mapping[str, object], settings: tuple[str, ...], place: str, 
 def _source(value: object, folder: Path, where: str) -> Path | str:
     """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
     place = _place(value, folder, where)
-    if in_database(place) and _tells_a_password(str(place)):
+    if is_address(place) and _tells_a_password(str(place)):
         raise _bad(where, "must not hold a password: put it into PGPASSWORD or a passfile")
     return place
 

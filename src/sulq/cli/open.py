@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sulq.cli.config import Dataset, find
-from sulq.connect import beside, connect, copy_of, in_database, lies_elsewhere
+from sulq.connect import beside, connect, copy_of, lies_elsewhere
 from sulq.connect import ledger_of as ledger_in_database
 from sulq.errors import AccessDenied, SetupError
+from sulq.terms.postgres_address import is_address
 
 if TYPE_CHECKING:
     from sulq.client.client import Client
@@ -53,7 +54,7 @@ def ledger_of(found: Dataset) -> Path | str:
     """Where a dataset's ledger lies: a file, or an address."""
     if found.ledger is not None:
         return found.ledger
-    if in_database(found.data):
+    if is_address(found.data):
         names = list(found.tables) or [found.table]
         return ledger_in_database(str(found.data), names[0] if len(names) == 1 else None)
     if isinstance(found.data, str):

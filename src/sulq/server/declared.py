@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from sulq.connect import SUFFIXES, beside, copy_of, declarations, in_database, in_spark, ledger_of, single
+from sulq.connect import SUFFIXES, beside, copy_of, declarations, in_spark, ledger_of, single
 from sulq.errors import SetupError
 from sulq.server import database
 from sulq.server.settings import Declared, Table
 from sulq.terms.domain import Schema
+from sulq.terms.postgres_address import is_address
 from sulq.terms.privacy import Budget, Unit
 
 
@@ -74,7 +75,7 @@ def declare(
 
 def _source(data: Path | str, name: str) -> Path | str:
     """A data file, or the address of a database whose host is known; other addresses no worker reaches."""
-    if in_database(data):
+    if is_address(data):
         database.ways(str(data))
         return str(data)
     if in_spark(data):
@@ -121,4 +122,4 @@ def _prepared(
 
 
 def _several(data: Path | str) -> bool:
-    return in_database(data) or str(data).lower().endswith(".duckdb")
+    return is_address(data) or str(data).lower().endswith(".duckdb")

@@ -100,7 +100,7 @@ def launched(
         environment.pop(ours, None)
     if part == "worker":
         settings = reach.settled(settings)
-        if reach.in_database(settings) is not None:
+        if reach.database_of(settings) is not None:
             environment |= database.variables(os.environ)
     if part in DATA:
         environment |= FEW

@@ -43,7 +43,6 @@ WRITABLE: Final = ("/dev/null",)
 NAMES: Final = ("/etc", "/run/systemd/resolve", "/run/NetworkManager")
 HOSTS: Final = ("/etc/host.conf", "/etc/gai.conf", "/etc/services", *NAMES[1:])
 DNS: Final = 53  # a long answer comes by TCP
-RELAY: Final = "sulq.server.relay"
 KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENDP_LIB_DIR", "PATH", "PYTHONPATH")
 """What is passed on of the environment to processes that are told nothing by it but what they need."""
 
@@ -80,13 +79,13 @@ def of(part: str, settings: Told, folder: Path | None) -> dict[str, object] | No
         read += data + [f"{path}.wal" for path in data]  # a DuckDB file's last changes
         if dataset["prepared"]:
             write.append(str(Path(str(dataset["prepared"])).parent))
-        url = in_database(settings)
+        url = database_of(settings)
         more = {} if url is None else _relayed(url)
         return {"network": False, "read": read + more.pop("files", []), "write": write, "closed": closed, **more}
     return None
 
 
-def in_database(settings: Told) -> str | None:
+def database_of(settings: Told) -> str | None:
     """The address of a worker's tables, where they lie in a database: all of them lie in the same."""
     tables = cast("list[Told]", cast("Told", settings["dataset"])["tables"])
     return next((str(table["data"]) for table in tables if "://" in str(table["data"])), None)
@@ -102,7 +101,7 @@ def _relayed(url: str) -> dict[str, Any]:
         "closed": [os.sep],
     }  # fmt: skip
     relay = {
-        "command": [sys.executable, "-P", str(Path(apart.__file__)), sys.executable, "-P", "-m", RELAY],
+        "command": [sys.executable, "-P", str(Path(apart.__file__)), sys.executable, "-P", "-m", "sulq.server.relay"],
         "environment": kept,
         "lines": [allowed, {"to": [[way.far, way.port] for way in ways]}],
         "listen": [[way.near, way.port] for way in ways],

@@ -28,8 +28,8 @@ def memory() -> int:
 
 
 def cores() -> int:
-    """How many processors this process may use, which are not always all of the machine's."""
-    return len(os.sched_getaffinity(0))
+    """How many processors this process may use, which are not always all of the machine's (macOS does not tell)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Connection:
