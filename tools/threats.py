@@ -107,16 +107,27 @@ THREATS: Final = (
     "A guarantee that misleads: rows sold as persons, epsilon hidden, a large delta",
     "A demo or dry run without noise on private data",
     "The owner copies data for debugging",
+    "One record's bytes change how other records are read",
+    "Distinct ids become one person",
+    "A person space taken for a path: the same people under another name have a fresh budget",
+    "A cell that lets connect pass and the question fail",
+    "Work that one person's cells cause decides the outcome at the time limit",
+    "A fault outside the counted trusted half multiplies the loss",
+    "Identical questions in flight are each charged, or one is answered unpaid",
+    "One principal's free or long calls stop the others",
+    "Health, logs or metrics that lie or leak",
+    "A file put back under a live object of the local model or a live ledger",
 )
 
 REACHED: Final = (
     *range(1, 23), *range(24, 34), *range(38, 41), *range(42, 61), *range(66, 78), *range(79, 83), *range(89, 95),
+    *range(96, 101), 102, 104, 105,
 )  # fmt: skip
 """The threats this version answers: each has a test that names it."""
 
 CONTROLLED: Final = (
     *(1, 4, 5, 6, 9, 10, 11, 13, 14, 15, 17, 20, 22, 24, 25, 27, 31),
-    *(40, 42, 43, 52, 57, 67, 69, 70, 71, 72, 73, 74, 77, 90),
+    *(40, 42, 43, 52, 57, 67, 69, 70, 71, 72, 73, 74, 77, 90, 96, 97, 98, 100, 102),
 )  # fmt: skip
 """Those of them where a test could pass for want of sight: each has a control, something bad that must be caught."""
 
@@ -139,9 +150,9 @@ def tests() -> dict[int, list[Shown]]:
             if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
                 continue
             text = " ".join((ast.get_docstring(node) or "").split())
-            named = re.findall(r"(?<=_)T(\d{1,2})(?=_)", node.name)
+            named = re.findall(r"(?<=_)T(\d{1,3})(?=_)", node.name)
             cited = [
-                number for group in re.findall(r"\(([^()]*)\)", text) for number in re.findall(r"\bT(\d{1,2})\b", group)
+                number for group in re.findall(r"\(([^()]*)\)", text) for number in re.findall(r"\bT(\d{1,3})\b", group)
             ]
             shown = Shown(
                 f"{path.relative_to(ROOT).as_posix()}::{node.name}", _said("Bar", text), _said("Control", text)
