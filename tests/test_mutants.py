@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import ast
+import datetime
+import re
 from pathlib import Path
 
 import pytest
 
-from tools.mutants import COPIED, Outcome, judged, line, planted, tried
+from tools.mutants import COPIED, TABLE, Outcome, collect, copied, judged, line, page, planted, tried
 from tools.mutants_list import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_every_real_bug_of_the_threat_model_is_planted() -> None:
-    """28 bugs, each once."""
-    assert len(MUTANTS) == 28
-    assert len({mutant.bug for mutant in MUTANTS}) == 28
+    """28 bugs of other systems, and those found in our own, each once."""
+    assert sum(not mutant.bug.startswith("sulq ") for mutant in MUTANTS) == 28
+    assert len({mutant.bug for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def test_every_named_test_is_found_where_the_bugs_are_planted(tmp_path: Path) -> None:
+    """In the copy, down to a parameter. Control: a name that no test has is told."""
+    named = sorted({test for mutant in MUTANTS for test in mutant.tests})
+    place = copied(tmp_path / "copy")
+    assert collect(place, named) == ""
+    assert "test_of_no_such_name" in collect(place, ["tests/test_errors.py::test_of_no_such_name"])
+
+
+def test_the_page_says_when_each_bug_was_last_noticed() -> None:
+    """docs/mutants.md has every mutant, all noticed. Control: the page of a run in which one was not says so."""
+    text = TABLE.read_text(encoding="utf-8")
+    assert re.search(
+        rf"^Last run: \d{{4}}-\d\d-\d\d, .*: {len(MUTANTS)} of {len(MUTANTS)} noticed\.$", text, re.MULTILINE
+    )
+    assert [row for row in text.splitlines() if row.startswith("| ")][1:] == [
+        row for mutant in MUTANTS for row in text.splitlines() if row.startswith(f"| {mutant.bug} | {mutant.what} | ")
+    ]
+    missed = page([Outcome(MUTANTS[0], "", "NOT NOTICED", 1.0)], datetime.date(2026, 1, 1))
+    assert "0 of 1 noticed" in missed
+    assert "**not noticed**" in missed
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.bug)

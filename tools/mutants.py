@@ -6,12 +6,14 @@ A copy of src and tests is made in a temporary folder, never touched otherwise; 
 the named tests must pass as they stand, and at least one of each mutant's must fail once
 its line is changed: by an assertion, or since what must be refused was not. A test that breaks down, or
 cannot be set up, has noticed that something is wrong and not what: that is no kill. A line that no longer
-stands in its file is an error: the list must be mended, not the count.
+stands in its file is an error: the list must be mended, not the count. A run of all of them
+writes docs/mutants.md, which says when the list was last run and what noticed each bug.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import re
 import shutil
@@ -20,16 +22,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
+from sulq.version import __version__
 from tools.mutants_list import MUTANTS, Mutant
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-COPIED: Final = ("src", "tests", "tools", "pyproject.toml")
+TABLE: Final = ROOT / "docs" / "mutants.md"
+COPIED: Final = ("src", "tests", "tools", "benchmarks", "examples", "docs", "README.md", "pyproject.toml")
 SECONDS: Final = 300.0  # of one mutant's tests: what hangs has not noticed
 NOTICED: Final = ("assert ", "AssertionError", "Failed: DID NOT RAISE")  # how a test says that a check did not hold
 NOT_A_TEST: Final = {2: "interrupted", 3: "an error inside pytest", 4: "a test of that name is missing", 5: "no test"}
@@ -75,8 +80,49 @@ def main() -> int:
         with ThreadPoolExecutor(options.jobs) as pool:
             outcomes = list(pool.map(one, chosen))
     killed = sum(outcome.killed for outcome in outcomes)
+    if not options.only:
+        TABLE.write_text(page(outcomes, datetime.datetime.now(tz=datetime.UTC).date()), encoding="utf-8")
     print(f"{killed} of {len(outcomes)} mutants are noticed, in {time.monotonic() - start:,.0f} s")
     return 0 if killed == len(outcomes) else 1
+
+
+def page(outcomes: list[Outcome], day: datetime.date) -> str:
+    """The table of a whole run: when it was, and which test noticed each bug."""
+    killed = sum(outcome.killed for outcome in outcomes)
+    rows = [
+        f"| {found.mutant.bug} | {found.mutant.what} | `{found.mutant.file}` "
+        f"| {f'`{found.noticed}`' if found.killed else f'**not noticed**: {found.fault}'} |"
+        for found in outcomes
+    ]
+    return "\n".join(
+        [
+            "# Planted bugs",
+            "<!-- Written by `make mutants`; edit tools/mutants_list.py. -->",
+            "",
+            "Each row is a privacy bug as a change of one line of our code: those of other systems first, then the",
+            "faults that were found in our own. The last column is the test that fails once the line is changed.",
+            "",
+            f"Last run: {day.isoformat()}, sulq {__version__}: {killed} of {len(outcomes)} noticed.",
+            "",
+            "| bug | what goes wrong | planted in | noticed by |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def collect(place: Path, names: Iterable[str]) -> str:
+    """What pytest says against collecting the named tests in a copy; empty if all are there."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *names]
+    found = subprocess.run(command, cwd=place, env=os.environ | _settings(place), capture_output=True, text=True)  # noqa: PLW1510
+    return "" if found.returncode == 0 else found.stdout + found.stderr
+
+
+def _settings(place: Path) -> dict[str, str]:
+    # Wide: pytest cuts the lines of its summary, which say how a test failed. No plugins: one of them loads JAX.
+    settings = {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "1000", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return {"PYTHONPATH": str(place / "src"), **settings}
 
 
 def copied(place: Path) -> Path:
@@ -126,12 +172,10 @@ def planted(mutant: Mutant, text: str) -> str:
 def tests(mutant: Mutant, place: Path) -> tuple[str, str]:
     """The first test that fails, or why none could be run."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests]
-    # Wide: pytest cuts the lines of its summary, which say how a test failed.
-    settings = {"PYTHONPATH": str(place / "src"), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "1000"}
     process = subprocess.Popen(
         command,
         cwd=place,
-        env=os.environ | settings,
+        env=os.environ | _settings(place),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
