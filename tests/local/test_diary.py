@@ -210,6 +210,45 @@ def test_a_diary_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
     assert refused.value.code == "ledger-damaged"
 
 
+def test_T105_an_older_file_under_a_live_diary_is_refused(tmp_path: Path) -> None:
+    """Two reports of .5 on a budget of 1, the file of before the second one put back: no third report is told."""
+    path = tmp_path / "diary.json"
+    diary = Diary(Epsilon(1), path)
+    respondent = Respondent(2, epsilon=0.5, method="krr", diary=diary)
+    respondent.report(1, round=1, question="q")
+    older = path.read_bytes()
+    told = int(respondent.report(1, round=2, question="q"))
+    newest = path.read_bytes()
+    path.write_bytes(older)
+    acts: list[Callable[[], object]] = [
+        lambda: respondent.report(1, round=3, question="q"),
+        lambda: respondent.report(1, round=2, question="q"),
+        lambda: diary.spent,
+    ]
+    for act in acts:
+        with pytest.raises(SetupError) as refused:
+            act()
+        assert refused.value.code == "ledger-rolled-back"
+    path.write_bytes(newest)  # the newest copy is taken again
+    assert int(respondent.report(0, round=2, question="q")) == told
+    with pytest.raises(BudgetExceeded):
+        respondent.report(1, round=3, question="q")
+
+
+def test_T105_a_changed_report_under_a_live_diary_is_refused(tmp_path: Path) -> None:
+    """A report told, or its price, that reads otherwise now: this is no longer the diary that told it."""
+    path = tmp_path / "diary.json"
+    respondent = Respondent(2, epsilon=0.5, method="krr", diary=Diary(Epsilon(1), path))
+    respondent.report(1, question="q")
+    sound = json.loads(path.read_text(encoding="utf-8"))
+    ((key, (encoding, price, told)),) = sound["told"].items()
+    for changed in ([encoding, price, 1 - told], [encoding, "1/1000", told], ["other", price, told]):
+        path.write_text(json.dumps(sound | {"told": {key: changed}}), encoding="utf-8")
+        with pytest.raises(SetupError) as refused:
+            respondent.report(1, round=2, question="q")
+        assert refused.value.code == "ledger-rolled-back"
+
+
 def test_a_budget_is_pure() -> None:
     """Reports lose a pure epsilon; a diary counts nothing else."""
     with pytest.raises(QuestionError) as refused:

@@ -30,7 +30,8 @@ class Diary:
     Args:
         budget: What all reports together may lose: Epsilon(2).
         path: Where it is kept, readable by its owner alone, and rewritten before each new report leaves. Whoever else
-            has it open, here or in another process, waits and reads it again. Left out, it is forgotten at exit.
+            has it open, here or in another process, waits and reads it again. If it is deleted, or lacks a report that
+            this object knows of, nothing more is told. Left out, it is forgotten at exit.
     """
 
     def __init__(self, budget: Epsilon, path: str | Path | None = None) -> None:
@@ -144,11 +145,18 @@ class Diary:
             if tree["format"] != FORMAT:
                 raise ValueError
             kept = Fraction(tree["budget"])
-            self._told = {key: (str(e), Fraction(price), told) for key, (e, price, told) in tree["told"].items()}
+            found = {key: (str(e), Fraction(price), told) for key, (e, price, told) in tree["told"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise SetupError("ledger-damaged", f"{path} is no diary that can be read.") from None
         if kept != self._budget:
             raise SetupError("budget-mismatch", f"This diary has a budget of {Epsilon(kept)}.")
+        if any(found.get(key) != held for key, held in self._told.items()):  # a diary only ever grows
+            raise SetupError(
+                "ledger-rolled-back",
+                f"{path} is older than, or another than, the diary read from it before; nothing was told.",
+                "Put the newest copy back; where there is none, this person has told all it will.",
+            )
+        self._told = found
 
 
 def _locked(path: Path) -> int:

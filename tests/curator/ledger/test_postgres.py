@@ -188,7 +188,7 @@ class Careless(PostgresStore):
     """Puts its entries at the end, wherever that is by now."""
 
     def _named(self, query: str) -> str:
-        query = query.replace("WHERE seq = %(seq)s AND hash = %(hash)b RETURNING one", "RETURNING seq")
+        query = query.replace("AND seq = %(seq)s AND hash = %(hash)b RETURNING one", "RETURNING seq")
         query = query.replace("SET seq = %(last)s", "SET seq = seq + %(last)s - %(seq)s")
         query = query.replace(
             "SELECT %(seq)s + place, body, hash", "SELECT moved.seq - %(last)s + %(seq)s + place, body, hash"
@@ -571,6 +571,62 @@ def test_T47_damage_under_an_open_ledger_stops_it(how: str, url: str) -> None:
         server().do(FORGERIES[how].format(schema(url)))
         for act in (lambda: ask(ledger, pure("0.01")), lambda: ledger.remaining, ledger.verify):
             refused("ledger-damaged", act)
+
+
+CHANGED = {
+    "all entries truncated": "TRUNCATE {0}.entries",
+    "the head's table unlogged": "ALTER TABLE {0}.head SET UNLOGGED",
+    **{
+        how: FORGERIES[how]
+        for how in (
+            "an entry removed", "the first entry removed", "the last entry removed", "all but the first removed",
+            "another column", "a trigger planted", "a rule planted", "rows hidden by a policy",
+            "tables a crash empties", "a child table", "no primary key",
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", CHANGED)
+def test_T105_a_ledger_changed_under_a_live_process_takes_no_debit(how: str, url: str) -> None:
+    """The head is left as it was: the statement that would add the debit finds the change, and nothing is added."""
+    six(url)
+    with opened(url, Epsilon(100)) as ledger:
+        for number in range(postgres.QUIET + 2):  # long enough for it not to read the head first
+            ask(ledger, pure("0.01"), f"before {number}")
+        server().do(CHANGED[how].format(schema(url)))
+        count = f"SELECT count(*), (SELECT seq FROM {schema(url)}.head) FROM {schema(url)}.entries"
+        before = server().do(count)
+        for act in (lambda: ask(ledger, pure("0.01")), lambda: ledger.remaining, ledger.verify):
+            refused("ledger-damaged", act)
+        assert server().do(count) == before
+
+
+def test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each append looks for the last entry and for some others in turn: an early one that is gone is soon missed."""
+    monkeypatch.setattr("sulq.curator.ledger.store.MAX_CHECKED_ENTRIES", 4)
+    six(url)
+    with opened(url, Epsilon(100)) as ledger:
+        for number in range(20):
+            ask(ledger, pure("0.01"), f"sound {number}")
+        server().do(f"DELETE FROM {schema(url)}.entries WHERE seq = 9")
+        with pytest.raises(SetupError) as refusal:
+            for number in range(20):
+                ask(ledger, pure("0.01"), f"after {number}")
+        assert refusal.value.code == "ledger-damaged"
+
+
+def test_T105_control_the_statement_without_its_checks_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: the comparison of the head alone, as it was, adds debits to a truncated ledger."""
+    before, _, rest = postgres.APPEND.partition("WHERE (")
+    after = rest.partition("AND seq = %(seq)s AND hash = %(hash)b RETURNING one")
+    bare = f"{before}WHERE %(sound)s <> '' AND %(low)s::int <= %(high)s::int {after[1]}{after[2]}"
+    monkeypatch.setattr(postgres, "APPEND", bare)
+    six(url)
+    with opened(url, Epsilon(100)) as ledger:
+        server().do(f"TRUNCATE {schema(url)}.entries")
+        ask(ledger, pure("0.01"))
+        assert server().do(f"SELECT count(*) FROM {schema(url)}.entries") == [(1,)]
 
 
 def test_T46_a_ledger_set_back_as_a_whole_is_found_by_who_has_it_open(url: str) -> None:

@@ -234,6 +234,55 @@ def test_T47_damage_under_an_open_ledger_is_found_by_the_next_debit(folder: Path
             assert refusal.value.code == "ledger-damaged"
 
 
+CHANGED = {
+    "all entries truncated": "DELETE FROM entries",
+    **{
+        how: FORGERIES[how]
+        for how in (
+            "an entry removed", "the first entry removed", "the tail removed", "all but the first removed",
+            "a trigger planted",
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", CHANGED)
+def test_T105_a_file_changed_under_a_live_process_takes_no_debit(how: str, folder: Path) -> None:
+    """The head is left as it was: the debit's own transaction finds the change, and adds nothing."""
+    path = folder / "a.ledger"
+    path.write_bytes(ledger_image(6))
+    with opened(path, Epsilon(100)) as ledger:
+        ask(ledger, pure("0.01"))
+        other = apsw.Connection(str(path))
+        other.execute(CHANGED[how])
+        before = other.execute("SELECT count(*), (SELECT seq FROM head) FROM entries").fetchall()
+        for act in (lambda: ask(ledger, pure("0.01")), lambda: ledger.remaining, ledger.verify):
+            with pytest.raises(SetupError) as refusal:
+                act()
+            assert refusal.value.code == "ledger-damaged"
+        assert other.execute("SELECT count(*), (SELECT seq FROM head) FROM entries").fetchall() == before
+        other.close()
+
+
+@pytest.mark.parametrize("how", ["written over", "put in its place"])
+def test_T105_an_older_file_under_a_live_process_is_refused(how: str, folder: Path) -> None:
+    """A copy of before the last debits, whole in itself, put back while the ledger is open: no debit is granted."""
+    path, older = folder / "a.ledger", folder / "older"
+    with opened(path) as ledger:
+        ask(ledger, pure("0.4"))
+        shutil.copy(path, older)
+        ask(ledger, pure("0.4"))
+        if how == "written over":
+            path.write_bytes(older.read_bytes())
+        else:
+            older.rename(path)
+        for _ in range(2):
+            with pytest.raises(SulqError) as refusal:
+                ask(ledger, pure("0.2"))
+            assert refusal.value.code in {"ledger-damaged", "ledger-failed"}
+    assert verify(path).spent == Epsilon(0.4)
+
+
 FAULTS = [(apsw.IOError, ""), (apsw.FullError, "write"), (apsw.IOError, "sync")]
 
 

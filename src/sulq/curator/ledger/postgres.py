@@ -50,31 +50,34 @@ CREATE TABLE {0}.head (one smallint PRIMARY KEY CHECK (one = 1), seq bigint NOT 
 REVOKE ALL ON {0}.entries, {0}.head FROM PUBLIC;
 """
 QUEUE: Final = "SET LOCAL lock_timeout = {1}; SELECT pg_advisory_lock({2}); SELECT seq, hash FROM {0}.head"
-APPEND: Final = """
-WITH moved AS (
-    UPDATE {0}.head SET seq = %(last)s, hash = %(tip)b WHERE seq = %(seq)s AND hash = %(hash)b RETURNING one
-)
-INSERT INTO {0}.entries (seq, body, hash)
-SELECT %(seq)s + place, body, hash
-FROM moved, unnest(%(bodies)b::text[], %(hashes)b::bytea[]) WITH ORDINALITY AS added (body, hash, place)
-"""
 # What the tables are made of, and that nothing stands between an entry and its table: no trigger, rule, policy,
 # child or view; and that both survive a crash (an UNLOGGED table is emptied by one).
 STRUCTURE: Final = """
-SELECT relname, relkind, relpersistence, relhastriggers, relhasrules, relrowsecurity, relhassubclass, columns
-FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-LEFT JOIN LATERAL (
-    SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull, ', ' ORDER BY attnum)
+SELECT coalesce(string_agg(concat_ws(' ', relname, relkind, relpersistence, relhastriggers, relhasrules,
+    relrowsecurity, relhassubclass, columns), '; ' ORDER BY relname COLLATE "C"), '')
+FROM pg_class LEFT JOIN LATERAL (
+    SELECT string_agg(concat_ws(' ', attname, format_type(atttypid, atttypmod), attnotnull), ', ' ORDER BY attnum)
     FROM pg_attribute WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped AND relkind = 'r'
 ) AS made (columns) ON true
-WHERE nspname = %s ORDER BY relname
 """
-SOUND: Final = [
-    ("entries", "r", "p", False, False, False, False, "seq bigint true, body text true, hash bytea true"),
-    ("entries_pkey", "i", "p", False, False, False, False, None),
-    ("head", "r", "p", False, False, False, False, "one smallint true, seq bigint true, hash bytea true"),
-    ("head_pkey", "i", "p", False, False, False, False, None),
-]
+SOUND: Final = (
+    "entries r p f f f f seq bigint t, body text t, hash bytea t; entries_pkey i p f f f f; "
+    "head r p f f f f one smallint t, seq bigint t, hash bytea t; head_pkey i p f f f f"
+)
+OURS: Final = ", ".join(f"to_regclass('{{0}}.{name}')" for name in ("entries", "entries_pkey", "head", "head_pkey"))
+# The tables and the entries before are looked at again in the statement itself: nothing can happen in between.
+APPEND: Final = f"""
+WITH moved AS (
+    UPDATE {{0}}.head SET seq = %(last)s, hash = %(tip)b
+    WHERE ({STRUCTURE} WHERE pg_class.oid IN ({OURS})) = %(sound)s
+    AND EXISTS (SELECT FROM {{0}}.entries WHERE seq = %(seq)s AND hash = %(hash)b)
+    AND (SELECT count(*) FROM {{0}}.entries WHERE seq > %(low)s AND seq <= %(high)s) = %(high)s - %(low)s
+    AND seq = %(seq)s AND hash = %(hash)b RETURNING one
+)
+INSERT INTO {{0}}.entries (seq, body, hash)
+SELECT %(seq)s + place, body, hash
+FROM moved, unnest(%(bodies)b::text[], %(hashes)b::bytea[]) WITH ORDINALITY AS added (body, hash, place)
+"""
 # What must hold on each connection. Without fsync nothing is durable; a commit that does not wait is none.
 SETTLE: Final = """
 SET search_path = pg_catalog;
@@ -191,8 +194,10 @@ class PostgresStore(Store):
     def _swap(self, head: tuple[int, bytes], rows: Sequence[Row]) -> None:
         import psycopg
 
+        low, high = self._window(head[0])
         said = {
             "seq": head[0], "hash": head[1], "last": rows[-1].seq, "tip": rows[-1].hash,
+            "sound": SOUND, "low": low, "high": high,
             "bodies": [row.body for row in rows], "hashes": [row.hash for row in rows],
         }  # fmt: skip
         deadline, sent = time.monotonic() + self.wait, 0
@@ -208,13 +213,15 @@ class PostgresStore(Store):
                 # The head is elsewhere. After a sending whose fate is unknown it may be we who moved it.
                 if sent > 1 and self._is_ours(db, rows[-1]):
                     return
+                if db.execute(self._named("SELECT seq, hash FROM {0}.head")).fetchall() == [head]:
+                    raise damaged("the schema", "does not hold what was written")  # the head is not what stopped it
                 raise Behind
             except psycopg.Error as error:
                 if not self._is_lost(error) and sent == 1:
                     raise self._meaning(error) from error  # the server said no, and to all of it
                 if time.monotonic() >= deadline:
                     raise Doubt(type(error).__name__) from error
-            except Behind:
+            except (Behind, SulqError):
                 raise
             except BaseException:  # an interrupt: the statement may still be on its way
                 self._drop()
@@ -296,7 +303,8 @@ class PostgresStore(Store):
 
     def sound(self) -> bool:
         """Whether the schema holds our two tables as we made them, and nothing else."""
-        return self._ask(STRUCTURE, self._address.ledger) == SOUND
+        where = "WHERE relnamespace = to_regnamespace(%s)"
+        return self._ask(f"{STRUCTURE} {where}", self._address.ledger) == [(SOUND,)]
 
     @property
     def readonly(self) -> bool:

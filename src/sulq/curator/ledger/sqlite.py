@@ -12,6 +12,7 @@ from typing import Final, Self
 import apsw
 
 from sulq.curator.ledger.chain import Row
+from sulq.curator.ledger.entries import damaged
 from sulq.curator.ledger.store import Store
 from sulq.errors import SetupError
 from sulq.mechanisms.entropy import random_bytes
@@ -22,6 +23,11 @@ SCHEMA: Final = (
     "CREATE TABLE entries (seq INTEGER PRIMARY KEY, body TEXT NOT NULL, hash BLOB NOT NULL) STRICT",
     "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT",
 )
+# Whether the last entry is the one the head names, and none is gone after one place and up to another.
+WHOLE: Final = """
+SELECT EXISTS (SELECT 1 FROM entries JOIN head USING (seq, hash))
+AND (SELECT count(*) FROM entries WHERE seq > ?1 AND seq <= ?2) = ?2 - ?1
+"""
 # Settings of each connection, and what they must read back as. EXTRA also syncs the
 # directory; without spilling, nothing is written to the file before the commit.
 SETTINGS: Final = (
@@ -98,10 +104,16 @@ class SqliteStore(Store):
         """Add entries and move the head, inside a transaction.
 
         SQLite refuses here if the file was moved, deleted or replaced while it was open.
+
+        Raises:
+            SetupError: `ledger-damaged`: the file no longer holds what was written to it.
         """
         last = None
-        for last in rows:
-            self._db.execute("INSERT INTO entries VALUES (?, ?, ?)", last)
+        for row in rows:
+            if last is None and row.seq > 1:
+                self._recheck(row.seq - 1)
+            self._db.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
+            last = row
         if last is not None:
             self._db.execute("UPDATE head SET seq = ?, hash = ?", (last.seq, last.hash))
 
@@ -137,8 +149,15 @@ class SqliteStore(Store):
 
     def sound(self) -> bool:
         """Whether the file's own structure is whole, and holds our tables and nothing else."""
-        schema = tuple(sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema ORDER BY name"))
-        return schema == SCHEMA and self._db.pragma("integrity_check") == "ok"
+        return self._is_ours() and self._db.pragma("integrity_check") == "ok"
+
+    def _is_ours(self) -> bool:
+        return tuple(sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema ORDER BY name")) == SCHEMA
+
+    def _recheck(self, seq: int) -> None:
+        """Refuse to go on if the tables, the last entry or others were changed while the file was open."""
+        if not self._is_ours() or self._db.execute(WHOLE, self._window(seq)).fetchall() != [(1,)]:
+            raise damaged("the file", "does not hold what was written")
 
     @property
     def readonly(self) -> bool:

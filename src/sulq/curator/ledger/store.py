@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from sulq.curator.ledger.chain import Row
+
+MAX_CHECKED_ENTRIES: Final = 64  # entries that one append looks for, beside the last one
 
 
 class Busy(Exception):
@@ -29,9 +32,22 @@ class Doubt(Exception):
 
 
 class Store(ABC):
-    """One connection to a ledger's entries; not safe to share between threads without a lock."""
+    """One connection to a ledger's entries; not safe to share between threads without a lock.
+
+    Privacy: each append first makes sure that the tables are as they were made, that the last entry is the one the
+    head names, and that no entry is gone from the next `MAX_CHECKED_ENTRIES` in turn. A ledger that was truncated or
+    changed under a live process takes no further debit.
+    """
 
     wait: float  # seconds to wait for others
+    _checked = 0  # the entry after which the next append looks; 0 once the last look reached the end
+
+    def _window(self, seq: int) -> tuple[int, int]:
+        """The entries that the next append looks for: after the first place, up to the second."""
+        start = self._checked
+        end = min(start + MAX_CHECKED_ENTRIES, seq)
+        self._checked = end if end < seq else 0
+        return start, end
 
     @abstractmethod
     def begin(self) -> None:
