@@ -22,7 +22,7 @@ sulq.cli.main()"""
 
 
 def test_the_demo_opens_the_console_and_ends_by_ctrl_c(tmp_path: Path) -> None:
-    """After the story it prints the address and a token for an owner and two analysts, answers, and ends when told."""
+    """After the story it prints the address and where tokens for an owner and two analysts lie, answers, and ends when told."""
     environment = {k: v for k, v in os.environ.items() if k != "DEMO_ONCE"}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(tmp_path), "COLUMNS": "200"}
     story = tmp_path / "story.txt"
@@ -36,7 +36,10 @@ def test_the_demo_opens_the_console_and_ends_by_ctrl_c(tmp_path: Path) -> None:
             time.sleep(0.2)
         assert "Ctrl-C ends it" in text, text
         url = re.search(r"is open: (http://127\.0\.0\.1:\d+)", text)[1]
-        tokens = dict(re.findall(r"(\w+) +(sulq_\S+)", text))
+        place = Path(re.search(r"tokens:\s+(\S+)", text)[1])
+        assert place.stat().st_mode & 0o777 == 0o600
+        assert "sulq_" not in text, "what is no terminal may be a log"
+        tokens = dict(line.split() for line in place.read_text(encoding="utf-8").splitlines())
         assert {"owner", "alice", "bob", "auditor"} == set(tokens)
         assert "sign in" in httpx.get(f"{url}/sign-in", trust_env=False).text.lower()
         with sulq.connect(f"{url}/survey", token=tokens["alice"]) as far:

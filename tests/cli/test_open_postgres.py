@@ -128,7 +128,7 @@ def test_a_server_serves_them_on_the_same_budget(config: tuple[Path, str]) -> No
     run("query", "survey", sql, "--epsilon", "400", "--config", str(path))
     running = Running(path.parent)
     try:
-        token = running.until(r"sulq_[\w-]{40,}")
+        token = running.token()
         url = running.until(r"http://127\.0\.0\.1:\d+")
         running.until("a dataset is ready")
         shown = command(path.parent, "query", f"{url}/survey", sql, "--epsilon", "500", token=token)

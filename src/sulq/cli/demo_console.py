@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from sulq.cli.show import console
 from sulq.cli.survey import COLUMNS
+from sulq.cli.tokens import hand_over
 from sulq.terms.privacy import Epsilon, Unit
 
 if TYPE_CHECKING:
@@ -60,13 +61,13 @@ def serve_console(folder: Path, people: pa.Table, *, clinic: pa.Table) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: supervisor.stop())
         supervisor.start()
-        threading.Thread(target=_tell, args=(supervisor, tokens), daemon=True).start()
+        threading.Thread(target=_tell, args=(supervisor, tokens, folder / "tokens"), daemon=True).start()
         supervisor.run()
     console.print("\nThe console is closed.")
 
 
-def _tell(supervisor: Supervisor, tokens: dict[str, str]) -> None:
-    """Say where it is once it can be asked."""
+def _tell(supervisor: Supervisor, tokens: dict[str, str], place: Path) -> None:
+    """Say where it is once it can be asked; where nobody looks at a terminal, the tokens go into a file."""
     url = f"http://127.0.0.1:{supervisor.port}"
     begun = time.monotonic()
     while not _ready(url, tokens["owner"]):
@@ -76,8 +77,7 @@ def _tell(supervisor: Supervisor, tokens: dict[str, str]) -> None:
             return
         time.sleep(0.2)
     console.print(f"\n[bold]The console[/] is open: [bold cyan]{url}[/]\n\n  sign in with one of these tokens:")
-    for role, token in tokens.items():
-        console.print(f"    {role:8} {token}", markup=False, highlight=False)
+    hand_over(tokens, place, console)
     call = f'sulq.connect("{url}/survey", token=...).sql("{QUERY}", spend=...)'
     console.print(f"\n  or from Python:  {call}", markup=False, soft_wrap=True)
     console.print("  the owner can register clinic.parquet too\n  Ctrl-C ends it")

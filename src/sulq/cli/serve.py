@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from sulq.cli.config import CONFIG, Dataset, Server, read
+from sulq.cli.tokens import hand_over
 from sulq.errors import SetupError
 
 ANYWHERE: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not listened on
@@ -29,7 +30,11 @@ def serve(
         bool, typer.Option("--insecure-public", help="Listen on a public address without TLS all the same.")
     ] = False,
 ) -> None:
-    """Serve the datasets of a configuration over HTTP, with the console; the first start prints an owner's token."""
+    """Serve the datasets of a configuration over HTTP, with the console; the first start gives an owner's token.
+
+    The token is shown on a terminal. Where stderr is none it is written to the file owner.token beside the access
+    store, readable by its owner alone, and the path is shown.
+    """
     from sulq.server import isolation, logs
     from sulq.server.access import Access
     from sulq.server.supervisor import Supervisor
@@ -43,7 +48,7 @@ def serve(
         token = access.first()
     if token is not None:
         speak.print("The first owner's token, shown this once (`sulq analyst add owner --role owner` replaces it):")
-        speak.print(escape(token))
+        hand_over({"owner": token}, service.access.with_name("owner.token"), speak)
     isolation.closed()
     logs.start("supervisor")
     supervisor = Supervisor(service, declared)
