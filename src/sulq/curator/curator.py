@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import cast
 
+from sulq.curator.flights import Flight, Flights
 from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.ledger.shares import check_analyst
 from sulq.curator.plan import draw
@@ -48,6 +49,7 @@ class Curator:
         self._tables = tables
         self._analyst: str | None = None
         self._dataset = ""
+        self._flights = Flights()  # shared by all views
         self._place = self._placed(scope)
 
     def _placed(self, scope: str | tuple[str, str]) -> str:
@@ -96,18 +98,25 @@ class Curator:
 
         With `reuse` a stored answer to the same question is given instead, if it is as accurate as
         what this ask would buy: then nothing is debited, no row is read and no noise is drawn (SR12, T10).
+        Of such asks that are on their way at once, for one price, one is charged and all get its answer (T102).
         """
         plan = draw(question, self.facts, spend, self._versions)
         self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored
         asked = name_of(question, self._place)
-        analyst = self._analyst or ""
+        if not reuse:
+            return self._buy(plan, Flight(), asked, key)
+        event, analyst = plan.event, self._analyst or ""
+        return self._flights.one(
+            (asked, self._ledger.version, plan.guarantee, event.epsilon, event.rho, event.key_delta),
+            lambda: self._stored(plan, self._ledger.kept(asked, key=key, analyst=analyst)),
+            lambda flight: self._buy(plan, flight, asked, key, reuse=True),
+        )
+
+    def _buy(self, plan: Plan, flight: Flight, asked: str, key: str | None, *, reuse: bool = False) -> Answer | Answers:
+        question, event = plan.question, plan.event
         writer = wire.Writer()  # one for all: the plan holds the question's tables and trees again
         text = writer.text(plan)
-        if reuse:
-            found = self._stored(plan, self._ledger.kept(asked, key=key, analyst=analyst))
-            if found is not None:
-                return found
-        event = plan.event
+        flight.begun = True
         receipt = self._ledger.debit(
             event,
             question=writer.text(question),
@@ -118,9 +127,10 @@ class Curator:
             asked=asked,
             plan_digest=wire.digest_of(text),
             key=key,
-            analyst=analyst,
+            analyst=self._analyst or "",
             dataset=self._dataset,
         )
+        flight.charged = True
         if receipt.stored is not None:
             return self.answer(plan, receipt, cast("tuple[Released, ...]", wire.decode(receipt.stored)))
         try:
