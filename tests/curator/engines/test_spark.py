@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import os
+import random
 import shutil
 import sys
+import warnings
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -511,6 +514,41 @@ def test_rows_drawn_by_chance_are_refused() -> None:
     for name, drawn in chance.items():
         assert "by chance" in refused("bad-declaration", drawn), name
     frame.check(whole.where("age > 1").distinct().withColumn("pay", f.col("pay") + 1))
+
+
+def test_T105_rows_that_may_be_others_when_read_again_are_refused() -> None:
+    """Functions nobody can look into, RDDs, orders with ties and the time of day; control: what Spark hands over."""
+    spark.needed()
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    whole = spark.frame(table())
+    session = spark.session()
+    coin = f.udf(lambda age: age if random.random() < 0.5 else None, "int")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # pyspark leaves the socket it hands rows over by
+        rows = session.sparkContext.parallelize([(1, 2.0)]).map(lambda row: (row[0], random.random()))
+        gc.collect()
+    ordered = Window.partitionBy("city").orderBy("age")
+    whole.createOrReplaceTempView("whole_t105")
+    drawn = {
+        "Python function": whole.withColumn("age", coin("age")),
+        "Python function over batches": whole.mapInArrow(lambda batches: batches, whole.schema),
+        "Python function in a join": whole.join(whole.select(coin("age").alias("age")), "age"),
+        "RDD": session.createDataFrame(rows, "age int, pay double"),
+        "row_number over ties": whole.withColumn("n", f.row_number().over(ordered)).where("n = 1").drop("n"),
+        "first": whole.groupBy("who").agg(f.first("age").alias("age"), f.max("pay").alias("pay")),
+        "collect_list": whole.groupBy("who").agg((f.size(f.collect_list("age")) + 0).alias("age")),
+        "current_timestamp": whole.where(f.current_timestamp() > f.lit("2020-01-01")),
+        "current_date": whole.withColumn("age", f.year(f.current_date()) - f.col("age")),
+        "now in SQL": session.sql("SELECT * FROM whole_t105 WHERE age < (SELECT year(now()) FROM whole_t105 LIMIT 1)"),
+    }
+    for name, made in drawn.items():
+        with pytest.raises(SetupError, match="by chance") as refusal:
+            frame.check(made)
+        assert refusal.value.code == "bad-declaration", name
+    for sound in (whole.localCheckpoint(), whole.groupBy("who").agg(f.max("age").alias("age")), whole.orderBy("age")):
+        frame.check(sound)
 
 
 def test_T31_cells_that_cannot_be_read_stop_the_owner_and_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:

@@ -29,7 +29,18 @@ CHANCE: Final = {
     "Offset": "offset",
     "Sample": "sample",
     "Tail": "tail",
+    "Window": "a window, such as row_number, in which equal rows have any order",
 }
+# Expressions that may give another value when a row is read again, by Spark's name of the pattern.
+RANDOM: Final = {
+    "CURRENT_LIKE": "current_timestamp, now or the like",
+    "PYTHON_UDF": "a Python function, which may be random",
+    "SCALA_UDF": "a function of your own, which may be random",
+}
+# Aggregates that take what comes first.
+ORDERED: Final = frozenset({"First", "Last", "AnyValue", "CollectList", "ListAgg", "MaxBy", "MinBy", "Mode"})
+# Steps of an RDD that give the same rows again: those Spark itself makes of a table handed over, and kept ones.
+STABLE: Final = frozenset({"MapPartitionsRDD", "ParallelCollectionRDD", "LocalCheckpointRDD", "ReliableCheckpointRDD"})
 
 
 def is_frame(data: object) -> bool:
@@ -113,17 +124,21 @@ def check(frame: DataFrame) -> None:
     """Refuse rows that are drawn by chance: read twice, they would be other rows (SR2)."""
     if frame.isStreaming:
         raise SetupError("bad-declaration", "A stream is not a table.", "Write it to one, and open that.")
-    found = _chance(frame._jdf.queryExecution().analyzed())  # noqa: SLF001 - the plan has no other door
+    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the plan has no other door
+    patterns = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # noqa: SLF001
+    found = _chance(plan) or next(
+        (why for name, why in RANDOM.items() if plan.containsPattern(getattr(patterns, name)())), ""
+    )
     if found:
         raise SetupError(
             "bad-declaration",
-            f"The rows of this frame are drawn by chance ({found}): read again, they would be others.",
+            f"The rows of this frame may be drawn by chance ({found}): read again, they could be others.",
             "Write them to a table, and open that.",
         )
 
 
 def _chance(plan: JavaObject) -> str:
-    """What in a plan takes rows by chance; "" where nothing does."""
+    """What in a plan takes rows by chance, or may; "" where nothing does."""
     front = [plan]
     while front:
         node = front.pop()
@@ -132,9 +147,26 @@ def _chance(plan: JavaObject) -> str:
             return CHANCE[name]
         if name == "Deduplicate" and node.keys().size() < node.output().size():
             return "dropDuplicates of some columns"
+        if name == "LogicalRDD" and not set(re.findall(r"(\w+)\[\d+\]", node.rdd().toDebugString())) <= STABLE:
+            return "an RDD, whose functions may be random"
+        if name == "Generate" and "Python" in str(node.generator().getClass().getSimpleName()):
+            return "a Python function, which may be random"
+        if name == "Aggregate" and _takes_first(node.aggregateExpressions()):
+            return "first, last, collect_list or the like"
         for seq in (node.children(), node.subqueries()):
             front += [seq.apply(i) for i in range(seq.size())]
     return "" if plan.deterministic() else "rand(), uuid() or the like"
+
+
+def _takes_first(expressions: JavaObject) -> bool:
+    """Whether one of a node's aggregates depends on the order in which rows come."""
+    front = [expressions.apply(i) for i in range(expressions.size())]
+    while front:
+        node = front.pop()
+        if str(node.getClass().getSimpleName()) in ORDERED:
+            return True
+        front += [node.children().apply(i) for i in range(node.children().size())]
+    return False
 
 
 def cells(frame: DataFrame, schema: Schema, unit: Unit) -> dict[str, Cell]:
