@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.errors import SetupError
+from sulq.errors import SetupError, SetupWarning
 from tests.loaded import address, loaded
 from tests.postgres import server
 
@@ -42,6 +42,18 @@ def test_a_table_in_postgresql_is_asked_like_any_other():
         assert db.count(sulq.col("age") < 1000, spend=sulq.Epsilon(100)).value == 3
     with sulq.connect(address(), **options, renew=True) as db:
         assert db.count(sulq.col("age") < 500, spend=sulq.Epsilon(100)).value == 4
+
+
+@pytest.mark.filterwarnings("error")
+def test_T105_a_ledger_in_the_database_of_its_data_is_warned_of(tmp_path: Path) -> None:
+    """Restored together, nothing would notice; control: with an anchor, or the ledger in a file, all is well."""
+    options = {"table": named(), "columns": COLUMNS, "budget": sulq.Epsilon(1)}
+    ours = {"prepared": None, **options}
+    for ledger in (None, address(ledger=f"warned_{os.getpid()}")):
+        with pytest.raises(SetupWarning, match=r"Give anchor=, or a ledger= elsewhere\."):
+            sulq.connect(address(), **ours, ledger=ledger)
+    sulq.connect(address(), **options, anchor=tmp_path / "anchor").close()
+    sulq.connect(address(), **options, ledger=tmp_path / "l.ledger").close()
 
 
 def test_a_copy_that_was_dropped_is_not_quietly_another(tmp_path: Path) -> None:

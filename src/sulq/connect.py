@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
 from urllib.parse import quote
 
-from sulq.errors import QuestionError, SetupError
+from sulq.errors import QuestionError, SetupError, SetupWarning
 from sulq.terms.domain import Category, Schema, Text, joinable
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import TableFacts
-from sulq.terms.postgres_address import SCHEMES, Address, foreign, is_address
+from sulq.terms.postgres_address import SCHEMES, Address, foreign, is_address, same_database
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.terms.statistic import Graph
 
@@ -178,6 +179,7 @@ def connect(
     if where is None and near is not None:
         where = beside(near)
     _check_ledger(budget, shared or where, [item.source for item in tables])
+    warn_of_shared_database(shared, [item.source for item in tables], anchor)
     return cast("type[Database]", module.Database)(
         tables,
         unit=whole,
@@ -286,6 +288,18 @@ def ledger_of(url: str, table: str | None) -> str:
             'Write ledger="postgresql://HOST/DATABASE?ledger=NAME", or the path of a file.',
         )
     return f"{url.partition('?')[0]}?{'&'.join([*foreign(url), f'ledger={name}'])}"
+
+
+def warn_of_shared_database(ledger: object, sources: Sequence[object], anchor: object) -> None:
+    """Tell the owner of a ledger that is restored together with its data, where nothing outside would notice."""
+    if anchor is None and is_address(ledger):
+        if any(is_address(source) and same_database(str(ledger), str(source)) for source in sources):
+            warnings.warn(
+                "The ledger lies in the database of its data, without an anchor: whoever restores the one restores "
+                "the other, and what was spent since is forgotten. Give anchor=, or a ledger= elsewhere.",
+                SetupWarning,
+                stacklevel=3,
+            )
 
 
 def _inside(data: object, name: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import SetupError
-from sulq.terms.postgres_address import Address, foreign, is_address, meant
+from sulq.terms.postgres_address import Address, foreign, is_address, meant, same_database
 
 
 def test_our_words_are_taken_out_and_the_rest_is_left():
@@ -50,3 +50,21 @@ def test_what_is_an_address():
     assert not is_address("https://h/b")
     assert not is_address("visits.parquet")
     assert not is_address(None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("postgresql://a@h/b?table=t", "postgres://c@H:5432/b?ledger=l", True),
+        ("postgresql://h:1,i:2/b", "postgresql://i:2/b", True),
+        ("postgresql:///b?host=%2Frun", "postgresql://u:p%40@/b?host=/run&ledger=x", True),
+        ("postgresql://h/b?port=7", "postgresql://h:7/b", True),
+        ("postgresql://[::1]:7/b", "postgresql://[::1]:7/b", True),
+        ("postgresql://h/b", "postgresql://h/c", False),
+        ("postgresql://h:1/b", "postgresql://h:2/b", False),
+        ("postgresql://h/b", "postgresql://i/b", False),
+    ],
+)
+def test_which_addresses_name_one_database(one: str, other: str, same: bool) -> None:
+    """By host, port and name, as they are written; roles and our own words do not matter."""
+    assert same_database(one, other) is same

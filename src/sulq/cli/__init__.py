@@ -11,12 +11,13 @@ import gc
 import os
 import sys
 import threading
+import warnings
 from typing import Annotated, Final
 
 import typer
 
 from sulq.cli.commands import Commands
-from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, SulqError
+from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, SetupWarning, SulqError
 
 OBJECTS: Final = 50_000  # so many new ones between looks for garbage: loading modules makes many and drops few
 
@@ -52,6 +53,7 @@ def exit_code(error: SulqError) -> int:
 def main() -> None:
     """Run a command; an error of ours is a message and a code, never a traceback."""
     gc.set_threshold(OBJECTS)
+    warnings.showwarning = _warn
     try:
         app()
     except SulqError as error:
@@ -65,6 +67,12 @@ def main() -> None:
         if ended.code in (None, 0) and threading.active_count() == 1:
             leave()
         raise
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: object, **_: object) -> None:
+    """Show a warning as commands show errors: what to do, and no line of code."""
+    kind = "warning" if issubclass(category, SetupWarning) else category.__name__
+    print(f"{kind}: {message}", file=sys.stderr)
 
 
 def leave() -> None:

@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from sulq.cli.config import CONFIG, Dataset, Server, read
+from sulq.cli.open import ledger_of
 from sulq.cli.tokens import hand_over
+from sulq.connect import warn_of_shared_database
 from sulq.errors import SetupError
 
 ANYWHERE: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not listened on
@@ -42,6 +44,9 @@ def serve(
     found = read(config or Path(CONFIG))
     server = settled(found.server, host, port, insecure_public=insecure_public)
     declared = [declaration(dataset) for dataset in found.datasets.values()]
+    for dataset in found.datasets.values():
+        sources = [part.data for part in dataset.tables.values()] or [dataset.data]
+        warn_of_shared_database(ledger_of(dataset), sources, dataset.anchor)
     service = service_of(server)
     speak = Console(stderr=True, soft_wrap=True, highlight=False)
     with Access(service.access) as access:

@@ -9,6 +9,7 @@ are prepared. Everything else is PostgreSQL's. No password is ever shown.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import unquote
@@ -90,6 +91,24 @@ def meant(url: str) -> dict[str, str]:
     """What the words say; of one that stands twice the last counts, as PostgreSQL has it."""
     pairs = (word.partition("=") for word in words(url))
     return {unquote(name).strip(): unquote(value) for name, _, value in pairs}
+
+
+def same_database(one: str, other: str) -> bool:
+    """Whether two addresses, as they are written, name one database: of several hosts one in common is enough."""
+    (mine, name), (theirs, their_name) = _places(one), _places(other)
+    return name == their_name and not mine.isdisjoint(theirs)
+
+
+def _places(url: str) -> tuple[set[tuple[str, str]], str]:
+    """The hosts and ports of an address, and its database."""
+    told = meant(url)
+    start, _, path = url.partition("?")[0].partition("://")[2].rpartition("@")[2].partition("/")
+    pairs = [item.rpartition(":") if re.search(r":\d*$", item) else (item, "", "") for item in start.split(",")]
+    hosts = (told.get("hostaddr") or told.get("host") or ",".join(host for host, _, _ in pairs)).split(",")
+    ports = (told.get("port") or ",".join(port for _, _, port in pairs)).split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    found = {(unquote(host).lower(), port or "5432") for host, port in zip(hosts, ports, strict=False)}
+    return found, told.get("dbname") or unquote(path) or told.get("service", "")
 
 
 def _seconds(text: str | None) -> float | None:

@@ -153,7 +153,7 @@ def test_T31_what_cannot_be_read_is_said_without_a_cell(caplog: pytest.LogCaptur
 def test_preparing_ends_at_the_limit_of_the_address():
     """A slow view is stopped, said to be so; without the limit it is read."""
     name = named("slow")
-    server().do(f"CREATE VIEW {name} AS SELECT 1 AS x FROM (SELECT pg_sleep(0.7)) AS s")
+    server().do(f"CREATE VIEW {name} AS SELECT 1 AS x FROM (SELECT sum(n) FROM generate_series(1, 9000000) AS n) AS s")
     started = time.monotonic()
     with pytest.raises(SetupError, match="limit"):
         engine(at(name, limit="0.1"), schema=ONE).ready()

@@ -130,3 +130,44 @@ def test_texts_come_whole():
     assert [rows(col("note") == text) for text in texts] == [1] * len(texts)
     assert rows(IsMissing(col("note"))) == 1
     assert rows() == len(texts) + 1
+
+
+VIEWS = {
+    "row-level security behind SECURITY DEFINER": """CREATE ROLE {0}_other; GRANT ALL ON {0} TO {0}_other;
+        ALTER TABLE {0} ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON {0} TO {0}_other USING (x < 2);
+        CREATE FUNCTION {0}_f() RETURNS SETOF {0} LANGUAGE sql STABLE SECURITY DEFINER SET row_security = on
+        AS 'SELECT * FROM public.{0}'; ALTER FUNCTION {0}_f() OWNER TO {0}_other;
+        CREATE VIEW {0}_v AS SELECT * FROM {0}_f()""",
+    "a setting of the function's own": """CREATE FUNCTION {0}_f(integer) RETURNS boolean LANGUAGE sql IMMUTABLE
+        SET row_security = on AS 'SELECT true'; CREATE VIEW {0}_v AS SELECT * FROM {0} WHERE {0}_f(x)""",
+    "a function that reads other rows": """CREATE FUNCTION {0}_f(integer) RETURNS boolean LANGUAGE sql STABLE
+        AS 'SELECT true'; CREATE VIEW {0}_w AS SELECT * FROM {0} WHERE {0}_f(x);
+        CREATE VIEW {0}_v AS SELECT x + 1 AS x FROM {0}_w""",
+    "random()": "CREATE VIEW {0}_v AS SELECT x FROM {0} WHERE random() < 0.5",
+    "random() in a subquery": "CREATE VIEW {0}_v AS SELECT x FROM {0} WHERE x IN (SELECT (3 * random())::int FROM {0})",
+    "TABLESAMPLE": "CREATE VIEW {0}_v AS SELECT x FROM {0} TABLESAMPLE BERNOULLI (50)",
+}
+
+
+@pytest.mark.parametrize("how", VIEWS)
+def test_T105_a_view_that_may_hide_rows_is_refused(how: str) -> None:
+    """Rows a policy hides from another role, and rows drawn by chance: what is read is not what there is."""
+    name = made("x integer", "1", "2", "3")
+    server().do(VIEWS[how].format(name))
+    try:
+        with pytest.raises(SetupError, match="may hide rows") as refused:
+            engine(at(f"{name}_v"), schema=Schema.of("data", {"x": Int(0, 9)})).ready()
+        assert refused.value.code == "bad-declaration"
+    finally:
+        if "ROLE" in VIEWS[how]:
+            server().do(f"DROP FUNCTION {name}_f CASCADE; DROP OWNED BY {name}_other; DROP ROLE {name}_other")
+
+
+def test_a_view_of_another_view_is_read() -> None:
+    """Control: immutable functions of the owner's, joins and conditions hide nothing."""
+    name = made("x integer", "1", "2", "3")
+    server().do(f"""CREATE FUNCTION {name}_f(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT $1 + 1';
+        CREATE VIEW {name}_w AS SELECT {name}_f(x) AS x FROM {name} WHERE lower('A') = 'a';
+        CREATE VIEW {name}_v AS SELECT w.x FROM {name}_w AS w JOIN {name} AS o ON o.x + 1 = w.x""")
+    schema = Schema.of("data", {"x": Int(0, 9)})
+    assert sums(engine(at(f"{name}_v"), schema=schema), ask(col("x"), schema=schema)) == [[[9]]]

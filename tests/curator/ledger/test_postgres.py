@@ -610,10 +610,7 @@ def test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn(url: str, monkey
         for number in range(20):
             ask(ledger, pure("0.01"), f"sound {number}")
         server().do(f"DELETE FROM {schema(url)}.entries WHERE seq = 9")
-        with pytest.raises(SetupError) as refusal:
-            for number in range(20):
-                ask(ledger, pure("0.01"), f"after {number}")
-        assert refusal.value.code == "ledger-damaged"
+        refused("ledger-damaged", lambda: [ask(ledger, pure("0.01"), f"after {number}") for number in range(20)])
 
 
 def test_T105_control_the_statement_without_its_checks_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -642,6 +639,50 @@ def test_T46_a_ledger_set_back_as_a_whole_is_found_by_who_has_it_open(url: str) 
 
 
 # --- settings and rights
+
+LOGGING = {
+    "log_statement": ("all", "mod"),
+    "log_min_duration_statement": ("0", "1000"),
+    "log_min_duration_sample": ("0",),
+    "log_transaction_sample_rate": ("0.5",),
+    "log_parameter_max_length_on_error": ("-1",),
+    "auto_explain.log_min_duration": ("0",),
+    "pgaudit.log_parameter": ("on",),
+}
+
+
+def settled(url: str, **settings: str) -> str:
+    """The address of a session with these settings."""
+    return f"{url}&options=" + "%20".join(f"-c%20{name}%3D{value}" for name, value in settings.items())
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in LOGGING.items() for value in values])
+def test_T105_no_ledger_is_begun_where_its_keys_would_be_logged(name: str, value: str, url: str) -> None:
+    """Its first entry holds keys: a session whose server writes values into its log may not begin a ledger."""
+    assert name in refused("statements-logged", opened, settled(url, **{name: value})).message
+    refused("missing-file", verify, url)  # nothing is left of it
+    if name in ("log_statement", "log_min_duration_statement"):  # statements hold no value of their own
+        opened(settled(url, **{name: value, "log_parameter_max_length": "0"})).close()
+
+
+def test_T105_statements_that_begin_a_ledger_hold_no_key(url: str) -> None:
+    """With statements logged and their parameters not, the server's log has the statements and none of the keys."""
+    log = server()._home / "log"
+    before = log.stat().st_size
+    quiet = settled(url, log_statement="all", log_parameter_max_length="0")
+    with opened(quiet) as ledger:
+        ask(ledger, pure("0.1"))
+        keys = [ledger.hash_key.hex(), ledger._genesis.receipt_key.hex(), ledger._genesis.signing_key.hex()]
+    written = log.read_text(encoding="utf-8", errors="replace")[before:]
+    assert f"INSERT INTO {schema(url)}.entries" in written
+    assert not any(key in written for key in keys)
+
+
+def test_T105_statements_do_not_matter_to_a_ledger_that_is_there(url: str) -> None:
+    """Only its beginning writes keys: opened and asked it may be, wherever statements are logged."""
+    opened(url).close()
+    with opened(settled(url, log_statement="mod")) as ledger:
+        ask(ledger, pure("0.1"))
 
 
 def test_T48_a_server_that_may_lose_a_commit_is_refused(url: str) -> None:

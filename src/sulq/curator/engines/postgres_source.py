@@ -39,6 +39,25 @@ LEFT JOIN LATERAL (
 ) AS base (name, kind) ON true
 WHERE n.nspname = %s AND c.relname = %s ORDER BY a.attnum
 """
+# What a view calls, itself or through views it reads, that may hide rows from one role and show them to another, or
+# draw them by chance: functions that run with the rights or settings of another (row-level policies of theirs apply,
+# whatever this session says), volatile ones, and the owner's own that are not immutable; and TABLESAMPLE.
+HIDING: Final = r"""
+WITH RECURSIVE viewed (oid) AS (
+    SELECT %s::oid
+    UNION SELECT found.oid::oid FROM viewed JOIN pg_rewrite AS rule ON rule.ev_class = viewed.oid,
+        LATERAL (SELECT (regexp_matches(rule.ev_action::text, ':relid (\d+)', 'g'))[1]) AS found (oid)
+), defined (action) AS (
+    SELECT ev_action::text FROM viewed JOIN pg_class ON pg_class.oid = viewed.oid AND relkind = 'v'
+    JOIN pg_rewrite ON ev_class = viewed.oid
+)
+SELECT proname::text FROM defined,
+    LATERAL (SELECT (regexp_matches(action, ':(?:op|)funcid (\d+)', 'g'))[1]) AS called (oid)
+    JOIN pg_proc ON pg_proc.oid = called.oid::oid
+WHERE prosecdef OR proconfig IS NOT NULL OR provolatile = 'v' OR (pg_proc.oid >= 16384 AND provolatile <> 'i')
+UNION ALL SELECT 'TABLESAMPLE' FROM defined WHERE action LIKE '%%:tablesample {%%'
+ORDER BY 1 LIMIT 1
+"""
 _TEXTS: Final = ("text", "character varying", "character", "name", "citext", "uuid")
 _WHOLE: Final = ("smallint", "integer", "bigint")
 _BEYOND: Final = f"({-grammar.BEYOND})", str(grammar.BEYOND)
@@ -68,7 +87,8 @@ def offered(db: psycopg.Connection, schema: str, name: str) -> Offered:
     """A table's columns by the catalogue; no row is read.
 
     Raises:
-        SetupError: there is no such table, or nothing rows can be read from.
+        SetupError: there is no such table, nothing rows can be read from, or a view whose rows may be hidden or drawn
+            by chance.
     """
     found = db.execute(SHAPE, [schema, name]).fetchall()
     if not found or found[0][1] not in KINDS:
@@ -76,6 +96,13 @@ def offered(db: psycopg.Connection, schema: str, name: str) -> Offered:
             "unreadable-data",
             f"The database has no table {name[:63]!r} in its schema {schema[:63]!r}.",
             "Name the table: table=NAME, or ?table=SCHEMA.NAME in the address.",
+        )
+    hiding = db.execute(HIDING, [found[0][0]]).fetchone() if found[0][1] == "v" else None
+    if hiding is not None:
+        raise SetupError(
+            "bad-declaration",
+            f"The view {name[:63]!r} calls {str(hiding[0])[:63]}, which may hide rows or draw them by chance.",
+            "Give the tables it reads, or a copy: CREATE TABLE ... AS SELECT, as a role that sees all rows.",
         )
     columns = tuple((str(row[2]), str(row[3]), str(row[4])) for row in found if row[2] is not None)
     return Offered(int(found[0][0]), str(found[0][1]), f"{quoted(schema)}.{quoted(name)}", columns)

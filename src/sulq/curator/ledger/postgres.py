@@ -77,7 +77,7 @@ WITH moved AS (
 INSERT INTO {{0}}.entries (seq, body, hash)
 SELECT %(seq)s + place, body, hash
 FROM moved, unnest(%(bodies)b::text[], %(hashes)b::bytea[]) WITH ORDINALITY AS added (body, hash, place)
-"""
+"""  # noqa: S608 - put together from constants
 # What must hold on each connection. Without fsync nothing is durable; a commit that does not wait is none.
 SETTLE: Final = """
 SET search_path = pg_catalog;
@@ -85,6 +85,19 @@ SET default_transaction_isolation = 'read committed';
 SET lock_timeout = {0}; SET statement_timeout = {1};
 SELECT current_setting('fsync') || ' ' || current_setting('full_page_writes'), current_setting('synchronous_commit'),
     pg_is_in_recovery(), current_setting('server_version_num')::integer
+"""
+# Settings under which the server writes values of a statement into its log: the first entry holds the ledger's keys.
+LOGGED: Final = """
+SELECT string_agg(name, ', ') FROM (VALUES
+    ('log_statement', current_setting('log_statement') IN ('mod', 'all')),
+    ('log_min_duration_statement', current_setting('log_min_duration_statement') <> '-1'),
+    ('log_min_duration_sample', current_setting('log_min_duration_sample') <> '-1'),
+    ('log_transaction_sample_rate', current_setting('log_transaction_sample_rate')::real > 0)
+) AS log (name, written) WHERE written AND current_setting('log_parameter_max_length') <> '0'
+UNION ALL SELECT string_agg(name, ', ') FROM (VALUES
+    ('log_parameter_max_length_on_error', '0'), ('auto_explain.log_min_duration', '-1'),
+    ('pgaudit.log_parameter', 'off'), ('debug_print_plan', 'off')
+) AS log (name, off) WHERE coalesce(nullif(current_setting(name, true), ''), off) <> off
 """
 # A server that stops, crashes or starts: the connection is gone or will be.
 GONE: Final = ("08", "57P")
@@ -330,6 +343,7 @@ class PostgresStore(Store):
                 db.execute(f"SELECT pg_advisory_xact_lock({self._key})")
                 if self.exists():
                     raise FileExistsError(name)
+                _refuse_logged(db)
                 if db.execute("SELECT to_regnamespace(%s)", [name]).fetchone() == (None,):
                     db.execute(self._named("CREATE SCHEMA {0}"))
                 db.execute(self._named(CREATE))
@@ -465,6 +479,18 @@ class PostgresStore(Store):
         if state.startswith(BROKEN):
             return damaged("the schema", "does not hold what was written")
         return SetupError("ledger-failed", f"PostgreSQL refused to read or write the ledger (SQLSTATE {state}).")
+
+
+def _refuse_logged(db: psycopg.Connection) -> None:
+    """Begin no ledger where its keys would stand in the server's log; values are bound, never part of a statement."""
+    logged = ", ".join(names for (names,) in db.execute(LOGGED).fetchall() if names)
+    if logged:
+        raise SetupError(
+            "statements-logged",
+            f"The server logs the values of statements ({logged}), and a new ledger's keys would stand in its log.",
+            "Begin it as a role with log_statement = none and log_min_duration_statement = -1 (ALTER ROLE ... SET), or "
+            "with log_parameter_max_length = 0; the servers that ask afterwards should log no values either.",
+        )
 
 
 def _needs_extra() -> None:
