@@ -13,6 +13,7 @@ from typing import Final
 REPLAY: Final = "tests/privacy/test_replay.py"
 GROUPS: Final = "tests/privacy/test_groups.py"
 PLAN: Final = "tests/curator/plan"
+LEDGER: Final = "tests/curator/ledger"
 READ: Final = "tests/curator/engines/test_read_sql.py::test_T6_T26_every_cell_is_read_alike"
 ENGINES: Final = "tests/conformance/test_engines.py::test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle[0]"
 
@@ -276,5 +277,86 @@ MUTANTS: Final = (
         "    return -(-amount.numerator * GRAIN // amount.denominator)",
         "    return amount.numerator * GRAIN // amount.denominator",
         ("tests/curator/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",),
+    ),
+    # Files put back under live objects, logs, asks in flight.
+    Mutant(
+        "T105, the diary",
+        "a live diary takes an older file and tells a third report of .5 on a budget of 1",
+        "local/diary.py",
+        "        if any(found.get(key) != held for key, held in self._told.items()):  # a diary only ever grows",
+        "        if False:",
+        ("tests/local/test_diary.py::test_T105_an_older_file_under_a_live_diary_is_refused",),
+    ),
+    Mutant(
+        "T105, UNLOGGED",
+        "a live process goes on with a ledger in PostgreSQL that was set UNLOGGED",
+        "curator/ledger/postgres.py",
+        "    WHERE ({STRUCTURE} WHERE pg_class.oid IN ({OURS})) = %(sound)s",
+        "    WHERE %(sound)s <> ''",
+        (f"{LEDGER}/test_postgres.py::test_T105_a_ledger_changed_under_a_live_process_takes_no_debit",),
+    ),
+    Mutant(
+        "T105, the previous entry",
+        "a live process goes on with a long ledger in PostgreSQL whose last entry was deleted",
+        "curator/ledger/postgres.py",
+        "    AND EXISTS (SELECT FROM {{0}}.entries WHERE seq = %(seq)s AND hash = %(hash)b)",
+        "",
+        (f"{LEDGER}/test_postgres.py::test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn",),
+    ),
+    Mutant(
+        "T105, the ledger's file",
+        "a live process goes on with a file whose entries were deleted",
+        "curator/ledger/sqlite.py",
+        "        if not self._is_ours() or self._db.execute(WHOLE, self._window(seq)).fetchall() != [(1,)]:",
+        "        if False:",
+        (f"{LEDGER}/test_sqlite.py::test_T105_a_file_changed_under_a_live_process_takes_no_debit",),
+    ),
+    Mutant(
+        "T105, logged statements",
+        "a ledger is begun where the server's log has its keys",
+        "curator/ledger/postgres.py",
+        "    if logged:",
+        "    if False:",
+        (f"{LEDGER}/test_postgres.py::test_T105_no_ledger_is_begun_where_its_keys_would_be_logged",),
+    ),
+    Mutant(
+        "T105, one database",
+        "nobody is told that ledger and data are restored together",
+        "connect.py",
+        "    if anchor is None and any(same_database(str(ledger), str(source)) for source in near):",
+        "    if False:",
+        ("tests/test_connect_postgres.py::test_T105_a_ledger_in_the_database_of_its_data_is_warned_of",),
+    ),
+    Mutant(
+        "T105, row-level security",
+        "a view's SECURITY DEFINER function hides rows, and nobody hears of it",
+        "curator/engines/postgres_source.py",
+        '    hiding = db.execute(HIDING, [found[0][0]]).fetchone() if found[0][1] == "v" else None',
+        "    hiding = None",
+        ("tests/curator/engines/test_postgres_source.py::test_T105_a_view_that_may_hide_rows_is_refused",),
+    ),
+    Mutant(
+        "T105, Spark",
+        "a Python function that is random is taken for a column",
+        "curator/engines/spark/frame.py",
+        '    "PYTHON_UDF": "a Python function, which may be random",',
+        "",
+        ("tests/curator/engines/test_spark.py::test_T105_rows_that_may_be_others_when_read_again_are_refused",),
+    ),
+    Mutant(
+        "T104, the token",
+        "the first owner's token stands in the log",
+        "cli/tokens.py",
+        "    if speak.is_terminal and speak.file.isatty():  # a console may be told to behave like one",
+        "    if True:",
+        ("tests/cli/test_tokens.py::test_T104_a_stream_that_is_no_terminal_hears_the_path_alone",),
+    ),
+    Mutant(
+        "T102, asks in flight",
+        "identical asks at once are charged each",
+        "curator/flights.py",
+        "            other.done.wait()",
+        "            return _first(stored(), lambda: buy(mine))",
+        ("tests/curator/test_flights.py::test_T102_identical_asks_in_flight_are_one",),
     ),
 )

@@ -292,14 +292,14 @@ def ledger_of(url: str, table: str | None) -> str:
 
 def warn_of_shared_database(ledger: object, sources: Sequence[object], anchor: object) -> None:
     """Tell the owner of a ledger that is restored together with its data, where nothing outside would notice."""
-    if anchor is None and is_address(ledger):
-        if any(is_address(source) and same_database(str(ledger), str(source)) for source in sources):
-            warnings.warn(
-                "The ledger lies in the database of its data, without an anchor: whoever restores the one restores "
-                "the other, and what was spent since is forgotten. Give anchor=, or a ledger= elsewhere.",
-                SetupWarning,
-                stacklevel=3,
-            )
+    near = [source for source in sources if is_address(source) and is_address(ledger)]
+    if anchor is None and any(same_database(str(ledger), str(source)) for source in near):
+        warnings.warn(
+            "The ledger lies in the database of its data, without an anchor: whoever restores the one restores "
+            "the other, and what was spent since is forgotten. Give anchor=, or a ledger= elsewhere.",
+            SetupWarning,
+            stacklevel=3,
+        )
 
 
 def _inside(data: object, name: str) -> str | None:

@@ -22,7 +22,7 @@ sulq.cli.main()"""
 
 
 def test_the_demo_opens_the_console_and_ends_by_ctrl_c(tmp_path: Path) -> None:
-    """After the story it prints the address and where the tokens of an owner and two analysts lie, and ends when told."""
+    """After the story it prints the address and where tokens of an owner and two analysts lie, and ends when told."""
     environment = {k: v for k, v in os.environ.items() if k != "DEMO_ONCE"}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(tmp_path), "COLUMNS": "200"}
     story = tmp_path / "story.txt"

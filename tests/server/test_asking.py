@@ -102,14 +102,14 @@ def at_once(running: Running, askers: list[str], **more: object) -> list[object]
     ids=["one analyst", "two analysts", "two who share answers", "new noise"],
 )
 def test_T102_the_clerk_charges_identical_asks_in_flight_once(
-    askers: list[str], shared: bool, reuse: bool, debits: int, monkeypatch: pytest.MonkeyPatch
+    askers: list[str], shared: object, reuse: object, debits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One debit and one answer for all who may be given each other's answers; new noise is charged each time."""
     run = Rows.run
     monkeypatch.setattr(Rows, "run", lambda *args: (time.sleep(0.3), run(*args))[1])
     with clerk_alone() as running:
         assert running.clerk is not None
-        running.clerk.datasets["survey"].share_answers = shared
+        running.clerk.datasets["survey"].share_answers = bool(shared)
         answers = at_once(running, askers, reuse=reuse)
         assert len(running.ask("owner", "transcript")["lines"]) == debits
         assert len({answer.receipt.seq for answer in answers}) == debits

@@ -65,6 +65,6 @@ def test_what_is_an_address():
         ("postgresql://h/b", "postgresql://i/b", False),
     ],
 )
-def test_which_addresses_name_one_database(one: str, other: str, same: bool) -> None:
+def test_which_addresses_name_one_database(one: str, other: str, same: object) -> None:
     """By host, port and name, as they are written; roles and our own words do not matter."""
     assert same_database(one, other) is same

@@ -69,7 +69,7 @@ def main() -> None:
         raise
 
 
-def _warn(message: Warning | str, category: type[Warning], *place: object, **_: object) -> None:
+def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Show a warning as commands show errors: what to do, and no line of code."""
     kind = "warning" if issubclass(category, SetupWarning) else category.__name__
     print(f"{kind}: {message}", file=sys.stderr)
