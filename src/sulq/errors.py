@@ -10,6 +10,8 @@
 Each carries a stable kebab-case `code`; `CODES` says what each one means and
 what to do next. No message raised after a debit depends on a row: the engine's
 own text goes to the operator's log, the analyst gets the code.
+
+A `SetupWarning` is no error: what an owner should put right, where nothing is refused.
 """
 
 from __future__ import annotations
