@@ -129,6 +129,7 @@ def test_a_server_serves_them_on_the_same_budget(config: tuple[Path, str]) -> No
     running = Running(path.parent)
     try:
         token = running.token()
+        running.until("warning: The ledger lies in the database of its data, without an anchor")
         url = running.until(r"http://127\.0\.0\.1:\d+")
         running.until("a dataset is ready")
         shown = command(path.parent, "query", f"{url}/survey", sql, "--epsilon", "500", token=token)
