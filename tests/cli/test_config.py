@@ -118,6 +118,7 @@ def test_each_budget_is_read(tmp_path: Path, line: str, budget: object) -> None:
         ('["x", "y"]', Category(("x", "y"))),
         ("[1, 2, 3]", Category((1, 2, 3))),
         ("{ category = [1, 2] }", Category((1, 2))),
+        ("{ text = true, longest = 200 }", Text(200)),
     ],
 )
 def test_short_columns_mean_what_they_mean_in_python(tmp_path: Path, line: str, column: object) -> None:
@@ -165,6 +166,9 @@ def test_an_unknown_key_is_refused_with_the_nearest(tmp_path: Path, text: str, u
         ("columns = { age = { int = [0, 1], real = [0, 1] } }", "bad-config"),
         ("columns = { age = { int = [0, 1], grid = 1 } }", "bad-config"),
         ("columns = { age = { bool = false } }", "bad-config"),
+        ("columns = { age = { bool = true, longest = 9 } }", "bad-config"),
+        ("columns = { age = { text = true, longest = 0 } }", "bad-bounds"),
+        ("columns = { age = { text = true, longest = 'x' } }", "bad-declaration"),
         ("columns = { age = { date = ['yesterday', '2020-01-01'] } }", "bad-bounds"),
         ("columns = { age = 'int' }", "bad-config"),
         ("columns = {}", "bad-config"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import sulq
 from sulq.curator.engines import open_engine
 from sulq.terms.domain import Category, Int, Schema, Text
 from sulq.terms.engine import Tally
@@ -14,7 +15,7 @@ from sulq.terms.privacy import Unit
 from sulq.terms.relation import Relation, Select, Table
 from sulq.terms.rowfn import Bins, Choice, Col, Concat, Each, Length, Like, Lit, OrMissing, Relabel, RowFn, Value
 from sulq.terms.shape import column_of
-from tests import generate
+from tests import generate, loaded
 from tests.curator.engines.cases import KEY, parquet
 
 SIZES = (127, 128, 129, 255, 256, 257, 32_767, 32_768, 32_769)
@@ -98,3 +99,44 @@ def test_T30_T74_a_stored_text_is_its_first_ten_thousand_characters(sign: str) -
         found.append([int(opened.sums(tally).open().sum() * tally.blocks[0].step) for tally in asked])
         opened.close()
     assert found == [[3, 1, 3 * 10_000 + 9_999 + 7, 0]] * 3
+
+
+def test_T100_texts_are_cut_alike_on_every_engine() -> None:
+    """At the declared number of characters, whatever their bytes, with a prepared copy and without one.
+
+    A cell that is a number is a text of its digits, and is cut like any other. Control: what is cut off is not found.
+    """
+    notes = ["abcdefgh", "\U0001f600\u00e9\u4e2dxyz", "abcX", "", None, "ABC", "abcd"]
+    data = pa.table({"pid": [str(i) for i in range(7)], "note": notes, "code": [1234567, 12, 123, 1, None, 1234, 9]})
+    columns = {"note": sulq.Text(longest=4), "code": sulq.Text(longest=3)}
+    conditions = {
+        "note = 'abcd'": 2,
+        "note LIKE '%e%'": 0,
+        "note = '\U0001f600\u00e9\u4e2dx'": 1,
+        "note LIKE '___'": 1,
+        "code = '123'": 3,
+        "code LIKE '1234%'": 0,
+        "LENGTH(note) <= 4": 6,
+    }
+    sources: list[tuple[object, dict[str, object]]] = [
+        (data, {"engine": "memory"}),
+        (data, {"engine": "duckdb"}),
+        (data, {"engine": "duckdb", "prepared": False}),
+    ]
+    if loaded.available():
+        sources.append((loaded.loaded(data), {}))
+    for source, options in sources:
+        with sulq.connect(
+            source,
+            table="t",
+            columns=columns,
+            unit=sulq.Unit("pid"),
+            budget=sulq.Epsilon(1000),
+            synthetic=True,
+            **options,
+        ) as db:
+            exact = sulq.testing.exact(db)
+            assert "Text(longest=4)" in str(db.facts)
+            for condition, number in conditions.items():
+                found = exact.sql(f"SELECT COUNT(*) AS n FROM t WHERE {condition}")
+                assert found.to_pandas()["n"].tolist() == [number], (options, condition)

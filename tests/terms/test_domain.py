@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sulq.errors import SetupError
 from sulq.server.console.words import kind
 from sulq.sql.rows import type_of
+from sulq.terms import wire
 from sulq.terms.domain import (
     COLUMNS,
     Bool,
@@ -188,6 +189,20 @@ def test_short_declarations():
         assert code(lambda bad=bad: declare(bad, "income")) == "bad-declaration"
     for bad in (("a", "b"), (None, 1), (True, False), (True, 2)):
         assert code(lambda bad=bad: declare(bad, "income")) in {"bad-declaration", "bad-bounds"}
+
+
+def test_T100_a_text_has_a_declared_bound():
+    """From 1 to 10,000 characters, the default; canonical JSON, digests and words of the default stay as they were."""
+    assert Text().longest == 10_000
+    assert wire.to_json(Text()) == {"kind": "Text"}
+    assert wire.encode(Text(200)) == '{"kind":"Text","longest":200}'
+    for text in (Text(), Text(200)):
+        assert wire.decode(wire.encode(text)) == wire.from_json(wire.to_json(text)) == text
+    assert wire.decode('{"kind":"Text"}') == Text()
+    for bad, code in ((0, "bad-bounds"), (10_001, "bad-bounds"), (True, "bad-declaration"), ("9", "bad-declaration")):
+        with pytest.raises(SetupError) as error:
+            Text(bad)
+        assert error.value.code == code
 
 
 def test_a_schema_keeps_names_and_order():

@@ -12,7 +12,7 @@ from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Tim
 from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.privacy import Epsilon, Unit
 from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import Bins, Col, DateTrunc, Lit
+from sulq.terms.rowfn import Bins, Col, Concat, DateTrunc, Lit, Substring
 from sulq.terms.shape import Shape, shape
 
 PEOPLE = Schema.of("people", {"sex": ["f", "m"], "age": Int(0, 120), "code": Int(0, 9)})
@@ -132,6 +132,17 @@ def test_what_the_columns_of_a_derived_table_hold() -> None:
     kinds = [type(column) for _, column in of(chosen).schema.columns]
     assert kinds == [Real, Category, Bool, Text, Int]
     assert dict(of(chosen).schema.columns)["a"].step <= Fraction(1, 2**15)
+
+
+def test_T100_a_text_of_a_derived_table_is_as_long_as_it_can_be() -> None:
+    """Cut texts are short, texts of a union as long as the longest of them."""
+    note = Col("note")
+    short, long = (
+        Select(VISIT, (("x", fn),)) for fn in (Substring(note, 1, 7), Concat((Substring(note, 1, 9), Lit("ab"))))
+    )
+    assert [dict(of(made).schema.columns)["x"] for made in (short, long)] == [Text(7), Text(11)]
+    assert dict(of(Union((short, long))).schema.columns)["x"] == Text(11)
+    assert dict(of(Select(VISIT, (("x", Substring(note, 10**5)),))).schema.columns)["x"] == Text(1)
 
 
 def test_rows_that_are_people_are_nobody_elses() -> None:

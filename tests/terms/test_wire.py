@@ -283,7 +283,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Category: st.builds(Category, st.lists(texts, min_size=1, unique=True).map(tuple)),
     Date: st.builds(lambda day: Date(day, day), st.dates().map(str)),
     Timestamp: st.just(Timestamp("2020-01-01", "2020-01-01T00:00:00.000001")),
-    Text: st.just(Text()),
+    Text: st.builds(Text, st.integers(1, 10_000)),
     Sums: questions,
     OpenSums: questions.map(lambda asked: OpenSums(asked.values, asked.where, (Col("city"),))),
     Choose: ranks.map(lambda rank: Choose(BY_CITY, rank)),

@@ -43,7 +43,7 @@ from urllib.parse import unquote
 
 from sulq.connect import lies_elsewhere
 from sulq.errors import SetupError, SulqError
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
+from sulq.terms.domain import LONGEST_CELL, Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
 from sulq.terms.estimator import CERTIFIES, Certificate
 from sulq.terms.postgres_address import is_address
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
@@ -117,6 +117,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "date": "[first, last] day.",
         "timestamp": "[first, last] moment, in UTC.",
         "text": "true.",
+        "longest": "With text: how many characters of a cell are kept, at most 10,000, the default.",
     },
     "server": {
         "host": "The address to listen on; default: 127.0.0.1, this machine alone.",
@@ -138,6 +139,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "schedule": "Answers leave every so many seconds, so that their time tells nothing; default: at once.",
     },
 }
+_MORE: Final = {"grid": "real", "longest": "text"}
 _KINDS: Final = ("int", "real", "bool", "category", "date", "timestamp", "text")
 _BUDGETS: Final[Mapping[frozenset[str], type[Budget]]] = {
     frozenset({"epsilon"}): Epsilon,
@@ -459,13 +461,14 @@ def _column(value: object, name: str, where: str) -> Column:
     table = _table(value, where)
     _known(table, "column", where)
     kinds = [kind for kind in _KINDS if kind in table]
-    if len(kinds) != 1 or ("grid" in table and kinds != ["real"]):
-        raise _bad(where, f"needs exactly one of {', '.join(_KINDS)} (and grid only with real)")
+    if len(kinds) != 1 or any(more in table and kinds != [kind] for more, kind in _MORE.items()):
+        raise _bad(where, f"needs exactly one of {', '.join(_KINDS)} (grid only with real, longest only with text)")
     kind, given = kinds[0], table[kinds[0]]
     if kind in ("bool", "text"):
         if given is not True:
             raise _bad(where, f"is written {{ {kind} = true }}")
-        return Bool() if kind == "bool" else Text()
+        longest = table.get("longest", LONGEST_CELL)
+        return Bool() if kind == "bool" else _declared(where, lambda: Text(longest))  # type: ignore[arg-type]  # checked
     values = [value.isoformat() if isinstance(value, datetime.date) else value for value in _list(given, where)]
     if kind == "category":
         return _declared(where, lambda: Category(tuple(values)))  # type: ignore[arg-type]  # Category checks them

@@ -11,7 +11,7 @@ import datetime
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
@@ -21,7 +21,7 @@ TERM_BITS: Final = 22  # |term| <= 2^22: totals of 2^40 rows fit 64 bits (SR17)
 CELL_LIMIT: Final = 2**31  # a stored integer of a Real column
 INT_LIMIT: Final = 2**53  # an Int must be exact as a double
 FINEST: Final = Fraction(2) ** -300  # a grid's step and its inverse must be ordinary doubles
-LONGEST_CELL: Final = 10_000  # characters of a free text
+LONGEST_CELL: Final = 10_000  # characters of a free text, where no fewer are declared
 LONGEST_NAME: Final = 1_000  # characters of a table's or column's name
 EPOCH: Final = datetime.date(1970, 1, 1)
 MICROSECONDS: Final = 86_400_000_000
@@ -297,9 +297,17 @@ class Timestamp:
 class Text:
     """Free text: it can be compared and, where keys are open, grouped by; never listed.
 
-    A cell is its first 10,000 characters: no row is so long that summing it fails or
-    takes long enough to be noticed (T30, T74).
+    A cell is its first `longest` characters (code points), at most 10,000: no row is so long that summing it fails
+    or takes long enough to be noticed (T30, T74). The shorter, the more patterns one question may look for (T100).
     """
+
+    longest: int = field(default=LONGEST_CELL, metadata={"wire": "told"})
+
+    def __post_init__(self) -> None:
+        if isinstance(self.longest, bool) or not isinstance(self.longest, int):
+            raise SetupError("bad-declaration", "The longest of Text is a whole number of characters.")
+        if not 1 <= self.longest <= LONGEST_CELL:
+            raise SetupError("bad-bounds", f"The longest of Text is from 1 to {LONGEST_CELL:,} characters.")
 
 
 Column = Int | Real | Bool | Category | Date | Timestamp | Text

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sulq.terms.domain import Schema
+from sulq.terms.domain import LONGEST_CELL, Schema
 
 HUGE: Final = Fraction(2) ** 300  # past this an interval counts as unbounded: doubles must not overflow
 
@@ -62,9 +62,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Free text, or missing."""
+    """Free text of at most `longest` characters, or missing."""
 
     nullable: bool = True
+    longest: int = LONGEST_CELL
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,6 +177,9 @@ def _union(shapes: list[Shape]) -> Shape:
             if len(item.schema.columns) != len(first.schema.columns):
                 raise QuestionError("bad-question", "The parts of a union have different numbers of columns.")
             several.append(item.schema.columns[i][1])
+        texts = [column for column in several if isinstance(column, Text)]
+        if len(texts) == len(several):
+            several = [max(texts, key=lambda text: text.longest)]
         if any(column != several[0] for column in several):
             raise QuestionError(
                 "wrong-kind", f"Column {name[:80]!r} of a union is not the same in all its parts.", "Cast them alike."
@@ -210,7 +213,7 @@ def _other(kind: Kind) -> Column:
     if isinstance(kind, Truth):
         return Bool()
     if isinstance(kind, Words):
-        return Text()
+        return Text(max(kind.longest, 1))
     if isinstance(kind, Code) and {type(label) for label in kind.labels} in ({str}, {int}):
         return Category(kind.labels)  # type: ignore[arg-type]
     raise QuestionError("wrong-kind", "A column of a derived table is a number, a truth value, a category or text.")

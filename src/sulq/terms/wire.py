@@ -95,7 +95,7 @@ class Writer:
         return known[1]
 
     def _written(self, value: object, kind: type) -> str:
-        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind:
+        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind and not _told(kind):
             fields, end = _layout(kind)
             return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
         if kind is tuple or kind is list:
@@ -161,8 +161,10 @@ def to_json(value: object, known: dict[int, object] | None = None) -> object:
         if known is not None and id(value) in known:
             return known[id(value)]
         tree: dict[str, object] = {"kind": kind.__name__}
+        told = _told(kind)
         for name in _hints(kind):
-            tree[name] = to_json(getattr(value, name), known)
+            if name not in told or getattr(value, name) != told[name]:
+                tree[name] = to_json(getattr(value, name), known)
         if known is not None:
             known[id(value)] = tree
         return tree
@@ -264,6 +266,12 @@ def _apart(tree: dict[str, object], depth: int) -> dict[str, object]:
 def _hints(cls: type) -> dict[str, object]:
     hints = typing.get_type_hints(cls)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.metadata.get("wire", True)}
+
+
+@functools.cache
+def _told(cls: type) -> dict[str, object]:
+    """Fields written only where they are not as usual: texts of before there were such fields stay as they are."""
+    return {f.name: f.default for f in dataclasses.fields(cls) if f.metadata.get("wire") == "told"}
 
 
 @functools.cache

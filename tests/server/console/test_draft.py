@@ -46,6 +46,7 @@ def test_a_kind_is_suggested_from_the_type(kind: str, found: str) -> None:
         (Declared("c", "TIMESTAMP", "timestamp", "2020-01-01", "2021-01-01"), Timestamp("2020-01-01", "2021-01-01")),
         (Declared("c", "BOOLEAN", "bool"), Bool()),
         (Declared("c", "VARCHAR", "text"), Text()),
+        (Declared("c", "VARCHAR", "text", longest="2,000"), Text(2000)),
         (Declared("c", "X", "skip"), None),
     ],
 )
@@ -65,6 +66,8 @@ def test_a_column_is_declared_as_it_is_written(one: Declared, column: object) ->
         Declared("c", "DATE", "date", "soon", "later"),
         Declared("c", "VARCHAR", "category", values="\n"),
         Declared("c", "VARCHAR", "category", values="a\na"),
+        Declared("c", "VARCHAR", "text", longest="20,000"),
+        Declared("c", "VARCHAR", "text", longest="long"),
     ],
 )
 def test_what_is_not_right_says_so(one: Declared) -> None:

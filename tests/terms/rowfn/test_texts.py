@@ -66,7 +66,9 @@ def test_each_function_means_what_it_says(fn, want):
 def test_kinds_follow_the_text():
     """Text stays text, lengths and places have bounds, conditions are unknown where the text is missing."""
     assert Lowered(NAME).kind(SCHEMA) == Words()
-    assert Concat((Lit("a"), Lit("b"))).kind(SCHEMA) == Words(nullable=False)
+    assert Concat((Lit("a"), Lit("b"))).kind(SCHEMA) == Words(nullable=False, longest=2)
+    assert Substring(Concat((NAME, NAME)), 10, 3).kind(SCHEMA) == Words(longest=3)
+    assert Substring(NAME, 9_999).kind(SCHEMA) == Words(longest=2)
     assert Length(NAME).kind(SCHEMA) == Scalar(0, 10_000, 1)
     assert Like(Lit("a"), "a").kind(SCHEMA) == Truth(nullable=False)
 

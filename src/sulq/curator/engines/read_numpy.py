@@ -12,7 +12,7 @@ import numpy as np
 
 from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.grammar import Cell
-from sulq.terms.domain import LONGEST_CELL, Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
+from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.terms.kinds import Floats, Integers, Objects, Truths
 
 Read = tuple[np.ndarray, Truths]  # codes (objects for Text) and where they are missing
@@ -25,7 +25,7 @@ def codes(column: Column, cell: Cell, values: np.ndarray, missing: Truths | None
     absent = np.zeros(len(values), dtype=np.bool_) if missing is None else missing
     if isinstance(column, Text):
         texts, absent = _settled(_texts(cell, values, absent), absent)
-        return _each(lambda text: cast("str", text)[:LONGEST_CELL], texts, absent), absent
+        return _each(lambda text: cast("str", text)[: column.longest], texts, absent), absent
     if isinstance(column, Bool):
         return _truths(cell, values, absent)
     if isinstance(column, Category):

@@ -15,7 +15,7 @@ from typing import Final
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
 from sulq.errors import SetupError
-from sulq.terms.domain import LONGEST_CELL, Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
+from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 
 FEW: Final = 64  # so many categories are looked up in a list, which DuckDB does once for each distinct text
 _WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -157,7 +157,7 @@ def code(column: Column, cell: Cell, item: str, place: int, *, exact: bool = Tru
 
 def _code(column: Column, cell: Cell, item: str, place: int, *, exact: bool) -> str:
     if isinstance(column, Text):
-        return cut(item) if cell == "text" else text(cell, item)
+        return cut(text(cell, item), column.longest)
     if isinstance(column, Bool):
         return _truth(cell, item)
     if isinstance(column, Category):
@@ -270,9 +270,9 @@ def _day(column: Date, cell: Cell, item: str) -> str:
     return f"CASE WHEN {item} >= {whole(first)} AND {item} <= {whole(last)} THEN {inside} {beyond} END"
 
 
-def cut(item: str) -> str:
+def cut(item: str, longest: int) -> str:
     """A free text's first characters; most are short, as the number of their bytes says at once."""
-    return f"CASE WHEN strlen({item}) > {LONGEST_CELL} THEN substr({item}, 1, {LONGEST_CELL}) ELSE {item} END"
+    return f"CASE WHEN strlen({item}) > {longest} THEN substr({item}, 1, {longest}) ELSE {item} END"
 
 
 def text(cell: Cell, item: str) -> str:

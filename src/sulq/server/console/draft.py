@@ -58,6 +58,7 @@ class Declared:
     high: str = ""
     values: str = ""
     problem: str = ""
+    longest: str = ""  # of a text
 
     def column(self) -> Column | None:
         """The declaration, or None where it is left out or not yet right (`problem` says why)."""
@@ -105,6 +106,7 @@ class Draft:
                 fields.text(f"a{i}"),
                 fields.text(f"b{i}"),
                 fields.get(f"v{i}", "").replace("\r\n", "\n"),
+                longest=fields.text(f"l{i}"),
             )
             for i in range(min(int(count), 3000) if count.isdecimal() else 0)
         ]
@@ -135,6 +137,7 @@ class Draft:
             found += [(f"n{i}", one.name), (f"t{i}", one.type)]
             if step != "columns":
                 found += [(f"k{i}", one.kind), (f"a{i}", one.low), (f"b{i}", one.high), (f"v{i}", one.values)]
+                found += [(f"l{i}", one.longest)] if one.longest else []
         if step != "unit":
             found += [
                 ("whose", self.whose),
@@ -307,5 +310,5 @@ _MAKE: Final[dict[str, Callable[[Declared], Column]]] = {
     "category": _category,
     "date": _date,
     "timestamp": _timestamp,
-    "text": lambda _: Text(),
+    "text": lambda one: Text(_whole(one.longest, "The longest")) if one.longest else Text(),
 }

@@ -177,7 +177,7 @@ def bounds(column: Column) -> str:
         case Bool():
             return "true, false"
         case Text():
-            return "compared, never listed"
+            return f"compared, never listed; at most {column.longest:,} characters"
 
 
 def moment(value: object) -> str:

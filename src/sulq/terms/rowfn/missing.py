@@ -33,8 +33,9 @@ class First(RowFn):
         nullable = all(kind.nullable for kind in kinds)
         if all(isinstance(kind, Truth) for kind in kinds):
             return Truth(nullable)
-        if all(isinstance(kind, Words) for kind in kinds):
-            return Words(nullable)
+        words = [kind for kind in kinds if isinstance(kind, Words)]
+        if len(words) == len(kinds):
+            return Words(nullable, max(kind.longest for kind in words))
         if isinstance(kinds[0], Code):
             if any(not isinstance(kind, Code) or kind.labels != kinds[0].labels for kind in kinds):
                 raise QuestionError("wrong-kind", f"{describe(self.items[0])} and others have different labels.")

@@ -258,7 +258,7 @@ class Col(RowFn):
             known = ", ".join(schema.names)
             raise QuestionError("unknown-column", f"No column {self.name[:80]!r} is declared (declared: {known}).")
         if isinstance(column, domain.Text):
-            return Words()
+            return Words(longest=column.longest)
         if isinstance(column, domain.Bool):
             return Truth()
         if isinstance(column, domain.Category):
@@ -295,7 +295,7 @@ class Lit(RowFn):
         if isinstance(self.value, bool):
             return Truth(nullable=False)
         if isinstance(self.value, str):
-            return Words(nullable=False)
+            return Words(nullable=False, longest=len(self.value))
         exact = Fraction(self.value)
         step = Fraction(exact.numerator & -exact.numerator, exact.denominator) if exact else Fraction(1)
         return Scalar(exact, exact, min(step, Fraction(1)), nullable=False)

@@ -187,7 +187,9 @@ class Substring(RowFn):
         return first, None if self.length is None else max(self.start - 1 + self.length - first, 0)
 
     def kind(self, schema: Schema) -> Words:
-        return words(self.item, schema)
+        whole, (first, many) = words(self.item, schema), self.span()
+        left = max(whole.longest - first, 0)
+        return Words(whole.nullable, left if many is None else min(left, many))
 
     def cells(self, frame: Frame) -> Cells:
         first, many = self.span()
@@ -216,7 +218,7 @@ class Concat(RowFn):
 
     def kind(self, schema: Schema) -> Words:
         kinds = [words(item, schema) for item in self.items]
-        return Words(any(kind.nullable for kind in kinds))
+        return Words(any(kind.nullable for kind in kinds), min(sum(kind.longest for kind in kinds), CUT))
 
     def cells(self, frame: Frame) -> Cells:
         several = [evaluate(item, frame) for item in self.items]
