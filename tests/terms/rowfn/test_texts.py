@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -23,6 +24,7 @@ from sulq.terms.rowfn import (
     Trimmed,
     Uppered,
     like,
+    texts,
 )
 from tests import meaning
 from tests.counts import count
@@ -110,6 +112,36 @@ def test_T74_no_pattern_takes_more_than_linear_time():
     start = time.process_time()
     assert not like("a" * 100_000, "%a" * 40 + "%b")
     assert time.process_time() - start < 1
+
+
+@settings(max_examples=CASES)
+@given(st.text(alphabet="ab\n\u00e9\U0001f600", max_size=12), st.text(alphabet="ab%_\u00e9", max_size=9))
+def test_T74_all_places_at_once_are_the_places_one_by_one(text, pattern):
+    """Long texts are searched by their bits, short ones place by place: both as all choices of places would."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "FEW_STEPS", -1)
+        assert like(text, pattern) == meaning.like(Like(NAME, pattern), text)
+
+
+def test_T74_T100_a_pattern_that_begins_with_a_wildcard_is_decided_in_linear_time():
+    """A long pattern costs each character of the text a fraction of what trying the pattern at each place does.
+
+    Control: trying it at each place, as was done once. Twice the text takes about twice the time.
+    """
+    text, pattern = "e" * 10_000, "%" + "e" * 450 + "_" * 90 + "e" * 450 + "z%"
+    tried = re.compile(texts.expression(texts.segments(pattern, "")[1]), re.DOTALL)
+
+    def taken(act, text):
+        found = []
+        for _ in range(7):
+            start = time.process_time()
+            assert not act(text)
+            found.append(time.process_time() - start)
+        return min(found)
+
+    ours = taken(lambda text: like(text, pattern), text)
+    assert ours < taken(tried.search, text) / 3
+    assert taken(lambda text: like(text, pattern), text * 2) < 3.5 * ours
 
 
 @pytest.mark.parametrize(

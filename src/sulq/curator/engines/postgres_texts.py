@@ -1,13 +1,13 @@
 """Row functions of text as PostgreSQL's SQL: of code points and ASCII letters, in the collation "C", constants bound.
 
 Columns and constants are of that collation, so texts are compared and searched byte
-by byte; in UTF-8 one character is never a part of another. `lower` and `upper` go by
-a locale and are not used.
+by byte; in UTF-8 one character is never a part of another. In that collation `lower`
+and `upper` change ASCII letters and nothing else; `translate` would compare each
+character with all 26 of them.
 """
 
 from __future__ import annotations
 
-import string
 from typing import cast
 
 from sulq.curator.engines import emit_texts
@@ -20,16 +20,12 @@ def words(writer: Writer, fn: RowFn) -> Piece | None:
     """A function of text that gives text; None for any other."""
     match fn:
         case Lowered(item):
-            return _cased(writer, item, string.ascii_uppercase, string.ascii_lowercase)
+            return joined('lower({0} COLLATE "C")', writer.words(item))
         case Uppered(item):
-            return _cased(writer, item, string.ascii_lowercase, string.ascii_uppercase)
+            return joined('upper({0} COLLATE "C")', writer.words(item))
         case Trimmed(item, "both", characters) if characters:
             return joined("btrim({0}, {1})", writer.words(item), writer.parameter(characters))
     return emit_texts.words(writer, fn)
-
-
-def _cased(writer: Writer, fn: RowFn, old: str, new: str) -> Piece:
-    return joined(f"translate({{0}}, '{old}', '{new}')", writer.words(fn))
 
 
 def number(writer: Writer, fn: RowFn) -> Piece | None:
