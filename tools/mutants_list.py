@@ -14,6 +14,7 @@ REPLAY: Final = "tests/privacy/test_replay.py"
 GROUPS: Final = "tests/privacy/test_groups.py"
 PLAN: Final = "tests/curator/plan"
 LEDGER: Final = "tests/curator/ledger"
+TEXTS: Final = "tests/terms/rowfn/test_texts.py"
 READ: Final = "tests/curator/engines/test_read_sql.py::test_T6_T26_every_cell_is_read_alike"
 ENGINES: Final = "tests/conformance/test_engines.py::test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle[0]"
 
@@ -358,5 +359,37 @@ MUTANTS: Final = (
         "            other.done.wait()",
         "            return _first(stored(), lambda: buy(mine))",
         ("tests/curator/test_flights.py::test_T102_identical_asks_in_flight_are_one",),
+    # What one person can make slow (T100)
+    Mutant(
+        "sulq, outcomes at the limit",
+        "nothing bounds what one person's rows add to the time: at the limit the outcome tells that there is one",
+        "curator/plan/__init__.py",
+        "    check_work(questions, facts, limit)",
+        "    pass",
+        (f"{PLAN}/test_work.py::test_T100_what_one_person_could_make_too_slow_is_refused_from_public_facts",),
+    ),
+    Mutant(
+        "sulq, rows of a join",
+        "the work of one person is counted for one row, not for all that the person can have there",
+        "curator/plan/work.py",
+        "    return _Work(facts, lambda relation: shape(relation, facts).rows, LONGEST_CELL).of(questions) / 1e9",
+        "    return _Work(facts, lambda _: 50, LONGEST_CELL).of(questions) / 1e9",
+        (f"{PLAN}/test_work.py::test_T100_the_rows_of_a_person_are_those_of_the_relation",),
+    ),
+    Mutant(
+        "sulq, the matcher",
+        "a pattern with wildcards is tried at each place of a long text",
+        "terms/rowfn/texts.py",
+        "            if wild and (len(text) - place) * len(part) > FEW_STEPS:",
+        "            if wild and len(text) < 0:",
+        (f"{TEXTS}::test_T74_T100_a_pattern_that_begins_with_a_wildcard_is_decided_in_linear_time",),
+    ),
+    Mutant(
+        "sulq, long texts",
+        "the declared bound of a text is planned with and not kept to where cells are read",
+        "curator/engines/read_sql.py",
+        "        return cut(text(cell, item), column.longest)",
+        "        return cut(text(cell, item), 10_000)",
+        ("tests/privacy/test_narrow.py::test_T100_texts_are_cut_alike_on_every_engine",),
     ),
 )

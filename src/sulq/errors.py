@@ -82,6 +82,7 @@ CODES: Final[dict[str, str]] = {
     "too-few-rows": "Accept a wider tolerance, ask fewer queries, spend more, or learn from more rows.",
     "small-cluster": "Learn fewer clusters, spend more, or let small ones be kept, dropped or reseeded.",
     "too-large": "Ask for fewer cells, values or a smaller expression.",
+    "too-much-work": "Ask for fewer or shorter patterns; the owner may declare shorter texts: Text(longest=...).",
     "needs-position": "Places need zero_out, or replace_one without a person column; else bucket a person column.",
     "spend-missing": "Name what to pay: spend=Epsilon(0.1), or the accuracy wished for: within=...",
     "spend-kind": "Use a spend this budget can hold: see the guide on budgets.",

@@ -6,15 +6,21 @@ import contextlib
 import copy
 import threading
 import time
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import sulq
-from sulq.errors import CuratorError, QuestionError, SetupError
+from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.server.asking import timed
+from sulq.server.declared import declare
 from sulq.server.held import SLOTS, Held
 from sulq.server.schedule import Paced, Schedule, Turn
+from sulq.server.settings import Declared
 from sulq.terms import wire
+from sulq.terms.rowfn import Like, Logic
 from tests.server import faulty_worker
 from tests.server.kills import question
 from tests.server.office import survey
@@ -219,3 +225,49 @@ def test_R14_T35_a_polled_transcript_of_a_service_tells_nothing_before_the_tick(
             if debited:
                 return
         raise AssertionError("the control: the debit is there for all at once")
+
+
+def told(running: Running, dataset: str, patterns: int) -> str:
+    """The outcome of a question with so many patterns over one person's notes."""
+    some = Logic("or", tuple(Like(sulq.col("note"), "%e" + "_" * 90 + f"z{i}%") for i in range(patterns)))
+    asked = sulq.Sums((sulq.lit(1),), (sulq.col("name") == "x") & some)
+    body = {"question": wire.to_json(asked), "spend": wire.to_json(sulq.Epsilon(1e-6))}
+    try:
+        running.ask("owner", "ask", body, dataset=dataset)
+    except SulqError as error:
+        return error.code
+    return "answered"
+
+
+def noted(folder: Path, name: str, *, person: bool, schedule: float | None) -> Declared:
+    """Three hundred people with a short note each and, if asked for, one with many long ones."""
+    rows = [(i, "y", "short") for i in range(300)]
+    rows += [(300, "x", "e" * 9_000 + str(i)) for i in range(30 if person else 0)]
+    data = dict(zip(("person", "name", "note"), map(list, zip(*rows, strict=True)), strict=True))
+    pa.parquet.write_table(pa.table(data), folder / f"{name}.parquet")
+    columns = {"name": sulq.Text(100), "note": sulq.Text(10_000)}
+    unit = sulq.Unit("person", rows=30)
+    return declare(name, folder / f"{name}.parquet", columns, unit=unit, budget=sulq.Epsilon(1), schedule=schedule)
+
+
+def test_T100_neighbours_have_one_outcome_whatever_one_person_wrote(tmp_path: Path) -> None:
+    """A question that one person's notes would make overrun is refused with them and without, and nothing is spent.
+
+    Control: a clerk that lets it through answers without the person and fails at the limit with the person, for a
+    spend of a millionth; with a schedule too.
+    """
+    for clerk, outcomes in (
+        ("", ["too-much-work"] * 2),
+        ("tests.server.unbounded_clerk", ["engine-failed", "answered"]),
+    ):
+        several = [
+            noted(tmp_path, f"n{person:d}{when:d}{len(clerk)}", person=person, schedule=3.0 if when else None)
+            for when in (False, True)
+            for person in (True, False)
+        ]
+        with service(workers=1, more=tuple(several), limit=3.0, clerk=clerk) as running:
+            for declared in several:
+                running.ready(declared.name)
+            assert [told(running, declared.name, 150) for declared in several] == outcomes * 2
+            for declared in several if not clerk else ():
+                assert running.ask("owner", "transcript", dataset=declared.name)["lines"] == []

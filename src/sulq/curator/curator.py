@@ -40,13 +40,16 @@ class Curator:
         versions: tuple[tuple[str, str], ...],
         tables: tuple[TableFacts, ...] = (),
         scope: str = "",
+        limit: float | None = None,
     ) -> None:
+        """`limit`: seconds after which an ask is stopped, charged; None where none is. A public fact (T100)."""
         self._rows = rows
         self._ledger = ledger
         self._schema = schema
         self._size = size
         self._versions = versions
         self._tables = tables
+        self._limit = limit
         self._analyst: str | None = None
         self._dataset = ""
         self._flights = Flights()  # shared by all views
@@ -89,7 +92,7 @@ class Curator:
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row."""
-        return draw(question, self.facts, spend, self._versions)
+        return draw(question, self.facts, spend, self._versions, self._limit)
 
     def ask(
         self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
@@ -100,7 +103,7 @@ class Curator:
         what this ask would buy: then nothing is debited, no row is read and no noise is drawn (SR12, T10).
         Of such asks that are on their way at once, for one price, one is charged and all get its answer (T102).
         """
-        plan = draw(question, self.facts, spend, self._versions)
+        plan = draw(question, self.facts, spend, self._versions, self._limit)
         self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored
         asked = name_of(question, self._place)
         if not reuse:

@@ -153,6 +153,7 @@ class Staff:
             size=declared.tables[0].size,
             versions=versions(),
             tables=() if declared.alone and facts[0].plain else tuple(facts),
+            limit=min(self.service.limit, held.schedule.period / 2) if held.schedule else self.service.limit,
         )
 
     @property

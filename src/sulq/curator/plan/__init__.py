@@ -13,6 +13,7 @@ from sulq.curator.plan.contribution import contribution
 from sulq.curator.plan.draft import Draft
 from sulq.curator.plan.holistic import Drawn, holistic
 from sulq.curator.plan.sensitivity import root_up, sensitivity
+from sulq.curator.plan.work import check as check_work
 from sulq.errors import QuestionError
 from sulq.terms.engine import Tally
 from sulq.terms.facts import Facts
@@ -31,8 +32,17 @@ HELD: Final[dict[type, tuple[type, ...]]] = {
 }
 
 
-def draw(question: Question, facts: Facts, spend: Loss | None, versions: tuple[tuple[str, str], ...] = ()) -> Plan:
-    """Work out what answering costs and how accurate it is, or refuse; free, reads no row."""
+def draw(
+    question: Question,
+    facts: Facts,
+    spend: Loss | None,
+    versions: tuple[tuple[str, str], ...] = (),
+    limit: float | None = None,
+) -> Plan:
+    """Work out what answering costs and how accurate it is, or refuse; free, reads no row.
+
+    `limit`: the seconds after which the ask would be stopped, None where it never is.
+    """
     questions = question.questions if isinstance(question, Together) else (question,)
     whole = any(isinstance(item, Holistic) for item in questions)  # which are not priced by an accuracy
     paid = _accepted(spend, facts.budget, "Name what to pay: spend=Epsilon(0.1)." if whole else "")
@@ -61,6 +71,7 @@ def draw(question: Question, facts: Facts, spend: Loss | None, versions: tuple[t
             draft = step(draft)
         drafts.append(draft)
         found.append(draft)
+    check_work(questions, facts, limit)
     if isinstance(facts.budget, SubLinear):
         paid = Queries(sum(queries(draft).queries for draft in drafts))
         if isinstance(spend, Queries) and paid.queries > spend.queries:
