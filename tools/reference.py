@@ -191,7 +191,7 @@ def sql_page() -> str:
             "limit (3 of 30 seconds) the query is refused, free, in EXPLAIN too: `too-much-work`. Fewer or shorter",
             "patterns help, `_` being the dearest, and so do several queries; the owner may declare shorter texts or",
             "fewer rows of a person. A server also refuses what is foreseen to take a hundred times its limit, by the",
-            "declared size of the table or, without one, a million rows.",
+            "declared size of the table or, without one, a hundred thousand rows.",
             "",
             f"## Constructs: {answered} of {len(found)} answered",
             "Over `people(pid, age, income, sex, educ)` and `visits(vid, pid, cost, kind)`, the person being `pid`.",

@@ -70,7 +70,7 @@ LIMIT: Final = 30.0  # seconds, where nobody set a limit: that of a service whic
 PART: Final = 10  # one person's rows take at most this part of the limit
 MARGIN: Final = 3  # how many times slower a machine may be than the one the constants are of
 TIMES: Final = 100  # the limit, that the whole may be foreseen to take: cells are rarely the worst, engines rarely slow
-ROWS: Final = 10**6  # of a table whose size nobody declared
+ROWS: Final = 10**5  # of a table whose size nobody declared
 USUAL: Final = 200  # characters of a text that is not the worst
 
 # Nanoseconds a row
@@ -79,6 +79,7 @@ SLOW: Final = 100.0  # dates, logarithms, powers, labels
 CALL: Final = 3_000.0  # a function of text, where it is Python's
 ITEM: Final = 12.0  # one of a list that is compared with
 ENTRY: Final = 3.0  # one product of two coordinates
+PLACE: Final = 6.0  # one coordinate of a vector
 GROUP: Final = 200.0  # one column of rows that are told apart
 # Nanoseconds a character
 READ: Final = 10.0
@@ -282,7 +283,7 @@ def _of_vector(fn: RowFn, schema: Schema) -> float:
             return NODE + ENTRY * len(fn.weights)
     kind = fn.kind(schema)
     width = kind.width if isinstance(kind, Grid) else 1
-    return width * (ENTRY if isinstance(fn, Outer) else NODE)
+    return NODE + width * (ENTRY if isinstance(fn, Outer) else PLACE)
 
 
 KNOWN: Final = frozenset({*TEXTS, *VECTORS, *SLOWER, Col, Compare, First, IsIn, Lit, NullIf})
