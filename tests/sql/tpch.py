@@ -60,7 +60,7 @@ COLUMNS: dict[str, dict[str, object]] = {
         "l_receiptdate": DAYS, "l_shipinstruct": INSTRUCTIONS, "l_shipmode": MODES, "l_comment": Text(),
     },
     "part": {
-        "p_partkey": Int(1, PARTS), "p_name": Text(), "p_mfgr": MAKERS, "p_brand": BRANDS, "p_type": TYPES,
+        "p_partkey": Int(1, PARTS), "p_name": Text(55), "p_mfgr": MAKERS, "p_brand": BRANDS, "p_type": TYPES,
         "p_size": Int(1, 50), "p_container": CONTAINERS,
         "p_retailprice": Real(0, 2100, grid=1 / 64), "p_comment": Text(),
     },

@@ -199,6 +199,7 @@ def test_T100_a_text_has_a_declared_bound():
     for text in (Text(), Text(200)):
         assert wire.decode(wire.encode(text)) == wire.from_json(wire.to_json(text)) == text
     assert wire.decode('{"kind":"Text"}') == Text()
+    assert (repr(Text()), repr(Text(200))) == ("Text()", "Text(longest=200)")
     for bad, code in ((0, "bad-bounds"), (10_001, "bad-bounds"), (True, "bad-declaration"), ("9", "bad-declaration")):
         with pytest.raises(SetupError) as error:
             Text(bad)

@@ -11,7 +11,7 @@ import datetime
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Final
 
@@ -308,6 +308,11 @@ class Text:
             raise SetupError("bad-declaration", "The longest of Text is a whole number of characters.")
         if not 1 <= self.longest <= LONGEST_CELL:
             raise SetupError("bad-bounds", f"The longest of Text is from 1 to {LONGEST_CELL:,} characters.")
+
+    def __repr__(self) -> str:
+        """Without what is as usual: prepared copies record declarations in these words."""
+        told = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]
+        return f"Text({', '.join(told)})"
 
 
 Column = Int | Real | Bool | Category | Date | Timestamp | Text

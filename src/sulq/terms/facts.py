@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from sulq.errors import QuestionError
-from sulq.terms.domain import LONGEST_CELL, Category, Column, Schema
+from sulq.terms.domain import Category, Column, Schema
 from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
 from sulq.terms.statistic import Graph
@@ -158,13 +158,7 @@ class Facts:
 
 def _brief(column: Column) -> str:
     if not isinstance(column, Category):
-        return (
-            repr(column)
-            .replace("lo=", "")
-            .replace("hi=", "")
-            .replace(", grid=None", "")
-            .replace(f"longest={LONGEST_CELL}", "")
-        )
+        return repr(column).replace("lo=", "").replace("hi=", "").replace(", grid=None", "")
     named = ", ".join(map(repr, column.values[:SHOWN]))
     more = len(column.values) - SHOWN
     return f"Category({named}, and {more} more)" if more > 0 else f"Category({named})"

@@ -122,7 +122,7 @@ def test_the_work_grows_with_what_is_declared_and_asked() -> None:
 
 
 def test_T32_the_whole_is_foreseen_where_asks_are_stopped() -> None:
-    """By the declared size, or a hundred thousand rows; never where nothing is stopped, as then there is no outcome to tell."""
+    """By the declared size, or a hundred thousand rows; never where nothing is stopped: then no outcome tells."""
     asked = Sums((ONE,), patterns(40))
     assert not refused(asked, facts(100, rows=1))
     assert refused(asked, facts(100, rows=1, size=10**8), limit=30.0)
