@@ -30,11 +30,12 @@ from sulq.terms.pricing import affordable, price_of_mean, price_of_sums, probe
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, exactly
 from sulq.terms.question import Holistic, Question, Sums
 from sulq.terms.readings import Average, CentredMean, Covariance, Mean, Plain, Reading, Spread
+from sulq.terms.relation import Table
 from sulq.terms.rowfn import Bernstein, Bins, Each, IsMissing, Lit, Not, Outer, RowFn, Vector, named
 from sulq.terms.rowfn import bins as edges
 from sulq.terms.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
 from sulq.terms.space import Cube
-from sulq.terms.statistic import Aggregated, Occurring, ToSorted, ToUnique
+from sulq.terms.statistic import Aggregated, HeavyPersons, Occurring, ToSorted, ToUnique
 
 By = Sequence[object] | str | RowFn | None
 
@@ -376,6 +377,15 @@ class Desk:
         S is how many of them one person moves: the unit's rows, twice that under replace_one.
         """
         return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), spend, fresh=fresh)
+
+    def heavy_persons(self, *, table: str = "", spend: Loss | None = None, fresh: bool = False) -> Answer:
+        """How many persons have more rows than are kept of them (`heavy`), and how many have not (`others`).
+
+        Bought once by the owner, their share stands beside every answer about the table from then on; bought by an
+        analyst, beside that one's own answers. Not of groups, and not under a condition.
+        """
+        name = self.facts.table_of(table).schema.table
+        return self._answer(Holistic(HeavyPersons(), over=Table(name)), spend, fresh=fresh)
 
     def sample_and_aggregate(
         self,

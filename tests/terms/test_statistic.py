@@ -18,6 +18,7 @@ from sulq.terms.statistic import (
     Degrees,
     Edges,
     Graph,
+    HeavyPersons,
     MinCut,
     Occurring,
     SpanningTree,
@@ -40,6 +41,7 @@ EACH = [
     ToUnique(("a", "b")),
     ToSorted("a"),
     Occurring(("a",)),
+    HeavyPersons(),
     Aggregated("mean", ("a",), 7, 0, 1.5, 3),
     Certified("own", ("a",)),
 ]

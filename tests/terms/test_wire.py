@@ -22,7 +22,7 @@ from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp, Vertices
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.estimator import Certificate, Estimator
-from sulq.terms.facts import Facts, TableFacts
+from sulq.terms.facts import Facts, Heavy, TableFacts
 from sulq.terms.law import (
     AboveLaw,
     BinomialLaw,
@@ -53,6 +53,7 @@ from sulq.terms.statistic import (
     Degrees,
     Edges,
     Graph,
+    HeavyPersons,
     MinCut,
     Occurring,
     SpanningTree,
@@ -178,6 +179,7 @@ STATISTICS_TRIED: dict[type, st.SearchStrategy[object]] = {
     ToUnique: st.just(ToUnique(("few", "city"))),
     ToSorted: st.just(ToSorted("few")),
     Occurring: st.just(Occurring(("city",))),
+    HeavyPersons: st.just(HeavyPersons()),
     Aggregated: st.builds(
         lambda low, wide, salt: Aggregated("mean", ("few",), 7, low, low + wide, salt),
         st.floats(-9, 9), st.integers(1, 9), st.integers(-9, 9),
@@ -237,6 +239,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Part: (plans | choices | thresholds | wholes).map(lambda plan: plan.parts[0]),
     Plan: plans | choices | thresholds | wholes,
     Schema: st.just(SCHEMA),
+    Heavy: st.builds(Heavy, st.just("data"), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)),
     TableFacts: st.builds(
         TableFacts,
         st.just(SCHEMA),

@@ -17,6 +17,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "prepare": "sulq.cli.prepare:prepare",
     "query": "sulq.cli.query:query",
     "explain": "sulq.cli.explain:explain",
+    "heavy": "sulq.cli.heavy:heavy",
     "serve": "sulq.cli.serve:serve",
     "audit": "sulq.cli.auditing:audit",
     "learn": "sulq.cli.learn:learn",

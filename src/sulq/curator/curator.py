@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections import Counter
 from dataclasses import replace
 from typing import cast
@@ -14,17 +15,20 @@ from sulq.curator.plan import draw
 from sulq.curator.run import Runner
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
+from sulq.terms.bounding import kept_rows
 from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts, TableFacts
+from sulq.terms.facts import Facts, Heavy, TableFacts, Tables
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Loss
-from sulq.terms.question import Question, Together
+from sulq.terms.question import Holistic, Question, Single, Together
 from sulq.terms.readings import Chosen, FirstAbove, Placed, Plain
 from sulq.terms.receipt import Receipt
+from sulq.terms.relation import Table
 from sulq.terms.released import Released
 from sulq.terms.reuse import name_of, nothing, rearranged, serves, strength
 from sulq.terms.rowfn import RowFn
 from sulq.terms.rowfn.scalar import Col
+from sulq.terms.statistic import HeavyPersons
 
 
 class Curator:
@@ -53,7 +57,8 @@ class Curator:
         self._analyst: str | None = None
         self._dataset = ""
         self._flights = Flights()  # shared by all views
-        self._place = self._placed(scope)
+        self._place = self._shown = self._placed(scope)
+        self._bought: dict[tuple[int, str, int], Heavy] = {}  # by version, question and how often it was asked
 
     def _placed(self, scope: str | tuple[str, str]) -> str:
         # Data sets of one person space share its version; their names and declarations tell them apart, and `scope`
@@ -87,8 +92,37 @@ class Curator:
         return Facts(
             self._schema, ledger.unit, budget, spent, remaining, self._size,
             ledger.synthetic, ledger.durable, ledger.version, self._tables, ledger.public_key,
-            "everyone" if self._analyst is None else "analyst",
+            "everyone" if self._analyst is None else "analyst", self._heavy(fresh=fresh),
         )  # fmt: skip
+
+    def _heavy(self, *, fresh: bool) -> tuple[Heavy, ...]:
+        """The share of persons with more rows than are kept, of each table of which the owner, or this analyst, has it.
+
+        Privacy: read off answers that were paid for and left the curator; only with `fresh` is the ledger's file read.
+        """
+        unit = self._ledger.unit
+        tables = Tables(unit, self._tables or (TableFacts(self._schema),))
+        return tuple(
+            found
+            for table in tables.tables
+            if tables.kept_of(table) is not None
+            for found in [self._share(table.schema.table, fresh=fresh)]
+            if found is not None
+        )
+
+    def _share(self, table: str, *, fresh: bool) -> Heavy | None:
+        for place in dict.fromkeys((self._shown, self._place)):
+            asked = _name_of_heavy(table, place)
+            known = (self._ledger.version, asked, self._ledger.times(asked))
+            if known[2] and fresh and known not in self._bought:
+                lines = self._ledger.kept(asked)
+                best = max(lines, key=lambda line: (strength(line.event), -line.seq), default=None)
+                if best is not None:
+                    (released,) = cast("tuple[Released, ...]", wire.decode(best.answer or ""))
+                    self._bought[known] = Heavy.of(table, released)
+            if known in self._bought:
+                return self._bought[known]
+        return None
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row."""
@@ -165,20 +199,30 @@ class Curator:
         """Put released integers into the shape of the question; nothing here can fail for want of a file."""
         facts = self._facts(fresh=False)
         notes = (*facts.cautions, *(() if facts.durable else ("the ledger is in memory and forgotten at exit",)))
+        questions = plan.question.questions if isinstance(plan.question, Together) else (plan.question,)
         answers = tuple(
             Answer(
                 found, _reading(part), keys_of(part), names_of(part), plan.spend, facts.remaining, plan.unit,
-                plan.guarantee, plan.event, receipt, receipt.stored is not None, (*_rests(part), *notes),
-                total=facts.spent, pairs=part.pairs,
+                plan.guarantee, plan.event, receipt, receipt.stored is not None,
+                (*_told(asked, part, found, facts), *notes), total=facts.spent, pairs=part.pairs,
             )
-            for part, found in zip(plan.parts, released, strict=True)
+            for asked, part, found in zip(questions, plan.parts, released, strict=True)
         )  # fmt: skip
         return Answers(answers) if isinstance(plan.question, Together) else answers[0]
 
 
-def _rests(part: Part) -> tuple[str, ...]:
-    """What of an answer rests on the owner's word (SR5)."""
-    return () if part.whole is None or not part.whole.declared else (f"rests on the {part.whole.declared}",)
+def _told(asked: Single, part: Part, released: Released, facts: Facts) -> tuple[str, ...]:
+    """What of an answer rests on the owner's word (SR5), and which rows it is about."""
+    rests = () if part.whole is None or not part.whole.declared else (f"rests on the {part.whole.declared}",)
+    if part.whole is not None and isinstance(part.whole.statistic, HeavyPersons):
+        return (str(Heavy.of("", released)),)
+    return (*kept_rows(asked, facts), *rests)
+
+
+@functools.lru_cache(maxsize=256)
+def _name_of_heavy(table: str, place: str) -> str:
+    """What the question for a table's heavy persons is called in the ledger."""
+    return name_of(Holistic(HeavyPersons(), over=Table(table)), place)
 
 
 def _reading(part: Part) -> Plain | Chosen | FirstAbove | Placed:

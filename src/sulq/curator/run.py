@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -22,8 +22,10 @@ from sulq.terms.law import Law
 from sulq.terms.plan import Part, Plan, Whole
 from sulq.terms.private import Private
 from sulq.terms.receipt import Receipt
+from sulq.terms.relation import Table
 from sulq.terms.released import Noise, Released
 from sulq.terms.score import Score
+from sulq.terms.statistic import HeavyPersons
 
 LIMIT: Final = 2**62
 Release = Callable[[Law, Private[Integers]], Integers]
@@ -130,13 +132,17 @@ class Rows:
         """A statistic of the whole table, worked out inside the box, and its noise."""
         blocks = part.tally.blocks
         exact = self._read(
-            # The rows a certificate is about are all of them, each in its place, whatever they lack (S4.13).
-            lambda: self._engine.listed(part.tally, blanks=whole.certificate is not None).map(
-                lambda rows: holistic.exact(whole, blocks, rows, self._own)
-            )
+            lambda: self._rows_of(part, whole).map(lambda r: holistic.exact(whole, blocks, r, self._own))
         )
         noisy = self._noisy(part.laws[0], exact, lambda found: found)
         return Released(noisy.reshape(part.cells, -1), part.noise)
+
+    def _rows_of(self, part: Part, whole: Whole) -> Private[Integers]:
+        """What a statistic of the whole table is worked out from."""
+        if isinstance(whole.statistic, HeavyPersons):
+            return self._engine.heavy(cast("Table", part.tally.over).name)
+        # The rows a certificate is about are all of them, each in its place, whatever they lack (S4.13).
+        return self._engine.listed(part.tally, blanks=whole.certificate is not None)
 
     def _read(self, work: Callable[[], T]) -> T:
         try:

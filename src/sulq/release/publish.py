@@ -21,6 +21,7 @@ from sulq.sql.session import Sql
 from sulq.sql.shown import Asked, prepare
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
+from sulq.terms.bounding import kept_rows
 from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.oracle import Oracle
 from sulq.terms.parameters import checked
@@ -110,11 +111,12 @@ class Transcript(Release):
     def _read(self, asked: Asked, released: Sequence[Released]) -> SqlAnswer:
         table = asked.read(released)
         paid = self.paid
+        about = () if asked.question is None else kept_rows(asked.question, self._facts)
         one = next((answer for answers in self.answers for answer in answers), None)
         answers = None if one is None or not released else tuple(replace(one, released=found) for found in released)
         return SqlAnswer(
             table, None if answers is None else Answers(answers), paid.spent, None, paid.unit, paid.guarantee,
-            paid.receipts[0] if paid.receipts else None, notes=(*table.notes, NOTE),
+            paid.receipts[0] if paid.receipts else None, notes=(*table.notes, *about, NOTE),
         )  # fmt: skip
 
     def title(self) -> str:

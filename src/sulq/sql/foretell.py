@@ -15,6 +15,7 @@ from sulq.sql.figures import Figure, interval
 from sulq.sql.program import Program
 from sulq.sql.shown import prepare
 from sulq.sql.supposed import LEANS, supposed
+from sulq.terms.bounding import kept_rows
 from sulq.terms.facts import Facts
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Loss
@@ -82,7 +83,8 @@ class Foreteller:
         columns = tuple(
             Foretold(name, tuple(widths[i] for widths in table)) for i, name in enumerate(self.names) if i in noisy
         )
-        return Explanation(text, plan, self.facts, columns, rows, beta, notes)
+        about = () if plan is None else kept_rows(plan.question, self.facts)
+        return Explanation(text, plan, self.facts, columns, rows, beta, (*about, *notes))
 
     def sure(self, plan: Plan | None, column: int, beta: float) -> bool:
         """Whether a column's accuracy is the same however many rows there are."""

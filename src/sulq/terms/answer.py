@@ -210,13 +210,13 @@ class Answer:
 
     def _repr_html_(self) -> str:
         table = self._columns(None) if isinstance(self.reading, Placed) else self.to_dict()
+        near = f"{self._near(self.reading)}; " if isinstance(self.reading, Placed) else ""
+        tail = _escape(f"{near}{paid(self.spent, self.remaining, self.unit)}; {' '.join(self.notes)}")
         if self.square:
-            return f"<p>{len(self.columns)} entries of a covariance matrix</p>"
+            return f"<p>{len(self.columns)} entries of a covariance matrix</p><p>{tail}</p>"
         head = "".join(f"<th>{_escape(name)}</th>" for name in table)
         rows = zip(*table.values(), strict=True)
         body = "".join("<tr>" + "".join(f"<td>{_escape(_shown(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-        near = f"{self._near(self.reading)}; " if isinstance(self.reading, Placed) else ""
-        tail = _escape(f"{near}{paid(self.spent, self.remaining, self.unit)}; {' '.join(self.notes)}")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{tail}</p>"
 
 

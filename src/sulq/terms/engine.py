@@ -103,6 +103,13 @@ class Engine(Protocol):
         """
         ...
 
+    def heavy(self, table: str) -> Private[Integers]:
+        """How many persons have more rows in a table's source than are kept of them, and how many others have any.
+
+        int64 of shape (2,). A person's rows in the source are counted before any is left out.
+        """
+        ...
+
     def close(self) -> None:
         """Let go of files and memory."""
         ...

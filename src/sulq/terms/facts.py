@@ -9,6 +9,7 @@ from sulq.errors import QuestionError
 from sulq.terms.domain import Category, Column, Schema
 from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
+from sulq.terms.released import Released
 from sulq.terms.statistic import Graph
 from sulq.terms.sublinear import noise_for
 
@@ -71,8 +72,36 @@ class Tables:
         """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""
         if table.public:
             return table.rows
-        person = self.person_of(table)
-        return 1 if person is None or table.key == person else self.unit.rows
+        return self.kept_of(table) or 1
+
+    def kept_of(self, table: TableFacts) -> int | None:
+        """How many rows of a person are kept, where a person may have more; None where every row is kept."""
+        person = None if table.public else self.person_of(table)
+        return None if person is None or table.key == person else self.unit.rows
+
+
+@dataclass(frozen=True, slots=True)
+class Heavy:
+    """The noisy share of a table's persons who have more rows than are kept, once it was bought; within at 95%."""
+
+    table: str
+    share: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, table: str, released: Released) -> Heavy:
+        """From the two noisy counts of persons, each within its interval at 97.5%: both hold at once at 95%."""
+        (heavy, others), ends = released.values()[0], [end[0] for end in released.interval(0.025)]
+        (least, fewest), (most, many) = ([max(float(n), 0.0) for n in end] for end in ends)
+        whole = max(heavy, 0.0) + max(others, 0.0)
+        low = least / (least + many) if least + many else 0.0
+        high = most / (most + fewest) if most + fewest else 1.0
+        return cls(table, min(max(max(heavy, 0.0) / whole if whole else 0.0, low), high), low, high)
+
+    def __str__(self) -> str:
+        away = max(self.high - self.share, self.share - self.low)
+        return f"about {_percent(self.share)} +- {_percent(away)} of persons have more rows than are kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +124,7 @@ class Facts:
     tables: tuple[TableFacts, ...] = ()  # of a dataset of several tables, the first of them `schema`'s
     public_key: str = ""  # checks the signatures on receipts, in hexadecimal
     whose: Whose = "everyone"
+    heavy: tuple[Heavy, ...] = ()  # of each table of which it was bought
 
     def table_of(self, name: str) -> TableFacts:
         """A table by its name; "" is the only one, or the first."""
@@ -107,6 +137,10 @@ class Facts:
     def rows_of(self, table: TableFacts) -> int | None:
         """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""
         return self.catalogue.rows_of(table)
+
+    def kept_of(self, table: TableFacts) -> int | None:
+        """How many rows of a person are kept, where a person may have more; None where every row is kept."""
+        return self.catalogue.kept_of(table)
 
     @property
     def catalogue(self) -> Tables:
@@ -141,6 +175,7 @@ class Facts:
             for name, column in table.schema.columns:
                 to = table.refers(name)
                 lines.append(f"  {name}: {_brief(column)}{'' if to is None else f', refers to {to}'}")
+            lines += [f"  {item}" for item in self.heavy if item.table == table.schema.table]
             if table.graph is not None:
                 lines.append(f"  rows are edges: {', '.join(table.graph.columns)}")
             lines += [f"  estimator {item}" for item in table.estimators]
@@ -154,6 +189,10 @@ class Facts:
         if not self.durable:
             lines.append("the ledger is in memory and forgotten at exit")
         return "\n".join(lines)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f}%" if part >= 0.1 or not part else f"{100 * part:.2g}%"
 
 
 def _brief(column: Column) -> str:

@@ -14,7 +14,7 @@ from sulq.terms.question import Question
 from sulq.terms.released import Noise
 from sulq.terms.score import Score
 from sulq.terms.space import Box, Points, Space
-from sulq.terms.statistic import ESTIMATORS, Aggregated, Degrees, Edges, Statistic
+from sulq.terms.statistic import ESTIMATORS, Aggregated, Degrees, Edges, HeavyPersons, Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class Whole:
         name = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(self.statistic).__name__).strip("_")
         if isinstance(self.statistic, Degrees):
             return tuple(f"at_least_{i}" for i in range(1, self.width + 1))
+        if isinstance(self.statistic, HeavyPersons):
+            return ("heavy", "others")
         return (name,) if self.width == 1 else tuple(f"{name}_{i}" for i in range(self.width))
 
     @property

@@ -204,6 +204,19 @@ class Occurring:
 
 
 @dataclass(frozen=True, slots=True)
+class HeavyPersons:
+    """How many persons have more rows than are kept of them, and how many others there are: two numbers.
+
+    Of all rows of a table, before any is left out; of a table of which so many rows of each person are kept.
+    """
+
+    @property
+    def row(self) -> tuple[RowFn, ...]:
+        """What is read of each row: nothing but whose it is."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregated:
     """An estimate made of each of `blocks` parts of the people, each within [low, high], averaged [S4.14].
 
@@ -269,6 +282,6 @@ def _named(columns: tuple[str, ...]) -> None:
 
 
 OfGraph = MinCut | SpanningTree | Triangles | Degrees | Edges | ToConnected | ToBoundedDegree
-Statistic = OfGraph | ToUnique | ToSorted | Occurring | Aggregated | Certified
+Statistic = OfGraph | ToUnique | ToSorted | Occurring | HeavyPersons | Aggregated | Certified
 OF_GRAPH: Final = (MinCut, SpanningTree, Triangles, Degrees, Edges, ToConnected, ToBoundedDegree)
-STATISTICS: Final = (*OF_GRAPH, ToUnique, ToSorted, Occurring, Aggregated, Certified)
+STATISTICS: Final = (*OF_GRAPH, ToUnique, ToSorted, Occurring, HeavyPersons, Aggregated, Certified)

@@ -8,7 +8,7 @@ from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import COLUMNS, Schema
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.estimator import Certificate, Estimator
-from sulq.terms.facts import Facts, TableFacts
+from sulq.terms.facts import Facts, Heavy, TableFacts
 from sulq.terms.law import (
     AboveLaw,
     BinomialLaw,
@@ -40,7 +40,7 @@ LAWS: Final = (
     PassedLaw,
 )
 HOLISTIC: Final = (Certificate, Estimator, Graph, Whole, *SPACES, *STATISTICS)
-PLANS: Final = (Block, Facts, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
+PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
 ANSWERS: Final = (
     *(Answer, Answers, Average, Bed, CentredMean, Chosen, Covariance, Mean, Noise, Plain, Quantile, Quantiles),
     *(FirstAbove, Picked, Placed, Released, Spread),

@@ -126,6 +126,10 @@ class _Watched:
         self._reads.append(self._paid())
         return self._engine.listed(tally, blanks=blanks)
 
+    def heavy(self, table: str) -> Private[Integers]:
+        self._reads.append(self._paid())
+        return self._engine.heavy(table)
+
     def close(self) -> None:
         """Leave the engine open: it is the caller's."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import duckdb
+import numpy as np
 
 from sulq.curator.engines import derive_numpy, derive_sql, kept, prepare
 from sulq.curator.engines.batch import Batch
@@ -229,6 +230,29 @@ class DuckEngine:
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be read.")
+
+    def heavy(self, table: str) -> Private[Integers]:
+        """Persons of whom not all rows are kept, and the others: noted when rows were prepared, or counted now."""
+        self.ready()
+        try:
+            if self._connection is not None:
+                name = self._facts.table_of(table).schema.table
+                place = [item.schema.table for item in self._tables].index(name)
+                return Private(self._heavy(self._connection, place))
+        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
+            _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
+        raise CuratorError("engine-failed", "The rows could not be read.")
+
+    def _heavy(self, connection: Connection, place: int) -> Integers:
+        noted = f"{'data.' if isinstance(self._prepared, Path) else ''}{kept.HEAVY}"
+        rows = kept.people(self._tables) if self._prepared is False else None
+        relation = noted if rows is None else f"({kept.heavy(self._tables, rows.relation)})"
+        cursor = connection.cursor() if rows is None else self._cursor(connection, rows)
+        try:
+            found = cursor.execute(f"SELECT heavy, others FROM {relation} WHERE t = {place}").fetchone()
+            return np.array(found, dtype=np.int64)
+        finally:
+            cursor.close()
 
     def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
         """Ask in SQL; what SQL does not say, or fails to work out, is worked out by hand from the kept rows.

@@ -14,6 +14,7 @@ PERSON = "h"
 PLACE = "p"
 OWNER = "o"
 PEOPLE = "people"
+HEAVY = "heavy"
 TEXT = "u"
 ORDER = "r"
 OWNER_DIGITS = 32  # of a person's name in a table that is prepared piece by piece: 128 bits, so no two are alike
@@ -65,20 +66,37 @@ def people(tables: Sequence[Registered]) -> Rows | None:
     """Every person of a dataset with a number of its own, which says whose a row is from then on; None without persons.
 
     The numbers say nothing of the persons: they are only compared. Persons are told
-    apart by their canonical text, or by their own whole numbers where all are such.
+    apart by their canonical text, or by their own whole numbers where all are such. Beside each
+    stands how many rows of each table the person has: n0, n1, ... by the table's place.
     """
-    private = [item for item in tables if item.unit.column is not None]
+    private = {place: item for place, item in enumerate(tables) if item.unit.column is not None}
     if not private:
         return None
     parts = []
-    for item in private:
+    for place, item in private.items():
         told = "a" if _whole_persons(tables) else _person(item)
-        parts.append(f"SELECT {told} AS person FROM (SELECT {_cell(item)[1]} AS a FROM {item.source.relation})")
+        read = f"(SELECT {_cell(item)[1]} AS a FROM {item.source.relation})"
+        parts.append(f"SELECT {told} AS person, {place} AS t FROM {read}")
     there = "person IS NOT NULL" if _whole_persons(tables) else "person <> ''"
-    different = f"SELECT DISTINCT person FROM ({' UNION ALL '.join(parts)}) WHERE {there}"
-    frames = {f"source{item.number}": item.source.frame for item in private if item.source.frame is not None}
-    numbered = f"(SELECT person, row_number() OVER () AS {OWNER} FROM ({different}))"
+    counts = ", ".join(f"count(*) FILTER (WHERE t = {place}) AS n{place}" for place in private)
+    each = f"SELECT person, {counts} FROM ({' UNION ALL '.join(parts)}) WHERE {there} GROUP BY person"
+    frames = {f"source{item.number}": item.source.frame for item in private.values() if item.source.frame is not None}
+    numbered = f"(SELECT *, row_number() OVER () AS {OWNER} FROM ({each}))"
     return Rows(numbered, {}, {}, frozenset(), {}, None, frames)
+
+
+def heavy(tables: Sequence[Registered], people: str) -> str:
+    """Of each table, by its place `t`, how many persons have more rows than are kept, and how many others have any.
+
+    Rows are counted before any is left out; under zero_out blanked ones that still name their person count too.
+    """
+    parts = []
+    for place, item in enumerate(tables):
+        most, n = item.unit.rows, f"n{place}"
+        counts = f"count(*) FILTER (WHERE {n} > {most}) AS heavy, count(*) FILTER (WHERE {n} BETWEEN 1 AND {most})"
+        counts = counts if item.unit.column is not None else "CAST(0 AS BIGINT) AS heavy, CAST(0 AS BIGINT)"
+        parts.append(f"SELECT {place} AS t, {counts} AS others FROM {people}")
+    return " UNION ALL ".join(parts)
 
 
 def _whole_persons(tables: Sequence[Registered]) -> bool:

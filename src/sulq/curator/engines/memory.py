@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
@@ -86,6 +87,12 @@ class MemoryEngine:
         """The blocks of each row that counts."""
         return Private(self._asked(tally, lambda rows: listed(tally, rows, blanks=blanks)))
 
+    def heavy(self, table: str) -> Private[Integers]:
+        """Persons of whom not all rows are kept, and the others."""
+        self.ready()
+        name = self._facts.table_of(table).schema.table
+        return next(item.heavy for item in self._tables if item.schema.table == name)
+
     def _asked(self, tally: Tally, answer: Callable[[Batch], T]) -> T:
         self.ready()
         if self._rows is not None:
@@ -120,6 +127,7 @@ class _Table:
         self._key = dataset.key
         self._places = grammar.places(_names(given.origin), self.schema, self._unit)
         self._all: tuple[dict[str, read_numpy.Read], Objects | None] = {}, None
+        self.heavy: Private[Integers] = Private(np.zeros(2, dtype=np.int64))
 
     def named(self, column: str) -> list[tuple[object, object]]:
         """Of all rows read, the column's codes and whose they are, where both are there."""
@@ -155,6 +163,9 @@ class _Table:
         self._check(read, people)
         self._all = read, people
         if people is not None:
+            often = Counter(person for person in people if person is not None)
+            heavy = sum(count > self._unit.rows for count in often.values())
+            self.heavy = Private(np.array([heavy, len(often) - heavy], dtype=np.int64))
             mine = [(codes[rows], missing[rows]) for codes, missing in read.values()]
             rows = rows[read_numpy.kept(self._key, self._unit.rows, people[rows], mine)]
             texts = [str(people[i]) for i in rows]

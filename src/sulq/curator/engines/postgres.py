@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+import numpy as np
 import psycopg
 
 from sulq.curator.engines import derive_numpy, kept, postgres_schema
@@ -173,6 +174,12 @@ class PostgresEngine:
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be read.")
+
+    def heavy(self, table: str) -> Private[Integers]:
+        """Persons of whom not all rows are kept, and the others, as the copy notes them."""
+        self._open()
+        name = self._dataset.facts.table_of(table).schema.table
+        return cast("Copy", self._copy).heavy.map(lambda found: np.array(found[name], dtype=np.int64))
 
     def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally], T]) -> T:
         """Ask in SQL; what SQL does not say, or fails to work out, is worked out by hand from the kept rows.

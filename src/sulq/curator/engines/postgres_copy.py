@@ -129,6 +129,7 @@ def _build(
     schema, facts = copy
     build = random_bytes(8).hex()  # part of the tables' names: a question never meets rows of another build
     made, rows = {}, {}
+    heavy: list[list[int]] = []
     failed = ""
     folder = Connection()
     try:
@@ -139,13 +140,17 @@ def _build(
         for table in tables:
             made[table.name] = f"{schema}.{table.registered.kept}_{build}"
             rows[table.name] = _sent(db, folder, table.registered, made[table.name])
+        if any(table.registered.unit.column is not None for table in tables):
+            counts = f"SELECT heavy, others FROM origin.{kept.HEAVY} ORDER BY t"
+            heavy = [[int(n) for n in row] for row in folder.root.execute(counts).fetchall()]
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         failed = type(error).__name__  # its text may hold a cell (T31)
     finally:
         folder.close()
     if failed:
         raise SetupError("unreadable-data", "The data could not be read to its end.", "Check its texts, and the disk.")
-    told = {"build": build, "tables": json.dumps(made), "rows": json.dumps(rows)}
+    persons = dict(zip(made, heavy, strict=bool(heavy)))
+    told = {"build": build, "tables": json.dumps(made), "rows": json.dumps(rows), kept.HEAVY: json.dumps(persons)}
     postgres_schema.record(db, schema, facts | told)
     postgres_schema.close(db, schema, address.reader)
 

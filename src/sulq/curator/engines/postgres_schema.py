@@ -16,6 +16,7 @@ import psycopg
 from sulq.curator.engines.postgres_session import MEMBERS, refuse_writer
 from sulq.curator.engines.postgres_source import quoted
 from sulq.errors import SetupError
+from sulq.terms.private import Private
 
 # Everybody but the owner whom a schema, its tables or columns are opened to; of the reader only what goes past reading.
 OTHERS: Final = """
@@ -55,6 +56,7 @@ class Copy:
     tables: dict[str, str]  # the tables that hold their kept rows
     rows: dict[str, int]
     pages: dict[str, int]
+    heavy: Private[dict[str, list[int]]]  # of each table's persons those of whom not all rows are kept, and the others
 
 
 def found(db: psycopg.Connection, schema: str, facts: dict[str, str]) -> Copy | None:
@@ -85,7 +87,8 @@ def found(db: psycopg.Connection, schema: str, facts: dict[str, str]) -> Copy | 
             "Take the rows anew: renew=True, or `sulq prepare --renew`.",
         )
     pages = {table: held[name.partition(".")[2]] for table, name in tables.items()}
-    return Copy(schema, recorded["build"], json.loads(recorded["sources"]), tables, json.loads(recorded["rows"]), pages)
+    sources, rows, heavy = (json.loads(recorded[name]) for name in ("sources", "rows", "heavy"))
+    return Copy(schema, recorded["build"], sources, tables, rows, pages, Private(heavy))
 
 
 def record(db: psycopg.Connection, schema: str, facts: dict[str, str]) -> None:

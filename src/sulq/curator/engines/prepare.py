@@ -26,7 +26,7 @@ from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
 from sulq.version import __version__
 
-FORMAT: Final = "4"
+FORMAT: Final = "5"
 ABANDONED: Final = 3600.0  # seconds after which a folder without a lock belongs to nobody
 UNWRITABLE: Final = ("FileNotFoundError", "IOException", "NotADirectoryError", "OSError", "PermissionError")
 Progress = Callable[[float], None]
@@ -112,6 +112,7 @@ def fill(
     numbered = kept.people(tables)
     if numbered is not None:
         _create(connection, kept.PEOPLE, numbered, progress=None)
+        connection.root.execute(f"CREATE TABLE {into}{kept.HEAVY} AS {kept.heavy(tables, kept.PEOPLE)}")
     for i, registered in enumerate(tables):
         rows = kept.select(registered, stored=True, spell=spell, tables=tables)
         told = None if progress is None else _part(progress, i, len(tables))

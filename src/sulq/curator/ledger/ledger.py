@@ -431,6 +431,10 @@ class Ledger:
             waiting = self._writer.waiting()
             return transcript.kept(state, store, waiting, question=asked, version=self._version)
 
+    def times(self, asked: str) -> int:
+        """How often a question was asked, as far as this process has read the file."""
+        return len(self._writer.state.asked.get(asked, ()))
+
     def again(self, line: Line) -> Receipt:
         """The receipt of a kept answer, which no longer opens any row."""
         charge = self._writer.state.charges[line.seq]

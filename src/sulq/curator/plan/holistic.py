@@ -10,7 +10,7 @@ from typing import Final
 from sulq.curator.plan.bind import allowed, walk
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.curator.plan.sensitivity import root_up
-from sulq.curator.statistics import aggregate, metric
+from sulq.curator.statistics import aggregate, heavy, metric
 from sulq.curator.statistics.figure import Figure, Move, limit
 from sulq.curator.statistics.graphs import frame
 from sulq.curator.statistics.holistic import STATISTICS
@@ -34,6 +34,7 @@ from sulq.terms.statistic import (
     Aggregated,
     Certified,
     Edges,
+    HeavyPersons,
     Occurring,
     SpanningTree,
     Statistic,
@@ -60,6 +61,7 @@ def holistic(asked: Holistic, facts: Facts, spend: Loss) -> Drawn:
     table = facts.table_of(asked.over.name)
     over = shape(asked.over, facts)
     certificate = _certificate(asked, table, facts)
+    _all_rows(asked, table, facts)
     for fn in walk(asked):
         allowed(fn, asked.over, facts)
     if asked.where is not None:
@@ -177,12 +179,27 @@ def _certificate(asked: Holistic, table: TableFacts, facts: Facts) -> Certificat
     return found
 
 
+def _all_rows(asked: Holistic, table: TableFacts, facts: Facts) -> None:
+    """Refuse to count persons who have more rows than are kept where every row is kept, or under a condition.
+
+    A condition is about kept rows; which of a person's other rows meet it is not known of a prepared copy.
+    """
+    if not isinstance(asked.statistic, HeavyPersons):
+        return
+    if facts.kept_of(table) is None:
+        raise QuestionError("bad-question", f"Every row of table {table.schema.table!r} is kept.")
+    if asked.where is not None:
+        raise QuestionError("bad-question", "Persons are counted over all their rows; leave the condition out.")
+
+
 def _figure(asked: Holistic, blocks: tuple[Block, ...], rows: int, certificate: Certificate | None) -> Figure:
     statistic = asked.statistic
     if isinstance(statistic, Aggregated):
         return aggregate.figure(statistic, blocks, rows)
     if certificate is not None:
         return aggregate.certified_figure(certificate, rows)
+    if isinstance(statistic, HeavyPersons):
+        return heavy.figure()
     return STATISTICS[type(statistic)].figure(statistic, blocks, rows)
 
 

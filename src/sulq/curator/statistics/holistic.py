@@ -32,6 +32,7 @@ from sulq.terms.statistic import (
     Certified,
     Degrees,
     Edges,
+    HeavyPersons,
     MinCut,
     Occurring,
     SpanningTree,
@@ -62,7 +63,9 @@ STATISTICS: Final[Mapping[type, Entry]] = {
     ToSorted: Entry(distance.sorted_figure, distance.in_order),
     Occurring: Entry(occurring.figure, occurring.exact),
 }
-"""Those that need nothing but rows; `Aggregated` and `Certified` also need functions, which the owner names."""
+"""Those that need nothing but rows; `Aggregated` and `Certified` also need functions, which the owner names.
+
+`HeavyPersons` needs no row: engines count the persons (`heavy`)."""
 
 
 def exact(whole: Whole, blocks: tuple[Block, ...], rows: Integers, own: Mapping[str, Function]) -> Integers:
@@ -74,6 +77,8 @@ def exact(whole: Whole, blocks: tuple[Block, ...], rows: Integers, own: Mapping[
         if whole.certificate is None:
             raise LookupError("a certified function has a certificate")
         found = aggregate.certified(whole.certificate, blocks, rows, own[asked.name])
+    elif isinstance(asked, HeavyPersons):
+        found = rows
     else:
         found = STATISTICS[type(asked)].exact(asked, blocks, rows)
     if found.shape != (whole.width,) or found.dtype != np.int64:

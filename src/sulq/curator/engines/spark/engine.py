@@ -244,6 +244,10 @@ class SparkEngine:
         """The blocks of each row that counts."""
         return Private(self._asked(lambda copy: listed(tally, self._derived(copy, tally), blanks=blanks)))
 
+    def heavy(self, table: str) -> Private[Integers]:
+        """Persons of whom not all rows are kept, and the others, counted over the rows as they are read now."""
+        return Private(self._asked(lambda copy: self._table(copy, table).heavy()))
+
     def _asked(self, work: Callable[[Copy], T]) -> T:
         if self._copy is None:  # whoever pays first has it made ready: this is for whoever does not
             self.ready()

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 
 from sulq.curator.engines.batch import Batch
@@ -21,6 +22,7 @@ from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
 from sulq.terms import wire
 from sulq.terms.facts import TableFacts
+from sulq.terms.kinds import Integers
 from sulq.terms.privacy import Unit
 
 if TYPE_CHECKING:
@@ -123,6 +125,13 @@ class Prepared:
             theirs = other._named(other.facts.key or "").toDF("k", "w")  # noqa: SLF001 - another of its own kind
             if not self._named(column).join(theirs, "k").where(f"{TEXT} <> w").isEmpty():
                 not_own(table, column, name)
+
+    def heavy(self) -> Integers:
+        """How many persons have more rows than are kept, and how many have not."""
+        most = f"count > {self.unit.rows}"
+        counts = (f"count_if({most})", f"count_if(NOT {most})")
+        (row,) = self._rows().groupBy(TEXT).count().selectExpr(*counts).collect()
+        return np.array([int(n) for n in row], dtype=np.int64)
 
     def prepare(self, *, where: Path | None) -> None:
         """Read, bound and pack the rows, every one of them now: what cannot be read stops the owner (T30)."""
