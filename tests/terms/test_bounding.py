@@ -40,9 +40,7 @@ def test_an_answer_over_a_bounded_table_says_so(rows: int, words: str) -> None:
     joined = Join(Table("visits"), Table("people"), (), person=True)
     for over in (Table(), Table("visits"), Where(Table("visits"), col("visits_x") > 3), joined):
         assert kept_rows(count(over), public) == told
-    assert (
-        kept_rows(Choose(replace(count(Table("visits")), by=(col("visits_x"),)), Rank(1, 2)), public) == told
-    )
+    assert kept_rows(Choose(replace(count(Table("visits")), by=(col("visits_x"),)), Rank(1, 2)), public) == told
     assert kept_rows(Together((count(Table("people")), count(Table("visits")))), public) == told
     for over in (Table("people"), Table("codes")):
         assert kept_rows(count(over), public) == ()

@@ -10,6 +10,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Final, cast
 
 from sulq.server.frames import opened
@@ -21,6 +22,7 @@ from sulq.terms.privacy import Loss
 from sulq.terms.question import Question
 
 MOVING: Final = ("spent", "remaining")
+RHO: Final = "rho"  # moves too, and may be none
 Call = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 
@@ -41,9 +43,10 @@ class Clerk:
 def facts_of(tree: Mapping[str, object]) -> Facts:
     """Facts from their JSON: of one ask to the next only what is spent and left changes, and is read anew."""
     moving = {name: wire.from_json(tree[name]) for name in MOVING}
-    fixed = json.dumps({name: value for name, value in tree.items() if name not in MOVING})
+    fixed = json.dumps({name: value for name, value in tree.items() if name not in (*MOVING, RHO)})
     spent, remaining = cast("tuple[Loss, Loss]", tuple(moving.values()))
-    return replace(_fixed(fixed), spent=spent, remaining=remaining)
+    rho = cast("Fraction | None", wire.from_json(tree.get(RHO)))
+    return replace(_fixed(fixed), spent=spent, remaining=remaining, rho=rho)
 
 
 @functools.lru_cache(maxsize=256)

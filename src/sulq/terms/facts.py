@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Literal
 
 from sulq.errors import QuestionError
@@ -125,6 +126,7 @@ class Facts:
     public_key: str = ""  # checks the signatures on receipts, in hexadecimal
     whose: Whose = "everyone"
     heavy: tuple[Heavy, ...] = ()  # of each table of which it was bought
+    rho: Fraction | None = None  # the largest that one ask could still spend, where the budget holds any
 
     def table_of(self, name: str) -> TableFacts:
         """A table by its name; "" is the only one, or the first."""

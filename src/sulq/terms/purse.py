@@ -9,17 +9,17 @@ from typing import Final
 
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.terms.answer import Answer, Answers
-from sulq.terms.domain import Text
 from sulq.terms.facts import Facts
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Split, SubLinear
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear
 from sulq.terms.question import Question, Single, Together
 from sulq.terms.receipt import Receipt
 
 Progress = Callable[[int, int], None]
 GRAIN: Final = 10**15
 LEAST: Final[dict[type, Fraction]] = {Epsilon: Fraction(1, 10**5), Rho: Fraction(1, 10**11)}
+EDGE: Final = Fraction(1, 10**9)  # so near the end of a budget the rounding of parts counts
 HAIR: Final = 1 - Fraction(1, 10**9)
 
 
@@ -46,6 +46,7 @@ class Purse:
             if spend is not None and not isinstance(spend, Queries):
                 raise QuestionError("spend-kind", "A SubLinear budget is counted in queries; leave spend out.")
             self.whole: Epsilon | Rho | None = None
+            self._tight = False
             return
         if spend is None:
             raise QuestionError("spend-missing", "This has a price.", "Name it: spend=Epsilon(1).")
@@ -59,6 +60,8 @@ class Purse:
             )
         self.whole = spend
         affordable(spend, self.facts)
+        held = self.facts.rho if isinstance(self.facts.budget, EpsilonDelta) and isinstance(spend, Rho) else None
+        self._tight = held is not None and spend.exact > held - EDGE
 
     @property
     def pure(self) -> bool:
@@ -114,7 +117,10 @@ class Purse:
         """A part of the whole, rounded down to what ledgers count in: parts that sum to one never pass it."""
         if self.whole is None:
             return None
-        return type(self.whole)(Fraction(math.floor(self.whole.exact * Fraction(part) * GRAIN), GRAIN))
+        grains = math.floor(self.whole.exact * Fraction(part) * GRAIN)
+        if self._tight and part != 1:  # the filter rounds each part's loss up: a grain less makes up for it
+            grains = max(grains - 1, 1)
+        return type(self.whole)(Fraction(grains, GRAIN))
 
     def _within(self, spend: Epsilon | Rho | None) -> Epsilon | Rho | None:
         """Parts that are floats may sum to a hair more than one: then the last ask gives way, and the budget need not.
@@ -153,32 +159,13 @@ def queries(oracle: Oracle, question: Question) -> int:
     return price.queries if isinstance(price, Queries) else 0
 
 
-def _split(facts: Facts, budget: EpsilonDelta) -> Split:
-    return Split.of(budget, open_keys=any(isinstance(column, Text) for _, column in facts.schema.columns))
-
-
-def _room(facts: Facts, budget: EpsilonDelta, left: EpsilonDelta | Epsilon) -> Fraction:
-    """How much rho may still be lost, times the order: at most what the filter has room for (SR3).
-
-    What was spent is told as a total epsilon: of pure asks, which took at most as much of that room, or
-    converted, and then it is what they took. What is left is told as one pure epsilon x, for which there is
-    room of min(x, alpha x^2/2) at most.
-    """
-    split, spent = _split(facts, budget), facts.spent
-    room = min(split.room, left.amount, split.alpha * left.amount**2 / 2)
-    if isinstance(spent, EpsilonDelta):
-        converted = Fraction(spent.delta) >= split.delta
-        room = min(room, (budget.exact if converted else split.room) - spent.amount)
-    return room
-
-
 def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
-    """Refuse a fit that what is left cannot hold, before its first ask.
+    """Refuse a fit that what is left cannot hold, before its first ask; what the ledger would take at once is let pass.
 
     The ledger decides on each ask anyway; this keeps a fit from stopping half-way. Reports already given answer for
     nothing, whatever spend is named (SR19).
     """
-    left, budget = facts.remaining, facts.budget
+    left = facts.remaining
     if isinstance(left, Epsilon) and isinstance(spend, Rho):
         raise QuestionError("spend-kind", "A budget of Epsilon cannot hold a spend of Rho.")
     if facts.whose == "reports":
@@ -188,7 +175,10 @@ def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
         short = spend.exact > left.amount
     elif isinstance(left, Rho):
         short = (spend.exact if isinstance(spend, Rho) else spend.exact**2 / 2) > left.amount
-    elif isinstance(left, EpsilonDelta) and isinstance(budget, EpsilonDelta):
-        short = _split(facts, budget).alpha * spend.exact > _room(facts, budget, left)
+    elif isinstance(left, EpsilonDelta):
+        short = facts.rho is not None and spend.exact > facts.rho
     if short:
-        raise BudgetExceeded("budget-exceeded", f"This would cost {spend}; {left} is left.")
+        most = (
+            f"{left}, or rho {float(facts.rho):.6g}" if isinstance(spend, Rho) and facts.rho is not None else f"{left}"
+        )
+        raise BudgetExceeded("budget-exceeded", f"This would cost {spend}; {most} is left.")

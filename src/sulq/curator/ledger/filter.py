@@ -211,18 +211,22 @@ class Filter:
         return self.loss(self.left(totals))
 
     def left(self, totals: Totals, part: Fraction = WHOLE) -> tuple[int, ...]:
-        """What is left of a part of the budget, in its own unit, and of the delta of open keys; never below 0."""
+        """What is left of a part of the budget, in its own unit; never below 0.
+
+        Of an EpsilonDelta budget: the largest pure epsilon, the delta of open keys, and the room of the blended branch.
+        """
         limit = self._limit * part.numerator // part.denominator
         if not isinstance(self.budget, EpsilonDelta):
             return (max(limit - self.measure(totals)[0], 0),)
         room = self._room * part.numerator // part.denominator
         keys = self._key_limit * part.numerator // part.denominator - totals.key_delta
         if keys < 0:  # past that limit nothing is admitted, keys or none
-            return 0, 0
-        largest = self.within_room(room - totals.blended)
+            return 0, 0, 0
+        room = max(room - totals.blended, 0)
+        largest = self.within_room(room)
         if totals.pure:
             largest = max(largest, limit - totals.epsilon)
-        return largest, keys
+        return largest, keys, room
 
     def within_room(self, room: int) -> int:
         """The largest pure epsilon that fits so much of the blended branch.
@@ -244,6 +248,15 @@ class Filter:
             case SubLinear():
                 return Queries(left[0])
         return EpsilonDelta.total(amount, self._delta + Fraction(left[1], GRAIN))
+
+    def rho(self, left: tuple[int, ...]) -> Fraction | None:
+        """The largest rho that one ask could still spend, of what is left; None where the budget holds no rho."""
+        match self.budget:
+            case Rho():
+                return Fraction(left[0], GRAIN)
+            case EpsilonDelta():
+                return left[2] / (self._alpha * GRAIN)
+        return None
 
     @property
     def _delta(self) -> Fraction:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -490,6 +491,12 @@ class Ledger:
             with self._writer.reading() as (state, _):
                 return _standing(state, analyst)
         return _standing(self._writer.state, analyst)
+
+    def rho_left(self, analyst: str | None = None) -> Fraction | None:
+        """The largest rho that one ask could still spend, as this process last knew it; None where there is no rho."""
+        state = self._writer.state
+        rule, accounts = state.filter, state.mark.accounts
+        return rule.rho(rule.left(accounts.whole) if analyst is None else accounts.left(rule, analyst))
 
     @property
     def totals(self) -> Totals:

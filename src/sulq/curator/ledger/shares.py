@@ -117,6 +117,10 @@ class Accounts:
 
     def remaining(self, rule: Filter, analyst: str) -> Loss:
         """What one ask of this analyst may still cost: its share, the cap and the others' reserves permitting."""
+        return rule.loss(self.left(rule, analyst))
+
+    def left(self, rule: Filter, analyst: str) -> tuple[int, ...]:
+        """Likewise, in the filter's own units."""
         own, share = self.spent.get(analyst, NOTHING), self.shares.get(analyst, FREE)
         left = [min(pair) for pair in zip(rule.left(own, share.share), rule.left(self.whole), strict=True)]
         used = rule.measure(self.whole)
@@ -124,10 +128,11 @@ class Accounts:
             if aside:
                 free = limit - used[i] - -(-aside // self._common)
                 if free < 0:  # not even a free ask would leave the rest
-                    return rule.loss((0,) * len(left))
+                    return (0,) * len(left)
                 blended = i == 0 and len(left) > 1
                 left[i] = min(left[i], rule.within_room(free) if blended else free)
-        return rule.loss(tuple(left))
+                left[2:] = [min(room, free) for room in left[2:]] if blended else left[2:]
+        return tuple(left)
 
     def standing(self, rule: Filter, analyst: str) -> Standing:
         """One analyst's account."""
