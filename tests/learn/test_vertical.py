@@ -48,9 +48,10 @@ def subset_sums(rng: np.random.Generator, kinds: np.ndarray, t: int) -> np.ndarr
 
 
 def test_S0_12_the_papers_numbers() -> None:
-    """N = 5000, p_a = .3, R = 25, t = 4000: true .1848, predicted standard error .0060, within 4 of them (N = 50).
+    """N = 5000, p_a = .3, R = 25, t = 4000: true .1848, a standard error of .0060, which is the spread within 10%.
 
-    With other subsets for each column the estimate is near zero, whatever the truth.
+    Control: centred on noisy totals, R/n stays in the error, which is then .0078. With other subsets for each column
+    the estimate is near zero, whatever the truth.
     """
     n, t, noise = 5000, 4000, 5.0
     kinds = np.array([924, 576, 691])  # rows with both, with the first, with the second alone: p_a = .3, p_b = .323
@@ -61,17 +62,43 @@ def test_S0_12_the_papers_numbers() -> None:
     assert error == pytest.approx(0.0060, abs=5e-5)
     rng = np.random.default_rng(10)
     totals = np.array([kinds[0] + kinds[1], kinds[0] + kinds[2]], dtype=float)
-    found, astray = [], []
-    for _ in range(50):
+    found, astray, before = [], [], []
+    for _ in range(600):
         sums = subset_sums(rng, kinds, t) + noise * rng.normal(size=(t, 2))
         noisy = totals + noise * rng.normal(size=2)
-        found.append(from_subsets(sums, noisy)[0, 1] / n)
-        apart = np.stack([subset_sums(rng, kinds, t)[:, 0], subset_sums(rng, kinds, t)[:, 1]], axis=1)
-        astray.append(from_subsets(apart + noise * rng.normal(size=(t, 2)), noisy)[0, 1] / n)
-    assert (np.abs(np.array(found) - truth) < 4 * error).all()
-    assert np.std(found) == pytest.approx(error, rel=0.4)
-    assert abs(np.mean(found) - truth) < 5 * error / np.sqrt(50)
+        found.append(from_subsets(sums)[0, 1] / n)
+        before.append((sums[:, 0] - noisy[0] / 2) @ (sums[:, 1] - noisy[1] / 2) * 4 / t / n)
+        other = sums[rng.permutation(t), 1]  # column two over other subsets
+        astray.append(from_subsets(np.stack([sums[:, 0], other], axis=1))[0, 1] / n)
+    assert np.abs(np.array(found) - truth).max() < 6 * error
+    assert np.std(found) == pytest.approx(error, rel=0.1)  # 600 draws tell a spread to 2.9%
+    assert np.std(before) == pytest.approx(0.0078, rel=0.1)
+    assert np.std(before) != pytest.approx(error, rel=0.1)
+    assert abs(np.mean(found) - truth) < 5.5 * error / np.sqrt(600)
     assert np.abs(astray).max() < 0.05
+
+
+def test_S0_12_errors_of_halves_are_as_large_as_they_say_where_noise_is() -> None:
+    """Few people, much noise: the errors' spread is what `errors_` says within 10%, and 95% lie within 1.96 of it.
+
+    Control: with the products of noisy totals in it, the spread is more than three times as large.
+    """
+    rng = np.random.default_rng(12)
+    n, t, noise, runs = 300, 400, 40.0, 2000
+    kinds = np.array([60, 40, 50])
+    truth, totals = 60 / n, np.array([100.0, 110.0])
+    moments = np.array([[100, 60], [60, 110]]) / n
+    error = float(standard_errors(moments, np.full(2, noise**2), n, t, factor=4)[0, 1])
+    away, before = [], []
+    for _ in range(runs):
+        sums = subset_sums(rng, kinds, t) + noise * rng.normal(size=(t, 2))
+        away.append(from_subsets(sums)[0, 1] / n - truth)
+        centred = sums - (totals + noise * rng.normal(size=2)) / 2
+        before.append(centred[:, 0] @ centred[:, 1] * 4 / t / n - truth)
+    assert np.std(away) == pytest.approx(error, rel=0.1)
+    assert np.std(before) > 3 * error
+    within = np.mean(np.abs(away) < 1.96 * error)
+    assert abs(within - 0.95) < 5.5 * np.sqrt(0.95 * 0.05 / runs)
 
 
 def test_groups_are_unbiased_and_their_error_is_foretold() -> None:

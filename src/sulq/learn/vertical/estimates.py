@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from sulq.terms.kinds import Floats
+from sulq.terms.subset_covariance import covariance, covariance_errors
 
 MOST: Final = 2**14  # groups
 
@@ -19,30 +20,25 @@ def from_cells(sums: Floats) -> Floats:
     are independent: products of group sums have an expectation of P(1 - 1/m) + T_i T_j/m, P the wanted sum and T the
     totals, and the means take the last term away.
     """
-    away = sums - sums.mean(axis=0)
-    found: Floats = away.T @ away * (len(sums) / (len(sums) - 1))
-    return found
+    return len(sums) * covariance(sums, sums)
 
 
-def from_subsets(sums: Floats, totals: Floats) -> Floats:
-    """The same from sums over random halves of the people, a row a subset, and over all of them [S0.12].
+def from_subsets(sums: Floats) -> Floats:
+    """The same from sums over random halves of the people, a row a subset [S0.12].
 
-    (4/t) sum (a_i - A_i/2)(a_j - A_j/2): subset sums have a covariance of a quarter of the wanted sum.
+    4/(t - 1) times the sum of (a_i - mean)(a_j - mean): subset sums have a covariance of a quarter of the wanted sum.
     """
-    away = sums - totals / 2
-    found: Floats = away.T @ away * (4 / len(sums))
-    return found
+    return 4 * covariance(sums, sums)
 
 
 def standard_errors(moments: Floats, variances: Floats, n: float, groups: int, *, factor: float) -> Floats:
-    """The standard error of each average product: sqrt((m_ii + fR_i/n)(m_jj + fR_j/n) + m_ij^2)/sqrt(groups) [S0.12].
+    """The standard error of each average product: sqrt((m_ii + fR_i/n)(m_jj + fR_j/n) + m_ij^2)/sqrt(g - 1) [S0.12].
 
     `moments`: the average products m. `variances`: R, of the noise in a sum of each column. `factor`: f, 4 for random
     halves, for disjoint groups their number: by it the noise is counted once for all rows of a group.
     """
     own = np.maximum(np.diag(moments), 0.0) + factor * variances / n
-    found: Floats = np.sqrt((np.outer(own, own) + moments**2) / groups)
-    return found
+    return covariance_errors(own, own, moments, groups)
 
 
 def best_number(squares: Floats, variances: Floats, n: float) -> int:

@@ -210,7 +210,7 @@ def by_subsets(holders: list[Holder], number: int, salt: int) -> Found:
     totals = np.concatenate([answers[0].released.values()[0] for answers in own])
     squares = np.concatenate([answers[1].released.values()[0] for answers in own]) / n
     errors = np.concatenate([answers[1].released.deviations() for answers in own]) / n
-    products = from_subsets(np.concatenate(sums, axis=1), totals) / n
+    products = from_subsets(np.concatenate(sums, axis=1)) / n
     np.fill_diagonal(products, squares)
     found = standard_errors(products, np.concatenate(noise) ** 2, n, number, factor=4)
     np.fill_diagonal(found, errors)

@@ -15,6 +15,7 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.terms.kinds import Floats
+from sulq.terms.subset_covariance import covariance, covariance_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,42 +68,30 @@ class Series:
 
 
 def from_halves(a: Series, b: Series, n: float) -> tuple[Floats, Floats]:
-    """Pr[a and b] = (4/(n t)) sum over subsets of (a_s - n p_a/2)(b_s - n p_b/2), with standard errors [S3.11, S0.12].
+    """Pr[a and b] = 4/(n(t - 1)) sum over subsets of (a_s - mean)(b_s - mean), with standard errors [S3.11, S0.12].
 
     A random half's counts have a covariance of a quarter of the number of people who have both. The standard error
-    is sqrt((p_a + 4R/n)(p_b + 4R/n) + p_ab^2)/sqrt(t), R the variance of the noise. Noise in p_a and p_b is the same
-    for all subsets: with S and S' its variances, n^2 S S' does not shrink with their number and is added, as are the
-    mixed terms n S (p_b + 4R/n)/t.
+    is sqrt((p_a + 4R/n)(p_b + 4R/n) + p_ab^2)/sqrt(t - 1), R the variance of the noise.
     """
-    t = len(a.counts)
-    away_a, away_b = a.counts - a.chances * n / 2, b.counts - b.chances * n / 2
-    found: Floats = away_a.T @ away_b * (4.0 / (n * t))
+    found: Floats = covariance(a.counts, b.counts) * (4.0 / n)
     own_a, own_b = (np.maximum(x.chances, 0.0) + 4.0 * x.noise / n for x in (a, b))
-    mixed = np.outer(a.share_noise, own_b) + np.outer(own_a, b.share_noise)
-    shared = np.outer(a.share_noise, b.share_noise) * n**2 + mixed * (n / t)
-    return found, np.sqrt(_errors(own_a, own_b, found, t) ** 2 + shared)
+    return found, covariance_errors(own_a, own_b, found, len(a.counts))
 
 
 def from_groups(a: Series, b: Series, n: float) -> tuple[Floats, Floats]:
     """Pr[a and b] = p_a p_b + (1/n) g/(g - 1) sum over groups of the products of excesses, with standard errors.
 
     The excess of a group is the sum over its people of a(x) - p_a, so that the products' sum has an expectation of
-    n(1 - 1/g) times the covariance. Standard error: sqrt((v_a + gR_a/n)(v_b + gR_b/n) + c^2)/sqrt(g), v = p(1 - p)
+    n(1 - 1/g) times the covariance. Standard error: sqrt((v_a + gR_a/n)(v_b + gR_b/n) + c^2)/sqrt(g - 1), v = p(1 - p)
     and R the variance of the noise in an excess; that of p_a p_b is added.
     """
     g = len(a.counts)
-    together: Floats = a.excess.T @ b.excess * (g / ((g - 1) * n))
-    errors = _errors(a.spread + g * a.excess_noise / n, b.spread + g * b.excess_noise / n, together, g)
+    together: Floats = covariance(a.excess, b.excess) * (g / n)
+    errors = covariance_errors(a.spread + g * a.excess_noise / n, b.spread + g * b.excess_noise / n, together, g)
     p, q = np.clip(a.chances, 0.0, 1.0), np.clip(b.chances, 0.0, 1.0)
     own = np.outer(a.share_noise, q**2) + np.outer(p**2, b.share_noise)
     found: Floats = together + np.outer(a.chances, b.chances)
     return found, np.sqrt(errors**2 + own)
-
-
-def _errors(own_a: Floats, own_b: Floats, found: Floats, subsets: int) -> Floats:
-    """The standard error of a mean of products of two normal variables: sqrt(var var' + cov^2)/sqrt(number)."""
-    errors: Floats = np.sqrt((np.outer(own_a, own_b) + found**2) / subsets)
-    return errors
 
 
 @dataclass(frozen=True, slots=True)
