@@ -17,8 +17,10 @@ from sulq.release.base import Release
 from sulq.release.paid import Chart, Paid, unreadable
 from sulq.release.subsets.counts import Asked, Design, Kept, Places
 from sulq.release.subsets.estimates import (
+    MOST,
     Estimate,
     Implication,
+    best_groups,
     by_heavy,
     by_regression,
     from_groups,
@@ -39,7 +41,6 @@ from sulq.terms.rowfn import Col
 
 __all__ = ["Direct", "Inference", "Probabilities", "infer", "infer_t"]
 
-MOST: Final = 2**14  # subsets
 GROUPS: Final = 256  # where no size is declared by which to choose their number
 HALVES: Final = 64
 MOST_ATTRIBUTES: Final = 64
@@ -304,7 +305,8 @@ def infer(
         db: The database, or any Oracle.
         attributes: Names of the columns, at least 2l.
         l: How many attributes a measured histogram has.
-        subsets: How many random subsets, or groups; left open, what makes the errors smallest at the declared size.
+        subsets: How many random subsets, or groups; left open, what makes the errors smallest at the declared size,
+            of ten people a group or more.
         design: `groups` divides the people once, for the price of one histogram each; `halves` takes random halves, as
             in the paper, each at its own price.
         bins: How many intervals a number is divided into.
@@ -383,7 +385,7 @@ def _asked(
 ) -> Asked:
     """The histograms with a number of subsets; of groups, where it is left open, the best for the declared size.
 
-    (v + gR/n)/sqrt(g) is least at g = nv/R. From public facts alone.
+    From public facts alone.
     """
     if subsets is not None:
         return Asked(items, l, design, subsets, salt)
@@ -396,8 +398,7 @@ def _asked(
     trial = Asked(items, l, design, 2, salt)
     _, noise = trial.noise(purse.foresee(trial.question))
     share = math.exp(float(np.mean([math.log(item.size) for item in items]))) ** -l
-    wish = size * share * (1 - share) / max(noise, 1e-300)
-    return Asked(items, l, design, int(min(max(wish, 2.0), MOST)), salt)
+    return Asked(items, l, design, best_groups(size, share, noise), salt)
 
 
 def _compared(found: Inference, asked: Asked, purse: Purse) -> Inference:

@@ -10,7 +10,9 @@ import pytest
 
 from sulq.errors import QuestionError
 from sulq.release.subsets.estimates import (
+    MOST,
     Series,
+    best_groups,
     by_heavy,
     by_regression,
     from_groups,
@@ -20,6 +22,7 @@ from sulq.release.subsets.estimates import (
     merged,
     proper,
 )
+from tests.counts import count
 
 ROWS = 5000
 SHARES = (0.1848, 0.1152, 0.1402, 0.5598)  # of a and b, a alone, b alone, neither
@@ -176,6 +179,68 @@ def test_S3_12_standard_errors_and_signs(method: object) -> None:
             assert found.implies == (truth > 0) or abs(truth) < 4 * found.slope.standard_error
         assert abs(np.mean(slopes) - truth) < 0.03  # ratios lean a little
         assert np.std(slopes) == pytest.approx(np.mean(said), rel=0.25)
+
+
+def laplace(rng: np.random.Generator, scale: float, size: int) -> np.ndarray:
+    """Discrete Laplace noise, made up for a test."""
+    stop = -math.expm1(-1 / scale)
+    return (rng.geometric(stop, size) - rng.geometric(stop, size)).astype(float)
+
+
+def measured(rng: np.random.Generator, people: int, groups: int, scale: float) -> tuple[Series, Series]:
+    """Noisy histograms of a and of b by group, each of three cells: true, false, missing; and over all people."""
+    kinds = np.rint(np.array(LIFTED) * people).astype(int)
+    drawn = np.stack([rng.multinomial(size, np.full(groups, 1 / groups)) for size in kinds])
+    noise = 2 * math.exp(-1 / scale) / math.expm1(-1 / scale) ** 2
+    found = []
+    for where, others in (([0, 1], [2, 3]), ([0, 2], [1, 3])):
+        counts = drawn[where].sum(axis=0) + laplace(rng, scale, groups)
+        rest = drawn[others].sum(axis=0) + laplace(rng, scale, groups) + laplace(rng, scale, groups)
+        found.append(
+            Series(
+                counts=counts[:, None],
+                sizes=counts + rest,
+                noise=np.array([noise]),
+                rest=np.array([2 * noise]),
+                chances=(kinds[where].sum() + laplace(rng, scale, 1)) / people,
+                share_noise=np.zeros(1),
+            )
+        )
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("epsilon", [3, 5, 8, 12])
+def test_S3_12_heavy_intervals_hold_at_the_default_number_of_groups(epsilon: int) -> None:
+    """Of 20,000 people: 95% intervals miss in about 5% of the cases, at every epsilon, and the bias is small.
+
+    Control: the number that noise alone would choose puts so few people in a group that a quarter or more miss.
+    """
+    people, scale = 20_000, 4 / epsilon
+    noise = 2 * math.exp(-1 / scale) / math.expm1(-1 / scale) ** 2
+    runs = count(f"intervals of heavy groups, epsilon {epsilon}", short=200, long=4000)
+    before = int(min(people * (2 / 9) / noise, MOST))
+    own = best_groups(people, 1 / 3, noise)
+    assert own == min(before, people // 10)
+    held = {}
+    for groups in {own, before}:
+        rng = np.random.default_rng(10)
+        drawn = [
+            by_heavy(*measured(rng, people, groups, scale), people, (1 - 1 / groups) / groups).slope
+            for _ in range(runs)
+        ]
+        held[groups] = float(np.mean([abs(each.value - 0.4133) < 1.96 * each.standard_error for each in drawn]))
+        if groups == own:
+            assert abs(float(np.mean([each.value for each in drawn])) / 0.4133 - 1) < 0.07
+    assert held[own] > 0.92 - 5.5 * math.sqrt(0.92 * 0.08 / runs)
+    assert epsilon < 8 or held[before] < 0.8
+
+
+def test_groups_have_ten_people_or_more() -> None:
+    """However little noise there is; never fewer than two groups, never more than a question holds."""
+    assert best_groups(5000, 0.5, 1e-9) == 500
+    assert best_groups(5000, 0.5, 5.0) == 250
+    assert best_groups(5, 0.5, 1.0) == 2
+    assert best_groups(10**9, 0.5, 1e-9) == MOST
 
 
 def test_S3_12_the_noise_is_taken_off_the_sum_of_squares() -> None:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.terms.kinds import Floats
 from sulq.terms.subset_covariance import covariance, covariance_errors
+
+MOST: Final = 2**14  # subsets
+PEOPLE: Final = 10  # in a group, where their number is left open
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,16 @@ def _implication(slope: float, error: float, a: Series, b: Series, heavy: int) -
     without = 1.0 - min(max(float(a.chances[0]), 0.0), 1.0)
     effect = Estimate(slope * without, error * without)
     return Implication(effect, Estimate(slope, error), float(b.chances[0]), heavy)
+
+
+def best_groups(people: float, share: float, noise: float) -> int:
+    """How many groups make the standard error (v + gR/n)/sqrt(g) smallest, v = p(1 - p): nv/R.
+
+    But no fewer than ten people a group: counts of fewer are far from normal, and the heavy groups' own excess is
+    then not the part V/(V + R) of what is seen (docs/theory/inference.md).
+    """
+    wish = people * share * (1 - share) / max(noise, 1e-300)
+    return int(max(min(wish, people / PEOPLE, MOST), 2))
 
 
 def infer_t(minterms: int, eta: float, beta: float = 0.05, spread: float = 2.0) -> int:
