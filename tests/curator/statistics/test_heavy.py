@@ -19,8 +19,6 @@ from sulq.curator.statistics.heavy import figure
 from sulq.errors import QuestionError, SulqError
 from sulq.terms.relation import Table
 from sulq.terms.statistic import HeavyPersons
-from tests import spark
-from tests.loaded import available, loaded
 
 KEY = b"k" * 32
 MOST = 2
@@ -67,10 +65,14 @@ def test_every_engine_counts_persons_before_rows_are_left_out(way: str, tmp_path
         data = tmp_path / "t.csv"
         FRAME.to_csv(data, index=False)
     elif way == "postgres":
+        from tests.loaded import available, loaded
+
         if not available():
             pytest.skip("no PostgreSQL here")
         data = loaded(pyarrow.Table.from_pandas(FRAME))
     elif way == "spark":
+        from tests import spark
+
         data = spark.frame(pyarrow.Table.from_pandas(FRAME))
     for k in (1, MOST, 5):
         more |= {"prepared": tmp_path / f"{k}.prepared"} if way == "file" else {}
