@@ -149,6 +149,28 @@ def test_SR14_other_is_an_option_of_both_commands(folder: Path, monkeypatch: pyt
         assert (refused.value.code, "there is no other" in str(refused.value)) == ("bad-question", True)
 
 
+def test_kept_rows_are_said_and_the_share_of_persons_above_is_bought_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In tables, in JSON and in explanations; bought, charged like any question, it stands beside from then on."""
+    monkeypatch.chdir(folder)
+    query, note = "SELECT COUNT(*) AS n FROM people", "of the kept rows (at most 4 a person)"
+
+    def told(*words: str) -> str:
+        found = CliRunner().invoke(app, words)
+        assert found.exit_code == 0, found.output
+        return " ".join(found.output.split())
+
+    assert note in told("query", "people.parquet", query, "--epsilon", "0.1")
+    assert note in told("explain", "people.parquet", query, "--epsilon", "0.1")
+    bought = told("heavy", "people.parquet", "--epsilon", "0.5")
+    assert all(word in bought for word in ("heavy", "others", "spent epsilon 0.5", "more rows than are kept"))
+    assert "reused" in told("heavy", "people.parquet", "--epsilon", "0.5")
+    (said,) = json.loads(told("query", "people.parquet", query, "--epsilon", "0.2", "--format", "json"))["notes"]
+    assert said.startswith(f"{note}; about ")
+    assert said in told("explain", "people.parquet", query, "--epsilon", "0.1")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "exit_with"),
     [

@@ -58,6 +58,7 @@ from sulq.terms.engine import Engine
 from sulq.terms.estimator import Estimator
 from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.law import LaplaceLaw
+from sulq.terms.statistic import HeavyPersons
 from sulq.testing import neighbours
 from sulq.testing.neighbours import Row
 from sulq.testing.replay import Run, differences
@@ -112,6 +113,8 @@ QUESTIONS = [
     Holistic(Aggregated("slope", ("score", "gain"), 2, -1, 1)),
     Holistic(Aggregated("spread", ("score",), 3, 0, 11)),
     Holistic(Aggregated("spread", ("gain",), 2, 0, 1), col("flag"), Box(0, 1, 0.25)),
+    Holistic(HeavyPersons()),
+    Holistic(HeavyPersons(), space=Points(((0, 0), (2, 0), (2, 2), (5, 1)), "linf")),
     Holistic(Certified("turns", ("score",))),
     Holistic(Certified("turns", ("score",)), space=Box(-8, 8)),
     Together((Holistic(ToConnected(GRAPH)), sulq.Sums((sulq.lit(1),)), Holistic(MinCut(GRAPH)))),

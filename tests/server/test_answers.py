@@ -9,11 +9,14 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import sulq
 from sulq.errors import QuestionError
 from sulq.server.answers import _cell, explained_json, loss_of, sql_json, workload_json
+from sulq.server.console.foreseen import Foreseen
+from sulq.server.oracle import facts_of
 from sulq.terms import wire
 from sulq.terms.answer import Answers
 from tests.server.office import survey
@@ -118,3 +121,20 @@ def test_explanations_and_plans_are_numbers() -> None:
 def test_a_cell_is_plain_json(value: object, cell: object) -> None:
     """Infinite ends are null, moments are text, exact numbers are doubles."""
     assert _cell(value) == cell
+
+
+def test_kept_rows_are_said_over_http_and_in_the_console() -> None:
+    """In an answer's JSON, in an explanation's, in the answer of EXPLAIN, and in what the console reads of them."""
+    note = "of the kept rows (at most 2 a person)"
+    frame = pa.table({"id": [1, 1, 1, 2], "x": [1, 2, 3, 4]})
+    with sulq.connect(frame, columns={"x": sulq.Int(0, 9)}, unit=sulq.Unit("id", rows=2), budget=sulq.Epsilon(9)) as db:
+        query = "SELECT SUM(x) AS s FROM data"
+        assert note in sql_json(db.sql(query, spend=sulq.Epsilon(1)))["notes"]
+        explained = explained_json(db.explain(query, spend=sulq.Epsilon(1)))
+        assert explained["notes"][0] == note
+        assert note in Foreseen.of(explained).notes
+        assert [note] in sql_json(db.sql(f"EXPLAIN {query}", spend=sulq.Epsilon(1)))["rows"]
+        db.heavy_persons(spend=sulq.Epsilon(1))
+        facts = facts_of(json.loads(json.dumps(wire.to_json(db.facts))))
+        assert (facts.heavy, facts.rho) == (db.facts.heavy, None)
+        assert "about" in sql_json(db.sql(query, spend=sulq.Epsilon(2)))["notes"][0]

@@ -100,7 +100,8 @@ def test_SR5_the_plan_prices_the_counts_and_refuses_what_it_cannot_count(relatio
         assert part.laws[0].scale >= sensitivity
         for spend in (Epsilon(1), Rho(0.5), EpsilonDelta(1, 1e-7)):
             db.heavy_persons(spend=spend, fresh=True)
-        for asked in (Holistic(HeavyPersons(), sulq.col("x") > 3), Holistic(HeavyPersons(), over=Table("other"))):
+        where, space = Holistic(HeavyPersons(), sulq.col("x") > 3), Holistic(HeavyPersons(), space=sulq.Box())
+        for asked in (where, space, Holistic(HeavyPersons(), over=Table("other"))):
             with pytest.raises(QuestionError):
                 db.ask(asked, spend=Epsilon(1))
         assert len(db.transcript()) == 3

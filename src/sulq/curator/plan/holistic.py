@@ -180,7 +180,7 @@ def _certificate(asked: Holistic, table: TableFacts, facts: Facts) -> Certificat
 
 
 def _all_rows(asked: Holistic, table: TableFacts, facts: Facts) -> None:
-    """Refuse to count persons who have more rows than are kept where every row is kept, or under a condition.
+    """Refuse to count persons with more rows than are kept where every row is kept, under a condition or in a space.
 
     A condition is about kept rows; which of a person's other rows meet it is not known of a prepared copy.
     """
@@ -188,8 +188,8 @@ def _all_rows(asked: Holistic, table: TableFacts, facts: Facts) -> None:
         return
     if facts.kept_of(table) is None:
         raise QuestionError("bad-question", f"Every row of table {table.schema.table!r} is kept.")
-    if asked.where is not None:
-        raise QuestionError("bad-question", "Persons are counted over all their rows; leave the condition out.")
+    if asked.where is not None or asked.space is not None:
+        raise QuestionError("bad-question", "Persons are counted over all their rows; leave where= and space= out.")
 
 
 def _figure(asked: Holistic, blocks: tuple[Block, ...], rows: int, certificate: Certificate | None) -> Figure:
