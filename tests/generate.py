@@ -249,14 +249,15 @@ CLOCKS = (
     pa.date32(), pa.timestamp("us"), pa.timestamp("us", "Asia/Tokyo"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"),
     pa.string(),
 )  # fmt: skip
+LONG_IDS = (pa.decimal128(38, 0), pa.decimal128(20, 2))
 NAMES = ("a", "B ", 'quote"', "select", "c0", "s0", "h", "ünï", "x'y", "kept")
 UNITS = (
     Unit(),
     Unit(neighbors="replace_one"),
     Unit(neighbors="zero_out"),
     Unit("who", 1),
-    Unit("who", 2),
-    Unit("who", 3, "replace_one"),
+    Unit("who", 2, fold="spelling"),
+    Unit("who", 3, "replace_one", fold="case"),
     Unit("who", 2, "zero_out"),
 )
 
@@ -388,13 +389,15 @@ def _people(rng: random.Random, size: int, *, text: bool) -> Made:
     kind = (
         pa.string()
         if text
-        else rng.choice((pa.string(), pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.date32()))
+        else rng.choice((pa.string(), pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.date32(), *LONG_IDS))
     )
     if kind == pa.string():
         return Made(None, kind, _cells(rng, size, lambda: rng.choice(PERSON_TEXTS) or None))
     draws = {
         pa.int64(): lambda: rng.choice((1, 2, 3, 2**60 + 1, -4)),
-        pa.float64(): lambda: rng.choice((1.0, 2.0, 2.5, math.nan, -0.0, 0.0, math.inf, 2.0**60, 1e22)),
+        pa.float64(): lambda: rng.choice((1.0, 2.0, math.nan, -0.0, 0.0, math.inf, 2.0**53 - 1, -(2.0**40))),
+        LONG_IDS[0]: lambda: Decimal(10**37 + rng.randrange(3)),
+        LONG_IDS[1]: lambda: Decimal(f"{rng.choice((0, 10**17))}.{rng.choice(('00', '10', '01'))}"),
         pa.bool_(): lambda: rng.random() < 0.5,
         pa.date32(): lambda: rng.choice((0, 1, 18_262, 2**31 - 1)),
     }

@@ -83,7 +83,7 @@ def _owners(data: Data) -> list[str | None]:
     if data.unit.column is None:
         return [None] * data.size
     part = data.made[data.unit.column]
-    return [oracle.canonical(part.kind, cell) for cell in part.cells]
+    return [oracle.canonical(part.kind, cell, data.unit.fold) for cell in part.cells]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class Row:
 
 def world(rng: random.Random) -> World:
     """Two private tables of the same people, the first sometimes with one row a person, and a public one."""
-    unit = Unit("who", rng.choice((1, 2, 3)), rng.choice(("add_remove", "add_remove", "replace_one")))
+    neighbors, fold = rng.choice(("add_remove", "add_remove", "replace_one")), rng.choice((None, "case", "spelling"))
+    unit = Unit("who", rng.choice((1, 2, 3)), neighbors, fold)
     whole = rng.random() < 0.4  # persons as whole numbers
     tables = []
     for name in NAMES[: rng.choice((2, 3))] if rng.random() < 0.3 else NAMES:

@@ -293,7 +293,7 @@ SEVERAL = {
         "visits": {"cost": (0, 10.0)},
         "regions": {"code": (0, 5), "name": ["n", "s"]},
     },
-    "unit": Unit("pid", rows=5),
+    "unit": Unit("pid", rows=5, fold="spelling"),
     "keys": {"people": "pid", "regions": "code"},
     "public": ["regions"],
     "persons": {"visits": "patient"},

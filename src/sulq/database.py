@@ -82,7 +82,8 @@ class Database(Desk):
             anchor=anchor,
         )
         try:
-            dataset = Dataset(tuple(given), unit, self._ledger.hash_key, self._ledger.space)
+            # Rows are kept by the ledger's own unit: an older ledger folds ids where its owner says nothing of them.
+            dataset = Dataset(tuple(given), self._ledger.unit, self._ledger.hash_key, self._ledger.space)
             self._preparation = Preparation(self._made_ready, progress)
             self._engine = open_dataset(
                 dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell

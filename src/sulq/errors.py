@@ -133,6 +133,7 @@ CODES: Final[dict[str, str]] = {
     "unreadable-data": "Check that the file is whole and of the kind its name says.",
     "reference-not-own": "Name columns in references= that lead to rows of the same person, or leave them out.",
     "key-not-unique": "Name a column of different values in keys=, or leave the key out.",
+    "person-type": "Store ids as whole numbers, decimals or texts, and as the same of these in all tables.",
     "missing-column": "Declare only columns the data has; see the names the data offers.",
     "engine-not-available": "This engine is not in this version.",
     "missing-extra": "Install the extra it names.",

@@ -14,15 +14,15 @@ from sulq.testing.neighbours import PERSON, Row, canonical
 from tests.privacy.cases import seeded
 
 UNITS = [Unit(None, 1, n) for n in ("add_remove", "replace_one", "zero_out")]
-UNITS += [Unit("pid", 2, n) for n in ("add_remove", "replace_one", "zero_out")]
+UNITS += [Unit("pid", 2, n, fold) for n in ("add_remove", "replace_one", "zero_out") for fold in (None, "spelling")]
 
 
-def owned(rows: tuple[Row, ...]) -> dict[object, Counter[str]]:
+def owned(rows: tuple[Row, ...], unit: Unit) -> dict[object, Counter[str]]:
     """Each person's rows as a bag."""
     found: dict[object, Counter[str]] = {}
     for row in rows:
         if row[PERSON] is not None:
-            found.setdefault(canonical(row[PERSON]), Counter())[repr(sorted(row.items()))] += 1
+            found.setdefault(canonical(row[PERSON], unit.fold), Counter())[repr(sorted(row.items()))] += 1
     return found
 
 
@@ -41,7 +41,7 @@ def test_SR1_each_pair_differs_in_one_person(unit: Unit) -> None:
                 assert changed <= (1 if unit.neighbors == "add_remove" else 2) + (PERSON in pair.what)
                 assert unit.neighbors == "add_remove" or len(gone) == len(came)
                 continue
-            before, after = owned(pair.first), owned(pair.second)
+            before, after = owned(pair.first, unit), owned(pair.second, unit)
             differing = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
             assert len(differing) <= (2 if unit.neighbors == "replace_one" else 1), pair.what
             if unit.neighbors == "replace_one":
@@ -53,13 +53,13 @@ def test_SR1_each_pair_differs_in_one_person(unit: Unit) -> None:
 def test_every_kind_of_person_occurs() -> None:
     """Heavy ones, first ones, rare ones, newcomers of bad cells and rows of nobody are among the pairs."""
     rng = seeded("kinds")
-    unit = Unit("pid", 1)
+    unit = Unit("pid", 1, fold="spelling")
     words = ("heaviest", "first in the file", "rarest", "bad cells", "nobody", "newcomer", "anyone")
     rows = neighbours.table(rng, unit, 60)
     kinds = " ".join(pair.what for pair in neighbours.pairs(rng, unit, rows))
     assert all(word in kinds for word in words)
     spellings = {row[PERSON] for row in rows if row[PERSON]}
-    assert len(spellings) > len({canonical(name) for name in spellings})
+    assert len(spellings) > len({canonical(name, "spelling") for name in spellings})
     many = [neighbours.someone(rng, "p", 3) for _ in range(200)]
     assert {len(person) for person in many} == set(range(1, 8))
     assert any(

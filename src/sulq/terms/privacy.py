@@ -13,6 +13,8 @@ from sulq.terms.accounting import best_order, conversion_cost, rho_within
 
 Neighbors = Literal["add_remove", "replace_one", "zero_out"]
 NEIGHBORS: Final = ("add_remove", "replace_one", "zero_out")
+Fold = Literal["case", "spelling"]
+FOLDS: Final = (None, "case", "spelling")
 Number = int | float | Fraction | Decimal
 
 LARGEST: Final = 1000  # an epsilon past this is no protection and surely a mistake
@@ -329,16 +331,26 @@ class Unit:
     two data sets that must look alike: a person's rows added or removed
     (`add_remove`), exchanged for another's (`replace_one`), or blanked
     (`zero_out`: the number of rows and their positions are public).
+
+    `fold` says which ids name one person. None: equal ones do, numbers by value
+    whatever their type, texts by their bytes. "case": texts that differ in the case
+    of ASCII letters do too. "spelling": so do texts that differ in blanks around
+    them, in forms of Unicode or in `.0` after a whole number, and 7 and "7" do.
     """
 
     column: str | None = None
     rows: int = 1
     neighbors: Neighbors = "add_remove"
+    fold: Fold | None = None
 
     def __post_init__(self) -> None:
         if self.neighbors not in NEIGHBORS:
             known = ", ".join(NEIGHBORS)
             raise SetupError("bad-declaration", f"neighbors {self.neighbors!r} is not one of {known}.")
+        if self.fold not in FOLDS:
+            raise SetupError("bad-declaration", f"fold {self.fold!r} is neither None nor 'case' nor 'spelling'.")
+        if self.column is None and self.fold is not None:
+            raise SetupError("bad-declaration", "fold needs the column that says whose row it is.")
         if isinstance(self.rows, bool) or not isinstance(self.rows, int) or not 1 <= self.rows <= 10**6:
             raise SetupError("bad-declaration", "rows must be a whole number from 1 to 1e6.")
         if self.column is None and self.rows != 1:
@@ -348,7 +360,8 @@ class Unit:
 
     def __str__(self) -> str:
         rows = "one row" if self.rows == 1 else f"up to {self.rows} rows"
-        who = "one row" if self.column is None else f"a person ({self.column}, {rows})"
+        ids = "" if self.fold is None else f", ids folded by {self.fold}"
+        who = "one row" if self.column is None else f"a person ({self.column}, {rows}{ids})"
         return f"{who}, {self.neighbors}"
 
     @property

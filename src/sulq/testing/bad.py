@@ -61,7 +61,11 @@ class PlainFrame:
 
     def person(self) -> Integers:
         """A hash of each row's person."""
-        names = self.places if self.unit.column is None else [canonical(one[self.unit.column]) for one in self.rows]
+        names = (
+            self.places
+            if self.unit.column is None
+            else [canonical(one[self.unit.column], self.unit.fold) for one in self.rows]
+        )
         return np.array([_hash(str(name)) >> 4 for name in names], dtype=np.int64)
 
     def position(self) -> Integers:
@@ -118,14 +122,14 @@ class Plain:
         owned: dict[object, list[int]] = {}
         for i in present:
             if self._rows[i][column] is not None:
-                owned.setdefault(canonical(self._rows[i][column]), []).append(i)
+                owned.setdefault(canonical(self._rows[i][column], self._unit.fold), []).append(i)
         if self._fault == "all rows":
             return sorted(i for places in owned.values() for i in places)
 
         def rank(i: int) -> int:
             place = i if self._fault == "row number" else ""
             cells = [repr(self._rows[i][name]) for name in self._schema.names]
-            return _hash(repr((place, canonical(self._rows[i][column]), cells)))
+            return _hash(repr((place, canonical(self._rows[i][column], self._unit.fold), cells)))
 
         return sorted(i for places in owned.values() for i in sorted(places, key=rank)[: self._unit.rows])
 

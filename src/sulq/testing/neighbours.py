@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.privacy import Unit
+from sulq.terms.privacy import Fold, Unit
 
 Row = dict[str, object]
 Rng = np.random.Generator
@@ -104,24 +104,29 @@ def row(rng: Rng, person: object, *, special: float = 0.1) -> Row:
     return cells | {PERSON: person}
 
 
-def spelled(rng: Rng, person: str) -> str:
+def spelled(rng: Rng, person: str, fold: Fold | None) -> str:
     """One of the ways in which a person's id may be written (T16)."""
+    if fold is None:
+        return person
+    if fold == "case":
+        return person.swapcase() if rng.integers(2) and person.isascii() else person
     ways = (person, person, person[0].upper() + person[1:], f" {person}\t", unicodedata.normalize("NFD", person))
     return ways[int(rng.integers(len(ways)))]
 
 
-def canonical(person: object) -> object:
-    """The id all spellings of it stand for: blanks, composed letters and the case of ASCII letters do not count."""
-    if not isinstance(person, str):
+def canonical(person: object, fold: Fold | None) -> object:
+    """The id that all ways to write it stand for, which differ as the owner folds them."""
+    if not isinstance(person, str) or fold is None:
         return person
-    return "".join(x.lower() if x.isascii() else x for x in unicodedata.normalize("NFC", person.strip()))
+    plain = unicodedata.normalize("NFC", person.strip()) if fold == "spelling" else person
+    return "".join(x.lower() if x.isascii() else x for x in plain)
 
 
-def someone(rng: Rng, person: str, rows: int) -> list[Row]:
+def someone(rng: Rng, person: str, rows: int, fold: Fold | None = None) -> list[Row]:
     """A person: any number of rows up to twice the kept ones, some of them equal, some made of bad cells only."""
     owned = int(rng.integers(1, 2 * rows + 2))
     special = float(rng.choice([0.0, 0.1, 1.0]))
-    found = [row(rng, spelled(rng, person), special=special) for _ in range(owned)]
+    found = [row(rng, spelled(rng, person, fold), special=special) for _ in range(owned)]
     if owned > 1 and rng.random() < 0.3:
         found = [found[0] | {PERSON: one[PERSON]} for one in found]
     return found
@@ -130,7 +135,7 @@ def someone(rng: Rng, person: str, rows: int) -> list[Row]:
 def table(rng: Rng, unit: Unit, people: int) -> list[Row]:
     """Rows of several people and of nobody, in any order."""
     names = [_name(i) for i in range(people)]
-    rows = [one for name in names for one in someone(rng, name, unit.rows)]
+    rows = [one for name in names for one in someone(rng, name, unit.rows, unit.fold)]
     rows += [row(rng, None) for _ in range(int(rng.integers(3)))]
     return [rows[i] for i in rng.permutation(len(rows))]
 
@@ -160,7 +165,7 @@ def _owners(unit: Unit, rows: Sequence[Row]) -> dict[object, list[int]]:
     found: dict[object, list[int]] = {}
     for i, one in enumerate(rows):
         if one[PERSON] is not None:
-            found.setdefault(canonical(one[PERSON]), []).append(i)
+            found.setdefault(canonical(one[PERSON], unit.fold), []).append(i)
     return found
 
 
@@ -192,7 +197,7 @@ def _scattered(rng: Rng, rows: list[Row], more: Sequence[Row]) -> list[Row]:
 
 def _newcomer(rng: Rng, unit: Unit) -> list[Row]:
     rows = 1 if unit.column is None else unit.rows
-    found = someone(rng, "new", rows)
+    found = someone(rng, "new", rows, unit.fold)
     return found[:1] if unit.column is None else found
 
 

@@ -12,6 +12,7 @@ import hashlib
 import math
 import re
 import unicodedata
+from decimal import Decimal
 from fractions import Fraction
 
 import pyarrow as pa
@@ -164,17 +165,26 @@ def _on_grid(column: Int | Real, held: str, cell: object) -> int | None:
     return math.floor(number * float(1 / column.step) + 0.5)
 
 
-def canonical(kind: pa.DataType, cell: object) -> str | None:
-    """A person's canonical text."""
-    held, cell = kind_of(kind), plain(kind, cell)
-    if cell is None:
+def canonical(kind: pa.DataType, cell: object, fold: str | None = None) -> str | None:
+    """The text that stands for a person: numbers by exact value, texts by their bytes unless they are folded."""
+    held, plainly = kind_of(kind), plain(kind, cell)
+    if plainly is None:
         return None
-    text = write(held, cell)
-    if held == "text":
+    if held == "number":
+        if not math.isfinite(cell):
+            return None
+        text = format(Decimal(cell), "f")
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return "0" if text == "-0" else text
+    text = write(held, plainly)
+    if held == "moment" and kind.unit == "ns" and text is not None and cell % 1000:
+        text = text[:19] + "." + str(cell % 10**9).zfill(9).rstrip("0")
+    if held == "text" and fold == "spelling":
         text = unicodedata.normalize("NFC", text.strip(BLANKS).replace("\u11a7", ""))
+    if held == "text" and fold is not None:
         text = "".join(c.lower() if c.isascii() else c for c in text)
-        if re.fullmatch(r"-?[0-9]+\.0+", text):
-            text = text.split(".")[0]
+    if held == "text" and fold == "spelling" and re.fullmatch(r"-?[0-9]+\.0+", text):
+        text = text.split(".")[0]
     return text or None
 
 
@@ -193,7 +203,7 @@ def kept(data, key: bytes, rows: list[int] | None = None) -> list[dict[str, obje
             continue
         person = None
         if data.unit.column is not None:
-            person = canonical(*cells[data.unit.column])
+            person = canonical(*cells[data.unit.column], data.unit.fold)
             if person is None:
                 continue
         owned.setdefault(person, []).append((codes, place))

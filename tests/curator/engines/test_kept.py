@@ -22,11 +22,11 @@ def test_SR2_removing_one_person_leaves_everybody_elses_kept_rows(opened: object
     """The sums of all persons are those of one person plus those of the rest, wherever that person's rows stood."""
     for seed in range(count("persons removed", short=6, long=300)):
         rng = counts.generator(seed)
-        unit = Unit("who", rng.choice((1, 2, 3)))
+        unit = Unit("who", rng.choice((1, 2, 3)), fold=rng.choice((None, "case", "spelling")))
         data = generate.table(rng, unit=unit, size=30)
         people = data.made["who"]
         one = rng.choice(people.cells)
-        mine = [i for i, who in enumerate(people.cells) if _same(who, one, people.kind)]
+        mine = [i for i, who in enumerate(people.cells) if _same(who, one, people.kind, unit.fold)]
         rest = [i for i in range(data.size) if i not in mine]
         tallies = [generate.tally(rng, data.schema, unit) for _ in range(3)]
         parts = [sums(opened(data.arrow(rows), unit, data.schema), *tallies) for rows in (None, mine, rest)]
@@ -34,8 +34,8 @@ def test_SR2_removing_one_person_leaves_everybody_elses_kept_rows(opened: object
             assert whole == [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(own, others, strict=True)]
 
 
-def _same(who: object, other: object, kind: object) -> bool:
-    return oracle.canonical(kind, who) == oracle.canonical(kind, other)
+def _same(who: object, other: object, kind: object, fold: str | None) -> bool:
+    return oracle.canonical(kind, who, fold) == oracle.canonical(kind, other, fold)
 
 
 @pytest.mark.parametrize("opened", ENGINES, ids=IDS)
@@ -72,10 +72,14 @@ def test_SR2_the_key_decides_and_nothing_else_does() -> None:
 
 @pytest.mark.parametrize("opened", ENGINES, ids=IDS)
 def test_T16_spellings_of_one_person_share_one_allowance(opened: object) -> None:
-    """Case, blanks, forms of Unicode, 1 and 1.0 are one person; an empty or missing id drops the row."""
+    """Folded by spelling, case, blanks, forms of Unicode, 1 and 1.0 are one person; no id drops the row.
+
+    Without a fold texts are persons by their bytes, and by case only letters are alike.
+    """
     spelled = ["Ann", " ann ", "ANN\t", "ann", "1", "1.0", " 1.00", "é", "e\u0301", None, "", "  "]
     rows = [(who, 1, 0.0, "x", None) for who in spelled]
-    assert sums(opened(table(rows), Unit("who", 1)), ask()) == [[[3]]]
+    for fold, people in (("spelling", 3), ("case", 9), (None, 10)):
+        assert sums(opened(table(rows), Unit("who", 1, fold=fold)), ask()) == [[[people]]], fold
 
 
 @pytest.mark.parametrize("opened", ENGINES, ids=IDS)

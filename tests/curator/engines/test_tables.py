@@ -27,7 +27,7 @@ from tests.curator.engines.cases import CANARY, KEY
 from tests.loaded import loaded
 
 READERS = tuple(name for name in ENGINES if name != "spark")  # test_spark.py asks the same of Spark's frames
-UNIT = Unit("pid", 2)
+UNIT = Unit("pid", 2, fold="spelling")
 PEOPLE = TableFacts(Schema("people", (("age", Int(0, 99)), ("region", Int(0, 9)))), key="pid")
 VISITS = TableFacts(Schema("visits", (("cost", Int(0, 9)),)), person="patient")
 REGIONS = TableFacts(
@@ -153,8 +153,8 @@ def test_missing_keys_are_no_duplicates(name: str) -> None:
 def test_whose_rows_a_table_holds() -> None:
     """One row a person where the person is the key; all rows of a public table, with places where these are public."""
     people, visits, regions = (Given(Origin(None), facts) for facts in (PEOPLE, VISITS, REGIONS))
-    assert people.unit(UNIT) == Unit("pid", 1)
-    assert visits.unit(UNIT) == Unit("patient", 2)
+    assert people.unit(UNIT) == Unit("pid", 1, fold="spelling")
+    assert visits.unit(UNIT) == Unit("patient", 2, fold="spelling")
     assert regions.unit(UNIT) == Unit()
     assert regions.unit(Unit(neighbors="zero_out")).positions_are_public
     assert visits.unit(Unit("pid", 5, "replace_one")) == Unit("patient", 5, "replace_one")

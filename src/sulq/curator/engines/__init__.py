@@ -97,6 +97,12 @@ def open_dataset(
         renew=renew,
         progress=progress,
     )
+    if getattr(opened, "unsure", False):
+        try:
+            opened.ready()
+        except BaseException:
+            opened.close()
+            raise
     return cast("OpenEngine", opened)
 
 

@@ -40,7 +40,7 @@ def plain_table(data: object, places: dict[str, int]) -> tuple[pa.Table, dict[st
     cells: dict[str, Cell] = {}
     columns = []
     for name, place in places.items():
-        cell, column = _plain(_column(data, place), name)
+        cell, column = plain_column(_column(data, place), name)
         cells[name] = cell
         columns.append(column)
     return pa.table(columns, names=[f"s{i}" for i in range(len(columns))]), cells
@@ -127,12 +127,13 @@ def moment_text(moment: int) -> str | None:
     return f"{day_text(day)} {clock}" + (f".{fraction:06}".rstrip("0") if fraction else "")
 
 
-def _plain(column: pa.ChunkedArray, name: str) -> tuple[Cell, pa.ChunkedArray]:
+def plain_column(column: pa.ChunkedArray, name: str) -> tuple[Cell, pa.ChunkedArray]:
+    """What an Arrow column holds, and the same as a plain one."""
     kind = column.type
     try:
         if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
             inner = kind.value_type
-            return _plain(column.cast(inner), name)
+            return plain_column(column.cast(inner), name)
         return _by_type(column, kind, name)
     except pa.ArrowException:
         pass

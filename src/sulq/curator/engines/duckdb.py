@@ -85,6 +85,11 @@ class DuckEngine:
         """What a table was read from: name, size and time of a file, or "frame"."""
         return self._registered(table).origin.fingerprint
 
+    @property
+    def unsure(self) -> bool:
+        """Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask."""
+        return any(kept.inexact(item) is not None for item in self._tables)
+
     def _registered(self, name: str) -> Registered:
         return next(item for item in self._tables if name in ("", item.schema.table))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 
-from sulq.curator.engines import grammar, read_sql
+from sulq.curator.engines import grammar, person, read_sql
 from sulq.curator.engines.source import POSITION, Registered
 from sulq.terms.domain import Category, Int, Real, Schema, Text
 from sulq.terms.privacy import Unit
@@ -74,7 +74,7 @@ def people(tables: Sequence[Registered]) -> Rows | None:
         return None
     parts = []
     for place, item in private.items():
-        told = "a" if _whole_persons(tables) else _person(item)
+        told = "a" if _whole_persons(tables) else _name(item)
         read = f"(SELECT {_cell(item)[1]} AS a FROM {item.source.relation})"
         parts.append(f"SELECT {told} AS person, {place} AS t FROM {read}")
     there = "person IS NOT NULL" if _whole_persons(tables) else "person <> ''"
@@ -103,14 +103,29 @@ def _whole_persons(tables: Sequence[Registered]) -> bool:
     return all(_cell(item)[0] == "whole" for item in tables if item.unit.column is not None)
 
 
-def _cell(registered: Registered) -> tuple[grammar.Cell, str]:
+def _cell(registered: Registered) -> person.Person:
     """The source's cell that names the person."""
-    return registered.source.columns[registered.unit.column or ""]
+    return registered.source.person or ("nothing", "NULL")
 
 
-def _person(registered: Registered) -> str:
-    """The person's canonical text, of a cell `a`."""
-    return read_sql.person(_cell(registered)[0], "a")
+def form(registered: Registered) -> person.Form:
+    """What the column of persons holds."""
+    return _cell(registered)[0]
+
+
+def _name(registered: Registered) -> str:
+    """The person's text, of a cell `a`."""
+    return person.sql(_cell(registered)[0], "a", registered.unit.fold)
+
+
+def inexact(registered: Registered) -> Rows | None:
+    """One row, if there is any, whose person cannot be told exactly; None where all can."""
+    source, (kind, item) = registered.source, _cell(registered)
+    if kind not in person.UNSURE:
+        return None
+    found = f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {person.unfit_sql(kind, 'a')} LIMIT 1)"
+    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
+    return Rows(found, {}, {}, frozenset(), {}, None, frames)
 
 
 def twice(registered: Registered) -> Rows | None:
@@ -125,7 +140,7 @@ def twice(registered: Registered) -> Rows | None:
     source = registered.source
     parameters: dict[str, object] = {}
     if name == registered.unit.column:
-        item = f"SELECT {_person(registered)} AS k FROM (SELECT {_cell(registered)[1]} AS a FROM {source.relation})"
+        item = f"SELECT {_name(registered)} AS k FROM (SELECT {_cell(registered)[1]} AS a FROM {source.relation})"
         there = "k <> ''"
     else:
         place = list(schema.names).index(name)
@@ -156,7 +171,7 @@ def _named(registered: Registered, name: str, parameters: dict[str, object]) -> 
     place = list(registered.schema.names).index(name)
     plain, value, code = _layers(registered, place, parameters, exact=True)
     inner = f"SELECT {plain}, {_cell(registered)[1]} AS a FROM {registered.source.relation}"
-    return f"SELECT {code} AS k, {_person(registered)} AS u FROM (SELECT {value}, a FROM ({inner}))"
+    return f"SELECT {code} AS k, {_name(registered)} AS u FROM (SELECT {value}, a FROM ({inner}))"
 
 
 def _layers(registered: Registered, place: int, parameters: dict[str, object], *, exact: bool) -> tuple[str, str, str]:
@@ -274,7 +289,7 @@ def _extra(registered: Registered, *, whole: bool) -> list[tuple[str, str, str]]
     """What stands beside the columns, as its three layers: the person's text, its whole number, the row's place."""
     found = []
     if registered.unit.column is not None:
-        found.append((f"{_cell(registered)[1]} AS a", f"{_person(registered)} AS u", "u"))
+        found.append((f"{_cell(registered)[1]} AS a", f"{_name(registered)} AS u", "u"))
         found += [("", "a AS w", "w")] if whole else []
     if registered.unit.positions_are_public:
         found.append((POSITION, POSITION, POSITION))

@@ -12,17 +12,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.curator.engines import arrow, grammar, read_numpy
+from sulq.curator.engines import arrow, grammar, person, read_numpy
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.listed import listed
+from sulq.curator.engines.person_column import person_column
 from sulq.curator.engines.source import Origin, suffix
 from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers, Objects, Truths
+from sulq.terms.privacy import Unit
 from sulq.terms.private import Private
 
 BATCH: Final = 65_536
@@ -37,6 +39,8 @@ class MemoryEngine:
     def __init__(self, dataset: Dataset, *, batch: int = BATCH) -> None:
         self._facts = dataset.facts
         self._tables = [_Table(given, dataset) for given in dataset.tables]
+        named = [(table.schema.table, table.named_by or "", table.form) for table in self._tables]
+        person.agree(named, dataset.unit.fold)
         self._batch = batch
         self._rows: dict[str, Batch] | None = None
         self._opening = threading.Lock()
@@ -50,6 +54,11 @@ class MemoryEngine:
     def fingerprint(self, table: str = "") -> str:
         """What a table was read from: name, size and time of a file, or "frame"."""
         return next(item.origin.fingerprint for item in self._tables if table in ("", item.schema.table))
+
+    @property
+    def unsure(self) -> bool:
+        """Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask."""
+        return any(table.form in person.UNSURE for table in self._tables)
 
     def ready(self) -> None:
         """Read the rows, once."""
@@ -70,7 +79,7 @@ class MemoryEngine:
             for column, name in table.references:
                 other = next(item for item in self._tables if item.schema.table == name)
                 owners = dict(other.named(other.unique or ""))
-                if any(owners.get(value, person) != person for value, person in table.named(column)):
+                if any(owners.get(value, who) != who for value, who in table.named(column)):
                     not_own(table.schema.table, column, name)
         for table in self._tables:
             table.forget()
@@ -124,8 +133,13 @@ class _Table:
         self.unique = given.facts.key
         self.references = given.facts.references
         self._unit = given.unit(dataset.unit)
+        self.named_by = self._unit.column
         self._key = dataset.key
         self._places = grammar.places(_names(given.origin), self.schema, self._unit)
+        self.form: person.Form = "nothing"
+        if self.named_by is not None:
+            found = _form(given.origin, self._places[self.named_by], self._unit)
+            self.form = person.declared(found, self.schema.find(self.named_by), self._unit.fold)
         self._all: tuple[dict[str, read_numpy.Read], Objects | None] = {}, None
         self.heavy: Private[Integers] = Private(np.zeros(2, dtype=np.int64))
 
@@ -134,7 +148,7 @@ class _Table:
         read, people = self._all
         codes, missing = read[column]
         pairs = zip(codes.tolist(), missing.tolist(), [] if people is None else people, strict=True)
-        return [(code, person) for code, gone, person in pairs if not gone and person is not None]
+        return [(code, who) for code, gone, who in pairs if not gone and who is not None]
 
     def forget(self) -> None:
         """Let go of rows that are not kept."""
@@ -142,9 +156,9 @@ class _Table:
 
     def read(self, numbers: dict[str, int]) -> Batch:
         """The kept rows, each with its person's number; `numbers` holds those of all tables."""
-        table, cells = self._table()
+        table, cells, named = self._table()
         read = {}
-        stored = dict(zip(self._places, (arrow.numpy_column(column) for column in table.columns), strict=True))
+        stored = {name: arrow.numpy_column(table.column(place)) for place, name in enumerate(self.schema.names)}
         for name, column in self.schema.columns:
             grammar.agree(name, column, cells[name])
             read[name] = read_numpy.codes(column, cells[name], *stored[name])
@@ -155,11 +169,14 @@ class _Table:
             for _, missing in read.values():
                 blank &= missing
             rows = rows[~blank]
-        person: Integers | None = None
+        hashes: Integers | None = None
         owner: Integers | None = None
         people: Objects | None = None
-        if self._unit.column is not None:
-            people = read_numpy.persons(cells[self._unit.column], *stored[self._unit.column])
+        if named is not None:
+            ids = arrow.numpy_column(named)
+            if self.form in person.UNSURE and person.unfit(self.form, *ids):
+                raise person.inexact(self.schema.table, self.named_by or "", self.form)
+            people = person.texts(self.form, *ids, self._unit.fold)
         self._check(read, people)
         self._all = read, people
         if people is not None:
@@ -169,41 +186,52 @@ class _Table:
             mine = [(codes[rows], missing[rows]) for codes, missing in read.values()]
             rows = rows[read_numpy.kept(self._key, self._unit.rows, people[rows], mine)]
             texts = [str(people[i]) for i in rows]
-            person = np.array([read_numpy.person_hash(text) for text in texts], dtype=np.int64)
+            hashes = np.array([read_numpy.person_hash(text) for text in texts], dtype=np.int64)
             owner = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
         elif self._unit.positions_are_public:
-            person = np.array([read_numpy.person_hash(str(i)) for i in rows], dtype=np.int64)
+            hashes = np.array([read_numpy.person_hash(str(i)) for i in rows], dtype=np.int64)
         columns: dict[str, Stored] = {
             name: (codes[rows], _some(missing[rows])) for name, (codes, missing) in read.items()
         }
         position = rows if self._unit.positions_are_public else None
-        return Batch(self.schema, len(rows), columns, person=person, position=position, owner=owner)
+        return Batch(self.schema, len(rows), columns, person=hashes, position=position, owner=owner)
 
     def _check(self, read: dict[str, read_numpy.Read], people: Objects | None) -> None:
         """Refuse a unique column that is not, over all rows."""
         if self.unique is None:
             return
         if people is not None and self.unique == self._unit.column:
-            values = [person for person in people if person is not None]
+            values = [who for who in people if who is not None]
         else:
             codes, missing = read[self.unique]
             values = codes[~missing].tolist()
         if len(set(values)) < len(values):
             not_unique(self.schema.table, self.unique)
 
-    def _table(self) -> tuple[pa.Table, dict[str, grammar.Cell]]:
+    def _table(self) -> tuple[pa.Table, dict[str, grammar.Cell], pa.ChunkedArray | None]:
+        """The declared columns, what each holds, and the persons."""
         path = self.origin.path
         if path is None:
-            return arrow.plain_table(self.origin.data, self._places)
+            return self._plain(self.origin.data, self._places)
         if suffix(path) == ".csv":
-            return arrow.csv_table(path, self._places)
+            table, cells = arrow.csv_table(path, self._places)
+            named = None if self.named_by is None else table.column(list(self._places).index(self.named_by))
+            return table, cells, named
         try:
             table = pa.parquet.read_table(path, columns=list(self._places), partitioning=None)
         except (pa.ArrowException, OSError, UnicodeError):
             table = None
         if table is None:
             raise SetupError("unreadable-data", "The Parquet file cannot be read.")
-        return arrow.plain_table(table.select(list(self._places)), {name: i for i, name in enumerate(self._places)})
+        return self._plain(table.select(list(self._places)), {name: i for i, name in enumerate(self._places)})
+
+    def _plain(
+        self, data: object, places: dict[str, int]
+    ) -> tuple[pa.Table, dict[str, grammar.Cell], pa.ChunkedArray | None]:
+        named = None
+        if self.named_by is not None:
+            _, named = person_column(data, places[self.named_by], self.named_by, self._unit.fold)
+        return *arrow.plain_table(data, {name: places[name] for name in self.schema.names}), named
 
 
 def _names(origin: Origin) -> list[str]:
@@ -214,6 +242,14 @@ def _names(origin: Origin) -> list[str]:
     if suffix(origin.path) == ".parquet":
         return origin.parquet().names
     raise SetupError("engine-not-available", "The memory engine reads frames, Parquet and CSV.")
+
+
+def _form(origin: Origin, place: int, unit: Unit) -> person.Form:
+    """What the column of persons holds."""
+    if origin.path is not None and suffix(origin.path) == ".csv":
+        return "text"
+    data = origin.data if origin.path is None else pa.parquet.read_schema(origin.path).empty_table()
+    return person_column(data, place, unit.column or "", unit.fold)[0]
 
 
 def _some(missing: Truths) -> Truths | None:

@@ -26,7 +26,7 @@ from sulq.curator.engines.postgres_schema import Copy
 from sulq.curator.engines.postgres_session import meaning, opened, refuse_writer
 from sulq.curator.engines.postgres_source import Offered, Stream, offered, stream
 from sulq.curator.engines.source import Registered
-from sulq.curator.engines.tables import Dataset, Given
+from sulq.curator.engines.tables import Dataset, Given, check_persons
 from sulq.errors import SetupError
 from sulq.mechanisms.entropy import random_bytes
 from sulq.terms.domain import Schema
@@ -103,6 +103,7 @@ def _planned(db: psycopg.Connection, dataset: Dataset) -> list[Planned]:
         )
         found.append(Planned(given, shown, read, registered))
         first += len(schema.columns)
+    check_persons([table.registered for table in found], dataset.unit)
     return found
 
 

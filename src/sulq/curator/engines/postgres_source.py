@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import psycopg
 import pyarrow as pa
@@ -18,10 +18,11 @@ import pyarrow.csv
 
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
-from sulq.curator.engines.source import Source
+from sulq.curator.engines.person import Form, Person
+from sulq.curator.engines.source import WHO, Source, whom
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
-from sulq.terms.privacy import Unit
+from sulq.terms.privacy import Fold, Unit
 
 BLOCK: Final = 1 << 24  # bytes of text parsed at a time; no row may be longer
 KINDS: Final = ("r", "p", "v", "m", "f")  # tables, partitioned or not, views, foreign tables
@@ -179,7 +180,8 @@ def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> Stream:
     places = grammar.places([name for name, _, _ in table.columns], schema, unit)
     columns: dict[str, tuple[Cell, str]] = {}
     selected, kinds, forced = [], {}, []
-    for i, (name, place) in enumerate(places.items()):
+    for i, name in enumerate(schema.names):
+        place = places[name]
         _, base, category = table.columns[place]
         cell, sql, kind = _plain(name, base, category, quoted(name))
         declared = schema.find(name)
@@ -189,9 +191,30 @@ def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> Stream:
         kinds[f"s{i}"] = kind
         selected.append(f"{sql} AS s{i}")
         forced += [f"s{i}"] if cell == "text" else []
+    named: Person | None = None
+    if unit.column is not None:
+        _, base, category = table.columns[places[unit.column]]
+        form, sql, kinds[WHO] = _named(unit.column, base, category, unit.fold)
+        named = whom((form, WHO), schema, unit)
+        selected.append(f"{sql} AS {WHO}")
+        forced += [WHO] if pa.types.is_large_string(kinds[WHO]) else []
     select = f"SELECT {', '.join(selected)} FROM {table.relation}"
-    source = Source(f"origin.source{number}", columns, None)
+    source = Source(f"origin.source{number}", columns, None, person=named)
     return Stream(source, select, ", ".join(forced), kinds)
+
+
+def _named(name: str, base: str, category: str, fold: Fold | None) -> tuple[Form, str, pa.DataType]:
+    """What the column of persons holds, how to select it exactly and what it is in Arrow."""
+    cell, sql, kind = _plain(name, base, category, quoted(name))
+    if base == "numeric":
+        none = "'NaN', 'Infinity', '-Infinity'"
+        digits = f"CASE WHEN {quoted(name)} IN ({none}) THEN NULL ELSE trim_scale({quoted(name)})::text END"
+        return "number", digits, kind
+    if base.rpartition(".")[2] == "citext" and fold is None:
+        raise SetupError("person-type", f"Column {name!r} is of type citext, to which the case of letters is nothing.")
+    if cell == "number":
+        return "single" if base == "real" else "double", sql, kind
+    return "uuid" if base == "uuid" else cast("Form", cell), sql, kind
 
 
 def _plain(name: str, base: str, category: str, item: str) -> tuple[Cell, str, pa.DataType]:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from sulq.curator.engines import kept
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.person import inexact
 from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
@@ -41,14 +42,17 @@ def facts(tables: Sequence[Registered]) -> dict[str, str]:
         [
             item.schema.table,
             [[name, repr(column)] for name, column in item.schema.columns],
-            repr(item.unit),
+            # Copies of ledgers from before a unit said `fold` are found under their old name, and made anew.
+            repr(item.unit).replace(", fold='spelling'", ""),
             item.unique,
             *([list(item.references)] if item.references else []),
         ]
         for item in tables
     ]
     read = {
-        item.schema.table: {name: [cell, sql] for name, (cell, sql) in item.source.columns.items()} for item in tables
+        item.schema.table: {name: [cell, sql] for name, (cell, sql) in item.source.columns.items()}
+        | {"": item.source.person}
+        for item in tables
     }
     return {
         "format": FORMAT,
@@ -105,7 +109,7 @@ def fill(
 ) -> None:
     """Read the sources into tables of kept rows; `spell` where they are compressed, which makes dictionaries of texts.
 
-    Whether a column declared unique is unique is looked at first, over all rows.
+    Whether ids are exact and a column declared unique is unique is looked at first, over all rows.
     """
     open_sources(connection, tables)
     check(connection, tables)
@@ -135,10 +139,14 @@ def _part(progress: Progress, done: int, of: int) -> Progress:
 
 
 def check(connection: Connection, tables: Sequence[Registered]) -> None:
-    """Refuse a unique column that is not, and references to another person's rows (SR15).
+    """Refuse ids that are not exact, a unique column that is not, and references to another person's rows (SR15, SR25).
 
     This is between the owner and all of the owner's rows.
     """
+    for registered in tables:
+        asked = kept.inexact(registered)
+        if asked is not None and _some(connection, asked):
+            raise inexact(registered.schema.table, registered.unit.column or "", kept.form(registered))
     for registered in tables:
         asked = kept.twice(registered)
         if asked is not None and _some(connection, asked):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Final, cast
 
@@ -163,23 +162,6 @@ def _texts(cell: Cell, values: np.ndarray, absent: Truths) -> Objects:
         "moment": lambda value: arrow.moment_text(int(cast("int", value))),
     }
     return _each(writers.get(cell, str), values, absent)
-
-
-def persons(cell: Cell, values: np.ndarray, missing: Truths | None) -> Objects:
-    """Each row's person in canonical text, None where there is none (T16)."""
-    absent = np.zeros(len(values), dtype=np.bool_) if missing is None else missing
-    texts = _texts(cell, values, absent)
-    if cell != "text":
-        return texts
-    return _each(lambda text: canonical(cast("str", text)), texts, absent)
-
-
-def canonical(text: str) -> str | None:
-    """A person's text without what only spelling makes different; None where nothing is left."""
-    text = unicodedata.normalize("NFC", text.strip(grammar.BLANKS).replace(grammar.UNSTABLE, ""))
-    text = lowered(text)
-    found = grammar.WHOLE_TEXT_PATTERN.fullmatch(text)
-    return (found[1] if found else text) or None
 
 
 def person_hash(text: str) -> int:

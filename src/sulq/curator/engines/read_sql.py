@@ -296,14 +296,6 @@ def text(cell: Cell, item: str) -> str:
     return f"CASE WHEN {item} >= {first} AND {item} <= {last} THEN {iso} END"
 
 
-def person(cell: Cell, item: str) -> str:
-    """A person's canonical text: spellings that mean the same person agree (T16)."""
-    if cell != "text":
-        return text(cell, item)
-    stable = f"nfc_normalize(replace({trimmed(item)}, '{grammar.UNSTABLE}', ''))"
-    return f"regexp_replace({lowered(stable)}, '^{grammar.WHOLE_TEXT}$', '\\1')"
-
-
 def person_hash(item: str) -> str:
     """The public 60-bit hash of a person's text."""
     return f"TRY_CAST(concat('0x', substr(sha256({item}), 1, {grammar.HASH_DIGITS})) AS BIGINT)"

@@ -12,8 +12,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.curator.engines import arrow, grammar, read_sql
+from sulq.curator.engines import arrow, grammar, person, read_sql
 from sulq.curator.engines.grammar import Cell
+from sulq.curator.engines.person import Person
+from sulq.curator.engines.person_column import person_column
 from sulq.curator.engines.spark.frame import SCHEME, Named, is_frame
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
@@ -22,6 +24,7 @@ from sulq.terms.privacy import Unit
 
 SUFFIXES: Final = (".parquet", ".csv", ".duckdb")
 POSITION: Final = "place"
+WHO: Final = "who"
 WILD: Final = re.compile(r"[*?\[]")
 _SERVERS: Final = ("http://", "https://", "s3://", "gs://", "mysql://")
 
@@ -134,7 +137,8 @@ class Origin:
 class Source:
     """How DuckDB reads the needed columns: a relation, and for each column its kind of cell and its SQL.
 
-    `rows` is an upper bound on the number of rows, where one is known.
+    `rows` is an upper bound on the number of rows, where one is known. `person`: how the cell that names the
+    person is read, where one does.
     """
 
     relation: str
@@ -143,6 +147,7 @@ class Source:
     frame: object = field(default=None, repr=False)  # to be registered as `source` and the table's number
     attach: tuple[str, Path] | None = None  # a file to be attached, and under which name
     files: tuple[Path, ...] = ()
+    person: Person | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -215,16 +220,22 @@ def _checked(cells: dict[str, tuple[Cell, str]], schema: Schema) -> dict[str, tu
 
 
 def _frame(origin: Origin, schema: Schema, unit: Unit, number: str) -> Source:
+    named: Person | None = None
     if origin.path is None:
         places = grammar.places(arrow.column_names(origin.data) or [], schema, unit)
-        table, cells = arrow.plain_table(origin.data, places)
+        table, cells = arrow.plain_table(origin.data, {name: places[name] for name in schema.names})
+        if unit.column is not None:
+            form, column = person_column(origin.data, places[unit.column], unit.column, unit.fold)
+            named, table = (form, WHO), table.append_column(WHO, column)
     else:
         places = grammar.places(arrow.csv_header(origin.path), schema, unit)
         table, cells = arrow.csv_table(origin.path, places)
-    columns = {name: (cells[name], f"s{i}") for i, name in enumerate(places)}
+        named = None if unit.column is None else ("text", f"s{list(places).index(unit.column)}")
+    columns = {name: (cells[name], f"s{i}") for i, name in enumerate(places) if name in cells}
     if unit.positions_are_public:
         table = table.append_column(POSITION, pa.array(range(table.num_rows), pa.int64()))
-    return Source(f"source{number}", _checked(columns, schema), table.num_rows, frame=table)
+    named = whom(named, schema, unit)
+    return Source(f"source{number}", _checked(columns, schema), table.num_rows, frame=table, person=named)
 
 
 def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
@@ -237,13 +248,30 @@ def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
         f"null_padding = true, ignore_errors = true, strict_mode = false, parallel = false, compression = '{gzipped}', "
         "nullstr = '', hive_partitioning = false"
     )
-    columns: dict[str, tuple[Cell, str]] = {name: ("text", f"s{place}") for name, place in places.items()}
+    columns: dict[str, tuple[Cell, str]] = {name: ("text", f"s{places[name]}") for name in schema.names}
+    named = None if unit.column is None else whom(("text", f"s{places[unit.column]}"), schema, unit)
     rows = None if gzipped == "gzip" else origin.size
-    return Source(f"read_csv({exact_path(path)}, {options})", _checked(columns, schema), rows, files=(path,))
+    relation = f"read_csv({exact_path(path)}, {options})"
+    return Source(relation, _checked(columns, schema), rows, files=(path,), person=named)
 
 
-def _typed(kinds: list[str], places: dict[str, int], schema: Schema) -> dict[str, tuple[Cell, str]]:
-    return _checked({name: read_sql.plain(kinds[i], f"s{i}", name) for name, i in places.items()}, schema)
+def _typed(
+    kinds: list[str], places: dict[str, int], schema: Schema, unit: Unit
+) -> tuple[dict[str, tuple[Cell, str]], Person | None]:
+    """How columns of DuckDB's types are read, and the person's."""
+    cells = {name: read_sql.plain(kinds[places[name]], f"s{places[name]}", name) for name in schema.names}
+    named = None
+    if unit.column is not None:
+        place = places[unit.column]
+        named = whom(person.typed(kinds[place], f"s{place}", unit.column), schema, unit)
+    return _checked(cells, schema), named
+
+
+def whom(named: Person | None, schema: Schema, unit: Unit) -> Person | None:
+    """How the person is read, where the column that names it may be declared."""
+    if named is None or unit.column is None:
+        return None
+    return person.declared(named[0], schema.find(unit.column), unit.fold), named[1]
 
 
 def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
@@ -258,7 +286,8 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
         relation = f"(SELECT * FROM {reader}, file_row_number = true)) AS source({aliases}, {POSITION})"
     else:
         relation = f"(SELECT * FROM {reader})) AS source({aliases})"
-    return Source(relation, _typed(kinds, places, schema), rows, files=(path,))
+    columns, named = _typed(kinds, places, schema, unit)
+    return Source(relation, columns, rows, files=(path,), person=named)
 
 
 def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, attached: str) -> Source:
@@ -284,8 +313,9 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, attached:
         f"SELECT *, row_number() OVER () - 1 FROM {quoted}" if unit.positions_are_public else f"SELECT * FROM {quoted}"
     )
     place = f", {POSITION}" if unit.positions_are_public else ""
-    columns = _typed([str(row[1]) for row in described], places, schema)
-    return Source(f"({inner}) AS source({aliases}{place})", columns, cast("int", count), attach=(attached, path))
+    columns, named = _typed([str(row[1]) for row in described], places, schema, unit)
+    relation = f"({inner}) AS source({aliases}{place})"
+    return Source(relation, columns, cast("int", count), attach=(attached, path), person=named)
 
 
 def described(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:

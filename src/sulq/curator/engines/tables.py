@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from sulq.curator.engines import arrow
+from sulq.curator.engines import arrow, person
 from sulq.curator.engines.source import Origin, Registered, describe, suffix
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
@@ -66,7 +67,14 @@ class Dataset:
             checked = given.facts.key, given.facts.references
             found.append(Registered(given.origin, source, schema, unit, self.key, self.space, number, first, *checked))
             first += len(schema.columns)
+        check_persons(found, self.unit)
         return tuple(found)
+
+
+def check_persons(tables: Sequence[Registered], unit: Unit) -> None:
+    """Refuse tables that name persons by several kinds of ids."""
+    named = [(item, item.source.person) for item in tables if item.source.person is not None]
+    person.agree([(item.schema.table, item.unit.column or "", form) for item, (form, _) in named], unit.fold)
 
 
 def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:

@@ -18,7 +18,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import apsw
 
@@ -62,6 +62,7 @@ class Genesis:
     hash_key: bytes  # picks a heavy person's kept rows (SR2)
     receipt_key: bytes
     signing_key: bytes  # the secret half of what receipts and anchors are signed with
+    implied: bool = False  # begun before a unit said which ids are one person: it folds them by spelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,9 @@ def read_genesis(body: Mapping[str, object]) -> Genesis:
     unit = _value(body, "unit")
     if not isinstance(unit, Unit) or not isinstance(body.get("synthetic"), bool):
         raise damaged("entry 1", "does not say whom it protects")
+    implied = unit.column is not None and "fold" not in cast("Body", body["unit"])
+    if implied:
+        unit = dataclasses.replace(unit, fold="spelling")
     budget, split = read_budget(body)
     try:
         hash_key, receipt_key = (bytes.fromhex(text(body, name)) for name in ("hash_key", "receipt_key"))
@@ -230,7 +234,7 @@ def read_genesis(body: Mapping[str, object]) -> Genesis:
     if len(signing_key) != len(ORIGIN):
         raise damaged("entry 1", "has no keys")
     return Genesis(
-        text(body, "space"), unit, budget, split, body["synthetic"] is True, hash_key, receipt_key, signing_key
+        text(body, "space"), unit, budget, split, body["synthetic"] is True, hash_key, receipt_key, signing_key, implied
     )
 
 

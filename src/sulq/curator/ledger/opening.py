@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
@@ -180,6 +180,8 @@ def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: flo
 def compare(state: State, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None) -> None:
     """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
     own: Genesis = state.genesis
+    if unit is not None and unit.fold is None and own.implied and unit.column is not None:
+        unit = replace(unit, fold=own.unit.fold)  # who says nothing of ids means what the ledger has always done
     if unit is not None and unit != own.unit:
         raise SetupError("unit-mismatch", f"The ledger protects {own.unit}; it was opened for {unit}.")
     if budget is not None and budget != state.filter.budget:

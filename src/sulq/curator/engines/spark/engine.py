@@ -15,6 +15,7 @@ from sulq.curator.engines.fold import fold, fold_all
 from sulq.curator.engines.group import group
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
+from sulq.curator.engines.person import UNSURE, agree
 from sulq.curator.engines.prepare import Progress
 from sulq.curator.engines.spark import files, jobs, settings
 from sulq.curator.engines.spark import frame as frames
@@ -82,7 +83,10 @@ class SparkEngine:
         self._opening = threading.Lock()
         self._closed = False
         # What is missing or of no declared kind is refused here; the files are to stay what they are now.
-        self._stamps = {name: files.stamp(table.frame) for name, table in self._sources().items()}
+        sources = self._sources()
+        self._stamps = {name: files.stamp(table.frame) for name, table in sources.items()}
+        # Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask.
+        self.unsure = any(table.form in UNSURE for table in sources.values())
 
     @classmethod
     def of(
@@ -118,6 +122,9 @@ class SparkEngine:
             raise
         except Exception as error:  # noqa: BLE001 - a session whose Java is gone fails in many ways
             failed = type(error).__name__
+        if not failed:
+            named = [(name, table.unit.column or "", table.form) for name, table in found.items() if table.form]
+            agree(named, self._dataset.unit.fold)
         if failed:
             _log.error("opening rows of Spark failed: %s", failed)
             raise SetupError("unreadable-data", "The Spark session does not answer.", "Open the data in a new session.")

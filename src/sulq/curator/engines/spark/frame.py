@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.grammar import Cell
+from sulq.curator.engines.person import Form, declared
+from sulq.curator.engines.person_column import person_column
 from sulq.curator.engines.spark import settings
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
@@ -169,8 +171,8 @@ def _takes_first(expressions: JavaObject) -> bool:
     return False
 
 
-def cells(frame: DataFrame, schema: Schema, unit: Unit) -> dict[str, Cell]:
-    """What each needed column of a frame holds; what is missing or of no kind that is read is refused."""
+def cells(frame: DataFrame, schema: Schema, unit: Unit) -> tuple[dict[str, Cell], Form | None]:
+    """What each declared column of a frame holds, and the person's; what is missing or of no known kind is refused."""
     offered = [str(name) for name in frame.columns]
     places = grammar.places(offered, schema, unit)
     fields = [frame.schema.fields[place] for place in places.values()]
@@ -190,7 +192,11 @@ def cells(frame: DataFrame, schema: Schema, unit: Unit) -> dict[str, Cell]:
             )
         kinds.append(kind)
     empty = pa.table([pa.array([], kind) for kind in kinds], names=[f"s{i}" for i in range(len(kinds))])
-    _, found = arrow.plain_table(empty, {name: i for i, name in enumerate(places)})
+    known = list(places)
+    _, found = arrow.plain_table(empty, {name: known.index(name) for name in schema.names})
     for name, column in schema.columns:
         grammar.agree(name, column, found[name])
-    return found
+    if unit.column is None:
+        return found, None
+    form, _ = person_column(empty, known.index(unit.column), unit.column, unit.fold)
+    return found, declared(form, schema.find(unit.column), unit.fold)

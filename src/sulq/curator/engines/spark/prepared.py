@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from sulq.curator.engines import grammar
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.kept import ORDER, TEXT, names
 from sulq.curator.engines.needed import Needed
+from sulq.curator.engines.person import EXACT, FIGURES, UNSURE, Form, inexact
+from sulq.curator.engines.source import WHO
 from sulq.curator.engines.spark import chunks, frame, work
 from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
@@ -41,8 +44,8 @@ class Prepared:
         self.facts = facts
         self.unit = unit
         self.owned = unit.column is not None
-        self._cells = frame.cells(rows, facts.schema, unit)
-        self._reading = work.Reading.of(facts.schema, unit, key, self._cells)
+        self._cells, self.form = frame.cells(rows, facts.schema, unit)
+        self._reading = work.Reading.of(facts.schema, unit, key, self._cells, self.form)
         self._held: DataFrame | None = None
         self._kept: DataFrame | None = None
         self._folder: Path | None = None
@@ -89,7 +92,8 @@ class Prepared:
         """The needed columns under names of our own, so that no name of the owner's is part of a plan (T71)."""
         offered = list(self.frame.columns)
         found = self.frame.toDF(*(f"s{i}" for i in range(len(offered))))
-        return found.select(*(f"s{offered.index(name)}" for name in self._cells))
+        person = [] if self.unit.column is None else [found[f"s{offered.index(self.unit.column)}"].alias(WHO)]
+        return found.select(*(f"s{offered.index(name)}" for name in self._cells), *person)
 
     def _rows(self) -> DataFrame:
         """All rows as codes, with their persons: read once, where they are held."""
@@ -116,8 +120,10 @@ class Prepared:
         return rows.select(rows[own].alias("k"), *([rows[TEXT]] if self.owned else [])).where("k IS NOT NULL")
 
     def check(self, tables: Mapping[str, Prepared]) -> None:
-        """Refuse a unique column that is not, and references to another person's rows, over all rows (SR15)."""
+        """Refuse ids that are not exact, keys that are not unique and references to others' rows (SR15, SR25)."""
         table, key = self.facts.schema.table, self.facts.key
+        if self.form in UNSURE and not self._source().where(_unfit(self.form)).isEmpty():
+            raise inexact(table, self.unit.column or "", self.form)
         if key is not None and not self._named(key).groupBy("k").count().where("count > 1").isEmpty():
             not_unique(table, key)
         for column, name in self.facts.references:
@@ -197,6 +203,13 @@ class Prepared:
             yield pa.RecordBatch.from_arrays(
                 [pa.array([cell], kind) for cell, kind in zip(cells, kinds.types, strict=True)], schema=kinds
             )
+
+
+def _unfit(form: Form) -> str:
+    """Whether a person cannot be told exactly, in Spark's words; NaN is the greatest of all numbers there."""
+    if form == "figures":
+        return f"NOT {WHO} RLIKE r'\\A[{grammar.BLANKS}]*(?:{FIGURES})?[{grammar.BLANKS}]*\\z'"
+    return f"abs({WHO}) < double('inf') AND (abs({WHO}) >= {EXACT[form]} OR {WHO} <> floor({WHO}))"
 
 
 def _level() -> StorageLevel:

@@ -25,7 +25,9 @@ from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold_part
 from sulq.curator.engines.group import grouped
 from sulq.curator.engines.needed import Needed, needed
-from sulq.curator.engines.source import Origin, Registered, Source
+from sulq.curator.engines.person import Form
+from sulq.curator.engines.person_column import person_column
+from sulq.curator.engines.source import WHO, Origin, Registered, Source
 from sulq.curator.engines.spark import chunks
 from sulq.curator.engines.spark.numbers import to_bytes
 from sulq.terms import wire
@@ -101,20 +103,24 @@ class Reading:
     schema: str
     unit: str
     key: str
-    cells: str  # of each needed column, in order: its name and what it holds
+    cells: str  # of each declared column, in order: its name and what it holds
+    form: str  # what the column of persons holds, which comes after them; "" where there is none
     versions: str
 
     @classmethod
-    def of(cls, schema: Schema, unit: Unit, key: bytes, cells: dict[str, grammar.Cell]) -> Reading:
+    def of(cls, schema: Schema, unit: Unit, key: bytes, cells: dict[str, grammar.Cell], form: Form | None) -> Reading:
         """The words for one table."""
-        return cls(wire.encode(schema), wire.encode(unit), key.hex(), json.dumps(list(cells.items())), VERSIONS)
+        told = json.dumps(list(cells.items()))
+        return cls(wire.encode(schema), wire.encode(unit), key.hex(), told, form or "", VERSIONS)
 
     def registered(self) -> Registered:
         """The table as the reading of cells knows it: its source are batches."""
         _same(self.versions)
         schema, unit = cast("Schema", wire.decode(self.schema)), cast("Unit", wire.decode(self.unit))
         columns = {name: (cell, f"s{i}") for i, (name, cell) in enumerate(json.loads(self.cells))}
-        return Registered(Origin(None), Source("source", columns, None), schema, unit, bytes.fromhex(self.key))
+        person = (cast("Form", self.form), WHO) if self.form else None
+        source = Source("source", columns, None, person=person)
+        return Registered(Origin(None), source, schema, unit, bytes.fromhex(self.key))
 
 
 @silent
@@ -156,7 +162,10 @@ def _read(registered: Registered, rows: Batches) -> Iterator[pa.Table]:
         connection.lock()
         cursor = connection.cursor()
         for table in _gathered(rows, READ):
-            plain, _ = arrow.plain_table(table, {name: i for i, name in enumerate(table.column_names)})
+            plain, _ = arrow.plain_table(table, {name: i for i, name in enumerate(registered.source.columns)})
+            if registered.unit.column is not None:
+                _, persons = person_column(table, table.num_columns - 1, registered.unit.column, registered.unit.fold)
+                plain = plain.append_column(WHO, persons)
             cursor.register("source", plain)
             found = arrow.table(cursor, f"SELECT * FROM {asked.relation}", asked.parameters)
             cursor.unregister("source")
