@@ -94,7 +94,7 @@ def typed(kind: str, item: str, name: str) -> Person:
         return "number", f"CAST({item} AS VARCHAR)"
     if kind.startswith("DECIMAL"):
         digits = f"CAST({item} AS VARCHAR)"
-        return "number", digits if kind.endswith(",0)") else f"rtrim(rtrim({digits}, '0'), '.')"
+        return "number", digits if kind.endswith(",0)") else _figures_sql(digits)  # .500 is 0.5
     if kind == "UUID":
         return "uuid", f"CAST({item} AS VARCHAR)"
     if kind == '"NULL"':
@@ -153,7 +153,7 @@ def _instant_sql(item: str) -> str:
     moment = f"CAST(make_timestamp({micros}) AS VARCHAR)"
     rest = f"(({item} % {_SECOND} + {_SECOND}) % {_SECOND})"
     finer = f"concat(substr({moment}, 1, 19), '.', rtrim(lpad(CAST({rest} AS VARCHAR), 9, '0'), '0'))"
-    return f"CASE WHEN {item} % 1000 = 0 THEN {moment} ELSE {finer} END"
+    return f"CASE WHEN {item} % 1000 = 0 THEN {moment} WHEN {item} % 1000 <> 0 THEN {finer} END"  # concat drops NULLs
 
 
 def texts(form: Form, values: np.ndarray, missing: Truths | None, fold: Fold | None) -> Objects:

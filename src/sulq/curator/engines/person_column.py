@@ -43,6 +43,15 @@ def person_column(data: object, place: int, name: str, fold: Fold | None) -> tup
     return _plain(found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found]), name)
 
 
+def check_stored(kind: pa.DataType, read: str, name: str) -> None:
+    """Refuse ids that DuckDB reads from Parquet less exactly, as this type of its own, than they are stored."""
+    stored = kind.value_type if pa.types.is_dictionary(kind) else kind
+    wide = pa.types.is_decimal(stored) and not read.startswith("DECIMAL")  # of more than 38 digits: read as doubles
+    fine = pa.types.is_timestamp(stored) and stored.unit == "ns" and not read.endswith("_NS")  # INT96
+    if wide or fine or pa.types.is_float16(stored):
+        raise SetupError("person-type", f"Column {name!r} is stored as {stored}, in which ids are not read exactly.")
+
+
 def _plain(column: pa.ChunkedArray, name: str) -> tuple[Form, pa.ChunkedArray]:
     try:
         return _by_type(column, name)

@@ -15,7 +15,7 @@ import pyarrow.parquet
 from sulq.curator.engines import arrow, grammar, person, read_sql
 from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.person import Person
-from sulq.curator.engines.person_column import person_column
+from sulq.curator.engines.person_column import check_stored, person_column
 from sulq.curator.engines.spark.frame import SCHEME, Named, is_frame
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
@@ -42,6 +42,7 @@ class Parquet(NamedTuple):
 
     names: list[str]
     rows: int
+    kinds: list[pa.DataType]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +128,8 @@ class Origin:
         """Names and number of rows of a Parquet file."""
         try:
             with pa.parquet.ParquetFile(self.path) as file:
-                return Parquet([str(name) for name in file.schema_arrow.names], int(file.metadata.num_rows))
+                shape = file.schema_arrow
+                return Parquet([str(name) for name in shape.names], int(file.metadata.num_rows), list(shape.types))
         except (pa.ArrowException, OSError, ValueError):
             pass
         raise SetupError("unreadable-data", f"{cast('Path', self.path).name!r} is not a whole Parquet file.")
@@ -275,7 +277,7 @@ def whom(named: Person | None, schema: Schema, unit: Unit) -> Person | None:
 
 
 def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
-    names, rows = origin.parquet()
+    names, rows, stored = origin.parquet()
     places = grammar.places(names, schema, unit)
     # Parquet's statistics leave NaN out; without can_have_nan DuckDB takes them for the whole truth and folds even
     # isnan(x) to false, so that one NaN row would count as its neighbours do (T6).
@@ -287,6 +289,8 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
     else:
         relation = f"(SELECT * FROM {reader})) AS source({aliases})"
     columns, named = _typed(kinds, places, schema, unit)
+    if unit.column is not None:
+        check_stored(stored[places[unit.column]], kinds[places[unit.column]], unit.column)
     return Source(relation, columns, rows, files=(path,), person=named)
 
 
