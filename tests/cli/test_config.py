@@ -16,7 +16,7 @@ SURVEY = """
 [dataset.survey]
 data = "survey.parquet"
 ledger = "kept/survey.ledger"
-unit = { column = "respondent_id", rows = 5, neighbors = "replace_one" }
+unit = { column = "respondent_id", rows = 5, neighbors = "replace_one", fold = "case" }
 budget = { epsilon = 2.0, delta = 1e-6 }
 size = 100000
 [dataset.survey.columns]
@@ -68,7 +68,7 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
                 data=tmp_path / "survey.parquet",
                 ledger=tmp_path / "kept" / "survey.ledger",
                 prepared=None,
-                unit=Unit("respondent_id", rows=5, neighbors="replace_one"),
+                unit=Unit("respondent_id", rows=5, neighbors="replace_one", fold="case"),
                 budget=EpsilonDelta(2.0, 1e-6),
                 columns={
                     "age": Int(0, 120),
@@ -182,6 +182,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(tmp_path: Path, text: str, u
         ("budget = 1", "bad-config"),
         ("unit = { rows = 5 }", "bad-declaration"),
         ("unit = { neighbors = 'bounded' }", "bad-declaration"),
+        ("unit = { column = 'x', fold = 'upper' }", "bad-declaration"),
         ("size = -1", "bad-config"),
         ("size = true", "bad-config"),
         ("synthetic = 1", "bad-config"),

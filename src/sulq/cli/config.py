@@ -66,7 +66,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "table": "The table's name in SQL; default: the data set's name.",
         "ledger": "The ledger, relative to this file, or a postgresql:// address; default: beside the data.",
         "prepared": "Where the prepared copy lies; false: none. Default: beside the ledger.",
-        "unit": "Whom an answer hides: { column, rows, neighbors }. Default: one row.",
+        "unit": "Whom an answer hides: { column, rows, neighbors, fold }. Default: one row.",
         "budget": "{ epsilon }, { epsilon, delta }, { rho } or { epsilon, delta, queries, calibration }.",
         "columns": "One declaration a column; a column that is not declared cannot be asked about.",
         "tables": "Of a data set of several tables, one table each, in place of data and columns.",
@@ -100,6 +100,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "column": "The column that says whose row it is.",
         "rows": "How many rows of a person are kept.",
         "neighbors": "add_remove, replace_one or zero_out.",
+        "fold": "Which ids are one person beside equal ones: case or spelling. Default: none.",
     },
     "budget": {
         "epsilon": "The total of pure loss, or of approximate loss with delta.",

@@ -84,6 +84,9 @@ def test_the_first_step_that_is_not_right_is_shown() -> None:
     assert draft(person="nobody").reach("review") == "unit"
     assert draft(rows="0").reach("budget") == "unit"
     assert draft(neighbors="friends").reach("budget") == "unit"
+    assert draft(fold="upper").reach("budget") == "unit"
+    assert draft(fold="case").unit().fold == "case"
+    assert ("fold", "case") in draft(fold="case").hidden("budget")
     assert draft(epsilon="-1").reach("review") == "budget"
     assert draft(size="many").reach("review") == "budget"
     assert draft(b1="").reach("file") == "file"
@@ -101,7 +104,7 @@ def test_the_body_is_the_api_s_own() -> None:
     """Columns, unit and budget travel in the canonical JSON."""
     body = draft(size="1000").body()
     assert body["columns"] == {"age": {"kind": "Int", "lo": 0, "hi": 110}}
-    assert body["unit"] == {"kind": "Unit", "column": "who", "rows": 4, "neighbors": "add_remove"}
+    assert body["unit"] == {"kind": "Unit", "column": "who", "rows": 4, "neighbors": "add_remove", "fold": None}
     assert body["budget"] == {"kind": "Epsilon", "epsilon": 1.0}
     assert body["size"] == 1000
     assert draft(whose="row").unit() == Unit()

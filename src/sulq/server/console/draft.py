@@ -86,6 +86,7 @@ class Draft:
     person: str
     rows: str
     neighbors: str
+    fold: str  # "case", "spelling" or "", where ids are exact
     way: str
     epsilon: str
     delta: str
@@ -118,6 +119,7 @@ class Draft:
             person=fields.get("person", ""),
             rows=fields.text("rows") or "1",
             neighbors=fields.text("neighbors") or "add_remove",
+            fold=fields.text("fold"),
             way=fields.text("way") or "epsilon",
             epsilon=fields.text("epsilon") or "1",
             delta=fields.text("delta") or "1e-6",
@@ -144,6 +146,7 @@ class Draft:
                 ("person", self.person),
                 ("rows", self.rows),
                 ("neighbors", self.neighbors),
+                ("fold", self.fold),
             ]
         if step != "budget":
             found += [("way", self.way), ("epsilon", self.epsilon), ("delta", self.delta), ("rho", self.rho)]
@@ -181,7 +184,8 @@ class Draft:
             if self.person not in [one.name for one in self.columns]:
                 self.problems["unit"] = "Choose the column that says whose row it is."
                 return None
-            return Unit(self.person, _whole(self.rows, "The number of rows"), self.neighbors)  # type: ignore[arg-type]
+            rows = _whole(self.rows, "The number of rows")
+            return Unit(self.person, rows, self.neighbors, self.fold or None)  # type: ignore[arg-type]  # likewise
         except (SulqError, ValueError) as error:
             self.problems["unit"] = error.message if isinstance(error, SulqError) else str(error)
             return None

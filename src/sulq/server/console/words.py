@@ -119,9 +119,10 @@ def whom(unit: Unit) -> str:
     """Who is hidden, as the object of a sentence."""
     if unit.column is None:
         return "any one row"
+    ids = "" if unit.fold is None else f" (ids alike but for {unit.fold} are one)"
     if unit.rows == 1:
-        return "any one person, of whom one row is kept"
-    return f"any one person, with all of their rows (up to {unit.rows:,}) together"
+        return f"any one person{ids}, of whom one row is kept"
+    return f"any one person{ids}, with all of their rows (up to {unit.rows:,}) together"
 
 
 def relation(unit: Unit) -> str:
