@@ -50,12 +50,12 @@ from tests.privacy.cases import (
 UNITS = [
     Unit(),
     Unit("pid", 1),
-    Unit("pid", 3),
+    Unit("pid", 3, fold="spelling"),
     Unit(None, 1, "replace_one"),
     Unit("pid", 1, "replace_one"),
     Unit("pid", 2, "replace_one"),
     Unit(None, 1, "zero_out"),
-    Unit("pid", 2, "zero_out"),
+    Unit("pid", 2, "zero_out", fold="case"),
 ]
 BUDGETS = [
     (Epsilon(1000), (Epsilon(0.5), Epsilon(0.01))),

@@ -60,7 +60,7 @@ UNITS: Final = (
     Unit(),
     Unit("pid", 3),
     Unit(None, 1, "replace_one"),
-    Unit("pid", 2, "replace_one"),
+    Unit("pid", 2, "replace_one", fold="spelling"),
     Unit(None, 1, "zero_out"),
     Unit("pid", 2, "zero_out"),
 )

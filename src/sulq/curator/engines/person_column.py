@@ -149,7 +149,7 @@ def _encodable(text: str, name: str) -> str:
 
 
 def _number(number: float | Decimal | np.floating, name: str) -> str | None:  # type: ignore[type-arg]
-    if not math.isfinite(number):
+    if not (number.is_finite() if isinstance(number, Decimal) else math.isfinite(number)):
         return None
     if isinstance(number, Decimal):
         if abs(number.adjusted()) > LONGEST:

@@ -1,0 +1,59 @@
+"""The column of a frame that names persons: what it holds, and that its values stay exact."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sulq.curator.engines.person_column import check_stored, person_column
+from sulq.errors import SetupError
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells", "form", "want"),
+    [
+        (pa.uint64(), [2**64 - 1], "number", ["18446744073709551615"]),
+        (pa.decimal128(38, 0), [Decimal(10**37 + 1), None], "number", [str(10**37 + 1), None]),
+        (pa.decimal128(20, 10), [Decimal("1e-10"), Decimal(0)], "number", ["0.0000000001", "0"]),
+        (pa.decimal128(5, -2), [Decimal(700)], "number", ["700"]),
+        (pa.timestamp("ns", "UTC"), [1, None, 2**63 - 1], "instant", [1, None, None]),
+        (pa.float16(), [np.float16(7)], "half", [7.0]),
+        (pa.null(), [None], "nothing", [None]),
+    ],
+)
+def test_T97_columns_keep_their_exact_values(kind: pa.DataType, cells: list, form: str, want: list) -> None:
+    """Digits of any number, nanoseconds, and of floating point how exact it is; also where values are listed once."""
+    column = pa.array(cells, kind)
+    for made in (column, column.dictionary_encode()) if kind not in (pa.null(), pa.float16()) else (column,):
+        found, values = person_column(pa.table({"id": made}), 0, "id", None)
+        assert (found, values.to_pylist()) == (form, want)
+
+
+def test_T97_by_spelling_objects_of_all_kinds_are_texts() -> None:
+    """As in ledgers from before `fold`, but every number with all of its digits."""
+    frame = pd.DataFrame({"id": pd.Series([7, "7.0", Decimal(10**30 + 1), True, None], dtype=object)})
+    form, values = person_column(frame, 0, "id", "spelling")
+    assert (form, values.to_pylist()) == ("text", ["7", "7.0", str(10**30 + 1), "true", None])
+
+
+def test_numbers_out_of_all_measure_and_other_types_are_refused() -> None:
+    """An exponent of a billion is no id; nor are bytes."""
+    frame = pd.DataFrame({"id": pd.Series([Decimal("1e999999")], dtype=object)})
+    with pytest.raises(SetupError, match="person-type"):
+        person_column(frame, 0, "id", None)
+    with pytest.raises(SetupError, match="bad-declaration"):
+        person_column(pa.table({"id": [b"a"]}), 0, "id", None)
+
+
+def test_what_is_stored_more_exactly_than_read_is_refused() -> None:
+    """Also where Parquet lists values once; types that are read as they are stored pass."""
+    for kind, read in ((pa.decimal256(50, 0), "DOUBLE"), (pa.timestamp("ns"), "TIMESTAMP"), (pa.float16(), "FLOAT")):
+        for stored in (kind, pa.dictionary(pa.int32(), kind)):
+            with pytest.raises(SetupError, match="person-type"):
+                check_stored(stored, read, "id")
+    check_stored(pa.timestamp("ns"), "TIMESTAMP_NS", "id")
+    check_stored(pa.decimal128(38, 0), "DECIMAL(38,0)", "id")
