@@ -124,7 +124,7 @@ def _cell(item: object, name: str) -> tuple[Form, object]:
     if isinstance(item, (int, np.integer)):
         return "number", str(int(item))
     if isinstance(item, (float, np.floating, Decimal)):
-        return "number", _number(item, name)
+        return "number", _number(cast("float", item), name)
     if isinstance(item, np.datetime64):
         return "time", _datetime64(item, name)
     if isinstance(item, datetime.datetime):
@@ -148,14 +148,15 @@ def _encodable(text: str, name: str) -> str:
     return text
 
 
-def _number(number: float | Decimal | np.floating, name: str) -> str | None:  # type: ignore[type-arg]
+def _number(number: float | Decimal, name: str) -> str | None:
     if not (number.is_finite() if isinstance(number, Decimal) else math.isfinite(number)):
         return None
     if isinstance(number, Decimal):
         if abs(number.adjusted()) > LONGEST:
             raise _strange(name, "a number out of all measure")
         return _digits(number)
-    limit = 2 ** min(np.finfo(type(number)).nmant + 1, 53) if isinstance(number, np.floating) else 2**53
+    bits = int(np.finfo(type(number)).nmant) + 1 if isinstance(number, np.floating) else 53
+    limit = 1 << min(bits, 53)
     if abs(number) >= limit or number != math.floor(number):
         raise _strange(name, f"a floating-point number that is not whole and below 2^{limit.bit_length() - 1}")
     return str(int(number))
