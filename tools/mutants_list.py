@@ -452,7 +452,7 @@ MUTANTS: Final = (
         "curator/engines/person_column.py",
         '        return "number", _texts(None if cell is None else _digits(cell) for cell in column.to_pylist())',
         '        return "number", _texts(None if cell is None else str(float(cell)) for cell in column.to_pylist())',
-        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people",),
+        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[frame]",),
     ),
     Mutant(
         "ids of files",
@@ -460,7 +460,7 @@ MUTANTS: Final = (
         "curator/engines/person.py",
         '        digits = f"CAST({item} AS VARCHAR)"',
         '        digits = f"CAST(CAST({item} AS DOUBLE) AS VARCHAR)"',
-        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people",),
+        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[parquet]",),
     ),
     Mutant(
         "ids by the nanosecond",
@@ -468,7 +468,7 @@ MUTANTS: Final = (
         "curator/engines/person.py",
         '        return "instant", f"CASE WHEN abs({plain}) < {grammar.BEYOND} THEN epoch_ns({item}) END"',
         '        return "moment", plain',
-        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people",),
+        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[parquet]",),
     ),
     Mutant(
         "ids past 2^53",

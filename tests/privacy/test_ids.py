@@ -113,11 +113,11 @@ def table(kind: pa.DataType, ids: list[object]) -> pa.Table:
     return pa.table({"id": pa.array(ids, kind), "x": [1] * len(ids)})
 
 
-def people(data: object, unit: Unit | None = None, **more: object) -> int:
+def people(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> int:
     """How many people there are: of each one row is kept."""
-    engine = open_engine(data, schema=SCHEMA, unit=unit or Unit("id", 1), key=KEY, **more)
+    engine = open_engine(data, schema=schema, unit=unit or Unit("id", 1), key=KEY, **more)
     try:
-        return engine.sums(ask(schema=SCHEMA)).open().tolist()[0][0]
+        return engine.sums(ask(schema=schema)).open().tolist()[0][0]
     finally:
         engine.close()
 
@@ -194,6 +194,12 @@ def test_T97_distinct_ids_of_spark_are_distinct_people(tmp_path: Path) -> None:
     spark.session()
     sixty = table(pa.decimal128(38, 0), [Decimal(10**37 + i) for i in range(60)])
     assert people(spark.frame(sixty)) == 60
+    with pytest.raises(SetupError, match="person-type"):
+        people(spark.frame(table(pa.float64(), [1.0, math.nan, 2.0**53])))
+    declared = Schema("data", (("x", Int(0, 1)), ("id", Int(0, 9))))
+    assert people(spark.frame(table(pa.string(), ["7", " 007", "7.0", "8", "", None])), schema=declared) == 2
+    with pytest.raises(SetupError, match="person-type"):
+        people(spark.frame(table(pa.string(), ["7", "7e0"])), schema=declared)
     if count("ids of each type, spark", short=1, long=200) > 1:
         check("spark", "duckdb", {}, 200, tmp_path)
 
