@@ -85,7 +85,9 @@ def test_where_things_lie_by_default(tmp_path: Path) -> None:
         assert "forgotten" not in repr(db)
     with sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1)) as db:
         assert "forgotten at exit" in repr(db)
-    with sulq.connect(csv(tmp_path), columns=COLUMNS, budget=Epsilon(1), prepared=False, ledger=tmp_path / "l") as db:
+    with sulq.connect(
+        csv(tmp_path), columns=COLUMNS, budget=Epsilon(1), prepared=False, ledger=tmp_path / "l", new_people=True
+    ) as db:
         db.count(spend=Epsilon(0.5))
     assert not (tmp_path / "l.prepared").exists()
 

@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
-from urllib.parse import quote
 
 from sulq.errors import QuestionError, SetupError, SetupWarning
 from sulq.terms.domain import Category, Schema, Text, joinable
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import TableFacts
-from sulq.terms.postgres_address import SCHEMES, Address, foreign, is_address, same_database
+from sulq.terms.places import begun, beside, copy_of, stem
+from sulq.terms.postgres_address import Address, is_address, same_database
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.terms.statistic import Graph
 
@@ -51,6 +51,7 @@ def connect(
     references: Mapping[str, Mapping[str, str]] | None = None,
     graph: tuple[str, ...] | None = None,
     estimators: Mapping[str, object] | None = None,
+    new_people: bool = False,
 ) -> Database: ...
 def connect(
     data: object,
@@ -75,6 +76,7 @@ def connect(
     references: Mapping[str, Mapping[str, str]] | None = None,
     graph: tuple[str, ...] | None = None,
     estimators: Mapping[str, object] | None = None,
+    new_people: bool = False,
 ) -> Database | Client:
     """Open private data with its public facts, protected unit and budget.
 
@@ -112,6 +114,8 @@ def connect(
             {"name": ("package:function", sulq.Certificate(...))} for one whose sensitivity you certify. Each must be a
             function of its argument alone, which is tried when the data is opened. They rest on your word, run in your
             process, and are written down in the ledger and shown as declared.
+        new_people: with `ledger=` naming a new one: begin it although another ledger covers this data, as the people
+            are others by your word, which is written down. Without it such a ledger is refused (`covered-source`).
     """
     if isinstance(data, str) and "://" in data and not lies_elsewhere(data):
         scheme = data.split("://", 1)[0].lower()
@@ -132,7 +136,7 @@ def connect(
             graph,
             estimators,
         )
-        if any(item is not None for item in told) or synthetic or renew or engine != "duckdb":
+        if any(item is not None for item in told) or synthetic or renew or new_people or engine != "duckdb":
             raise SetupError("bad-declaration", "A remote curator has its own declarations; give token= alone.")
         if token is None:
             raise SetupError(
@@ -172,25 +176,30 @@ def connect(
         name = table if table is not None else _name(data, path)
         alone = single(Schema.of(name, columns), whole, graph, estimators)
         tables = [module.Data(path or data, alone, table, _sizes(size, [alone]).get(name), alone=True)]
+    if new_people and ledger is None:
+        raise SetupError("bad-declaration", "new_people=True begins a ledger of its own: name it, ledger=...")
     paths = [item.source if isinstance(item.source, Path) else None for item in tables]
     near = paths[0] if None not in paths else None
-    shared = _shared(ledger, [item.source for item in tables], tables[0].facts.schema.table)
-    where = Path(ledger) if ledger is not None and shared is None else None
-    if where is None and near is not None:
-        where = beside(near)
-    _check_ledger(budget, shared or where, [item.source for item in tables])
-    warn_of_shared_database(shared, [item.source for item in tables], anchor)
+    private = [(item.source, item.inside or item.facts.schema.table) for item in tables if not item.facts.public]
+    covered = module.sources_of(private)
+    told = ledger if is_address(ledger) or ledger is None else Path(cast("str", ledger))
+    place = module.ledger_place(covered, told, lambda: begun(private), private, new_people=new_people)
+    where = place if isinstance(place, Path) else None if near is None else beside(near)
+    _check_ledger(budget, place, [item.source for item in tables])
+    warn_of_shared_database(place, [item.source for item in tables], anchor)
     return cast("type[Database]", module.Database)(
         tables,
         unit=whole,
         budget=budget,
         synthetic=synthetic,
-        ledger=shared or where,
+        ledger=place,
         anchor=None if anchor is None else Path(anchor),
-        prepared=_prepared(near, where, prepared),
+        prepared=_prepared(near, where, prepared, found=ledger is None),
         engine=engine,
         renew=renew,
         progress=progress,
+        covered=covered,
+        new_people=new_people,
     )
 
 
@@ -253,7 +262,7 @@ def lies_elsewhere(data: object) -> bool:
 def _name(data: object, path: Path | None) -> str:
     """A table's name in questions, where none is told: the file's stem, or the table that an address names."""
     if path is not None:
-        return _stem(path)
+        return stem(path)
     if in_spark(data):
         return re.split(r"[./]", str(data).removesuffix(".parquet"))[-1]
     if not is_address(data):
@@ -262,32 +271,6 @@ def _name(data: object, path: Path | None) -> str:
     if named is None:
         raise SetupError("bad-declaration", "An address names a database; name the table in it: table=...")
     return named.rpartition(".")[2]
-
-
-def _shared(ledger: object, sources: Sequence[object], table: str) -> str | None:
-    """The address of a ledger in PostgreSQL: as told, or beside data that lies there."""
-    if ledger is None and any(is_address(source) for source in sources):
-        return ledger_of(str(sources[0]), table if len(sources) == 1 else None)
-    return ledger if isinstance(ledger, str) and ledger.startswith(SCHEMES) else None
-
-
-def ledger_of(url: str, table: str | None) -> str:
-    """Where the ledger of a table in PostgreSQL lies by default: in the same database, in a schema named after it.
-
-    It goes by the schema and table inside the database, never by a name in questions: the same rows under
-    another name have the same ledger, and no second budget.
-
-    Raises:
-        SetupError: there are several tables, or a schema could not be called so.
-    """
-    name = "" if table is None else "_".join(("sulq", *Address.of(url).inside(table)))
-    if not re.fullmatch(r"[a-z0-9_]{1,63}", name):
-        raise SetupError(
-            "bad-declaration",
-            "Several tables, or one with such a name, need a ledger named by you.",
-            'Write ledger="postgresql://HOST/DATABASE?ledger=NAME", or the path of a file.',
-        )
-    return f"{url.partition('?')[0]}?{'&'.join([*foreign(url), f'ledger={name}'])}"
 
 
 def warn_of_shared_database(ledger: object, sources: Sequence[object], anchor: object) -> None:
@@ -415,25 +398,15 @@ def _leads(table: TableFacts, column: str, other: TableFacts | None, unit: Unit)
         raise SetupError("bad-declaration", f"{where} {why}.")
 
 
-def beside(data: Path) -> Path:
-    """Where a data file's ledger lies by default."""
-    return data.with_name(f"{_stem(data)}.ledger")
+def _prepared(path: Path | None, ledger: Path | None, told: object, *, found: bool) -> Path | bool | None:
+    """Where the prepared copy lies: as told, beside the ledger, or for a frame in memory.
 
-
-def copy_of(near: Path, dataset: str) -> Path:
-    """Where a dataset's prepared copy lies by default: datasets of one ledger have each their own."""
-    stem, name = _stem(near), quote(dataset, safe="")
-    return near.with_name(f"{stem}.prepared" if name == stem else f"{stem}.{name}.prepared")
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").rsplit(".", 1)[0] or "data"
-
-
-def _prepared(path: Path | None, ledger: Path | None, told: str | os.PathLike[str] | object) -> Path | bool | None:
-    """Where the prepared copy lies: as told, beside the ledger, or for a frame in memory."""
+    `found`: whether nobody named the ledger.
+    """
     if isinstance(told, (str, os.PathLike)):
         return Path(told)
     if told is None and path is not None and ledger is not None:
+        if found and ledger != beside(path):  # the ledger of other files too: each has a copy of its own
+            return copy_of(ledger, stem(path))
         return ledger.with_name(f"{ledger.name.removesuffix('.ledger')}.prepared")
     return None if told is None else bool(told)

@@ -16,6 +16,8 @@ from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.registry import open_keys, register
+from sulq.curator.ledger.shelves import ledger_place, sources_of
+from sulq.curator.ledger.sources import Source
 from sulq.curator.run import Rows
 from sulq.curator.statistics.owned import load
 from sulq.desk import Desk
@@ -23,6 +25,8 @@ from sulq.errors import AccessDenied, SulqError
 from sulq.mechanisms import MECHANISMS, versions
 from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Unit
+
+__all__ = ["Data", "Database", "ledger_place", "sources_of"]
 
 
 class Data(NamedTuple):
@@ -66,6 +70,8 @@ class Database(Desk):
         renew: bool,
         progress: Callable[[float], None] | None,
         anchor: Path | None = None,
+        covered: Sequence[Source] = (),
+        new_people: bool = False,
     ) -> None:
         given = [table.given() for table in tables]
         first = given[0].facts
@@ -93,6 +99,7 @@ class Database(Desk):
                 given, first = list(dataset.tables), dataset.tables[0].facts
             if any(item.facts.key is not None for item in given):
                 self._engine.ready()  # a key that is not unique is the owner's to hear of, not an analyst's
+            self._ledger.cover(covered, new_people=new_people)
             for item, size in zip(given, (table.size for table in tables), strict=True):
                 source = self._engine.fingerprint(item.facts.schema.table)
                 register(self._ledger, item.facts, source=source, size=size, renew=renew)

@@ -137,6 +137,8 @@ CODES: Final[dict[str, str]] = {
     "missing-column": "Declare only columns the data has; see the names the data offers.",
     "engine-not-available": "This engine is not in this version.",
     "missing-extra": "Install the extra it names.",
+    "covered-source": "Name the ledger that covers this data: ledger=...; a new one only with new_people=True.",
+    "several-ledgers": "Name the one that holds: ledger=...; move copies of it to another folder.",
     "source-changed": "Register the changed data again: connect(..., renew=True) or `sulq prepare --renew`.",
     "prepared-unusable": "Delete the prepared copy or run `sulq prepare`; it is built from the data alone.",
     "ledger-busy": "Another process holds the ledger; nothing was spent, try again.",

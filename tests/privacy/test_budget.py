@@ -91,7 +91,10 @@ def test_T56_the_spend_stays_with_the_people_whatever_the_data_is_called(tmp_pat
     with pytest.raises(SetupError) as mismatch:
         opened_file(tmp_path, renew=True, unit=Unit("pid"))
     assert mismatch.value.code == "unit-mismatch"
-    with opened_file(tmp_path, renew=True, ledger=tmp_path / "other.ledger") as db:
+    with pytest.raises(SetupError) as second:
+        opened_file(tmp_path, renew=True, ledger=tmp_path / "other.ledger")
+    assert second.value.code == "covered-source"
+    with opened_file(tmp_path, renew=True, ledger=tmp_path / "other.ledger", new_people=True) as db:
         assert db.spent.amount == 0
 
 

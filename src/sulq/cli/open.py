@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sulq.cli.config import Dataset, find
-from sulq.connect import beside, connect, copy_of, lies_elsewhere
-from sulq.connect import ledger_of as ledger_in_database
+from sulq.connect import connect, in_spark, lies_elsewhere
+from sulq.curator.ledger.shelves import ledger_place, sources_of
 from sulq.errors import AccessDenied, SetupError
-from sulq.terms.postgres_address import is_address
+from sulq.terms.places import begun, copy_of
 
 if TYPE_CHECKING:
     from sulq.client.client import Client
@@ -51,18 +51,31 @@ def declared(dataset: str, config: Path | None) -> Dataset:
 
 
 def ledger_of(found: Dataset) -> Path | str:
-    """Where a dataset's ledger lies: a file, or an address."""
+    """Where a dataset's ledger lies, a file or an address: as told, the one that covers its data, or a new one's."""
     if found.ledger is not None:
         return found.ledger
-    if is_address(found.data):
-        names = list(found.tables) or [found.table]
-        return ledger_in_database(str(found.data), names[0] if len(names) == 1 else None)
-    if isinstance(found.data, str):
+    if in_spark(found.data):
         raise SetupError("bad-config", f"The data set {found.name!r} is a table of Spark: name its ledger.")
-    return beside(found.data)
+    return ledger_for(found) or ""
 
 
-def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], None] | None = None) -> Database:
+def ledger_for(found: Dataset, *, new_people: bool = False) -> Path | str | None:
+    """The same, refused where another ledger covers the data (T98)."""
+    tables = [(part.data, name) for name, part in found.tables.items() if not part.public]
+    tables = tables or [(found.data, found.table)]
+    private: list[tuple[object, str]] = [(data.resolve() if isinstance(data, Path) else data, n) for data, n in tables]
+    if any(isinstance(data, Path) and not data.exists() for data, _ in private):  # whoever opens it will say so
+        return found.ledger or begun(private)
+    return ledger_place(sources_of(private), found.ledger, lambda: begun(private), private, new_people=new_people)
+
+
+def opened(
+    found: Dataset,
+    *,
+    renew: bool = False,
+    new_people: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Database:
     """A dataset, opened as its file declares it; with the prepared copy that a server would use."""
     parts = found.tables
     ledger = ledger_of(found)
@@ -85,6 +98,7 @@ def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], N
             anchor=found.anchor,
             prepared=prepared,
             renew=renew,
+            new_people=new_people,
             progress=progress,
         )
     return connect(
@@ -99,6 +113,7 @@ def opened(found: Dataset, *, renew: bool = False, progress: Callable[[float], N
         anchor=found.anchor,
         prepared=prepared,
         renew=renew,
+        new_people=new_people,
         progress=progress,
         graph=found.graph,
         estimators=found.estimators,

@@ -17,6 +17,12 @@ from sulq.errors import SetupError
 def prepare(
     dataset: Annotated[str, typer.Argument(help="A data file with its NAME.sulq.toml, or a name in sulq.toml.")],
     renew: Annotated[bool, typer.Option("--renew", help="Accept data that changed since it was registered.")] = False,
+    new_people: Annotated[
+        bool,
+        typer.Option(
+            "--new-people", help="Begin the ledger that is named although another covers this data; it is recorded."
+        ),
+    ] = False,
     config: Annotated[Path | None, typer.Option(help="The sulq.toml to read.")] = None,
 ) -> None:
     """Clamp, quantise and bound the rows once, so that every question is fast; spends nothing."""
@@ -30,6 +36,8 @@ def prepare(
     bar = Progress(TextColumn("preparing"), BarColumn(), TimeElapsedColumn(), console=console, transient=True)
     with bar:
         task = bar.add_task("preparing", total=1.0)
-        with opened(found, renew=renew, progress=lambda part: bar.update(task, completed=part)) as database:
+        with opened(
+            found, renew=renew, new_people=new_people, progress=lambda part: bar.update(task, completed=part)
+        ) as database:
             database.prepare()
     console.print(f"{found.name} is prepared; nothing was spent.")

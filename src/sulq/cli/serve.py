@@ -116,6 +116,7 @@ def service_of(server: Server) -> Service:
 
 def declaration(found: Dataset) -> Declared:
     """A dataset as the server holds it."""
+    from sulq.cli.open import ledger_for
     from sulq.server.declared import declare
 
     parts = found.tables
@@ -132,7 +133,7 @@ def declaration(found: Dataset) -> Declared:
         table=None if parts else found.table,
         size=sizes if parts else found.size,
         synthetic=found.synthetic,
-        ledger=found.ledger,
+        ledger=ledger_for(found),
         prepared=found.prepared,
         keys={name: part.key for name, part in parts.items() if part.key is not None},
         public=tuple(name for name, part in parts.items() if part.public),

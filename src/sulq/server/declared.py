@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from sulq.connect import SUFFIXES, beside, copy_of, declarations, in_spark, ledger_of, single
+from sulq.connect import SUFFIXES, declarations, in_spark, single
 from sulq.errors import SetupError
 from sulq.server import database
 from sulq.server.settings import Declared, Table
 from sulq.terms.domain import Schema
+from sulq.terms.places import beside, copy_of, ledger_of
 from sulq.terms.postgres_address import is_address
 from sulq.terms.privacy import Budget, Unit
 

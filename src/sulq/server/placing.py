@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from sulq.connect import beside, copy_of
+from sulq.curator.ledger.shelves import books_in
+from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.errors import SetupError
 from sulq.server.settings import Declared, Service, Table
+from sulq.terms.places import beside, copy_of
 
 
 def rows_of(declared: Declared) -> list[str]:
@@ -35,6 +37,7 @@ def placed(declared: Declared, service: Service, noted: Mapping[str, str]) -> De
     private = [table for table in declared.tables if not table.facts.public]
     known = {noted[_place(table)] for table in private if _place(table) in noted}
     known |= {str(new) for table in private if (new := _new(table, service)).exists()}
+    known |= _covering([_file(table) for table in private if _file(table).exists()], service)
     if service.ledgers is not None:
         _moved(private, known, service)
     if len(known) > 1:
@@ -47,6 +50,13 @@ def placed(declared: Declared, service: Service, noted: Mapping[str, str]) -> De
     first = _file(private[0])
     place = Path(ledger) if service.ledgers is None and "://" not in ledger else first  # no rows among the ledgers
     return replace(declared, ledger=ledger, prepared=copy_of(place, declared.name))
+
+
+def _covering(files: list[Path], service: Service) -> set[str]:
+    """The ledgers that cover these files by path or inode; what their bytes tell, a worker says later (T98)."""
+    books = books_in({file.parent for file in files} if service.ledgers is None else [service.ledgers])
+    found = [covering(Source.file(file).unread(), books) for file in files]
+    return {str(place) for each in found for place, likeness in each.items() if likeness is Likeness.SAME}
 
 
 def _moved(private: list[Table], known: set[str], service: Service) -> None:

@@ -22,6 +22,8 @@ from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.shares import Share
+from sulq.curator.ledger.shelves import books_in
+from sulq.curator.ledger.sources import Source, agree
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.mechanisms import MECHANISMS, versions
 from sulq.server import frames
@@ -131,12 +133,21 @@ class Staff:
             if held.curator is not None:
                 return
             try:
+                self._cover(declared, held.books(), cast("list[Frame]", hello.get("covers", [])))
                 held.curator = self._curator(declared, held, sources, rows)
             except SulqError:
                 del self._sources[name]
                 raise
         _log.info("a dataset is ready", extra={"dataset": name})
         self._start(replace(declared, renew=False), self.service.workers)
+
+    def _cover(self, declared: Declared, ledger: Ledger, told: list[Frame]) -> None:
+        """Note what the ledger covers, by the word of a worker, who may read it; not what another one covers (T98)."""
+        sources = [Source.from_json(tree) for tree in told]
+        folders = [self.service.ledgers, None if "://" in declared.ledger else Path(declared.ledger).parent]
+        books = [other.book for other in self._ledgers.values() if other.usable]
+        agree(sources, ledger.book, books + books_in(folder for folder in folders if folder is not None))
+        ledger.cover(sources)
 
     def _curator(self, declared: Declared, held: Held, sources: dict[str, str], rows: dict[str, int]) -> Curator:
         ledger, rows_of = held.books(), cast("RemoteRows", held.rows)

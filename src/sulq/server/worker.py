@@ -22,6 +22,7 @@ from sulq.curator.engines import Counting, OpenEngine, by_cell, open_dataset
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.seal import Seal
+from sulq.curator.ledger.shelves import sources_of
 from sulq.curator.run import Rows
 from sulq.curator.statistics.owned import load
 from sulq.errors import CuratorError, SetupError, SulqError
@@ -44,7 +45,7 @@ class Opened:
     """The rows, opened, and what the clerk must know of them: nothing but public facts."""
 
     def __init__(self, declared: Declared, key: bytes, space: str, seal: Seal) -> None:
-        given = []
+        given, places = [], []
         self.rows: dict[str, int] = {}
         for table in declared.tables:
             place = database.near(table.data) if isinstance(table.data, str) else table.data
@@ -54,6 +55,7 @@ class Opened:
                 self.rows[facts.schema.table] = count
                 facts = replace(facts, rows=count)
             given.append(Given(origin, facts, table.inside))
+            places.append(place)
         dataset = Dataset(tuple(given), declared.unit, key, space)
         self.engine: OpenEngine = open_dataset(dataset, prepared=declared.prepared, renew=declared.renew)
         if isinstance(self.engine, Counting):
@@ -62,6 +64,12 @@ class Opened:
         self.engine.ready()
         names = [table.facts.schema.table for table in declared.tables]
         self.sources = {name: self.engine.fingerprint(name) for name in names}
+        private = [
+            (given.origin.path or place, given.inside or given.facts.schema.table)
+            for given, place in zip(dataset.tables, places, strict=True)
+            if not given.facts.public
+        ]
+        self.covers = [source.read().to_json() for source in sources_of(private)]
         own = load([item for table in declared.tables for item in table.facts.estimators])
         self.run = Rows(self.engine, seal.redeem, own=own)
 
@@ -112,7 +120,7 @@ class Worker:
 
     def __init__(self, opened: Opened, hello: Frame) -> None:
         self._opened = opened
-        self._hello = {**hello, "sources": opened.sources, "rows": opened.rows}
+        self._hello = {**hello, "sources": opened.sources, "rows": opened.rows, "covers": opened.covers}
 
     def serve(self, listener: socket.socket) -> None:
         """Serve whoever connects, one at a time."""

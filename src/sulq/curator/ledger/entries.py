@@ -8,6 +8,7 @@ raise     a larger budget
 share     what one analyst may spend, and what is kept for it
 anchor    where the head is noted outside the ledger from here on
 burn      a charge for asks the ledger has lost, as its anchor told
+cover     a private source whose people it protects (sources.py)
 """
 
 from __future__ import annotations

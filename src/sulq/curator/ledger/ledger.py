@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -22,6 +22,7 @@ from sulq.curator.ledger.postgres import Address
 from sulq.curator.ledger.seal import Seal
 from sulq.curator.ledger.shares import NOTHING, Share, Standing, check_analyst
 from sulq.curator.ledger.signature import Signer
+from sulq.curator.ledger.sources import Book, Source, covered, kept_source, source_key
 from sulq.curator.ledger.state import Charge, State, load
 from sulq.curator.ledger.store import Store
 from sulq.curator.ledger.turns import Draft
@@ -71,6 +72,7 @@ class Ledger:
         self._genesis = self._writer.state.genesis
         self._seal = Seal(self._genesis.receipt_key)
         self._signer = Signer(self._genesis.signing_key)
+        self._source_key = source_key(self._genesis.receipt_key)
         self._anchor: Anchor | None = None
         self._keys = Keys(answer_wait)
         self._version = self._writer.state.version
@@ -287,6 +289,38 @@ class Ledger:
 
         self._version = self._writer.take(propose)
         return self._version
+
+    def cover(self, sources: Iterable[Source], *, new_people: bool = False) -> None:
+        """Note the private sources whose people this ledger protects; each once, and again when it is another file.
+
+        Privacy: what an entry keeps of size, time and bytes is a MAC under the ledger's own key (SR25).
+
+        Args:
+            sources: What is opened under this ledger.
+            new_people: The owner's word that no other ledger protects these people, kept for any auditor to see.
+        """
+
+        def propose(draft: Draft) -> None:
+            for source in new:
+                if not _noted(source, draft.state, self._source_key):
+                    draft.add(covered(source, self._source_key, new_people=new_people, time=self._now()))
+
+        with self._writer.reading() as (state, _):
+            new = [source for source in sources if not _noted(source, state, self._source_key)]
+        new = [source.read() for source in new]  # outside any transaction: a file may be slow to read
+        if new:
+            self._writer.take(propose)
+
+    @property
+    def book(self) -> Book:
+        """What it covers, to tell other sources from these."""
+        opened = self.path if isinstance(self.path, Path) else str(self.path or "")
+        with self._writer.reading() as (state, _):
+            return Book(opened, self.space, self._source_key, state.covers, self.synthetic)
+
+    def kept_source(self, source: str) -> str:
+        """What is registered of a source: nothing that tells of its size or time (SR25)."""
+        return kept_source(source, self._source_key)
 
     def registered(self, name: str) -> Registration | None:
         """What was last registered under a name."""
@@ -705,6 +739,10 @@ def _standing(state: State, analyst: str | None) -> tuple[Budget, Loss, Loss]:
         return rule.budget, rule.spent(mark.accounts.whole), rule.remaining(mark.accounts.whole)
     own = mark.accounts.standing(rule, analyst)
     return rule.budget, own.spent, own.remaining
+
+
+def _noted(source: Source, state: State, key: bytes) -> bool:
+    return any(cover.knows(source, key) for cover in state.covers if cover.kind != "name")
 
 
 def _moment(clock: Callable[[], float]) -> str:

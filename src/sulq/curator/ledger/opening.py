@@ -60,7 +60,7 @@ def verify(path: Path | str, *, mechanisms: Collection[str] = (), wait: float = 
         SetupError: `ledger-damaged` if anything is not as it was written.
     """
     with opening():
-        store = _look(place_of(path), wait)
+        store = look(place_of(path), wait)
         try:
             return report(load(store, mechanisms, thorough=True))
         finally:
@@ -70,7 +70,7 @@ def verify(path: Path | str, *, mechanisms: Collection[str] = (), wait: float = 
 def entry_of(path: Path | str, seq: int, *, wait: float = 5.0) -> tuple[State, Row | None]:
     """Check a ledger from outside and read one of its entries, if there is one; nothing is written."""
     with opening():
-        store = _look(place_of(path), wait)
+        store = look(place_of(path), wait)
         try:
             return load(store, (), thorough=True), store.row(seq)
         finally:
@@ -82,7 +82,7 @@ def place_of(path: Path | str) -> Path | Address:
     return Address.of(path) if isinstance(path, str) and is_address(path) else Path(path).resolve()
 
 
-def _look(place: Path | Address, wait: float) -> Store:
+def look(place: Path | Address, wait: float) -> Store:
     """Connect to a ledger that is there, to read it."""
     missing = SetupError("missing-file", f"There is no ledger at {place}.")
     if isinstance(place, Address):

@@ -50,6 +50,10 @@ CREATE TABLE {0}.head (one smallint PRIMARY KEY CHECK (one = 1), seq bigint NOT 
 REVOKE ALL ON {0}.entries, {0}.head FROM PUBLIC;
 """
 QUEUE: Final = "SET LOCAL lock_timeout = {1}; SELECT pg_advisory_lock({2}); SELECT seq, hash FROM {0}.head"
+TOLD: Final = """
+SELECT seq, body, hash FROM {0}.entries WHERE seq = 1 OR position(%s in body) > 0 OR position(%s in body) > 0
+ORDER BY seq
+"""
 # What the tables are made of, and that nothing stands between an entry and its table: no trigger, rule, policy,
 # child or view; and that both survive a crash (an UNLOGGED table is emptied by one).
 STRUCTURE: Final = """
@@ -313,6 +317,15 @@ class PostgresStore(Store):
             case [(int() as place, str() as body, bytes() as digest)]:
                 return Row(place, body, digest)
         return None
+
+    def told(self, ledger: str = "") -> list[Row]:
+        """The first entry, and those that may say what data the ledger covers, or another of the database."""
+        query = TOLD.replace("{0}", ledger or self._address.ledger)
+        return [Row(*row) for row in self.ask(query, '"kind":"cover"', '"kind":"register"')]  # type: ignore[arg-type]
+
+    def ask(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        """Look something up in the database."""
+        return self._ask(query, *values)
 
     def sound(self) -> bool:
         """Whether the schema holds our two tables as we made them, and nothing else."""

@@ -24,15 +24,18 @@ def register(ledger: Ledger, facts: TableFacts, *, source: str, size: int | None
     """Write down what the ledger protects now; a source that changed underneath stops the owner (SR12)."""
     name = facts.schema.table
     known = ledger.registered(name)
+    told, source = source, ledger.kept_source(source)
+    if known is not None and known.source == told:  # as version 0.1.0 registered it: the same data
+        source = told
     if known is not None and not renew and "frame" not in (source, known.source) and known.source != source:
         raise SetupError("source-changed", f"The data of {name!r} is not what was registered.")
     # A frame, or a table known by its name, may hold other rows under it: only its owner can say that they are new.
-    anew = renew and (source == "frame" or source.startswith("spark "))
+    anew = renew and (told == "frame" or told.startswith("spark "))
     links = (facts.references,) if facts.references else ()
     # What rests on the owner's word alone is written down like any declaration, functions in words besides (SR5).
     own = (facts.references, facts.graph, facts.estimators) if facts.graph or facts.estimators else links
-    told = (facts.schema, facts.key, facts.public, facts.person, *own)
-    declared = wire.digest(facts.schema if facts.plain else told)
+    shape = (facts.schema, facts.key, facts.public, facts.person, *own)
+    declared = wire.digest(facts.schema if facts.plain else shape)
     ledger.register(
         name,
         declarations=declared,

@@ -147,6 +147,14 @@ class SqliteStore(Store):
                 return Row(place, body, digest)
         return None
 
+    def told(self) -> list[Row]:
+        """The first entry, and those that may say what data the ledger covers."""
+        found = self._db.execute(
+            "SELECT seq, body, hash FROM entries WHERE seq = 1 OR instr(body, ?) OR instr(body, ?) ORDER BY seq",
+            ('"kind":"cover"', '"kind":"register"'),
+        )
+        return [Row(*row) for row in found]
+
     def sound(self) -> bool:
         """Whether the file's own structure is whole, and holds our tables and nothing else."""
         return self._is_ours() and self._db.pragma("integrity_check") == "ok"

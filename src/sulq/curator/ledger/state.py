@@ -12,6 +12,7 @@ from sulq.curator.ledger.chain import ORIGIN, Row, link
 from sulq.curator.ledger.entries import Body, Genesis, Registration, damaged
 from sulq.curator.ledger.filter import Filter, Totals
 from sulq.curator.ledger.shares import Accounts
+from sulq.curator.ledger.sources import Cover, read_cover, read_registered
 from sulq.curator.ledger.store import Store
 from sulq.errors import SetupError
 
@@ -56,6 +57,7 @@ class State:
         self.asked: dict[str, list[int]] = {}
         self.answers = 0
         self.anchor: str | None = None  # the name of the anchor in force
+        self.covers: tuple[Cover, ...] = ()  # the private sources it protects the people of
         self.settled: set[str] = set()  # what anchors had noted of histories that were lost, and was charged since
         self.mark = Mark(0, ORIGIN, self.accounts)  # one value, so that a thread may look at it at any time
         self.genesis: Genesis
@@ -97,6 +99,8 @@ class State:
             case "register":
                 data = entries.read_registration(body)
                 self.registered[data.name] = data
+                known = None if data.public else read_registered(data.source)
+                self.covers += () if known is None else (known,)
                 self.version += 1
             case "raise":
                 budget, split = entries.read_budget(body)
@@ -109,6 +113,8 @@ class State:
                 self.anchor = entries.text(body, "name")
             case "burn":
                 self._burn(body)
+            case "cover":
+                self._cover(row, body)
             case kind:
                 raise SetupError("ledger-format", f"Entry {row.seq} is of a kind this sulq does not know: {kind!r}.")
 
@@ -147,6 +153,12 @@ class State:
             if error.code != "bad-share":
                 raise
             raise damaged(f"entry {row.seq}", "sets a share that could not be set") from error
+
+    def _cover(self, row: Row, body: Body) -> None:
+        try:
+            self.covers += (read_cover(body),)
+        except ValueError as error:
+            raise damaged(f"entry {row.seq}", "covers no source") from error
 
     def _burn(self, body: Body) -> None:
         # What was lost was spent, whatever the limits were: a burn is never too much.

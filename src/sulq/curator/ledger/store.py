@@ -87,6 +87,10 @@ class Store(ABC):
         """One entry."""
 
     @abstractmethod
+    def told(self) -> Iterable[Row]:
+        """The first entry, and those that may say what data the ledger covers."""
+
+    @abstractmethod
     def sound(self) -> bool:
         """Whether the structure is whole, and holds our tables and nothing else."""
 

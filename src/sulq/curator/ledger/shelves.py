@@ -1,0 +1,158 @@
+"""Where ledgers are looked for: in the folders of data files, and in the database that tables lie in (T98)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import apsw
+
+from sulq.curator.ledger.opening import look, opening
+from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
+from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
+from sulq.curator.ledger.sources import SUFFIX, Book, Source, agree, book_of, choose
+from sulq.errors import SetupError
+from sulq.terms import postgres_address
+from sulq.terms.places import beside, ledger_at, ledger_of
+
+
+def books_in(folders: Iterable[Path]) -> list[Book]:
+    """Every ledger of these folders, as far as it says what it covers.
+
+    Raises:
+        SetupError: one cannot be read, and nobody can say what it covers.
+    """
+    found: dict[Path, Book] = {}
+    for folder in folders:
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
+            book = _book(path.resolve()) if path.resolve() not in found else None
+            if book is not None:
+                found[path.resolve()] = book
+    return list(found.values())
+
+
+def books_of(url: str) -> list[Book]:
+    """Every ledger in a database that this role may read."""
+    store = _reached(url)
+    if store is None:
+        return []
+    with opening():
+        try:
+            found = [book_of(ledger_at(url, name), rows) for name, rows in ledgers_in(store)]
+        finally:
+            store.close()
+    return [book for book in found if book is not None]
+
+
+def _reached(url: str) -> PostgresStore | None:
+    """The database that tables lie in; where it cannot be reached, whoever opens the tables says why."""
+    try:
+        return PostgresStore(Address.of(ledger_at(url, "sulq")), looking=True)
+    except SetupError as error:
+        if error.code in ("missing-file", "ledger-failed", "bad-config"):
+            return None
+        raise
+
+
+def sources_of(private: Iterable[tuple[object, str]]) -> list[Source]:
+    """What is known of private tables, each a path, an address or a frame with its name inside; of a frame nothing."""
+    found: list[Source | None] = []
+    for data, name in private:
+        if isinstance(data, Path):
+            found.append(Source.file(data, beside(data)))
+        elif postgres_address.is_address(data):
+            found.append(table(str(data), name))
+        elif isinstance(data, str):
+            found.append(Source("spark", data))
+    return [source for source in found if source is not None]
+
+
+def table(url: str, name: str) -> Source | None:
+    """A table in PostgreSQL by its database and its oid, with those of the tables under a view or over a partition."""
+    schema, name = postgres_address.Address.of(url).inside(name)
+    store = _reached(url)
+    if store is None:
+        return None
+    with opening():
+        try:
+            within, numbers = table_in(store, schema, name)
+        finally:
+            store.close()
+    own = ""
+    with contextlib.suppress(SetupError):  # no schema of ours can be called so
+        own = ledger_of(url, f"{schema}.{name}")
+    return Source("table", f"{schema}.{name}", within, numbers, own=own)
+
+
+def ledger_place(
+    sources: Sequence[Source],
+    told: Path | str | None,
+    begun: Callable[[], Path | str | None],
+    private: Iterable[tuple[object, str]],
+    *,
+    new_people: bool = False,
+) -> Path | str | None:
+    """The ledger of private tables: the one that was told, the one that covers them, or where to begin one.
+
+    Privacy: people whom one ledger here protects get no second budget from another (T98). What decides is where the
+    data lies, and whether its bytes are those of data that a ledger covers; the owner alone hears of it, before
+    anything is asked.
+
+    Args:
+        sources: What is known of the tables.
+        told: The ledger their owner names.
+        begun: Where to begin one.
+        private: The tables, by path, address or frame.
+        new_people: The owner's word that the ledger told protects people whom no other does.
+
+    Raises:
+        SetupError: `covered-source`, `several-ledgers`, or a ledger there cannot be read.
+    """
+    folders = {data.parent for data, _ in private if isinstance(data, Path)}
+    url = next((str(data) for data, _ in private if postgres_address.is_address(data)), None)
+    if told is None and len(folders) > 1:
+        return begun()
+    if told is None:
+        books = [*books_in(folders), *(books_of(url) if url is not None else [])]
+        return choose(sources, books) or begun()
+    own = _told(told)
+    if new_people or (own is not None and all(own.knows(source) for source in sources)):
+        return told
+    folders |= {told.resolve().parent} if isinstance(told, Path) else set()
+    agree(sources, own, [*books_in(folders), *(books_of(url) if url is not None else [])])
+    return told
+
+
+def _told(told: Path | str) -> Book | None:
+    """The ledger its owner names, if it is there."""
+    if isinstance(told, str) and is_address(told):
+        with opening():
+            store = PostgresStore(Address.of(told), looking=True)
+            try:
+                return book_of(told, store.told()) if store.exists() else None
+            finally:
+                store.close()
+    path = Path(told).resolve()
+    return _book(path) if path.is_file() else None
+
+
+def _book(path: Path) -> Book | None:
+    """A ledger's file; None for a file of another kind that bears such a name."""
+    try:
+        with opening():
+            store = look(path, 5.0)
+            try:
+                return book_of(path, store.told())
+            except (apsw.NotADBError, apsw.SQLError):
+                return None
+            finally:
+                store.close()
+    except SetupError as error:
+        if isinstance(error.__cause__, apsw.NotADBError):
+            return None
+        raise SetupError(
+            error.code,
+            f"Whether the ledger {path.name!r} covers this data cannot be seen: {error.message}",
+            "Restore it, or move it elsewhere if it has nothing to do with this data.",
+        ) from None
