@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tarfile
 import threading
 import time
@@ -20,6 +21,7 @@ from typer.testing import CliRunner
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, learn, release
 from sulq.cli import app
+from sulq.errors import SetupError
 from sulq.local import Diary, Respondent
 from sulq.server.access import Access
 from sulq.server.declared import declare
@@ -81,7 +83,7 @@ def test_several_tables_of_an_earlier_version_open(written: tuple[Path, dict[str
     """With their prepared copy, and in either order."""
     folder, told = written
     place = folder / "several"
-    for names in (("people", "visits"),):
+    for names in (("people", "visits"), ("visits", "people")):
         with sulq.connect(
             {name: place / f"{name}.csv" for name in names},
             columns={"people": PEOPLE, "visits": VISITS}, keys={"people": "pid"}, unit=Unit("pid", rows=5),
@@ -89,6 +91,39 @@ def test_several_tables_of_an_earlier_version_open(written: tuple[Path, dict[str
         ) as db:  # fmt: skip
             assert wire.to_json(db.remaining) == told["several"]["remaining"]
             db.prepare()
+
+
+@pytest.mark.parametrize("way", ["rename", "link", "copy", "copy2", "alone"])
+def test_T98_a_ledger_of_an_earlier_version_knows_its_files_by_what_it_registered(
+    way: str, written: tuple[Path, dict[str, object]]
+) -> None:
+    """It noted a name, a size and a time; opened once on this version, it notes what it covers.
+
+    Where a copy has another time and the file it was made of is gone, nobody can tell: its owner names the ledger.
+    """
+    folder, told = written
+    place = folder / "several"
+    own, other = place / "visits.csv", place / "other.csv"
+    options = {"columns": VISITS, "unit": Unit("pid", rows=5), "budget": Epsilon(20)}
+    match way:
+        case "rename":
+            own.rename(other)
+        case "link":
+            other.hardlink_to(own)
+        case "copy" | "copy2":
+            getattr(shutil, way)(own, other)
+        case _:
+            other = own
+    for _ in range(2):
+        with sulq.connect(other, **options) as db:
+            assert wire.to_json(db.remaining) == told["several"]["remaining"]
+    assert not (place / "other.ledger").exists()
+    if way == "copy":
+        lost = folder / "epsilon" / "lost.csv"
+        shutil.copy(folder / "epsilon" / "people.csv", lost)
+        (folder / "epsilon" / "people.csv").unlink()
+        with pytest.raises(SetupError, match="covered-source"):
+            sulq.connect(lost, columns=PEOPLE, unit=Unit("pid", rows=2), budget=Epsilon(1), size=1000)
 
 
 def test_releases_models_and_diaries_of_an_earlier_version_are_read(written: tuple[Path, dict[str, object]]) -> None:

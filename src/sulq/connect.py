@@ -182,8 +182,8 @@ def connect(
     near = paths[0] if None not in paths else None
     private = [(item.source, item.inside or item.facts.schema.table) for item in tables if not item.facts.public]
     covered = module.sources_of(private)
-    told = ledger if is_address(ledger) or ledger is None else Path(cast("str", ledger))
-    place = module.ledger_place(covered, told, lambda: begun(private), private, new_people=new_people)
+    named = ledger if ledger is None or is_address(ledger) else Path(ledger)
+    place = module.ledger_place(covered, named, lambda: begun(private), private, new_people=new_people)
     where = place if isinstance(place, Path) else None if near is None else beside(near)
     _check_ledger(budget, place, [item.source for item in tables])
     warn_of_shared_database(place, [item.source for item in tables], anchor)

@@ -320,10 +320,11 @@ def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
     """The public calls are these, and none takes anything back (T60)."""
     public = {name for name in vars(Ledger) if not name.startswith("_")}
     assert public == {
-        "abandon", "again", "agrees", "book", "budget", "close", "cover", "debit", "declared_estimators", "declared_public", "durable",
-        "flush", "hash_key", "head", "keep", "kept", "kept_source", "open", "public_key", "raise_to", "receipt", "redeem", "register",
-        "registered", "remaining", "seal", "share", "space", "spent", "standing", "standings", "synthetic", "totals",
-        "transcript", "unit", "usable", "verify", "verify_receipt", "version",
+        "abandon", "again", "agrees", "book", "budget", "close", "cover", "debit", "declared_estimators",
+        "declared_public", "durable", "flush", "hash_key", "head", "keep", "kept", "kept_source", "open",
+        "public_key", "raise_to", "receipt", "redeem", "register", "registered", "remaining", "seal", "share",
+        "space", "spent", "standing", "standings", "synthetic", "totals", "transcript", "unit", "usable", "verify",
+        "verify_receipt", "version",
     }  # fmt: skip
     source = Path(entries.__file__).parent
     statements = "".join(path.read_text(encoding="utf-8") for path in source.glob("*.py")).upper()

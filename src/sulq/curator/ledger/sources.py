@@ -105,14 +105,14 @@ class Source:
 
 
 class Cover(NamedTuple):
-    """A source as a ledger noted it; stamp and bytes are MACs, but plain in what version 0.1.0 registered."""
+    """A source as a ledger noted it; stamp and content are MACs, but plain in what version 0.1.0 registered."""
 
     kind: str
     place: str
     within: str = ""
     numbers: tuple[int, ...] = ()
     stamp: str = ""
-    bytes: str = ""
+    content: str = ""
     new_people: bool = False
 
     def knows(self, source: Source, key: bytes) -> bool:
@@ -136,7 +136,7 @@ class Cover(NamedTuple):
         there = (self.within, self.numbers) == (source.within, source.numbers)
         if self.place == source.place or (there and self.stamp == _mac(key, "stamp", source.stamp)):
             return Likeness.SAME
-        if self.bytes and source.content and self.bytes == _mac(key, "bytes", source.content):
+        if self.content and source.content and self.content == _mac(key, "bytes", source.content):
             return Likeness.SAME
         return Likeness.UNSURE if there else Likeness.OTHER
 

@@ -1,0 +1,398 @@
+"""No path games: whatever is done to files, tables and their names, spent people get no fresh budget (T98, T56, SR25).
+
+A case is a handful of acts on a folder or a database whose people have spent all they had, then one opening. It is
+refused, or nothing is left. Which people a file holds is read off the file itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import sulq
+from sulq import Epsilon, Int, Unit
+from sulq.cli import app
+from sulq.curator.ledger import sources
+from sulq.curator.ledger.ledger import Ledger, verify
+from sulq.curator.ledger.shelves import books_in, ledger_place, sources_of
+from sulq.errors import SetupError
+from sulq.mechanisms import MECHANISMS
+from sulq.terms.places import begun, beside
+from tests.counts import count, generator
+from tests.postgres import server
+
+COLUMNS = {"x": Int(0, 9)}
+PUBLIC = pa.table({"code": [0, 1], "coast": [True, False]})
+ONE = {"columns": COLUMNS, "unit": Unit("pid"), "budget": Epsilon(1), "engine": "memory", "prepared": False}
+REFUSED = {"covered-source", "several-ledgers", "source-changed", "bad-declaration"}
+FILES = ("a.csv", "b.csv", "c.csv")
+
+
+def rows(who: str, shift: int = 0) -> str:
+    """Ten people of one kind, whose ids say so; the spent ones are `spent`."""
+    return "pid,x\n" + "".join(f"{who}{i},{(i + shift) % 9}\n" for i in range(10))
+
+
+def spent(path: Path) -> bool:
+    """Whether a file holds people who have nothing left."""
+    return "spent" in path.read_text()
+
+
+def fresh(folder: Path) -> Path:
+    """Two tables of people who have spent all they had, and one of others."""
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text(rows("spent"))
+    (folder / "b.csv").write_text(rows("spent", 3))
+    (folder / "c.csv").write_text(rows("other", 5))
+    with opened([folder / "a.csv", folder / "b.csv"]) as db:
+        db.sql("SELECT COUNT(*) FROM a", spend=Epsilon(1))
+    return folder
+
+
+def opened(paths: list[Path], *, frame: bool = False, **more: object) -> sulq.Database:
+    """Files opened together, each under its stem, perhaps with a public frame beside them."""
+    tables: dict[str, object] = {path.name.split(".")[0]: path for path in paths}
+    columns: dict[str, object] = dict.fromkeys(tables, COLUMNS)
+    if frame:
+        tables["codes"], columns["codes"] = PUBLIC, {"code": Int(0, 1), "coast": sulq.Bool()}
+    if len(tables) == 1:
+        return sulq.connect(paths[0], **ONE | more)
+    kept = {"public": ["codes"], "keys": {"codes": "code"}} if frame else {}
+    return sulq.connect(tables, **ONE | {"columns": columns} | kept | more)
+
+
+def left(paths: list[Path], **more: object) -> str:
+    """What is left for some files: a code where they are refused."""
+    try:
+        with opened(paths, **more) as db:
+            return str(db.remaining)
+    except SetupError as error:
+        return error.code
+
+
+def found(private: list[tuple[object, str]], told: Path | None = None) -> str:
+    """What the ledger has left that private data is under, as `connect` finds it; the data itself is not opened."""
+    private = [(data.resolve() if isinstance(data, Path) else data, name) for data, name in private]
+    known = sources_of(private)
+    try:
+        place = ledger_place(known, told, lambda: begun(private), private)
+    except SetupError as error:
+        return error.code
+    with Ledger.open(
+        place, unit=Unit("pid"), budget=Epsilon(1), synthetic=False, mechanisms=tuple(MECHANISMS)
+    ) as ledger:
+        ledger.cover(known)
+        return str(ledger.remaining)
+
+
+def placed(paths: list[Path], ledger: Path | None = None, **_: object) -> str:
+    """The same of files."""
+    return found([(path, path.stem) for path in paths], ledger)
+
+
+Look = Callable[..., str]
+
+
+def act(folder: Path, rng: random.Random, look: Look) -> None:
+    """One thing that happens to a folder of data: a name, a link, a copy, a move, a change that is registered."""
+    files = sorted(path for path in folder.iterdir() if path.suffix == ".csv" and not path.is_symlink())
+    one, other = rng.choice(files), folder / f"n{rng.randrange(6)}.csv"
+    match rng.randrange(9):
+        case 0 | 1:
+            one.replace(other)
+        case 2 if one != other:
+            other.unlink(missing_ok=True)
+            other.hardlink_to(one)
+        case 3 if one != other and not other.exists():
+            other.symlink_to(one)
+        case 4 if one != other:
+            shutil.copy(one, other)
+        case 5 if one != other:
+            shutil.copy2(one, other)
+        case 6:
+            os.utime(one, ns=(1, rng.randrange(10**18)))
+        case 7:
+            ledgers = sorted(folder.glob("*.ledger"))
+            if ledgers:
+                ledger = rng.choice(ledgers)
+                name = folder / f"n{rng.randrange(6)}.ledger"
+                if not name.exists():
+                    ledger.rename(name)
+        case 8 if look([one], renew=True) not in REFUSED:  # a copy that is changed unseen is other data to anyone
+            one.write_text(rows("spent" if spent(one) else "other", rng.randrange(9)))
+            look([one], renew=True)
+        case _:
+            pass
+
+
+def played(folder: Path, rng: random.Random, look: Look) -> tuple[list[Path], str]:
+    """A case: some acts, then some of the files opened in some order, perhaps under a ledger named anew."""
+    for _ in range(rng.randrange(1, 5)):
+        with contextlib.suppress(OSError):
+            act(folder, rng, look)
+    files = sorted(path for path in folder.iterdir() if path.suffix == ".csv" and path.exists())
+    chosen = rng.sample(files, rng.randrange(1, min(3, len(files)) + 1))
+    more: dict[str, object] = {"renew": rng.random() < 0.5, "frame": rng.random() < 0.3}
+    if rng.random() < 0.2:
+        more["ledger"] = folder / f"new{rng.randrange(3)}.ledger"
+    return chosen, look(chosen, **more)
+
+
+def games(folder: Path, rng: random.Random, number: int, look: Look) -> list[str]:
+    """Play so many cases, each folder for some of them; returns what was left to people who had nothing left."""
+    found: list[str] = []
+    for i in range(number):
+        place = folder / str(i // 6)
+        if not i % 6:
+            fresh(place)
+        chosen, outcome = played(place, rng, look)
+        if any(spent(path) for path in chosen) and outcome not in {"epsilon 0", *REFUSED}:
+            found.append(f"{outcome}: {', '.join(path.name for path in chosen)}")
+        if i % 6 == 5:
+            shutil.rmtree(place)
+    return found
+
+
+def test_T98_no_act_on_files_raises_what_is_left(tmp_path: Path) -> None:
+    """Renamed, moved over others, linked, copied, changed and registered, in any order and company (T98)."""
+    number = count("path games on files", short=60, long=20_000)
+    assert games(tmp_path, generator("path games on files"), number, placed) == []
+    assert games(tmp_path / "connected", generator("path games through connect"), 12, left) == []
+
+
+def test_T98_control_the_rule_that_goes_by_the_path_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger beside the first file, or in memory where there is a frame, as version 0.1.0 had it."""
+
+    def by_path(_: object, told: object, __: object, private: list[tuple[object, str]], **___: object) -> object:
+        return told if told is not None else beside(private[0][0])
+
+    monkeypatch.setattr("sulq.database.ledger_place", by_path)
+    assert games(tmp_path, generator("path games through connect"), 12, left)
+
+
+ACTS: dict[str, Callable[[Path], list[Path]]] = {
+    "renamed": lambda f: [(f / "a.csv").rename(f / "z.csv")],
+    "hard link": lambda f: [os.link(f / "a.csv", f / "z.csv") or f / "z.csv"],
+    "symbolic link": lambda f: [(f / "z.csv").symlink_to(f / "a.csv") or f / "z.csv"],
+    "copy": lambda f: [Path(shutil.copy(f / "a.csv", f / "z.csv"))],
+    "other order": lambda f: [f / "b.csv", f / "a.csv"],
+    "one of several": lambda f: [f / "b.csv"],
+    "with others": lambda f: [f / "c.csv", f / "b.csv"],
+    "renamed, among others": lambda f: [f / "c.csv", (f / "b.csv").rename(f / "z.csv")],
+}
+
+
+@pytest.mark.parametrize("company", ["alone", "with a public frame"])
+@pytest.mark.parametrize("name", ACTS)
+def test_T98_the_ledger_is_found_by_what_it_covers(name: str, company: str, tmp_path: Path) -> None:
+    """Nothing is left, and no ledger is begun, in memory or elsewhere; others' files have a budget of their own."""
+    folder = fresh(tmp_path / "data")
+    assert left(ACTS[name](folder), frame=company != "alone") == "epsilon 0"
+    assert [path.name for path in folder.glob("*.ledger")] == ["a.ledger"]
+    if "others" not in name:
+        assert left([folder / "c.csv"]) == "epsilon 1"
+
+
+def test_T98_a_second_ledger_needs_the_owners_word(tmp_path: Path) -> None:
+    """It is refused, named or not; `new_people=True` begins it, and stands in its entries for any auditor to see."""
+    folder = fresh(tmp_path / "data")
+    new = folder / "new.ledger"
+    for path in ("a.csv", "b.csv"):
+        assert left([folder / path], ledger=new) == "covered-source"
+        assert left([folder / path], ledger=tmp_path / "elsewhere.ledger") == "covered-source"
+    assert left([folder / "a.csv"], new_people=True) == "bad-declaration"
+    assert not new.exists()
+    assert left([folder / "a.csv"], ledger=new, new_people=True) == "epsilon 1"
+    assert left([folder / "a.csv"], ledger=new) == "epsilon 1"  # it covers them now, by its own entry
+    assert left([folder / "a.csv"]) == "several-ledgers"
+    assert left([folder / "a.csv"], ledger=folder / "a.ledger") == "epsilon 0"
+    (book,) = [book for book in books_in([folder]) if book.opened == new]
+    assert [cover.new_people for cover in book.covers] == [True]
+
+
+def test_T98_what_nobody_can_tell_is_asked(tmp_path: Path) -> None:
+    """A file renamed after its contents changed, or other data where it lay: refused until its owner names a ledger."""
+    folder = fresh(tmp_path / "data")
+    with (folder / "a.csv").open("a") as file:
+        file.write("spent77,1\n")
+    moved = (folder / "a.csv").rename(folder / "z.csv")
+    assert left([moved]) == "covered-source"
+    assert left([moved], ledger=folder / "a.ledger") == "epsilon 0"
+    assert left([moved]) == "epsilon 0"
+
+
+def test_T98_files_of_several_folders_need_a_ledger_that_is_named(tmp_path: Path) -> None:
+    """One beside a file would not be found from the other."""
+    folder = fresh(tmp_path / "data")
+    (tmp_path / "more").mkdir()
+    there = (folder / "b.csv").rename(tmp_path / "more" / "b.csv")
+    assert left([folder / "a.csv", there]) == "bad-declaration"
+    assert left([folder / "a.csv", there], ledger=folder / "a.ledger") == "epsilon 0"
+
+
+def test_T98_changed_data_keep_their_ledger_and_take_its_next_version(tmp_path: Path) -> None:
+    """Also as a copy of what they are now."""
+    folder = fresh(tmp_path / "data")
+    (folder / "b.csv").write_text(rows("spent", 6))
+    assert left([folder / "b.csv"]) == "source-changed"
+    with opened([folder / "b.csv"], renew=True) as db:
+        assert (str(db.remaining), db.facts.version) == ("epsilon 0", 3)
+    assert left([Path(shutil.copy(folder / "b.csv", folder / "z.csv"))]) == "epsilon 0"
+
+
+def test_T98_a_private_frame_is_under_the_ledger_of_the_private_file(tmp_path: Path) -> None:
+    """Beside a file of the same people; alone it has one in memory, since nothing tells a frame from another."""
+    folder = fresh(tmp_path / "data")
+    frame = pa.table({"pid": ["spent1"], "x": [1]})
+    both = {"columns": {"frame": COLUMNS, "b": COLUMNS}}
+    for tables in ({"frame": frame, "b": folder / "b.csv"}, {"b": folder / "b.csv", "frame": frame}):
+        with sulq.connect(tables, **ONE | both) as db:
+            assert str(db.remaining) == "epsilon 0"
+
+
+def test_a_ledger_that_cannot_be_read_stops_its_folder(tmp_path: Path) -> None:
+    """Nobody can say what it covers; a file of another kind that bears such a name is none."""
+    folder = fresh(tmp_path / "data")
+    (folder / "household.ledger").write_text("2026-01-01 groceries 12.00\n")
+    assert left([folder / "b.csv"]) == "epsilon 0"
+    damaged = bytearray((folder / "a.ledger").read_bytes())
+    damaged[100:3000] = bytes(2900)
+    (folder / "old.ledger").write_bytes(damaged)
+    assert left([folder / "c.csv"]) == "ledger-damaged"
+    (folder / "old.ledger").unlink()
+    assert left([folder / "c.csv"]) == "epsilon 1"
+
+
+def test_SR25_size_time_and_bytes_stay_in_the_ledger_as_macs(tmp_path: Path) -> None:
+    """Neither its entries nor what is shown of it hold them; another ledger's MACs of the same file are others.
+
+    Control: version 0.1.0 registered size and time as they are.
+    """
+    folder = fresh(tmp_path / "data")
+    assert left([folder / "a.csv"], ledger=folder / "new.ledger", new_people=True) == "epsilon 1"
+    stat = (folder / "a.csv").stat()
+    source = sources.Source.file(folder / "a.csv")
+    assert sources.read_registered(f"a.csv {source.stamp}") is not None  # control
+    secret = [str(stat.st_mtime_ns), source.stamp, source.content, f" {stat.st_size} "]
+    books = {book.opened.name: book for book in books_in([folder])}
+    macs = [cover.content for book in books.values() for cover in book.covers if cover.place == source.place]
+    assert len({*macs}) == len(macs) == 2
+    for name in books:
+        text = (folder / name).read_bytes().decode("latin-1")
+        assert not [word for word in secret if word in text]
+        shown = CliRunner().invoke(app, ["ledger", "show", str(folder / name)]).output
+        verified = CliRunner().invoke(app, ["ledger", "verify", str(folder / name)]).output
+        with opened([folder / "a.csv"], ledger=folder / name) as db:
+            told = f"{shown} {verified} {db.transcript()} {db.facts} {db!r} {verify(folder / name)}"
+        assert not [word for word in [*secret, *macs] if word in told]
+
+
+def test_a_known_file_is_not_read_to_find_its_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is more than a part of a long one, ever."""
+    folder = fresh(tmp_path / "data")
+    assert left([folder / "c.csv"]) == "epsilon 1"  # another ledger, which does not know the first file
+    calls: list[str] = []
+    monkeypatch.setattr(sources, "_content", lambda place, _: calls.append(place) or "")
+    assert left([folder / "b.csv", folder / "a.csv"]) == "epsilon 0"
+    assert calls == []
+    assert left([(folder / "b.csv").rename(folder / "z.csv")]) == "epsilon 0"
+    assert calls != []  # control: a new name is looked into
+    monkeypatch.undo()
+    long = tmp_path / "long.csv"
+    with long.open("wb") as file:
+        file.truncate(sources.WHOLE + 12345)
+    first = sources.Source.file(long).content
+    with long.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"x")
+    os.utime(long, ns=(5, 5))
+    assert sources.Source.file(long).content != first
+
+
+# --- PostgreSQL
+
+
+def table(who: str) -> str:
+    """A table of ten people in a schema of its own, and the name of that."""
+    name = f"space_{os.urandom(5).hex()}"
+    server().do(f"CREATE SCHEMA {name}; CREATE SCHEMA {name}_too; CREATE TABLE {name}.people (pid text, x integer)")
+    server().do(f"INSERT INTO {name}.people SELECT '{who}' || i, i % 9 FROM generate_series(1, 10) AS i")
+    return name
+
+
+def address(place: str) -> str:
+    return f"{server().url().partition('&ledger=')[0]}&table={place}"
+
+
+def remaining(place: str, **more: object) -> str:
+    options = {"columns": COLUMNS, "unit": Unit("pid"), "budget": Epsilon(1), "table": "people"}
+    try:
+        with sulq.connect(address(place), **options | more) as db:
+            return str(db.remaining)
+    except SetupError as error:
+        return error.code
+
+
+def used(schema: str) -> str:
+    """A table whose people have nothing left."""
+    with sulq.connect(
+        address(f"{schema}.people"), columns=COLUMNS, unit=Unit("pid"), budget=Epsilon(1), table="people"
+    ) as db:
+        db.count(spend=Epsilon(1))
+    return f"{schema}.people"
+
+
+def test_T98_a_table_is_found_by_its_oid(tmp_path: Path) -> None:
+    """Renamed, moved to another schema, seen through a view or by another name in questions (T98).
+
+    Control: a table of others has a budget of its own; so has a copy of the rows, which nothing tells.
+    """
+    schema = table("spent")
+    used(schema)
+    server().do(f"ALTER TABLE {schema}.people RENAME TO persons")
+    assert remaining(f"{schema}.persons") == "source-changed"  # under the name in questions that it had
+    assert remaining(f"{schema}.persons", renew=True) == "epsilon 0"
+    assert remaining(f"{schema}.persons", table="visits") == "epsilon 0"
+    server().do(f"ALTER TABLE {schema}.persons SET SCHEMA {schema}_too")
+    assert remaining(f"{schema}_too.persons", renew=True) == "epsilon 0"
+    server().do(f"CREATE VIEW {schema}.seen AS SELECT * FROM {schema}_too.persons")
+    assert remaining(f"{schema}.seen", table="seen") == "epsilon 0"
+    assert remaining(f"{schema}_too.persons", ledger=tmp_path / "new.ledger", table="x") == "covered-source"
+    new = f"{server().url()}_new"
+    assert remaining(f"{schema}_too.persons", ledger=new, table="x") == "covered-source"
+    assert remaining(f"{schema}_too.persons", ledger=new, table="x", new_people=True) == "epsilon 1"
+    server().do(f"CREATE TABLE {schema}.copied AS SELECT * FROM {schema}_too.persons")
+    for other in (f"{table('other')}.people", f"{schema}.copied"):
+        assert remaining(other) == "epsilon 1"
+
+
+def test_T98_no_act_on_a_table_raises_what_is_left() -> None:
+    """Names, schemas and views in any order; 0 cases in which anything is left."""
+    rng = generator("path games on PostgreSQL")
+    number = count("path games on PostgreSQL", short=6, long=2000)
+    schema, place = "", ""
+    for i in range(number):
+        if not i % 20:
+            schema = table("spent")
+            place = used(schema)
+        match rng.randrange(3):
+            case 0:
+                name = f"n{rng.randrange(10**9)}"
+                server().do(f"ALTER TABLE {place} RENAME TO {name}")
+                place = f"{place.partition('.')[0]}.{name}"
+            case 1:
+                to = schema if place.startswith(f"{schema}_too.") else f"{schema}_too"
+                server().do(f"ALTER TABLE {place} SET SCHEMA {to}")
+                place = f"{to}.{place.partition('.')[2]}"
+            case _:
+                server().do(f"CREATE OR REPLACE VIEW {schema}.seen AS SELECT * FROM {place}")
+                assert found([(address(f"{schema}.seen"), "people")]) == "epsilon 0"
+        assert found([(address(place), "people")]) == "epsilon 0"
