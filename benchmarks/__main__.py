@@ -71,7 +71,9 @@ def queries(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> Non
     for name, prepared, alone, grouped in ways:
         group = f"10M rows, {name}, against raw DuckDB over the same Parquet"
         ledger = folder / f"survey-{prepared}.ledger"
-        with sulq.connect(path, columns=data.COLUMNS, budget=BUDGET, ledger=ledger, prepared=prepared) as db:
+        with sulq.connect(
+            path, columns=data.COLUMNS, budget=BUDGET, synthetic=True, ledger=ledger, prepared=prepared
+        ) as db:
             db.prepare()
             ours: dict[str, Callable[[], object]] = {
                 "filtered count": lambda: db.count(col("age") > 40, spend=SPEND, fresh=True),
@@ -106,7 +108,9 @@ def persons(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> Non
     columns = {name: column for name, column in data.COLUMNS.items() if name != "smoker"}
     unit = Unit("person", rows=5)
     group = "10M rows of 2M people, at most 5 kept each, against the raw query that bounds nobody"
-    with sulq.connect(path, columns=columns, unit=unit, budget=BUDGET, ledger=folder / "owned.ledger") as db:
+    with sulq.connect(
+        path, columns=columns, unit=unit, budget=BUDGET, synthetic=True, ledger=folder / "owned.ledger"
+    ) as db:
         db.prepare()
         ours: dict[str, Run] = {
             "count(*)": lambda: db.count(by="region", spend=SPEND, fresh=True),

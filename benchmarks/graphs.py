@@ -56,7 +56,9 @@ def cut(report: Report, folder: Path) -> None:
     pa.parquet.write_table(pa.table({"u": ends[:, 0], "v": ends[:, 1]}), path)
     ones = np.ones(len(ends))
     columns = {"u": Int(0, size - 1), "v": Int(0, size - 1)}
-    with sulq.connect(path, columns=columns, graph=("u", "v"), budget=Epsilon(9), ledger=folder / "cut.ledger") as db:
+    with sulq.connect(
+        path, columns=columns, graph=("u", "v"), budget=Epsilon(9), synthetic=True, ledger=folder / "cut.ledger"
+    ) as db:
         db.prepare()
         found = interleave(
             {
@@ -76,7 +78,9 @@ def tree(report: Report, folder: Path) -> None:
     pa.parquet.write_table(pa.table({"u": ends[:, 0], "v": ends[:, 1], "w": weights}), path)
     columns = {"u": Int(0, VERTICES - 1), "v": Int(0, VERTICES - 1), "w": Real(0, 1)}
     graph = ("u", "v", "w")
-    with sulq.connect(path, columns=columns, graph=graph, budget=Epsilon(9), ledger=folder / "tree.ledger") as db:
+    with sulq.connect(
+        path, columns=columns, graph=graph, budget=Epsilon(9), synthetic=True, ledger=folder / "tree.ledger"
+    ) as db:
         db.prepare()
         found = interleave(
             {

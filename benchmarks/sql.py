@@ -41,7 +41,7 @@ def grouped(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> Non
     path = folder / "survey.parquet"
     if not path.exists():
         data.survey(path)
-    with sulq.connect(path, columns=data.COLUMNS, budget=BUDGET, ledger=folder / "sql.ledger") as db:
+    with sulq.connect(path, columns=data.COLUMNS, budget=BUDGET, synthetic=True, ledger=folder / "sql.ledger") as db:
         db.prepare()
         for what, sql in GROUPED.items():
             raw = sql.format(f"'{path}'")
@@ -79,7 +79,7 @@ def joined(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> None
     }
     with sulq.connect(
         {"people": people, "visits": visits}, columns=columns, unit=Unit("person", rows=10), keys={"people": "person"},
-        budget=BUDGET, ledger=folder / "joined.ledger",
+        budget=BUDGET, synthetic=True, ledger=folder / "joined.ledger",
     ) as db:  # fmt: skip
         db.prepare()
         asked = JOINED.format(people="people", visits="visits")

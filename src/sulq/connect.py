@@ -91,8 +91,9 @@ def connect(
         budget: the total that may ever be lost: Epsilon, Rho, EpsilonDelta or SubLinear.
         size: the owner's declared public size, if n may be known; {table: size} for several.
         synthetic: True for made-up data; written into the ledger for ever.
-        ledger: its path, or postgresql://HOST/DATABASE?ledger=NAME; default beside a data file, in memory for a frame,
-            for a table in PostgreSQL in the same database, as sulq_SCHEMA_TABLE.
+        ledger: its path, or postgresql://HOST/DATABASE?ledger=NAME; default the one there that covers the data, else
+            a new one: beside a data file, in memory for a frame, for a table in PostgreSQL in the same database, as
+            sulq_SCHEMA_TABLE.
         anchor: a file on another volume that tells an old copy of the ledger from the newest (docs/operate/ledger.md).
         prepared: where the prepared copy lies; default beside the ledger (in PostgreSQL: the data), False for none.
         engine: "duckdb" or "memory"; tables in PostgreSQL and on Spark are asked there ("postgres", "spark").

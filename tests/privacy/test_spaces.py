@@ -216,6 +216,9 @@ def test_T98_a_second_ledger_needs_the_owners_word(tmp_path: Path) -> None:
     assert left([folder / "a.csv"], ledger=folder / "a.ledger") == "epsilon 0"
     (book,) = [book for book in books_in([folder]) if book.opened == new]
     assert [cover.new_people for cover in book.covers] == [True]
+    shown = " ".join(CliRunner().invoke(app, ["ledger", "show", str(new)]).output.split())
+    assert "covers" in shown
+    assert "by the owner's word" in shown
 
 
 def test_T98_what_nobody_can_tell_is_asked(tmp_path: Path) -> None:

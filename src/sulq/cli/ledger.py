@@ -49,6 +49,9 @@ def show(path: Where, last: Annotated[int, typer.Option(help="How many of the la
             console.print("synthetic data: not private")
         if opened.declared_public:
             console.print(f"public by the owner's word: {', '.join(opened.declared_public)}")
+        for place, others in sorted({(cover.place, cover.new_people) for cover in opened.book.covers}):
+            word = ", whose people no other ledger protects by the owner's word" if others else ""
+            console.print(f"covers {escape(place)}{word}")
         for name, item in opened.declared_estimators:
             console.print(f"estimator of {escape(name)}: {escape(str(item))}")
         _shares(opened)
