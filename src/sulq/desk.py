@@ -15,7 +15,7 @@ from typing import Final, cast
 from sulq.errors import QuestionError
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
-from sulq.sql.named import count_distinct, parts, quantiles
+from sulq.sql.named import count_distinct, or_missing, parts, quantiles
 from sulq.sql.session import Sql, Within
 from sulq.sql.stats import Stat
 from sulq.sql.workload import Workload
@@ -106,7 +106,7 @@ class Desk:
         fresh: bool = False,
     ) -> Answer:
         """How many rows satisfy a condition."""
-        question = Sums((Lit(1),), where, keys(by))
+        question = Sums((Lit(1),), where, self._keys(by))
         return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
 
     def sum(
@@ -122,7 +122,7 @@ class Desk:
         fresh: bool = False,
     ) -> Answer:
         """The sum of a bounded number; missing values add nothing."""
-        question = Sums((named(value),), where, keys(by))
+        question = Sums((named(value),), where, self._keys(by))
         return self._sums(question, ("sum",), spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
 
     def histogram(
@@ -157,8 +157,8 @@ class Desk:
         fn, notes = named(value), tuple[str, ...]()
         if within is not None:
             _one_price(spend)
-            spend, notes = self._price_of_mean(fn, where, keys(by), within=within, beta=beta, at_most=at_most)
-        question, reading = self._mean(fn, where, keys(by), spend)
+            spend, notes = self._price_of_mean(fn, where, self._keys(by), within=within, beta=beta, at_most=at_most)
+        question, reading = self._mean(fn, where, self._keys(by), spend)
         answer = self._answer(question, spend, fresh=fresh)
         return replace(answer, notes=(*notes, *answer.notes)).read(reading, ("mean",))
 
@@ -173,7 +173,7 @@ class Desk:
         fresh: bool = False,
     ) -> Answer:
         """The variance of a bounded number over the rows where it is present."""
-        question, reading = self._spread(named(value), where, keys(by), root=False, ddof=ddof)
+        question, reading = self._spread(named(value), where, self._keys(by), root=False, ddof=ddof)
         return self._answer(question, spend, fresh=fresh).read(reading, ("variance",))
 
     def std(
@@ -187,7 +187,7 @@ class Desk:
         fresh: bool = False,
     ) -> Answer:
         """The standard deviation of a bounded number over the rows where it is present."""
-        question, reading = self._spread(named(value), where, keys(by), root=True, ddof=ddof)
+        question, reading = self._spread(named(value), where, self._keys(by), root=True, ddof=ddof)
         return self._answer(question, spend, fresh=fresh).read(reading, ("std",))
 
     def covariance(
@@ -207,10 +207,10 @@ class Desk:
         scaled = tuple((item - float(m)) / float(h) for item, m, h in zip(items, middles, halves, strict=True))
         vector = Vector(scaled, MAX_BITS)
         away = rounding(None, vector.kind(self.facts.schema).step)
-        size = self._public_size(where, keys(by), nullable=vector.kind(self.facts.schema).nullable)
+        size = self._public_size(where, self._keys(by), nullable=vector.kind(self.facts.schema).nullable)
         count = () if size is not None else (Not(IsMissing(vector)),)
         shares = (*(Fraction(1) for _ in count), Fraction(1), Fraction(2))
-        question = Sums((*count, vector, Outer(vector)), where, keys(by), shares)
+        question = Sums((*count, vector, Outer(vector)), where, self._keys(by), shares)
         names = [_title(item) for item in items]
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
         return self._answer(question, spend, fresh=fresh).read(
@@ -231,7 +231,7 @@ class Desk:
         fn, wanted = named(value), parts(q)
         stats = [Stat("quantile_cont", (fn,), q=part) for part in wanted]
         names = tuple(f"{float(part):g}" for part in wanted)
-        return quantiles(self._oracle, fn, stats, names, where=where, by=keys(by), spend=spend, fresh=fresh)
+        return quantiles(self._oracle, fn, stats, names, where=where, by=self._keys(by), spend=spend, fresh=fresh)
 
     def median(
         self,
@@ -274,7 +274,7 @@ class Desk:
     ) -> Answer:
         fn = named(value)
         stat = Stat(name, (fn,))
-        return quantiles(self._oracle, fn, [stat], (name,), where=where, by=keys(by), spend=spend, fresh=fresh)
+        return quantiles(self._oracle, fn, [stat], (name,), where=where, by=self._keys(by), spend=spend, fresh=fresh)
 
     def count_distinct(
         self,
@@ -286,7 +286,7 @@ class Desk:
         fresh: bool = False,
     ) -> Answer:
         """How many different values there are; of the person's column, how many people."""
-        return count_distinct(self._oracle, named(value), where=where, by=keys(by), spend=spend, fresh=fresh)
+        return count_distinct(self._oracle, named(value), where=where, by=self._keys(by), spend=spend, fresh=fresh)
 
     # -- SQL
 
@@ -424,6 +424,10 @@ class Desk:
             raise QuestionError("bad-question", "fresh is True or False.")
         return cast("Answer", self._oracle.ask(question, spend=spend, reuse=not fresh))
 
+    def _keys(self, by: By) -> tuple[RowFn, ...]:
+        """Names or row functions of a partition; where a key can be missing, that is a group too, as in SQL."""
+        return tuple(or_missing(fn, self.facts.schema) for fn in keys(by))
+
     def _sums(
         self,
         question: Sums,
@@ -504,7 +508,7 @@ class Desk:
                 raise QuestionError("spend-missing", "No count is known here.", remedy)
             present = self._answer(Sums((Not(IsMissing(fn)),), where, by), at_most.share(COUNT_FIRST))
             low, _ = Plain().interval(present.released, beta / max(present.released.cells, 1))
-            count = int(low.min())
+            count = int(min((end for end in low.ravel() if end >= 1), default=0))  # others are unknown at any price
             notes = (f"a count that set the price cost {present.spent} besides",)
             at_most = at_most.share(1 - COUNT_FIRST)
         probed = self._oracle.foresee(question, spend=spend)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq import Epsilon, EpsilonDelta, Int, Real, Rho, Sums, Unit, col
+from sulq import Category, Epsilon, EpsilonDelta, Int, Real, Rho, Sums, Unit, col
 from sulq.errors import SulqError
 from sulq.terms import wire
 from sulq.terms.law import SMALLEST_SCALE, GaussianLaw, LaplaceLaw
@@ -237,7 +237,7 @@ def test_T9_cells_without_rows_have_noise_of_their_own(cells: int) -> None:
     and one shared by neighbours.
     """
     keys = [f"key {i}" for i in range(cells)]
-    with opened(pa.table({"k": pa.array([], pa.string())}), columns={"k": keys}) as db:
+    with opened(pa.table({"k": pa.array([], pa.string())}), columns={"k": Category(keys, missing=False)}) as db:
         answers = [db.count(by="k", spend=Epsilon(0.25), fresh=True) for _ in range(10_000 // cells)]
     law = answers[0].released.noise[0].law
     noise = np.array([list(answer.value.values()) for answer in answers], dtype=float)

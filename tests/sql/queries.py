@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from sulq import Int, Real, Unit
 from tests.sql.conditions import Source
 from tests.sql.sources import Sources
 
+MARKED = re.compile("⟦(.*?)¦(.*?)⟧", re.DOTALL)  # an aggregate and what stands for it over no rows
 ROWS = 4  # kept rows of a person
 KINDS = ["blood", "eye", "skin"]
 TOWNS = ["Lod", "Yafo", "lod", "", "Tel Aviv"]
@@ -107,8 +109,9 @@ class Query:
     """A query, and how DuckDB is to judge it.
 
     `judged`: the same in DuckDB, with what we document for a value over nothing written
-    into it: 0 for a sum or a spread, and for a mean `{e0}`, `{e1}`, ..., what `nothing`
-    gives. `empty`: what a group without rows shows, as far as HAVING lets it through.
+    into it: 0 for a sum, and of the whole table 0 for a spread and for a mean `{e0}`,
+    `{e1}`, ..., what `nothing` gives; in a group both are missing (SR18). `empty`: what a
+    group without rows shows, as far as HAVING lets it through.
     """
 
     text: str
@@ -164,9 +167,12 @@ class Grammar(Sources):
         texts = []
         for i in (0, 1):
             listed = ", ".join([*shown, *(f"{pair[i]} AS v{j}" for j, pair in enumerate(values))])
-            texts.append(f"{source.before}SELECT {listed} FROM {source.text}{where}{group}{over[i]}{rest}")
+            whole = self._whole(keys, sets=sets)
+            text = f"{source.before}SELECT {listed} FROM {source.text}{where}{group}{over[i]}{rest}"
+            texts.append(MARKED.sub(whole, text))
         judged = ", ".join(f"{pair[1]} AS v{j}" for j, pair in enumerate(values))
         empty = f"{source.before}SELECT {judged} FROM {source.text} WHERE FALSE{over[1]}"
+        empty = MARKED.sub(self._whole(keys, sets=False), empty)
         text, told = self._numbered([*texts[1:], empty])
         nothing = None
         if told:
@@ -175,6 +181,14 @@ class Grammar(Sources):
         # The root of a variance of nearly 0 is as far off as the root of a rounding error.
         away = {f"v{j}": 1e-4 for j, pair in enumerate(values) if "STDDEV" in pair[0]}
         return Query(texts[0], text[0], text[1], nothing, len(shown), order, not sets, away)
+
+    @staticmethod
+    def _whole(keys: list[str], *, sets: bool) -> str:
+        """How a mean or a spread is written: what stands for one over nothing is of the whole table alone (SR18)."""
+        if not keys:
+            return r"COALESCE(\1, \2)"
+        grouping = " + ".join(f"GROUPING({key})" for key in keys)
+        return rf"CASE WHEN {grouping} = {len(keys)} THEN COALESCE(\1, \2) ELSE \1 END" if sets else r"\1"
 
     @staticmethod
     def _numbered(texts: list[str]) -> tuple[list[str], list[str]]:
@@ -236,7 +250,9 @@ class Grammar(Sources):
         text = f"{name}({x}){only}"
         if name == "COUNT":
             return (text, text)
-        return text, f"COALESCE({text}, {f'<<{x}>>' if name == 'AVG' else '0'})"
+        if name == "SUM":
+            return text, f"COALESCE({text}, 0)"
+        return text, f"⟦{text}¦{f'<<{x}>>' if name == 'AVG' else '0'}⟧"
 
     def over(self, source: Source) -> tuple[str, str]:
         """A condition on groups, as we and as DuckDB write it; no value lies on its edge but that of a whole number."""

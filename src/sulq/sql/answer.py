@@ -200,15 +200,17 @@ def _rest(level: object) -> float:
 
 
 def _radius(figure: Figure, ends: tuple[object, object] | None) -> object:
-    if ends is None or figure.value is None:
+    if ends is None:
         return None
+    if figure.value is None:  # unknown: no farther off than its whole range
+        return number(ends[1]) - number(ends[0])
     value, low, high = number(figure.value), number(ends[0]), number(ends[1])
     return max(high - value, value - low, 0.0)
 
 
 def _shown(figure: Figure, ends: tuple[object, object] | None) -> str:
     if figure.value is None:
-        return "NULL"
+        return "NULL" if figure.origin is None else "unknown"
     if ends is None or isinstance(figure.value, datetime.date):
         text = f"{figure.value:,.6g}" if isinstance(figure.value, float) else str(figure.value)
         return text if ends is None else f"{text} in [{ends[0]}, {ends[1]}]"

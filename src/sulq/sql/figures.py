@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sulq.sql.functions import act, moment
+from sulq.sql.functions import number as as_number
 from sulq.sql.leaves import Leaf
-from sulq.sql.ranges import Anything, Few, Outcome, Span, hull, may, only, outcome, shown, span, whole_quotient
+from sulq.sql.ranges import INF, Anything, Few, Outcome, Span, hull, may, only, outcome, shown, span, whole_quotient
 from sulq.terms.added import added
+from sulq.terms.presence import beta_of
 from sulq.terms.readings import Plain
 from sulq.terms.released import Released
 
@@ -30,10 +32,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class At:
-    """A statistic of one group."""
+    """A statistic of one group, one of so many `groups`; 0: of the whole table."""
 
     leaf: Leaf
     row: int
+    groups: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,11 +72,19 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Unknown:
+    """A mean, quantile or ratio of a group that may have no rows: missing, or anywhere in its whole range (SR18)."""
+
+    low: float = -INF
+    high: float = INF
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Unclear:
     """Rests on noise in a way no interval is worked out for."""
 
 
-Origin = At | AddedUp | Applied | Either | Gathered | Unclear
+Origin = At | AddedUp | Applied | Either | Gathered | Unknown | Unclear
 
 
 def applied(op: str, args: Sequence[Figure]) -> Figure:
@@ -82,6 +93,37 @@ def applied(op: str, args: Sequence[Figure]) -> Figure:
     if all(arg.origin is None for arg in args):
         return Figure(value)
     return Figure(value, Applied(op, tuple(args)))
+
+
+def quotient(args: Sequence[Figure], answers: Sequence[Released]) -> Figure:
+    """A ratio; unknown where its divisor, a statistic of a group, may be zero (SR18)."""
+    found = applied("/", args)
+    groups = _groups(args[1])
+    if found.value is None or not groups:
+        return found
+    divisor = span(_at_level(args[1], groups, answers))
+    return Figure(None, Unknown()) if divisor is not None and divisor.low <= 0 <= divisor.high else found
+
+
+def there(count: Figure, answers: Sequence[Released]) -> Figure:
+    """Whether a group has rows: its count's interval does not reach 0; the range of the truth by the count itself."""
+    found = span(_at_level(count, _groups(count), answers))
+    return Figure(found is not None and found.low > 0, Applied(">=", (count, Figure(0.5))))
+
+
+def _at_level(figure: Figure, groups: int, answers: Sequence[Released]) -> Outcome:
+    """What a figure can be at the fixed level, for all groups at once; without noise what it is."""
+    if figure.value is not None and all(released.exact for released in answers):
+        return only(figure.value)
+    return _range(figure, answers, beta_of(groups) / max(len(leaves(figure)), 1))
+
+
+def _groups(figure: Figure) -> int:
+    """Of how many groups a figure is of one; 0: of the whole table, or of released rows together."""
+    origin = figure.origin
+    if isinstance(origin, At):
+        return origin.groups
+    return 0 if isinstance(origin, Gathered) else max(map(_groups, _parts(origin)), default=0)
 
 
 def either(branches: Sequence[tuple[Figure, Figure]], otherwise: Figure) -> Figure:
@@ -129,6 +171,9 @@ def interval(figure: Figure, answers: Sequence[Released], beta: float) -> tuple[
         return None
     if figure.clock is not None:
         return moment(ends[0], figure.clock), moment(ends[1], figure.clock)
+    if isinstance(figure.origin, Gathered) and figure.value is not None:  # what is shown was chosen at a fixed level
+        at = as_number(figure.value)
+        return min(ends[0], at), max(ends[1], at)
     return ends
 
 
@@ -149,6 +194,8 @@ def _range(figure: Figure, answers: Sequence[Released], beta: float) -> Outcome:
         case At():
             low, high = origin.leaf.interval(answers, beta)
             return Span(float(low[origin.row]), float(high[origin.row]))
+        case Unknown():
+            return Span(origin.low, origin.high, null=True)
         case AddedUp():
             return _added(origin, answers, beta)
         case Applied():

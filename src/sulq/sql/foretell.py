@@ -131,6 +131,8 @@ def _off(figure: Figure, released: Sequence[Released], beta: float) -> float:
     if ends is None:
         return math.inf
     low, high = map(_number, ends)
+    if figure.value is None:  # unknown
+        return high - low
     value = _number(figure.value)
     return max(high - value, value - low)
 

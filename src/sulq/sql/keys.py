@@ -116,6 +116,7 @@ def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> Ro
     frame = Domain(name, column)
     cells = evaluate(item.fn, frame)
     kept = np.ones(frame.size, dtype=np.bool_)
+    kept[-1] = column.missing
     for condition in conditions:
         holds = evaluate(condition, frame)
         kept &= holds.values.astype(np.bool_)

@@ -9,15 +9,16 @@ groups of open keys leave of a total is a leaf of one row (SR14).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, cast
 
 import numpy as np
 
 from sulq.sql.rest import rest
 from sulq.terms.added import added
-from sulq.terms.kinds import Floats, Integers
+from sulq.terms.kinds import Floats, Integers, Truths
 from sulq.terms.law import Law
+from sulq.terms.presence import Counted, unknown
 from sulq.terms.released import Noise, Released
 
 
@@ -94,7 +95,8 @@ class Leaf:
                 found = coarser(found, *self.summed)
             if self.less is not None:
                 found = rest(found, self.less.released(answers))
-            kept["released"] = found
+            exact = all(answers[cut.question].exact for cut in self.cuts)
+            found = kept["released"] = replace(found, exact=exact)
         return found
 
     def values(self, answers: Sequence[Released]) -> Floats:
@@ -104,6 +106,16 @@ class Leaf:
         if not isinstance(found, np.ndarray):
             found = kept["value"] = self.reading.value(self.released(answers))[:, 0]
         return found
+
+    def unknown(self, answers: Sequence[Released]) -> tuple[Truths, float, float] | None:
+        """Which groups may have no rows, and the whole range of what is then unknown; None for counts and sums."""
+        if not isinstance(self.reading, Counted):
+            return None
+        kept = self._keeps(answers)
+        if "unknown" not in kept:
+            (low,), (high,) = self.reading.bounds()
+            kept["unknown"] = (unknown(self.reading, self.released(answers)), float(low), float(high))
+        return cast("tuple[Truths, float, float]", kept["unknown"])
 
     def interval(self, answers: Sequence[Released], beta: float) -> tuple[Floats, Floats]:
         """From where to where, except with probability beta a group."""

@@ -11,14 +11,15 @@ from sulq.errors import QuestionError
 from sulq.sql.asked import Asking, Rows, labels, leaves_of
 from sulq.sql.stats import Stat
 from sulq.terms.answer import Answer, Answers
+from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
-from sulq.terms.kinds import Scalar
+from sulq.terms.kinds import Code, Scalar, Truth
 from sulq.terms.oracle import Oracle
 from sulq.terms.privacy import Loss
 from sulq.terms.quantiles import Quantile, Quantiles
 from sulq.terms.question import WHOLE
 from sulq.terms.readings import Reading
-from sulq.terms.rowfn import Col, RowFn
+from sulq.terms.rowfn import Col, Each, OrMissing, RowFn
 
 
 def quantiles(
@@ -75,7 +76,17 @@ def _asked(
     return replace(answers[0], released=released, reading=reading, keys=keys, columns=names)
 
 
+def or_missing(fn: RowFn, schema: Schema) -> RowFn:
+    """A key as SQL groups by it: where it can be missing, the rows without it are a group of their own."""
+    kind = fn.kind(schema)
+    if not isinstance(kind, (Code, Truth, Scalar)) or not kind.nullable:
+        return fn
+    return OrMissing(fn if isinstance(kind, Code) else Each(fn))
+
+
 def _title(fn: RowFn, i: int) -> str:
+    while isinstance(fn, (OrMissing, Each)):
+        fn = fn.item
     name = getattr(fn, "name", None)
     return name if isinstance(name, str) else f"key{i}"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sulq.sql import program
 from sulq.sql.aggregate import Listed, aggregates, aggregates_of, grouped, listed, ordering
 from sulq.sql.names import Shown, Visible, resolve
-from sulq.sql.program import Apply, Const, Expr, Field, Key, Program, Regroup, Stack, StatAt
+from sulq.sql.program import Apply, Expr, Field, Key, Program, Regroup, Stack, StatAt, There
 from sulq.sql.refused import Refused, unsupported
 from sulq.sql.released import After, Released
 from sulq.sql.stats import Groups, Stat
@@ -68,21 +68,24 @@ def _regrouped(
 
 
 def _present(program: Program) -> Program:
-    """The same released rows without the groups whose noisy count rounds to none.
+    """The same released rows without the groups that may have none.
 
     All declared keys are returned (T24); a count or a mean of groups would take those
-    without rows for groups. Whether a group has rows can only be told from a
-    released count, which is asked along. A sum needs none: what is not there adds noise alone.
+    without rows for groups. Whether a group has rows can only be told from the interval
+    of a released count, which is asked along: a count above 0 may be noise alone, and is
+    for half of the groups nobody is in. A sum needs none: what is not there adds noise alone.
     """
     source = program.source
     if isinstance(source, Program):
         return replace(program, source=_present(source))
+    if isinstance(source, Stack):
+        return replace(program, source=Stack(tuple(map(_present, source.programs))))
     if not isinstance(source, Groups) or not source.keys:
         return program
     found = [i for i, stat in enumerate(source.stats) if stat.name == "rows" and stat.where is None]
     place = found[0] if found else len(source.stats)
     stats = source.stats if found else (*source.stats, Stat("rows"))
-    there = Apply(">=", (StatAt(place), Const(0.5)))
+    there = There(place)
     having = there if program.having is None else Apply("and", (program.having, there))
     return replace(program, source=replace(source, stats=stats), having=having)
 

@@ -31,6 +31,13 @@ class StatAt:
 
 
 @dataclass(frozen=True, slots=True)
+class There:
+    """Whether the source's group has rows: the interval of its count, statistic i, does not reach 0."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """Column i of the inner program's row."""
 
@@ -74,7 +81,7 @@ class Single:
     program: Program
 
 
-Expr = Key | StatAt | Field | Const | Apply | Cond | Grouping | Single
+Expr = Key | StatAt | There | Field | Const | Apply | Cond | Grouping | Single
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 
 from sulq.errors import QuestionError
 from sulq.sql.asked import Asking
-from sulq.sql.figures import At, Figure, Unclear, applied, either
+from sulq.sql.figures import At, Figure, Unclear, Unknown, applied, either, quotient, there
 from sulq.sql.functions import moment
 from sulq.sql.gathered import gather
 from sulq.sql.grouped import Set, ascending, ask
@@ -28,10 +28,12 @@ from sulq.sql.program import (
     Single,
     Stack,
     StatAt,
+    There,
 )
 from sulq.sql.stats import Groups, Stat
 from sulq.terms.answer import Answers
 from sulq.terms.facts import Facts
+from sulq.terms.presence import UNKNOWN
 from sulq.terms.privacy import Loss
 from sulq.terms.question import Together
 from sulq.terms.released import Released
@@ -73,6 +75,7 @@ class Row:
     fields: tuple[Figure, ...] = ()
     left_out: frozenset[int] = frozenset()  # keys that the row's grouping set leaves out
     member: Figure = field(default_factory=lambda: Figure(value=True))
+    found: bool = False  # the group was found in the data, so somebody is in it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +116,8 @@ class Asked:
         """The rows of the SELECT: the point values, with what they rest on."""
         found = Reader(self, answers).table(self.program)
         notes = (CHOSEN,) if found.tries > 1 else ()
+        if any(figure.value is None and figure.origin is not None for row in found.shown() for figure in row):
+            notes = (*notes, UNKNOWN)
         hidden = any(one.groups is None for several in self.sets.values() for one in several)
         return replace(found, notes=(*notes, HIDDEN) if hidden and _regroups(self.program) else notes)
 
@@ -251,16 +256,16 @@ class Reader:
     def _groups(self, groups: Groups) -> Iterable[Row]:
         for one in self._asked.sets[id(groups)]:
             left = frozenset(range(len(groups.keys))) - frozenset(one.keys)
-            values = [leaf.values(self._answers) for leaf in one.leaves]
-            for place, labels in one.rows(self._answers, len(groups.keys)):
-                stats = tuple(
-                    _figure(leaf, column[place], place) for leaf, column in zip(one.leaves, values, strict=True)
-                )
-                yield Row(tuple(Figure(label) for label in labels), stats, left_out=left)
+            labelled = one.rows(self._answers, len(groups.keys))
+            many = len(labelled) if one.keys else 0
+            for place, labels in labelled:
+                stats = tuple(_figure(leaf, self._answers, place, many) for leaf in one.leaves)
+                found = one.groups is None
+                yield Row(tuple(Figure(label) for label in labels), stats, left_out=left, found=found)
             if self._asked.other is not None and one.rest:
                 keys = one.label(self._asked.other, len(groups.keys))
-                stats = tuple(_figure(leaf, leaf.values(self._answers)[0], 0) for leaf in one.rest)
-                yield Row(tuple(Figure(label) for label in keys), stats, left_out=left)
+                stats = tuple(_figure(leaf, self._answers, 0, 1) for leaf in one.rest)
+                yield Row(tuple(Figure(label) for label in keys), stats, left_out=left, found=True)
 
     def figure(self, expr: Expr, row: Row) -> Figure:
         """An expression's figure in one row."""
@@ -275,8 +280,11 @@ class Reader:
                 return Figure(expr.value)
             case Grouping():
                 return Figure(int(expr.index in row.left_out))
+            case There():
+                return Figure(value=True) if row.found else there(row.stats[expr.index], self._answers)
             case Apply():
-                return applied(expr.op, [self.figure(arg, row) for arg in expr.args])
+                args = [self.figure(arg, row) for arg in expr.args]
+                return quotient(args, self._answers) if expr.op == "/" else applied(expr.op, args)
             case Cond():
                 branches = [(self.figure(when, row), self.figure(then, row)) for when, then in expr.branches]
                 last = Figure(None) if expr.otherwise is None else self.figure(expr.otherwise, row)
@@ -297,22 +305,26 @@ class Reader:
         return self._singles[id(program)]
 
 
-def _figure(leaf: Leaf, value: float, place: int) -> Figure:
-    """A statistic of one group as SQL shows it."""
+def _figure(leaf: Leaf, answers: Sequence[Released], place: int, groups: int) -> Figure:
+    """A statistic of one of so many groups (0: of the whole table) as SQL shows it."""
+    nothing = leaf.unknown(answers) if groups else None
+    if nothing is not None and nothing[0][place]:
+        return Figure(None, Unknown(nothing[1], nothing[2]), leaf.clock)
+    value = leaf.values(answers)[place]
     number: object = moment(value, leaf.clock) if leaf.clock else round(float(value)) if leaf.whole else float(value)
-    return Figure(number, At(leaf, place), leaf.clock)
+    return Figure(number, At(leaf, place, groups), leaf.clock)
 
 
 Made = tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]
 
 
-def _place(one: Made, *, i: int, down: bool, nulls_first: bool) -> tuple[bool, object]:
-    """Where a row comes in an order: missing values together, at the end that was asked for."""
-    value = one[2][i].value
+def _place(one: Made, *, i: int, down: bool, nulls_first: bool) -> tuple[int, object]:
+    """Where a row comes in an order: missing values together, at the end that was asked for; unknown ones last."""
+    value, origin = one[2][i].value, one[2][i].origin
     if value is None:
-        return (not nulls_first, 0)
+        return (0 if nulls_first and origin is None else 2, 0)
     found = ascending(value)[1]
-    return (nulls_first, _Down(found) if down else found)
+    return (1, _Down(found) if down else found)
 
 
 @dataclass(frozen=True, slots=True)

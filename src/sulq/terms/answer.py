@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from sulq.errors import QuestionError, SetupError
-from sulq.terms.kinds import Floats
+from sulq.terms.kinds import Floats, Truths
+from sulq.terms.presence import UNKNOWN, Counted, unknown
 from sulq.terms.privacy import Event, Loss, Unit
 from sulq.terms.readings import Chosen, FirstAbove, Placed, Plain, Reading
 from sulq.terms.receipt import Receipt
@@ -34,9 +35,10 @@ class Answer:
     `accuracy(beta)`: each cell is within that of the table's bounded statistic
     except with probability beta; of the first sum above a threshold, how far it or
     one before it may be on the wrong side; of a point of a space, how much farther
-    off than the nearest point. `spent`, `total`, `remaining`: this ask's price,
-    that of all answers up to it, and what is left. `unit`, `guarantee`: who is
-    protected and in what sense (T93).
+    off than the nearest point. A group that may have no rows has no mean, spread or
+    quantile: None, its interval the whole range, its accuracy the range's width.
+    `spent`, `total`, `remaining`: this ask's price, that of all answers up to it, and
+    what is left. `unit`, `guarantee`: who is protected and in what sense (T93).
     """
 
     released: Released
@@ -63,15 +65,27 @@ class Answer:
     def value(self) -> Value:
         """A number; an array for a vector, a matrix for covariances, a mapping from keys for a partition."""
         whole = isinstance(self.reading, (Plain, Chosen, FirstAbove))
-        return self._shape(self.reading.value(self.released), whole=whole)
+        return self._shape(self._values(), whole=whole)
+
+    def _values(self) -> Floats:
+        """The cells; not a number where the statistic is unknown, decided from released numbers alone (SR18)."""
+        found = self.reading.value(self.released)
+        return np.where(self._unknown()[:, None], np.nan, found) if self._counted() else found
+
+    def _counted(self) -> bool:
+        return bool(self.keys) and isinstance(self.reading, Counted)
+
+    def _unknown(self) -> Truths:
+        return unknown(self.reading, self.released)
 
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Value:
         """How far off: within this except with probability beta, for each cell or for all at once."""
         low, high = self._interval(beta, simultaneous=simultaneous)
         if isinstance(self.reading, (FirstAbove, Placed)):
             return self.reading.reach(self.released, beta)
-        value = self.reading.value(self.released)
-        return self._shape(np.maximum(high - value, value - low), whole=False)
+        value = self._values()
+        away = np.where(np.isnan(value), high - low, np.maximum(high - value, value - low))
+        return self._shape(away, whole=False)
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Value, Value]:
         """From where to where, at a level of confidence."""
@@ -86,7 +100,11 @@ class Answer:
             draws = self.released.draws if isinstance(self.reading, Plain) else self.released.cells * len(self.columns)
             exact = isinstance(self.reading, Plain)
             beta = float(-np.expm1(np.log1p(-beta) / draws)) if exact else beta / draws
-        return self.reading.interval(self.released, beta)
+        low, high = self.reading.interval(self.released, beta)
+        if self._counted() and isinstance(self.reading, Counted):
+            nothing, (least, most) = self._unknown()[:, None], self.reading.bounds()
+            low, high = np.where(nothing, least, low), np.where(nothing, most, high)
+        return low, high
 
     def _shape(self, cells: Floats, *, whole: bool) -> Value:
         integral = whole and all(noise.step.denominator == 1 for noise in self.released.noise)
@@ -95,7 +113,7 @@ class Answer:
             if self.square:
                 return self._matrix(row)
             if len(self.columns) == 1:
-                return int(row[0]) if integral else float(row[0])
+                return int(row[0]) if integral else _known(float(row[0]))
             return row.astype(np.int64) if integral else row
 
         if not self.keys:
@@ -123,7 +141,7 @@ class Answer:
     def to_dict(self, level: float = 0.95) -> dict[str, list[object]]:
         """Columns by name: keys, values, and `low`/`high` at the level."""
         low, high = self._interval(_rest(level), simultaneous=False)
-        return self._table(self.reading.value(self.released), low, high)
+        return self._table(self._values(), low, high)
 
     def _table(self, value: Floats, *ends: Floats) -> dict[str, list[object]]:
         table: dict[str, list[object]] = {}
@@ -131,10 +149,11 @@ class Answer:
         for i, (name, known) in enumerate(self.keys):
             several = len(self.keys) > 1
             own = [cast("tuple[object, ...]", label)[i] if several else label for label in labels]
-            table[name] = [_text(label, last=bool(known) and label is known[-1]) for label in own]
+            last = next((label for label in reversed(known) if label is not None), None)
+            table[name] = [_text(label, last=label is last) for label in own]
         for j in range(len(self.columns)):
             for name, numbers in zip(self._names(j), (value, *ends), strict=False):
-                table[name] = numbers[:, j].tolist()
+                table[name] = [_known(number) for number in numbers[:, j].tolist()]
         return table
 
     def _names(self, j: int) -> tuple[str, str, str]:
@@ -150,14 +169,21 @@ class Answer:
     def to_pandas(self, level: float | None = None) -> pandas.DataFrame:
         """A pandas frame: key columns and `value`; with a level also `low` and `high`."""
         frame = extra("pandas", "pandas").DataFrame(self._columns(level))
-        return cast("pandas.DataFrame", frame)
+        return cast("pandas.DataFrame", frame.astype(dict.fromkeys(self._numbers(level), "float64")))
 
     def to_arrow(self, level: float | None = None) -> pyarrow.Table:
         """An Arrow table: key columns and `value`; with a level also `low` and `high`."""
-        return cast("pyarrow.Table", importlib.import_module("pyarrow").table(self._columns(level)))
+        arrow, numbers = importlib.import_module("pyarrow"), self._numbers(level)
+        columns = self._columns(level).items()
+        made = {name: arrow.array(cells, arrow.float64() if name in numbers else None) for name, cells in columns}
+        return cast("pyarrow.Table", arrow.table(made))
 
     def _columns(self, level: float | None) -> dict[str, list[object]]:
-        return self._table(self.reading.value(self.released)) if level is None else self.to_dict(level)
+        return self._table(self._values()) if level is None else self.to_dict(level)
+
+    def _numbers(self, level: float | None) -> list[str]:
+        """The columns that hold numbers, the unknown ones among them missing."""
+        return [name for j in range(len(self.columns)) for name in self._names(j)[: 1 if level is None else 3]]
 
     def plot(self, level: float = 0.95) -> Axes:
         """Bars with error bars (needs the extra `plot`)."""
@@ -165,6 +191,11 @@ class Answer:
         table = self.to_dict(level)
         value, low, high = (np.array(table[name], dtype=float) for name in self._names(0))
         names = [" / ".join(str(table[key][i]) for key, _ in self.keys) or self.columns[0] for i in range(len(value))]
+        known = ~np.isnan(value)  # an unknown group has no bar
+        names, value, low, high = (
+            [name for name, is_ in zip(names, known, strict=True) if is_],
+            *(numbers[known] for numbers in (value, low, high)),
+        )
         axes.bar(names, value, yerr=np.maximum([value - low, high - value], 0), capsize=3, color="#4a7fb5")
         axes.set_ylabel(self.columns[0])
         axes.set_xlabel(", ".join(name for name, _ in self.keys))
@@ -178,7 +209,10 @@ class Answer:
         tail = paid(self.spent, self.remaining, self.unit)
         if self.guarantee != "dp":
             tail += f"; guarantee {self.guarantee}"
-        return "\n".join([*lines, tail, *self.notes])
+        return "\n".join([*lines, tail, *self._notes()])
+
+    def _notes(self) -> tuple[str, ...]:
+        return (*self.notes, UNKNOWN) if self._counted() and self._unknown().any() else self.notes
 
     def _lines(self, limit: int) -> list[str]:
         if self.square:
@@ -199,7 +233,7 @@ class Answer:
                 label = " / ".join([*keys, column] if len(self.columns) > 1 else keys)
                 shown.append((label, table[value][i], table[low][i], table[high][i]))
         width = max((len(label) for label, *_ in shown[:limit]), default=0)
-        lines = [bar(label.ljust(width), *map(_number, (v, a, b))) for label, v, a, b in shown[:limit]]
+        lines = [_line(label.ljust(width), v, a, b) for label, v, a, b in shown[:limit]]
         if len(shown) > limit:
             lines.append(f"... {len(shown) - limit} more")
         return lines
@@ -211,12 +245,16 @@ class Answer:
     def _repr_html_(self) -> str:
         table = self._columns(None) if isinstance(self.reading, Placed) else self.to_dict()
         near = f"{self._near(self.reading)}; " if isinstance(self.reading, Placed) else ""
-        tail = _escape(f"{near}{paid(self.spent, self.remaining, self.unit)}; {' '.join(self.notes)}")
+        tail = _escape(f"{near}{paid(self.spent, self.remaining, self.unit)}; {' '.join(self._notes())}")
         if self.square:
             return f"<p>{len(self.columns)} entries of a covariance matrix</p><p>{tail}</p>"
         head = "".join(f"<th>{_escape(name)}</th>" for name in table)
         rows = zip(*table.values(), strict=True)
-        body = "".join("<tr>" + "".join(f"<td>{_escape(_shown(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+        keys = len(self.keys)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{_escape(_shown(cell, key=i < keys))}</td>" for i, cell in enumerate(row)) + "</tr>"
+            for row in rows
+        )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{tail}</p>"
 
 
@@ -258,6 +296,15 @@ def _number(value: object) -> float:
     return float(cast("float", value))
 
 
+def _known(value: float) -> float | None:
+    """A number, or None for one that is unknown."""
+    return None if math.isnan(value) else value
+
+
+def _line(label: str, value: object, low: object, high: object) -> str:
+    return f"{label}  unknown" if value is None else bar(label, *map(_number, (value, low, high)))
+
+
 def paid(spent: Loss, remaining: Loss | None, unit: Unit) -> str:
     """What was spent, what is left where that is told, and whom it protects."""
     left = "" if remaining is None else f", left {remaining}"
@@ -287,8 +334,8 @@ def _text(label: object, *, last: bool) -> object:
     return f"[{label[0]}, {label[1]}{']' if last else ')'}"
 
 
-def _shown(cell: object) -> str:
-    return f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
+def _shown(cell: object, *, key: bool = False) -> str:
+    return f"{cell:,.6g}" if isinstance(cell, float) else str(cell) if key or cell is not None else "unknown"
 
 
 def _escape(text: str) -> str:

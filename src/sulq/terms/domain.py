@@ -11,7 +11,7 @@ import datetime
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Final
 
@@ -67,8 +67,54 @@ def _ordered(low: Fraction | int, high: Fraction | int, what: str) -> None:
         raise SetupError("bad-bounds", f"The bounds of {what} are reversed.")
 
 
-@dataclass(frozen=True, slots=True)
-class Int:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Declared:
+    """What every column may say besides: whether cells can be missing, and if not, what a missing one counts as.
+
+    `missing=False`: there is no NULL to group by or to count, and a cell that is missing
+    all the same takes the `default`; without one the low bound, the first category,
+    False, or the empty text. A cell that cannot be read is missing too (SR21).
+    """
+
+    missing: bool = field(default=True, metadata={"wire": "set"})
+    default: int | float | str | bool | None = field(default=None, metadata={"wire": "set"})
+
+    def __repr__(self) -> str:
+        shown = [f for f in fields(self) if not (f.metadata and getattr(self, f.name) == f.default)]
+        shown.sort(key=lambda f: bool(f.metadata))  # a column's own fields first
+        return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in shown)})"
+
+    def _code(self, default: object) -> int | str | None:
+        """A default as cells are stored; None where it is not in the domain."""
+        raise NotImplementedError  # pragma: no cover - every column has its own
+
+    def _settle(self) -> None:
+        """Refuse a default that is no value of the domain, or has nothing to stand for."""
+        what = type(self).__name__
+        if not isinstance(self.missing, bool):
+            raise SetupError("bad-declaration", f"missing= of {what} is True or False.")
+        if self.default is None:
+            return
+        if self.missing:
+            why = f"A default of {what} stands for cells that are missing all the same."
+            raise SetupError("bad-declaration", why, "Say missing=False with it.")
+        if self._code(self.default) is None:
+            raise SetupError("bad-declaration", f"The default of {what} is not one of its values.")
+
+    @property
+    def filled(self) -> int | str:
+        """What a missing cell is stored as, where none may stay missing."""
+        found = None if self.default is None else self._code(self.default)
+        return getattr(self, "low", "") if found is None else found
+
+
+def may_be_missing(column: Column) -> Column:
+    """The same column where rows without a match have no cell of it."""
+    return column if column.missing else replace(column, missing=True, default=None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Int(Declared):
     """Whole numbers from `lo` to `hi`; cells outside are clamped."""
 
     lo: int
@@ -81,6 +127,11 @@ class Int:
             if abs(bound) > INT_LIMIT:
                 raise SetupError("bad-bounds", "The bounds of Int must lie within 2^53.")
         _ordered(self.lo, self.hi, "Int")
+        self._settle()
+
+    def _code(self, default: object) -> int | None:
+        whole = isinstance(default, int) and not isinstance(default, bool)
+        return default if whole and self.lo <= default <= self.hi else None  # type: ignore[operator,return-value]
 
     @property
     def step(self) -> Fraction:
@@ -98,7 +149,7 @@ class Int:
         return self.hi
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Vertices(Int):
     """The vertices of a graph, numbered from `lo` to `hi`; a cell that is none of them is missing (SR10, SR21).
 
@@ -107,8 +158,8 @@ class Vertices(Int):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Real:
+@dataclass(frozen=True, slots=True, repr=False)
+class Real(Declared):
     """Numbers from `lo` to `hi` on a grid of a power of two; cells outside are clamped.
 
     A `grid` that is no power of two is lowered to one; bounds widen outwards to
@@ -128,6 +179,13 @@ class Real:
             raise SetupError("bad-bounds", "The grid of Real is too fine for its bounds (2^31 units at most).")
         if not Fraction(2) ** -200 <= self.step <= Fraction(2) ** 200:
             raise SetupError("bad-bounds", "The bounds of Real are out of range.")
+        self._settle()
+
+    def _code(self, default: object) -> int | None:
+        number = not isinstance(default, bool) and isinstance(default, (int, float)) and math.isfinite(default)
+        if not number or not self.lo <= default <= self.hi:  # type: ignore[operator]
+            return None
+        return math.floor(Fraction(default) / self.step + Fraction(1, 2))  # type: ignore[arg-type]
 
     @property
     def step(self) -> Fraction:
@@ -153,9 +211,15 @@ def _real_grid(lo: float, hi: float, grid: float | None) -> tuple[Fraction, int,
     return step, math.floor(low / step), math.ceil(high / step)
 
 
-@dataclass(frozen=True, slots=True)
-class Bool:
+@dataclass(frozen=True, slots=True, repr=False)
+class Bool(Declared):
     """True or false."""
+
+    def __post_init__(self) -> None:
+        self._settle()
+
+    def _code(self, default: object) -> int | None:
+        return int(default) if isinstance(default, bool) else None
 
     @property
     def step(self) -> Fraction:
@@ -173,8 +237,8 @@ class Bool:
         return 1
 
 
-@dataclass(frozen=True, slots=True)
-class Category:
+@dataclass(frozen=True, slots=True, repr=False)
+class Category(Declared):
     """One of a declared list of values; a cell that is not on the list is missing (SR21)."""
 
     values: tuple[str | int, ...]
@@ -190,6 +254,11 @@ class Category:
             raise SetupError("bad-declaration", "A Category needs 1 to 65,536 different values.")
         if any(abs(value) > INT_LIMIT for value in self.values if isinstance(value, int)):
             raise SetupError("bad-declaration", "A whole number of a Category must lie within 2^53.")
+        self._settle()
+
+    def _code(self, default: object) -> int | None:
+        same = type(default) is type(self.values[0]) and default in self.values
+        return self.values.index(default) if same else None  # type: ignore[arg-type]
 
     @property
     def step(self) -> Fraction:
@@ -232,18 +301,23 @@ def microseconds(value: object) -> int:
     return since.days * MICROSECONDS + since.seconds * 1_000_000 + since.microseconds
 
 
-@dataclass(frozen=True, slots=True)
-class Date:
+@dataclass(frozen=True, slots=True, repr=False)
+class Date(Declared):
     """Days from `lo` to `hi`; days outside are clamped."""
 
     lo: str
     hi: str
 
     def __post_init__(self) -> None:
-        for name in ("lo", "hi"):
+        for name in ("lo", "hi", *(() if self.default is None else ("default",))):
             value = getattr(self, name)
             object.__setattr__(self, name, (EPOCH + datetime.timedelta(days(value))).isoformat())
         _ordered(self.low, self.high, "Date")
+        self._settle()
+
+    def _code(self, default: object) -> int | None:
+        found = days(default)
+        return found if self.low <= found <= self.high else None
 
     @property
     def step(self) -> Fraction:
@@ -261,21 +335,26 @@ class Date:
         return days(self.hi)
 
 
-@dataclass(frozen=True, slots=True)
-class Timestamp:
+@dataclass(frozen=True, slots=True, repr=False)
+class Timestamp(Declared):
     """Moments in UTC from `lo` to `hi`, to the microsecond; moments outside are clamped."""
 
     lo: str
     hi: str
 
     def __post_init__(self) -> None:
-        for name in ("lo", "hi"):
+        for name in ("lo", "hi", *(() if self.default is None else ("default",))):
             units = microseconds(getattr(self, name))
             moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=units)
             object.__setattr__(self, name, moment.isoformat())
             if abs(units) >= INT_LIMIT:
                 raise SetupError("bad-bounds", "Timestamps must lie between 1685 and 2255.")
         _ordered(self.low, self.high, "Timestamp")
+        self._settle()
+
+    def _code(self, default: object) -> int | None:
+        found = microseconds(default)
+        return found if self.low <= found <= self.high else None
 
     @property
     def step(self) -> Fraction:
@@ -293,26 +372,26 @@ class Timestamp:
         return microseconds(self.hi)
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+@dataclass(frozen=True, slots=True, repr=False)
+class Text(Declared):
     """Free text: it can be compared and, where keys are open, grouped by; never listed.
 
     A cell is its first `longest` characters (code points), at most 10,000: no row is so long that summing it fails
     or takes long enough to be noticed (T30, T74). The shorter, the more patterns one question may look for (T100).
     """
 
-    longest: int = field(default=LONGEST_CELL, metadata={"wire": "told"})
+    longest: int = field(default=LONGEST_CELL, metadata={"wire": "set"})
 
     def __post_init__(self) -> None:
         if isinstance(self.longest, bool) or not isinstance(self.longest, int):
             raise SetupError("bad-declaration", "The longest of Text is a whole number of characters.")
         if not 1 <= self.longest <= LONGEST_CELL:
             raise SetupError("bad-bounds", f"The longest of Text is from 1 to {LONGEST_CELL:,} characters.")
+        self._settle()
 
-    def __repr__(self) -> str:
-        """Without what is as usual: prepared copies record declarations in these words."""
-        told = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]
-        return f"Text({', '.join(told)})"
+    def _code(self, default: object) -> str | None:
+        fits = isinstance(default, str) and len(default) <= self.longest and "\x00" not in default and is_text(default)
+        return default if fits else None  # type: ignore[return-value]
 
 
 Column = Int | Real | Bool | Category | Date | Timestamp | Text
@@ -377,7 +456,7 @@ def joinable(one: Column | None, other: Column | None) -> bool:
     if one is None or other is None:
         return False
     if isinstance(one, Category) or isinstance(other, Category):
-        return one == other
+        return isinstance(one, Category) and isinstance(other, Category) and one.values == other.values
     if type(one) is not type(other):
         return False
     return isinstance(one, Text) or getattr(one, "step", None) == getattr(other, "step", None)

@@ -202,4 +202,5 @@ def _brief(column: Column) -> str:
         return repr(column).replace("lo=", "").replace("hi=", "").replace(", grid=None", "")
     named = ", ".join(map(repr, column.values[:SHOWN]))
     more = len(column.values) - SHOWN
-    return f"Category({named}, and {more} more)" if more > 0 else f"Category({named})"
+    never = "" if column.missing else f", missing=False, default={column.values[int(column.filled)]!r}"
+    return f"Category({named}, and {more} more{never})" if more > 0 else f"Category({named}{never})"

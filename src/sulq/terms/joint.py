@@ -17,6 +17,7 @@ import numpy as np
 from sulq.terms.added import added
 from sulq.terms.kinds import Floats
 from sulq.terms.law import GaussianLaw, LaplaceLaw
+from sulq.terms.presence import least_total
 from sulq.terms.readings import SLACK, Covariance
 from sulq.terms.released import Noise, Released
 
@@ -106,6 +107,14 @@ class Fixed:
         """The same number for each cell."""
         return np.full((released.cells, 1), float(self.number))
 
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the count's interval."""
+        return least_total(released, slice(1), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The number itself."""
+        return np.array([float(self.number)]), np.array([float(self.number)])
+
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """The number itself, at any level."""
         del beta
@@ -131,6 +140,14 @@ class SpreadMean:
         with np.errstate(all="ignore"):
             part = np.where(mass > 0, np.clip((p + q / 2) / mass, 0.0, 1.0), 0.5)
         return (float(self.lo) + float(self.hi - self.lo) * part)[:, None]
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The least sum of all terms, in units of the squared range, that the released ones do not contradict."""
+        return least_total(released, slice(None), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The declared bounds."""
+        return np.array([float(self.lo)]), np.array([float(self.hi)])
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Every mean the released sums do not contradict, by a table of the noise's quantile that chords bound."""
@@ -203,6 +220,15 @@ class Pair:
         n = np.maximum(released.values()[:, :1], 2.0)
         return found * (n / (n - 1) if self.ddof else 1.0)
 
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the count's interval."""
+        return least_total(released, slice(1), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """As far as the declared bounds allow; n/(n - 1) is at most 2, for two values."""
+        most = np.array([float(self.halves[0] * self.halves[1]) * (2.0 if self.ddof else 1.0)])
+        return -most, most
+
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """The centred sum over the count, both within their ranges; the whole range where the count may be none."""
         least, most, low, high = _centred(released, self.rounding, beta)
@@ -235,6 +261,14 @@ class Correlation:
         with np.errstate(all="ignore"):
             found = np.where(spread > 0, np.clip(xy / np.sqrt(spread), -1.0, 1.0), 0.0)
         return found[:, None]
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the count's interval."""
+        return least_total(released, slice(1), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """From -1 to 1."""
+        return np.array([-1.0]), np.array([1.0])
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """The quotient's extremes over the ranges of the three centred sums."""

@@ -17,6 +17,7 @@ import numpy as np
 from sulq.terms.added import AddedLaw, reach
 from sulq.terms.domain import TERM_BITS, grid_for
 from sulq.terms.kinds import Floats, Integers, Truths
+from sulq.terms.presence import least_total
 from sulq.terms.released import Released
 
 NEAR: Final = 1e-6  # counts worked out in doubles are this near to what they are
@@ -166,6 +167,14 @@ class Quantile:
     def _high(self, index: Integers) -> Floats:
         return np.minimum(self._low(index) + float(self.bed.inner), float(self.bed.end))
 
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the interval of all counts of the coarsest level together."""
+        return least_total(released, slice(self.sizes[0]), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """From the first bin to the last."""
+        return np.array([float(self.bed.start)]), np.array([float(self.bed.end)])
+
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """From the first bin that could hold it to the last; the whole range where the counts come to nothing."""
         contrast, less, more = self._contrast(released)
@@ -235,6 +244,14 @@ class Picked:
         inside = (low <= picked) & (picked <= high)
         return np.where(inside, between, self.tree.middle(picked))[:, None]
 
+    def least(self, released: Released, beta: float) -> Floats:
+        """The tree's own."""
+        return self.tree.least(released, beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The tree's own."""
+        return self.tree.bounds()
+
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """The tree's interval, which holds the quantile whatever was chosen, and the value."""
         low, high = self.tree.interval(Released(released.units[:, :-1], released.noise[:-1]), beta)
@@ -251,6 +268,15 @@ class Quantiles:
     def value(self, released: Released) -> Floats:
         """One column for each."""
         return np.concatenate([one.value(released) for one in self.wanted], axis=1)
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """That of the one tree."""
+        return self.wanted[0].least(released, beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Each its own."""
+        ends = [one.bounds() for one in self.wanted]
+        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Each at its own 1 - beta."""

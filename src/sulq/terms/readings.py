@@ -20,6 +20,7 @@ import numpy as np
 
 from sulq.terms.kinds import Floats, Truths
 from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw
+from sulq.terms.presence import least_total
 from sulq.terms.quantiles import Picked, Quantile, Quantiles
 from sulq.terms.released import Noise, Released
 from sulq.terms.space import Box, Points, values
@@ -210,6 +211,14 @@ class Mean:
         mean: Floats = float(self.lo) + float(self.hi - self.lo) * part
         return mean[:, None]
 
+    def least(self, released: Released, beta: float) -> Floats:
+        """The least mass A + B, in units of the range, that the released pair does not contradict."""
+        return least_total(released, slice(None), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The declared bounds."""
+        return np.array([float(self.lo)]), np.array([float(self.hi)])
+
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Every mean the released pair does not contradict; the whole range for too small a mass."""
         above, below = released.values().T
@@ -257,6 +266,14 @@ class CentredMean:
         with np.errstate(all="ignore"):
             mean = np.where(count > 0, np.clip(m + total / count, a, b), (a + b) / 2)
         return mean[:, None]
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the count's interval."""
+        return least_total(released, slice(1), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The declared bounds."""
+        return np.array([float(self.lo)]), np.array([float(self.hi)])
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Fieller's interval: every mean m + d with |S' - d N'| within the noise of S - d N."""
@@ -310,6 +327,14 @@ class Spread:
         """The formula on the released sums, clipped into what a variance can be."""
         units = np.maximum(released.values() / self._unit(), 0.0)
         return self._shown(self._spread(*units.T), units.sum(axis=1))
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The least sum of all terms, in units of the squared range, that the released ones do not contradict."""
+        return least_total(released, slice(None), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """From 0 to the spread of two halves at either bound."""
+        return np.zeros(1), self._shown(np.array([0.25]), np.array([0.0]))[0]
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """The extremes over the box in which all three sums lie except with probability beta."""
@@ -367,6 +392,17 @@ class Covariance:
         means, squares = np.clip(sums / some, -1.0, 1.0), np.clip(products / some, -1.0, 1.0)
         found = np.clip(squares - means[:, rows] * means[:, columns], -1.0, 1.0)
         return self._scaled(np.where((n > 0)[:, None], found, 0.0))
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the count's interval."""
+        if self.size is not None:
+            return np.full(released.cells, float(self.size))
+        return least_total(released, slice(1), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """As far as the declared bounds allow."""
+        most = self._scaled(np.ones((1, len(self.halves) * (len(self.halves) + 1) // 2)))[0]
+        return -most, most
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Interval arithmetic over the box of the sums an entry is made of (at most four of them)."""

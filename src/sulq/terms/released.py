@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -25,12 +25,14 @@ class Released:
     """Noisy whole units, a row for each cell; every number shown is computed from these alone (T1, T2).
 
     `labels`: where keys were open, the label of each row's group, ascending. Of a
-    choice the one column holds the number of the chosen candidate.
+    choice the one column holds the number of the chosen candidate. `exact`: no noise
+    was added, as only made-up data may have it (SR9).
     """
 
     units: Integers
     noise: tuple[Noise, ...]
     labels: tuple[tuple[object, ...], ...] | None = None
+    exact: bool = field(default=False, metadata={"wire": False})
 
     @property
     def cells(self) -> int:

@@ -25,7 +25,7 @@ from typing import Final
 
 from sulq.errors import QuestionError, SetupError
 from sulq.terms import domain
-from sulq.terms.domain import INT_LIMIT, Bool, Category, Column, Int, Real, Schema, Text, joinable
+from sulq.terms.domain import INT_LIMIT, Bool, Category, Column, Int, Real, Schema, Text, joinable, may_be_missing
 from sulq.terms.facts import Facts, TableFacts, Tables
 from sulq.terms.fan_out import fan_out
 from sulq.terms.kinds import Code, Kind, Scalar, Truth, Words
@@ -92,7 +92,10 @@ def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape
         raise QuestionError("bad-question", f"Both sides of a join have a column {min(shared)[:80]!r}.")
     for ours, theirs in join.on:
         _comparable(ours, left.schema, theirs, right.schema)
-    schema = Schema("", (*left.schema.columns, *right.schema.columns))
+    theirs = right.schema.columns  # of a left row without a match they are all missing
+    if join.how == "left":
+        theirs = tuple((name, may_be_missing(column)) for name, column in theirs)
+    schema = Schema("", (*left.schema.columns, *theirs))
     if join.person:
         if not (left.owned and right.owned):
             raise QuestionError("person-lost", "A side of this join has rows that are no one person's.")
@@ -177,6 +180,8 @@ def _union(shapes: list[Shape]) -> Shape:
             if len(item.schema.columns) != len(first.schema.columns):
                 raise QuestionError("bad-question", "The parts of a union have different numbers of columns.")
             several.append(item.schema.columns[i][1])
+        if any(column.missing for column in several):
+            several = [may_be_missing(column) for column in several]
         texts = [column for column in several if isinstance(column, Text)]
         if len(texts) == len(several):
             several = [max(texts, key=lambda text: text.longest)]

@@ -7,7 +7,7 @@ is worked out by and how far one person moves it stands in `curator/statistics`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from sulq.errors import QuestionError
@@ -50,7 +50,7 @@ class Graph:
         return Schema(
             schema.table,
             tuple(
-                (name, Vertices(column.lo, column.hi) if name in (self.u, self.v) and type(column) is Int else column)
+                (name, Vertices(**asdict(column)) if name in (self.u, self.v) and type(column) is Int else column)
                 for name, column in schema.columns
             ),
         )
@@ -72,6 +72,8 @@ class Graph:
                 "Both ends of an edge are declared alike: by the list of all vertices, or as whole numbers that "
                 f"graph=({self.u[:80]!r}, {self.v[:80]!r}) says are vertices."
             )
+        if not ends[0].missing:
+            return "wrong-kind", "An end of an edge may be missing: a default would make edges that nobody has."
         if self.weight is not None and not isinstance(schema.find(self.weight), (Bool, Int, Real)):
             return "wrong-kind", "An edge's weight is declared as a number."
         return None

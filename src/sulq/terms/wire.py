@@ -95,7 +95,7 @@ class Writer:
         return known[1]
 
     def _written(self, value: object, kind: type) -> str:
-        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind and not _told(kind):
+        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind and not _optional(kind):
             fields, end = _layout(kind)
             return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
         if kind is tuple or kind is list:
@@ -161,9 +161,9 @@ def to_json(value: object, known: dict[int, object] | None = None) -> object:
         if known is not None and id(value) in known:
             return known[id(value)]
         tree: dict[str, object] = {"kind": kind.__name__}
-        told = _told(kind)
+        usual = _optional(kind)
         for name in _hints(kind):
-            if name not in told or getattr(value, name) != told[name]:
+            if name not in usual or getattr(value, name) != usual[name]:
                 tree[name] = to_json(getattr(value, name), known)
         if known is not None:
             known[id(value)] = tree
@@ -269,9 +269,9 @@ def _hints(cls: type) -> dict[str, object]:
 
 
 @functools.cache
-def _told(cls: type) -> dict[str, object]:
-    """Fields written only where they are not as usual: texts of before there were such fields stay as they are."""
-    return {f.name: f.default for f in dataclasses.fields(cls) if f.metadata.get("wire") == "told"}
+def _optional(cls: type) -> dict[str, object]:
+    """Fields that are written only where they say something: texts from before they were there keep their digests."""
+    return {f.name: f.default for f in dataclasses.fields(cls) if f.metadata.get("wire") == "set"}
 
 
 @functools.cache

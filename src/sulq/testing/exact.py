@@ -82,7 +82,10 @@ class Exact:
 
 
 def _marked(answer: Answer) -> Answer:
-    return replace(answer, notes=(*answer.notes, "exact: no noise was added and nothing was charged"))
+    released = replace(answer.released, exact=True)
+    return replace(
+        answer, released=released, notes=(*answer.notes, "exact: no noise was added and nothing was charged")
+    )
 
 
 D_co = TypeVar("D_co", covariant=True)

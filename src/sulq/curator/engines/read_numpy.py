@@ -20,7 +20,14 @@ _ASCII_LOWER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklm
 
 
 def codes(column: Column, cell: Cell, values: np.ndarray, missing: Truths | None) -> Read:
-    """Grid units of a source's cells, and where they are missing."""
+    """Grid units of a source's cells, and where they are missing; never where the column says so."""
+    found, absent = _codes(column, cell, values, missing)
+    if column.missing:
+        return found, absent
+    return np.where(absent, np.array(column.filled, dtype=found.dtype), found), np.zeros_like(absent)
+
+
+def _codes(column: Column, cell: Cell, values: np.ndarray, missing: Truths | None) -> Read:
     absent = np.zeros(len(values), dtype=np.bool_) if missing is None else missing
     if isinstance(column, Text):
         texts, absent = _settled(_texts(cell, values, absent), absent)

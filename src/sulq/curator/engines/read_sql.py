@@ -141,7 +141,7 @@ def shift(column: Column, cell: Cell) -> int:
 
 
 def code(column: Column, cell: Cell, item: str, place: int, *, exact: bool = True) -> str:
-    """Grid units of a cell, NULL where missing; `exact`: as integers from 0, else what is cheapest to ask.
+    """Grid units of a cell, NULL where missing and that is allowed; `exact`: as integers from 0, else the cheapest.
 
     Args:
         column: The declaration.
@@ -152,7 +152,15 @@ def code(column: Column, cell: Cell, item: str, place: int, *, exact: bool = Tru
     """
     found = _code(column, cell, item, place, exact=exact)
     by = shift(column, cell)
-    return f"CAST({found} AS BIGINT) - {whole(by)}" if exact and by else found
+    if exact and by:
+        found, by = f"CAST({found} AS BIGINT) - {whole(by)}", 0
+    return found if column.missing else f"coalesce({found}, {_filled(column, by)})"
+
+
+def _filled(column: Column, by: int) -> str:
+    """What stands for a missing cell, as a constant."""
+    found = column.filled
+    return whole(found + by) if isinstance(found, int) else "'" + found.replace("'", "''") + "'"
 
 
 def _code(column: Column, cell: Cell, item: str, place: int, *, exact: bool) -> str:

@@ -41,6 +41,13 @@ class Dataset:
     key: bytes
     space: str = ""
 
+    def __post_init__(self) -> None:
+        columns = [c for given in self.tables if not given.facts.public for _, c in given.facts.schema.columns]
+        if self.unit.neighbors == "zero_out" and not all(column.missing for column in columns):
+            # A blanked row is known by its missing cells; with defaults in them it would move sums past their bounds.
+            why = "Under zero_out a person's row may be blanked, so every column may be missing."
+            raise SetupError("bad-declaration", why, "Leave out missing=False.")
+
     @classmethod
     def one(
         cls, origin: Origin, schema: Schema, unit: Unit, key: bytes, *, inside: str | None = None, space: str = ""

@@ -258,13 +258,13 @@ class Col(RowFn):
             known = ", ".join(schema.names)
             raise QuestionError("unknown-column", f"No column {self.name[:80]!r} is declared (declared: {known}).")
         if isinstance(column, domain.Text):
-            return Words(longest=column.longest)
+            return Words(column.missing, longest=column.longest)
         if isinstance(column, domain.Bool):
-            return Truth()
+            return Truth(column.missing)
         if isinstance(column, domain.Category):
-            return Code(column.values)
+            return Code(column.values, column.missing)
         clock = {domain.Date: "date", domain.Timestamp: "timestamp"}.get(type(column))
-        return _scalar(column.low, column.high, column.step, clock)
+        return _scalar(column.low, column.high, column.step, clock, nullable=column.missing)
 
     def cells(self, frame: Frame) -> Cells:
         column = frame.schema.find(self.name)
@@ -277,9 +277,9 @@ class Col(RowFn):
 
 
 @functools.lru_cache(maxsize=1024)
-def _scalar(low: int, high: int, step: Fraction, clock: str | None) -> Scalar:
+def _scalar(low: int, high: int, step: Fraction, clock: str | None, *, nullable: bool) -> Scalar:
     """The interval of a declared number; a plan asks for it at every place where the column stands."""
-    return Scalar(low * step, high * step, step, clock=clock)
+    return Scalar(low * step, high * step, step, nullable, clock)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
