@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -218,19 +218,41 @@ class Data:
         return {name: (made.kind, made.cells[i]) for name, made in self.made.items()}
 
 
-def table(rng: random.Random, *, text: bool = False, unit: Unit | None = None, size: int | None = None) -> Data:
-    """An adversarial table; `text`: all of its cells are text (or missing), as in a CSV file."""
+def table(
+    rng: random.Random,
+    *,
+    text: bool = False,
+    unit: Unit | None = None,
+    size: int | None = None,
+    never: float = 0.25,
+) -> Data:
+    """An adversarial table; `text`: all of its cells are text (or missing), as in a CSV file.
+
+    `never`: how many of its columns say that no cell is missing, though some are; under zero_out none may.
+    """
     size = rng.choice((0, 1, 2, 3, 8, 20, 40)) if size is None else size
     unit = unit or rng.choice(UNITS)
     made: dict[str, Made] = {}
     for i, column in enumerate(_columns(rng)):
-        made[f"{rng.choice(NAMES)}{i}"] = _made(rng, column, size, text=text)
+        part = _made(rng, column, size, text=text)
+        if part.column is not None and unit.neighbors != "zero_out" and rng.random() < never:
+            part = replace(part, column=replace(part.column, missing=False, default=_default(rng, part.column)))
+        made[f"{rng.choice(NAMES)}{i}"] = part
     schema = Schema("data", tuple((name, part.column) for name, part in made.items() if part.column is not None))
     if unit.column is not None:
         made[unit.column] = _people(rng, size, text=text)
     names = list(made)
     rng.shuffle(names)
     return Data(schema, unit, {name: made[name] for name in names}, size, text)
+
+
+def _default(rng: random.Random, column: Column) -> object:
+    """What a missing cell counts as: nothing said, or the highest value."""
+    if rng.random() < 0.5:
+        return None
+    if isinstance(column, Category):
+        return column.values[-1]
+    return True if isinstance(column, Bool) else "it's ~" if isinstance(column, Text) else column.hi
 
 
 REALS = (

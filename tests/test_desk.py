@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sulq
 from sulq.desk import Desk, keys
 from sulq.errors import QuestionError
 from sulq.terms.columns import Columns
@@ -18,6 +20,7 @@ from sulq.terms.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Queries, Rho, S
 from sulq.terms.question import Sums
 from sulq.terms.readings import Average, CentredMean, Mean
 from sulq.terms.rowfn import Bins, Col, Lit
+from sulq.testing import exact
 from tests.stub import Stub
 
 SCHEMA = Schema.of(
@@ -372,3 +375,62 @@ def test_SQL_is_asked_of_any_oracle():
     assert len(stub.asked) == 1
     older = [row for row in PEOPLE if row["age"] is not None and row["age"] > 40 and row["city"] == 0]
     assert {row[0]: row[1:] for row in answer.value}["Lod"] == (len(older), sum(row["age"] for row in older))
+
+
+def towns(town: object) -> sulq.Database:
+    """Three declared towns, people in one of them."""
+    frame = pd.DataFrame({"town": ["Lod"] * 60, "age": [30, 50] * 30, "bmi": [20.0, 24.0, 28.0] * 20})
+    columns = {"town": town, "age": sulq.Int(0, 100), "bmi": sulq.Real(10, 50)}
+    return sulq.connect(frame, columns=columns, budget=EpsilonDelta(1000, 1e-3), synthetic=True)
+
+
+@pytest.mark.parametrize(
+    ("ask", "low", "high"),
+    [
+        (lambda db, **more: db.mean("age", **more), 0, 100),
+        (lambda db, **more: db.median("age", **more), 0, 100),
+        (lambda db, **more: db.min("age", **more), 0, 100),
+        (lambda db, **more: db.max("age", **more), 0, 100),
+        (lambda db, **more: db.variance("age", **more), 0, 2500),
+        (lambda db, **more: db.std("age", ddof=1, **more), 0, 50 * 2**0.5),
+    ],
+)
+@pytest.mark.parametrize("spend", [Epsilon(100), Rho(100)], ids=str)
+def test_SR18_named_asks_of_groups_without_rows_are_unknown(ask, low, high, spend):
+    """None in values, missing in frames, "unknown" in text, the whole range as interval; never the whole table."""
+    with towns(["Akko", "Lod", "Yafo"]) as db:
+        found = ask(db, by="town", spend=spend)
+        assert [town for town, value in found.value.items() if value is None] == ["Akko", "Yafo", None]
+        assert found.interval(0.3)[0]["Akko"] == low
+        assert found.interval(0.3)[1]["Akko"] == pytest.approx(high)
+        assert found.accuracy(0.05)["Akko"] == pytest.approx(high - low)
+        assert found.to_dict()["value"].count(None) == 3
+        assert found.to_pandas()["value"].isna().tolist() == [True, False, True, True]
+        assert str(found.to_pandas(0.95)["value"].dtype) == "float64"
+        assert found.to_arrow()["value"].null_count == 3
+        assert repr(found).count("unknown") == 4  # three groups, and a line that says why
+        assert "<td>unknown</td>" in found._repr_html_()
+        assert ask(db, where=Col("age") > 90, spend=spend).value is not None
+        assert ask(exact(db), by="town", spend=spend).value["Akko"] is None
+
+
+def test_SR18_vectors_of_groups_without_rows_are_unknown():
+    """Several quantiles and covariances: no number is a number."""
+    with towns(["Akko", "Lod"]) as db:
+        several = db.quantile("age", [0.25, 0.75], by="town", spend=Epsilon(100)).value
+        assert np.isnan(several["Akko"]).all()
+        assert not np.isnan(several["Lod"]).any()
+        matrix = db.covariance(["age", "bmi"], by="town", spend=Epsilon(100)).value
+        assert np.isnan(matrix["Akko"]).all()
+        assert not np.isnan(matrix["Lod"]).any()
+
+
+def test_sql_and_python_show_the_same_groups():
+    """A key that can be missing is a group of its own in both; one that cannot is in neither."""
+    for town, groups in ((sulq.Category(["Akko", "Lod"]), ["Akko", "Lod", None]),
+                         (sulq.Category(["Akko", "Lod"], missing=False), ["Akko", "Lod"])):  # fmt: skip
+        with towns(town) as db:
+            asked = db.sql("SELECT town, COUNT(*) FROM data GROUP BY town", spend=Epsilon(1)).value
+            assert [name for name, _ in asked] == groups
+            assert list(db.count(by="town", spend=Epsilon(1)).value) == groups
+            assert list(db.median("age", by="town", spend=Epsilon(1)).value) == groups

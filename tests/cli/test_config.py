@@ -119,6 +119,13 @@ def test_each_budget_is_read(tmp_path: Path, line: str, budget: object) -> None:
         ("[1, 2, 3]", Category((1, 2, 3))),
         ("{ category = [1, 2] }", Category((1, 2))),
         ("{ text = true, longest = 200 }", Text(200)),
+        ("{ int = [0, 120], missing = false, default = 18 }", Int(0, 120, missing=False, default=18)),
+        ("{ bool = true, missing = false }", Bool(missing=False)),
+        ("{ text = true, missing = false, default = 'none' }", Text(missing=False, default="none")),
+        (
+            "{ date = [2020-01-01, 2020-12-31], missing = false, default = 2020-02-01 }",
+            Date("2020-01-01", "2020-12-31", missing=False, default="2020-02-01"),
+        ),
     ],
 )
 def test_short_columns_mean_what_they_mean_in_python(tmp_path: Path, line: str, column: object) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -20,9 +22,10 @@ from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.curator.engines.tables import Dataset
-from sulq.terms.engine import sums_of
+from sulq.terms.domain import Schema, may_be_missing
+from sulq.terms.engine import Block, Tally, sums_of
 from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import ROW_FUNCTIONS
+from sulq.terms.rowfn import ROW_FUNCTIONS, Col, IsMissing
 from tests import counts, generate, spark
 from tests.counts import count
 from tests.curator.engines import oracle
@@ -128,6 +131,33 @@ def test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle(part: int, tmp_
             path.unlink()
         seed += 1
     assert set(ROW_FUNCTIONS) - seen == set()
+
+
+def test_a_missing_cell_takes_its_default_on_every_engine(tmp_path: Path) -> None:
+    """Columns that say they are never missing, over cells that are: each counts as the default, whatever reads it.
+
+    Control: the same cells, declared as they may be, are missing in every table.
+    """
+    for seed in range(4):
+        rng = counts.generator(90 + seed)
+        data = generate.table(rng, unit=Unit("who", 2) if seed % 2 else Unit(), size=20, never=1.0)
+        usual = replace(data, schema=Schema("", tuple((n, may_be_missing(c)) for n, c in data.schema.columns)))
+        assert any(code is None for row in oracle.kept(usual, KEY) for code in row.values())
+        rows = oracle.kept(data, KEY)
+        gaps = [Block(IsMissing(Col(name)), Fraction(1), (0,), (1,), vector=False) for name in data.schema.names]
+        asked = [generate.tally(rng, data.schema, data.unit) for _ in range(3)]
+        asked.append(Tally(asked[0].over, tuple(gaps), None, (), 1))
+        wanted = [oracle.sums(tally, data.schema, rows) for tally in asked]
+        assert wanted[-1] == [[0] * len(gaps)]
+        engines = opened(data, tmp_path, rng)
+        if seed < 2 and spark.fits(data.arrow()):
+            facts = (data.schema, data.unit, KEY)
+            engines["spark"] = SparkEngine(Dataset.one(Origin.of(spark.frame(data.arrow())), *facts))
+        for name, engine in engines.items():
+            assert [engine.sums(tally).open().tolist() for tally in asked] == wanted, f"seed {seed}, {name}"
+            engine.close()
+        for path in tmp_path.iterdir():
+            path.unlink()
 
 
 def test_the_oracle_notices_a_wrong_sum() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 
+import sulq
 from sulq.errors import QuestionError
 from sulq.sql.figures import interval
 from sulq.sql.program import (
@@ -32,6 +35,7 @@ from sulq.terms.relation import Table
 from sulq.terms.rowfn import Col, Each, OrMissing
 from sulq.testing import exact
 from tests.counts import count
+from tests.data import need
 from tests.sql.programs import apply, database, noisy, people, table, truth
 from tests.terms.test_readings import covers
 
@@ -322,3 +326,88 @@ def test_unknown_nodes_are_refused():
     with pytest.raises(QuestionError):
         prepare(table([ROWS], [CITY], sets=((3,),)), database().facts, Epsilon(1))
     assert isinstance(Apply("+", (Const(1),)), Apply)
+
+
+TOWNS = tuple(f"t{i:02}" for i in range(60))
+SOME = {"t07": 40, "t21": 30, "t33": 25, "t50": 50}  # towns with people, and how many
+
+
+def sparse(**more: object) -> sulq.Database:
+    """Sixty declared towns of which four have people; ages from 20 to 40, bounds from 0 to 120."""
+    rng = np.random.default_rng(9)
+    towns = [town for town, size in SOME.items() for _ in range(size)]
+    frame = pd.DataFrame({"town": towns, "age": rng.integers(20, 41, len(towns))})
+    columns = {"town": sulq.Category(TOWNS), "age": sulq.Int(0, 120)}
+    return sulq.connect(frame, table="people", columns=columns, budget=Epsilon(1000), **more)
+
+
+@pytest.mark.parametrize(
+    "value", ["AVG(age)", "MEDIAN(age)", "MAX(age)", "MIN(age)", "STDDEV_POP(age)", "SUM(age) / COUNT(age)"]
+)
+def test_SR18_groups_without_rows_do_not_win(value: str) -> None:
+    """At epsilon 100 declared groups nobody is in, and NULL, come last in either order, and meet no condition.
+
+    A group without rows is unknown: missing, with the whole range as its interval.
+    """
+    ask = f"SELECT town, {value} AS v FROM people GROUP BY town"
+    with sparse() as db:
+        for order in ("ASC", "DESC", "DESC NULLS FIRST"):
+            top = db.sql(f"{ask} ORDER BY v {order} LIMIT 4", spend=Epsilon(100))
+            assert {town for town, _ in top.value} == set(SOME)
+        for condition in (">= -1000", "< 1000"):
+            kept = db.sql(f"{ask} HAVING {value} {condition}", spend=Epsilon(100))
+            assert {town for town, _ in kept.value} == set(SOME)
+        found = db.sql(ask, spend=Epsilon(100))
+        assert {town for town, v in found.value if v is None} == {*TOWNS, None} - set(SOME)
+        lows, highs = found.interval(0.5)
+        whole = (-math.inf, math.inf) if "/" in value else (0, 60) if "STD" in value else (0, 120)
+        assert (lows[0][1], highs[0][1]) == whole
+        assert "unknown" in repr(found)
+        assert found.to_pandas()["v"].isna().sum() == len(TOWNS) + 1 - len(SOME)
+        assert found.to_arrow()["v"].null_count == len(TOWNS) + 1 - len(SOME)
+
+
+def test_SR18_the_whole_table_keeps_its_middle() -> None:
+    """Never the whole table: without a group a mean of nothing is the middle, with the whole range."""
+    with sparse() as db:
+        found = db.sql("SELECT AVG(age) FROM people WHERE age > 100", spend=Epsilon(100))
+        assert found.value == pytest.approx(60, abs=60)
+        rolled = db.sql("SELECT town, AVG(age) AS v FROM people GROUP BY ROLLUP (town)", spend=Epsilon(100)).value
+        assert all(v is None for town, v in rolled if town is not None and town not in SOME)
+        assert any(v is not None and town is None for town, v in rolled)
+
+
+def test_aggregates_over_released_groups_leave_out_those_without_rows() -> None:
+    """COUNT(*) and AVG(n) over released groups are of the groups that have rows, with noise as without.
+
+    Groups whose count may be noise alone are no groups; before, half of those without rows were.
+    """
+    ask = "SELECT COUNT(*) AS towns, AVG(n) AS each, MAX(m) AS top FROM (SELECT town, COUNT(*) AS n, AVG(age) AS m"
+    ask += " FROM people GROUP BY town) AS q"
+    with sparse(synthetic=True) as db:
+        towns, each, top = exact(db).sql(ask).value[0]
+        assert (towns, each) == (4, sum(SOME.values()) / 4)
+        assert 20 <= top <= 40
+        for _ in range(3):
+            found = db.sql(ask, spend=Epsilon(100), fresh=True)
+            assert found.value[0][0] == 4
+            assert found.value[0][1] == pytest.approx(each, abs=5)
+            low, high = found.interval(0.95)
+            assert low[0][0] <= 4 <= high[0][0]
+        union = "SELECT COUNT(*) FROM (SELECT town, COUNT(*) AS n FROM people GROUP BY town UNION ALL"
+        union += " SELECT town, COUNT(*) FROM people GROUP BY town) AS q"
+        assert db.sql(union, spend=Epsilon(50)).value == 8
+
+
+def test_SR18_top_airports_by_delay_have_flights() -> None:
+    """Real data: of 1,459 declared airports those that lead by average delay at epsilon 100 have flights."""
+    flights = pd.read_csv(need("tabular/flights-sample.csv"), usecols=["dest", "arr_delay"])
+    codes = sorted(set(pd.read_csv(need("tabular/airports.csv"))["faa"]) | set(flights["dest"]))
+    columns = {"dest": sulq.Category(codes), "arr_delay": sulq.Int(-60, 300)}
+    with sulq.connect(flights, table="flights", columns=columns, budget=Epsilon(1000)) as db:
+        ask = "SELECT dest, AVG(arr_delay) AS delay FROM flights GROUP BY dest ORDER BY delay DESC LIMIT 4"
+        assert {dest for dest, _ in db.sql(ask, spend=Epsilon(100)).value} <= set(flights["dest"])
+        ask = "SELECT AVG(n), COUNT(*) FROM (SELECT dest, COUNT(*) AS n FROM flights GROUP BY dest) AS q"
+        (each, airports), truth = db.sql(ask, spend=Epsilon(50)).value[0], flights["dest"].nunique()
+        assert airports == truth
+        assert each == pytest.approx(len(flights) / truth, rel=0.001)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,6 +31,7 @@ from sulq.terms.domain import (
     declare,
     grid_for,
     is_text,
+    may_be_missing,
     microseconds,
     power_of_two,
 )
@@ -249,3 +251,43 @@ def test_T71_half_a_character_is_no_text() -> None:
     """What cannot be written as UTF-8 is no text."""
     assert is_text("a\U0001f469\u202e\x00")
     assert not is_text("a\ud83d")
+
+
+NEVER = {  # a column, a default of it, what is stored with it and without, and what is no value of it
+    "int": (Int(-3, 9), 5, 5, -3, (10, 2.0, True, "5")),
+    "real": (Real(0, 8, 0.5), 3.3, 7, 0, (9, NAN, INF, True, "3")),
+    "bool": (Bool(), True, 1, 0, (1, "true")),
+    "category": (Category(["a", "b"]), "b", 1, 0, ("c", 1, True)),
+    "numbers": (Category([5, 7]), 7, 1, 0, (6, "7", True)),
+    "date": (Date("2020-01-01", "2020-12-31"), "2020-01-03", days("2020-01-03"), days("2020-01-01"), ("2021-01-01",)),
+    "timestamp": (Timestamp("2020-01-01", "2020-12-31"), "2020-02-01T01:00:00", microseconds("2020-02-01T01:00:00"),
+                  microseconds("2020-01-01"), ("2021-01-01", "soon")),
+    "text": (Text(), "none", "none", "", (1, "\x00", "x" * 10_001)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_a_column_that_is_never_missing_has_a_default_in_its_domain(name):
+    """Without one the low bound, the first category, False, the empty text; another value is the owner's mistake."""
+    column, default, stored, lowest, wrong = NEVER[name]
+    assert column.missing
+    never = replace(column, missing=False)
+    assert never.filled == lowest
+    assert replace(never, default=default).filled == stored
+    for value in wrong:
+        assert code(lambda value=value: replace(never, default=value)) in ("bad-declaration", "bad-bounds")
+    assert code(lambda: replace(column, default=default)) == "bad-declaration"
+    assert code(lambda: replace(column, missing=None)) == "bad-declaration"
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_what_is_not_said_is_not_written(name):
+    """Texts and digests of columns are as they were before a column could say that it is never missing."""
+    column, default, *_ = NEVER[name]
+    assert "missing" not in wire.encode(column)
+    assert "missing" not in repr(column)
+    never = replace(column, missing=False, default=default)
+    assert wire.decode(wire.encode(never)) == never
+    assert "missing=False, default=" in repr(never)
+    assert wire.digest(never) != wire.digest(replace(column, missing=False)) != wire.digest(column)
+    assert may_be_missing(never) == column

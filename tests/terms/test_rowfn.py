@@ -6,6 +6,7 @@ import gc
 import itertools
 import math
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
+from sulq.terms.domain import Schema
 from sulq.terms.kinds import Cells, Code, Grid, Kind, Scalar, Truth, Words
 from sulq.terms.question import Sums, Together
 from sulq.terms.rowfn import (
@@ -120,6 +122,19 @@ def test_every_node_has_an_example():
 def test_SR16_a_batch_means_what_each_row_means_alone(fn, rows):
     """NumPy gives, to the bit, what plain Python gives row by row, missing values and ends of ranges included."""
     assert values(fn, rows) == [meaning(fn, SCHEMA, row) for row in rows]
+
+
+NEVER = Schema("data", tuple((name, replace(column, missing=False)) for name, column in SCHEMA.columns))
+
+
+@settings(max_examples=CASES)
+@given(ANY, expressions.tables())
+def test_SR1_a_kind_that_cannot_be_missing_never_is(fn, rows):
+    """Of columns that are never missing: what a row function's kind says holds of every value, missing ones too."""
+    filled = {name: column.filled for name, column in NEVER.columns}
+    full = [row | {name: code for name, code in filled.items() if row.get(name) is None} for row in rows]
+    cells, kind = evaluate(fn, Frame(NEVER, full)), fn.kind(NEVER)
+    assert all(holds(kind, shown(cells, i)) for i in range(len(full)))
 
 
 @settings(max_examples=60)

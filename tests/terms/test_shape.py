@@ -196,3 +196,19 @@ def test_T30_the_period_of_the_first_moments_begins_at_the_first_of_all() -> Non
         assert isinstance(column, Timestamp)
         assert Timestamp(*ends).low - 366 * 86_400_000_000 <= column.low <= Timestamp(*ends).low
         PerPerson(Table("t"), (), (("last", "max", DateTrunc(period, Col("at"))),))
+
+
+def test_SR1_columns_of_rows_without_a_match_may_be_missing() -> None:
+    """A column that is never missing in its table is so in what keeps its rows, and not beside unmatched left rows."""
+    never = Schema.of("regions", {"number": Int(0, 9, missing=False), "name": Category(["n", "s"], missing=False)})
+    tables = (*TABLES[:2], TableFacts(never, key="number", public=True, rows=10))
+    facts = Facts(PEOPLE, Unit("pid", 5), Epsilon(9), Epsilon(1), Epsilon(8), tables=tables)
+
+    def missing(relation: Relation) -> list[bool]:
+        return [c.missing for name, c in shape(relation, facts).schema.columns if name in ("number", "name")]
+
+    assert missing(Where(REGION, Col("number") > 3)) == [False, False]
+    assert missing(Join(VISIT, REGION, (("place", "number"),))) == [False, False]
+    assert missing(Join(VISIT, REGION, (("place", "number"),), how="left")) == [True, True]
+    assert missing(Union((Join(VISIT, REGION, (("place", "number"),)),
+                          Join(VISIT, REGION, (("place", "number"),), how="left")))) == [True, True]  # fmt: skip

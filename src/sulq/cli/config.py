@@ -35,7 +35,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
@@ -43,7 +43,7 @@ from urllib.parse import unquote
 
 from sulq.connect import lies_elsewhere
 from sulq.errors import SetupError, SulqError
-from sulq.terms.domain import LONGEST_CELL, Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
+from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
 from sulq.terms.estimator import CERTIFIES, Certificate
 from sulq.terms.postgres_address import is_address
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
@@ -119,6 +119,8 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "timestamp": "[first, last] moment, in UTC.",
         "text": "true.",
         "longest": "With text: how many characters of a cell are kept, at most 10,000, the default.",
+        "missing": "false: no cell is missing, so there is no NULL to group by; default: true.",
+        "default": "With missing = false: what a cell that is missing all the same counts as; default: the lowest.",
     },
     "server": {
         "host": "The address to listen on; default: 127.0.0.1, this machine alone.",
@@ -465,17 +467,23 @@ def _column(value: object, name: str, where: str) -> Column:
     if len(kinds) != 1 or any(more in table and kinds != [kind] for more, kind in _MORE.items()):
         raise _bad(where, f"needs exactly one of {', '.join(_KINDS)} (grid only with real, longest only with text)")
     kind, given = kinds[0], table[kinds[0]]
+    found = _of_kind(kind, given, table.get("grid"), where)
+    told = {key: table[key] for key in ("longest", "missing", "default") if key in table}
+    told = {key: item.isoformat() if isinstance(item, datetime.date) else item for key, item in told.items()}
+    return _declared(where, lambda: replace(found, **told))  # type: ignore[arg-type]  # the domain checks them
+
+
+def _of_kind(kind: str, given: object, grid: object, where: str) -> Column:
     if kind in ("bool", "text"):
         if given is not True:
             raise _bad(where, f"is written {{ {kind} = true }}")
-        longest = table.get("longest", LONGEST_CELL)
-        return Bool() if kind == "bool" else _declared(where, lambda: Text(longest))  # type: ignore[arg-type]  # checked
+        return Bool() if kind == "bool" else Text()
     values = [value.isoformat() if isinstance(value, datetime.date) else value for value in _list(given, where)]
     if kind == "category":
         return _declared(where, lambda: Category(tuple(values)))  # type: ignore[arg-type]  # Category checks them
     if len(values) != 2:
         raise _bad(where, f"is written {{ {kind} = [lowest, highest] }}")
-    return _declared(where, lambda: _bounded(kind, values, table.get("grid")))
+    return _declared(where, lambda: _bounded(kind, values, grid))
 
 
 def _bounded(kind: str, bounds: list[object], grid: object) -> Column:

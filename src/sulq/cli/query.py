@@ -129,7 +129,7 @@ def _rows(answer: SqlAnswer, cells: object) -> tuple[tuple[object, ...], ...]:
 
 def _cell(value: object, low: object, high: object, away: object) -> str:
     if value is None:
-        return "NULL"
+        return "NULL" if low is None else "unknown"
     if away is None or isinstance(value, datetime.date):
         return str(value) if away is None else f"{value} in [{low}, {high}]"
     return bar("", *(float(cast("float", number)) for number in (value, low, high)))

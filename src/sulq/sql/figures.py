@@ -97,18 +97,19 @@ def applied(op: str, args: Sequence[Figure]) -> Figure:
 
 def quotient(args: Sequence[Figure], answers: Sequence[Released]) -> Figure:
     """A ratio; unknown where its divisor, a statistic of a group, may be zero (SR18)."""
-    found = applied("/", args)
-    groups = _groups(args[1])
-    if found.value is None or not groups:
+    found, groups = applied("/", args), _groups(args[1])
+    if not groups:
         return found
     divisor = span(_at_level(args[1], groups, answers))
-    return Figure(None, Unknown()) if divisor is not None and divisor.low <= 0 <= divisor.high else found
+    reaches = divisor is not None and divisor.low <= 0 <= divisor.high
+    return Figure(None, Unknown()) if reaches or args[1].value == 0 else found
 
 
 def there(count: Figure, answers: Sequence[Released]) -> Figure:
     """Whether a group has rows: its count's interval does not reach 0; the range of the truth by the count itself."""
     found = span(_at_level(count, _groups(count), answers))
-    return Figure(found is not None and found.low > 0, Applied(">=", (count, Figure(0.5))))
+    some = found is not None and found.low > 0 and as_number(count.value) >= 1  # a count is shown as a whole number
+    return Figure(some, Applied(">=", (count, Figure(0.5))))
 
 
 def _at_level(figure: Figure, groups: int, answers: Sequence[Released]) -> Outcome:

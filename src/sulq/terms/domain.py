@@ -130,8 +130,9 @@ class Int(Declared):
         self._settle()
 
     def _code(self, default: object) -> int | None:
-        whole = isinstance(default, int) and not isinstance(default, bool)
-        return default if whole and self.lo <= default <= self.hi else None  # type: ignore[operator,return-value]
+        if isinstance(default, bool) or not isinstance(default, int):
+            return None
+        return default if self.lo <= default <= self.hi else None
 
     @property
     def step(self) -> Fraction:
@@ -182,10 +183,9 @@ class Real(Declared):
         self._settle()
 
     def _code(self, default: object) -> int | None:
-        number = not isinstance(default, bool) and isinstance(default, (int, float)) and math.isfinite(default)
-        if not number or not self.lo <= default <= self.hi:  # type: ignore[operator]
+        if isinstance(default, bool) or not isinstance(default, (int, float)) or not self.lo <= default <= self.hi:
             return None
-        return math.floor(Fraction(default) / self.step + Fraction(1, 2))  # type: ignore[arg-type]
+        return math.floor(Fraction(default) / self.step + Fraction(1, 2))
 
     @property
     def step(self) -> Fraction:
@@ -258,7 +258,7 @@ class Category(Declared):
 
     def _code(self, default: object) -> int | None:
         same = type(default) is type(self.values[0]) and default in self.values
-        return self.values.index(default) if same else None  # type: ignore[arg-type]
+        return self.values.index(default) if same else None
 
     @property
     def step(self) -> Fraction:

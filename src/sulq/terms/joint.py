@@ -143,7 +143,7 @@ class SpreadMean:
 
     def least(self, released: Released, beta: float) -> Floats:
         """The least sum of all terms, in units of the squared range, that the released ones do not contradict."""
-        return least_total(released, slice(None), beta)
+        return least_total(released, slice(None), beta, float(self.hi - self.lo) ** 2)
 
     def bounds(self) -> tuple[Floats, Floats]:
         """The declared bounds."""

@@ -32,12 +32,15 @@ class Counted(Protocol):
         ...
 
 
-def least_total(released: Released, columns: slice, beta: float) -> Floats:
-    """The lower end of the interval of a sum of columns whose noise is of one law."""
-    units = released.units[:, columns]
-    noise = released.noise[0]
-    away = 0 if released.exact else added(noise.law, units.shape[1]).accuracy(beta)
-    found: Floats = (units.sum(axis=1) - away) * float(noise.step)
+def least_total(released: Released, columns: slice, beta: float, row: float = 1.0) -> Floats:
+    """The lower end of the interval of a sum of columns whose noise is of one law, to which a row adds `row`.
+
+    Rows are whole: an interval narrower than half a row on either side is taken as that,
+    so that a sum nearer to no row than to one reaches 0 however little noise it has.
+    """
+    units, noise = released.units[:, columns], released.noise[0]
+    away = 0.0 if released.exact else float(added(noise.law, units.shape[1]).accuracy(beta) * noise.step)
+    found: Floats = units.sum(axis=1) * float(noise.step) - max(away, row / 2)
     return found
 
 

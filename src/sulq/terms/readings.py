@@ -213,7 +213,7 @@ class Mean:
 
     def least(self, released: Released, beta: float) -> Floats:
         """The least mass A + B, in units of the range, that the released pair does not contradict."""
-        return least_total(released, slice(None), beta)
+        return least_total(released, slice(None), beta, float(self.hi - self.lo))
 
     def bounds(self) -> tuple[Floats, Floats]:
         """The declared bounds."""
@@ -330,7 +330,7 @@ class Spread:
 
     def least(self, released: Released, beta: float) -> Floats:
         """The least sum of all terms, in units of the squared range, that the released ones do not contradict."""
-        return least_total(released, slice(None), beta)
+        return least_total(released, slice(None), beta, self._unit())
 
     def bounds(self) -> tuple[Floats, Floats]:
         """From 0 to the spread of two halves at either bound."""

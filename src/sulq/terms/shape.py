@@ -92,10 +92,10 @@ def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape
         raise QuestionError("bad-question", f"Both sides of a join have a column {min(shared)[:80]!r}.")
     for ours, theirs in join.on:
         _comparable(ours, left.schema, theirs, right.schema)
-    theirs = right.schema.columns  # of a left row without a match they are all missing
-    if join.how == "left":
-        theirs = tuple((name, may_be_missing(column)) for name, column in theirs)
-    schema = Schema("", (*left.schema.columns, *theirs))
+    beside = right.schema.columns
+    if join.how == "left":  # of a left row without a match they are all missing
+        beside = tuple((name, may_be_missing(column)) for name, column in beside)
+    schema = Schema("", (*left.schema.columns, *beside))
     if join.person:
         if not (left.owned and right.owned):
             raise QuestionError("person-lost", "A side of this join has rows that are no one person's.")

@@ -199,6 +199,9 @@ def kept(data, key: bytes, rows: list[int] | None = None) -> list[dict[str, obje
     for place, i in enumerate(places):
         cells = data.row(i)
         codes = {name: read(column, *cells[name]) for name, column in data.schema.columns}
+        for name, column in data.schema.columns:
+            if codes[name] is None and not column.missing:
+                codes[name] = column.filled
         if data.unit.neighbors == "zero_out" and all(code is None for code in codes.values()):
             continue
         person = None

@@ -150,6 +150,24 @@ def test_missing_keys_are_no_duplicates(name: str) -> None:
     engine.close()
 
 
+@pytest.mark.parametrize("name", READERS)
+def test_T15_defaults_in_a_key_are_duplicates(name: str) -> None:
+    """A key that is never missing is compared with its defaults in it: two cells that take one make it no key."""
+    schema = Schema("regions", tuple((n, replace(c, missing=False)) for n, c in REGIONS.schema.columns))
+    tables = (PEOPLE, VISITS, replace(REGIONS, schema=schema))
+    engine = opened_by(name, dataset(*tables, regions=pa.table({"code": [1, None, None], "name": ["n", "s", "s"]})))
+    with pytest.raises(SetupError, match="key-not-unique"):
+        engine.ready()
+
+
+def test_SR1_under_zero_out_every_column_may_be_missing() -> None:
+    """A row is blanked there: with defaults in its cells it would move sums by more than they are charged for."""
+    facts = TableFacts(Schema("data", (("x", Int(-50, 200, missing=False)),)))
+    with pytest.raises(SetupError, match="zero_out"):
+        Dataset((Given(Origin(None), facts),), Unit(neighbors="zero_out"), b"k" * 32)
+    Dataset((Given(Origin(None), facts),), Unit(neighbors="replace_one"), b"k" * 32)
+
+
 def test_whose_rows_a_table_holds() -> None:
     """One row a person where the person is the key; all rows of a public table, with places where these are public."""
     people, visits, regions = (Given(Origin(None), facts) for facts in (PEOPLE, VISITS, REGIONS))

@@ -128,3 +128,25 @@ def test_T93_a_careless_declaration_is_warned_of(more: dict[str, str], word: str
     """A delta of 1/n, an epsilon over policy and a unit that hides too little are said before the end."""
     assert any(word in warning for warning in draft(**more).warnings())
     assert draft(way="both", delta="1e-9", size="100").warnings() == []
+
+
+def test_a_column_may_be_never_missing() -> None:
+    """The form says so, and what a missing cell counts as; a default of another kind is a problem of its column."""
+    made = [
+        (Declared("c", "INT", "int", "0", "9", never=True, default="4"), Int(0, 9, missing=False, default=4)),
+        (Declared("c", "DOUBLE", "real", "0", "9", never=True), Real(0.0, 9.0, missing=False)),
+        (Declared("c", "BOOL", "bool", never=True, default="True"), Bool(missing=False, default=True)),
+        (Declared("c", "INTEGER", "category", values="1\n2", never=True, default="2"),
+         Category([1, 2], missing=False, default=2)),
+        (Declared("c", "TEXT", "text", never=True, default="none"), Text(missing=False, default="none")),
+    ]  # fmt: skip
+    for declared, column in made:
+        assert declared.column() == column, declared.problem
+    for wrong in (
+        Declared("c", "INT", "int", "0", "9", never=True, default="40"),
+        Declared("c", "INT", "int", "0", "9", never=True, default="x"),
+        Declared("c", "INT", "int", "0", "9", default="4"),
+        Declared("c", "BOOL", "bool", never=True, default="yes"),
+    ):
+        assert wrong.column() is None
+        assert wrong.problem

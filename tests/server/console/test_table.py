@@ -39,6 +39,17 @@ def test_estimates_are_told_from_keys() -> None:
     assert len(found.charts()) == 1
 
 
+def test_SR18_an_unknown_estimate_is_said_and_not_drawn() -> None:
+    """A missing value in a column of estimates is unknown; a missing key is missing; the chart leaves it out."""
+    found = table(rows=[["Lod", 10], [None, None]], low=[[None, 8], [None, 0]], high=[[None, 12], [None, 120]])
+    assert [[cell.text for cell in row] for row in found.cells()] == [["Lod", "10"], ["missing", "unknown"]]
+    assert found.cells()[1][1].spread == "0 to 120"
+    assert to_csv(found).decode().splitlines()[2] == ",,0,120"
+    ((_, drawn),) = found.charts()
+    assert "Lod" in drawn
+    assert "missing" not in drawn
+
+
 def test_a_single_estimate_is_a_sentence() -> None:
     """One number is read out with its interval and level."""
     alone = table(columns=["count"], rows=[[10]], low=[[8]], high=[[12]], level=0.95)

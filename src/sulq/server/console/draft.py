@@ -7,7 +7,7 @@ bounds are asked for, since a bound read off the data would give its extremes aw
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from sulq.errors import SulqError
@@ -30,6 +30,7 @@ KINDS: Final = {
     "timestamp": "date and time",
     "text": "text",
 }
+COUNTS_AS: Final = "What a missing cell counts as"
 STRONG: Final = 5  # an epsilon past this is worth a second thought
 _TYPES: Final = (
     (("bool",), "bool"),
@@ -57,6 +58,8 @@ class Declared:
     low: str = ""
     high: str = ""
     values: str = ""
+    never: bool = False  # missing
+    default: str = ""
     problem: str = ""
     longest: str = ""  # of a text
 
@@ -67,7 +70,11 @@ class Declared:
         if make is None:
             return None
         try:
-            return make(self)
+            made = make(self)
+            default = _DEFAULT[self.kind](self.default, COUNTS_AS) if self.default else None
+            if isinstance(made, Category) and isinstance(made.values[0], int) and default is not None:
+                default = _whole(self.default, COUNTS_AS)
+            return replace(made, missing=not self.never, default=default)
         except SulqError as error:
             self.problem = error.message
         except ValueError as error:
@@ -107,6 +114,8 @@ class Draft:
                 fields.text(f"a{i}"),
                 fields.text(f"b{i}"),
                 fields.get(f"v{i}", "").replace("\r\n", "\n"),
+                fields.text(f"m{i}") == "never",
+                fields.text(f"d{i}"),
                 longest=fields.text(f"l{i}"),
             )
             for i in range(min(int(count), 3000) if count.isdecimal() else 0)
@@ -139,6 +148,7 @@ class Draft:
             found += [(f"n{i}", one.name), (f"t{i}", one.type)]
             if step != "columns":
                 found += [(f"k{i}", one.kind), (f"a{i}", one.low), (f"b{i}", one.high), (f"v{i}", one.values)]
+                found += [(f"m{i}", "never" if one.never else ""), (f"d{i}", one.default)]
                 found += [(f"l{i}", one.longest)] if one.longest else []
         if step != "unit":
             found += [
@@ -307,6 +317,17 @@ def _timestamp(one: Declared) -> Column:
     return Timestamp(one.low, one.high)
 
 
+def _truth(text: str, what: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{what} is true or false.")
+    return text.lower() == "true"
+
+
+_DEFAULT: Final[dict[str, Callable[[str, str], int | float | bool | str]]] = {
+    "int": _whole,
+    "real": _number,
+    "bool": _truth,
+} | dict.fromkeys(("category", "date", "timestamp", "text"), lambda text, _: text)
 _MAKE: Final[dict[str, Callable[[Declared], Column]]] = {
     "int": _int,
     "real": _real,

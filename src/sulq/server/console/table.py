@@ -63,7 +63,11 @@ class Table:
 
     def cells(self) -> list[list[Cell]]:
         """The rows that are shown."""
-        return [[self._cell(i, j) for j in range(len(self.columns))] for i in range(min(len(self.rows), SHOWN))]
+        noisy = self.noisy
+        return [
+            [self._cell(i, j, noisy=noisy[j]) for j in range(len(self.columns))]
+            for i in range(min(len(self.rows), SHOWN))
+        ]
 
     @property
     def more(self) -> int:
@@ -134,9 +138,10 @@ class Table:
             return None
         return None if low == value == high else (low, high)
 
-    def _cell(self, i: int, j: int) -> Cell:
+    def _cell(self, i: int, j: int, *, noisy: bool) -> Cell:
         value, ends = self.rows[i][j], self._bar(i, j)
-        text = "missing" if value is None else _shown(value, ends)
+        nothing = "unknown" if noisy else "missing"  # an estimate of a group that may have no rows
+        text = nothing if value is None else _shown(value, ends)
         if ends is None:
             return Cell(text)
         at, low, high = _float(value), _float(ends[0]), _float(ends[1])

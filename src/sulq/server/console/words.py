@@ -163,7 +163,14 @@ def kind(column: Column) -> str:
 
 
 def bounds(column: Column) -> str:
-    """The declared bounds of a column."""
+    """The declared bounds of a column, and whether its cells are never missing."""
+    if column.missing:
+        return _bounds(column)
+    counts = "the lowest" if column.default is None else column.default
+    return f"{_bounds(column)}; never missing (else {counts})"
+
+
+def _bounds(column: Column) -> str:
     match column:
         case Int() | Real():
             return f"{number(column.lo)} to {number(column.hi)}"
