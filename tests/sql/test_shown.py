@@ -399,6 +399,20 @@ def test_aggregates_over_released_groups_leave_out_those_without_rows() -> None:
         assert db.sql(union, spend=Epsilon(50)).value == 8
 
 
+def test_SR18_noise_makes_no_groups() -> None:
+    """At a small spend too: of 57 groups without rows hardly any passes for a group, in whatever is asked of it.
+
+    Bar: more than eight, where each passes with probability 1e-3 at most, has a probability below 1e-16.
+    """
+    asks = ["AVG(age)", "MEDIAN(age)", "SUM(age) * 1.0 / COUNT(*)"]
+    with sparse() as db:
+        for ask in asks:
+            found = db.sql(f"SELECT town, {ask} FROM people GROUP BY town", spend=Epsilon(0.1)).value
+            assert sum(value is not None and town not in SOME for town, value in found) <= 8, ask
+        count = "SELECT COUNT(*) FROM (SELECT town, COUNT(*) AS n FROM people GROUP BY town) AS q"
+        assert db.sql(count, spend=Epsilon(0.1)).value <= 4 + 8
+
+
 def test_SR18_top_airports_by_delay_have_flights() -> None:
     """Real data: of 1,459 declared airports those that lead by average delay at epsilon 100 have flights."""
     flights = pd.read_csv(need("tabular/flights-sample.csv"), usecols=["dest", "arr_delay"])

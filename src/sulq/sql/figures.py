@@ -108,7 +108,7 @@ def quotient(args: Sequence[Figure], answers: Sequence[Released]) -> Figure:
 def there(count: Figure, answers: Sequence[Released]) -> Figure:
     """Whether a group has rows: its count's interval does not reach 0; the range of the truth by the count itself."""
     found = span(_at_level(count, _groups(count), answers))
-    some = found is not None and found.low > 0 and as_number(count.value) >= 1  # a count is shown as a whole number
+    some = found is not None and found.low > 0 and as_number(count.value) >= 1  # a count is shown whole
     return Figure(some, Applied(">=", (count, Figure(0.5))))
 
 
