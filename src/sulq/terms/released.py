@@ -32,7 +32,7 @@ class Released:
     units: Integers
     noise: tuple[Noise, ...]
     labels: tuple[tuple[object, ...], ...] | None = None
-    exact: bool = field(default=False, metadata={"wire": False})
+    exact: bool = field(default=False, metadata={"wire": "set"})
 
     @property
     def cells(self) -> int:
