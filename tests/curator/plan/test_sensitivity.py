@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -71,7 +71,7 @@ def planned(draft: Draft) -> Norms:
 
 def every_row(schema: Schema, *, missing: bool = True) -> list[Row]:
     """All rows a table over small domains can hold."""
-    cells = [[*range(c.low, c.high + 1), *([None] if missing else [])] for _, c in schema.columns]
+    cells = [[*range(c.low, c.high + 1), *([None] if missing and c.missing else [])] for _, c in schema.columns]
     return [
         {**dict(zip(schema.names, row, strict=True)), "person": 2**40 * (i + 1), "position": i}
         for i, row in enumerate(itertools.product(*cells))
@@ -124,6 +124,19 @@ EXACT: dict[str, tuple[T, tuple[RowFn, ...], RowFn | None, tuple[RowFn, ...]]] =
     "filtered in [5, 7]": ({"x": Int(5, 7), "f": Bool()}, (Col("x"),), Col("f"), ()),
     "grouped in [5, 7]": ({"x": Int(5, 7), **CITY}, (Col("x"),), None, (Col("city"),)),
     "grouped, never missing": ({"x": Int(5, 7), "f": Bool()}, (Col("x").fill(5),), None, (Each(Col("f").fill(False)),)),
+    "sum of what is never missing": ({"x": Int(5, 7, missing=False)}, (Col("x"),), None, ()),
+    "grouped, columns never missing": (
+        {"x": Int(5, 7, missing=False), "city": Category(["a", "b"], missing=False)},
+        (Col("x"),),
+        None,
+        (Col("city"),),
+    ),
+    "filtered, column never missing": (
+        {"x": Int(5, 7, missing=False), "f": Bool(missing=False)},
+        (Col("x"),),
+        Col("f"),
+        (),
+    ),
     "grouped signed": ({"x": Int(-2, 1), **CITY}, (Col("x"),), None, (Col("city"),)),
     "one group": ({"x": Int(-2, 2), "city": Category(["a"])}, (Col("x"),), None, (Col("city"),)),
     "histogram": (CITY, (Lit(1),), None, (Col("city"),)),
@@ -270,7 +283,8 @@ spans = st.tuples(small, st.integers(0, 2)).map(lambda ab: Int(ab[0], ab[0] + ab
 @st.composite
 def asked(draw_):
     """A small table and a question of any shape over it."""
-    schema = Schema.of("t", {"x": draw_(spans), "y": draw_(spans), "f": Bool(), **CITY})
+    columns = {"x": draw_(spans), "y": draw_(spans), "f": Bool(), **CITY}
+    schema = Schema.of("t", {name: replace(c, missing=draw_(st.booleans())) for name, c in columns.items()})
     x, y, f = Col("x"), Col("y"), Col("f")
     number = st.sampled_from(
         [
