@@ -15,10 +15,10 @@ from sulq.sql.names import Item, resolve
 from sulq.sql.over import over_released, stacked
 from sulq.sql.parse import Parsed, parse
 from sulq.sql.program import Program
-from sulq.sql.prune import pruned
+from sulq.sql.prune import pruned, read
 from sulq.sql.refused import Refused, unsupported
 from sulq.sql.released import Released
-from sulq.sql.rows import Rows
+from sulq.sql.rows import Rows, called
 from sulq.sql.scope import Env, Scope
 from sulq.sql.semijoin import SemiJoins, subqueries
 from sulq.sql.syntax import Aggregate, Literal, Node, Place, Query, Select, Union, conjuncts, holds
@@ -113,7 +113,7 @@ class Compiler:
         groups = grouped(query, columns, rows.items)
         express = rows.express()
         terms = [express.term(node) for node in groups.keys]
-        if not top and any(isinstance(term, Person) and term.present is None for term in terms):
+        if not top and any(map(_certain, terms)):
             if groups.sets:
                 unsupported("GROUPING SETS by the person", query.at)
             return self._per_person(query, rows, columns, groups.keys, terms)
@@ -133,20 +133,27 @@ class Compiler:
 
     def _different(self, rows: Rows, at: int) -> Rows:
         """SELECT DISTINCT of rows: with the person among the columns, each person's own different rows."""
-        persons = [item for item in rows.items if isinstance(item.term, Person) and item.term.present is None]
+        persons = [item for item in rows.items if _certain(item.term)]
         if not persons:
             if any(isinstance(item.term, Person) and item.term.cell is None for item in rows.items):
                 unsupported("DISTINCT of the person of an optional row", at, "Declare the person's column.")
             return self.scope.maker.distinct(rows, at)
-        laid = self.scope.maker.columns(rows, only=True).rows
-        names = tuple(name for name, _ in laid.schema.columns)
-        found = self.scope.maker.per_person(laid, names, (), at)
+        made = self.scope.maker.columns(rows, only=True)
+        laid = made.rows
+        others = {name for item in laid.items for name in _read(item.term) if not _certain(item.term)}
+        names = tuple(name for name in laid.schema.names if name in others)
+        own = tuple(name for name in laid.schema.names if name not in others and name != made.marker)
+        found = self.scope.maker.per_person(laid, names, tuple((name, "min", Col(name)) for name in own), at)
         return replace(found, items=laid.items, personal=laid.personal)
 
     def _per_person(
         self, query: Select, rows: Rows, columns: Listed, keys: tuple[Node, ...], terms: list[Term]
     ) -> Rows:
-        """GROUP BY the person: one row for each person and combination of the other keys."""
+        """GROUP BY the person: one row for each person and combination of the other keys.
+
+        The person's declared column is no key, since cells may be clamped, missing or spelled
+        in several ways: a person's row shows the first of the person's cells.
+        """
         if query.limit is not None or query.offset:
             raise Refused("raw-rows", "LIMIT over single persons picks them by their place", query.at)
         express = rows.express()
@@ -160,13 +167,11 @@ class Compiler:
         declared = [term.cell for _, term in persons if term.cell is not None]
         maker = self.scope.maker
         extra: list[tuple[Term, int]] = [(term, node.at) for node, term in others]
-        extra += [(item, query.at) for item in declared]
-        aggregated = [(how, fn, kind, name) for how, fn, kind, name in values.values]
+        aggregated = [*values.values, *(("min", item.fn, item.type, called(item.fn)) for item in declared)]
         extra += [(cell(fn, kind, rows.schema, query.at), query.at) for _, fn, kind, _ in aggregated if fn is not None]
         laid = maker.columns(replace(rows, items=()), extra)
         names = list(laid.beside)
-        count = len(others) + len(declared)
-        key_names, sources = names[:count], iter(names[count:])
+        key_names, sources = names[: len(others)], iter(names[len(others) :])
         number = next(maker.numbers)
         made = tuple(
             (f"p{number}.{i}.{name[:40]}", how, None if fn is None else Col(next(sources)))
@@ -176,7 +181,8 @@ class Compiler:
         bound: dict[Node, Term] = dict(fixed)
         for (node, term), name in zip(others, key_names, strict=False):
             bound[node] = cell(Col(name), term.type, found.schema, node.at)
-        columns_of = iter(key_names[len(others) :])
+        own = [name for name, _, _ in made[len(values.values) :]]
+        columns_of = iter(own)
         for node, person in persons:
             inner = person.cell
             bound[node] = Person(
@@ -188,7 +194,7 @@ class Compiler:
         items = tuple(
             Item(name, None, express.term(node)) for node, name in zip(columns.nodes, columns.names, strict=True)
         )
-        personal = frozenset(name for name in laid.rows.personal if name in key_names)
+        personal = frozenset((*own, *(name for name in laid.rows.personal if name in key_names)))
         filters = () if having is None else (express.condition(having),)
         found = replace(found, items=items, filters=filters, personal=personal)
         return self._different(found, query.at) if query.distinct else found
@@ -203,6 +209,17 @@ class Compiler:
             raise Refused("raw-rows", "LIMIT over single rows picks rows by their place", query.at)
         found = united(self.scope.maker, left, right, query.at)
         return found if query.every else self._different(found, query.at)
+
+
+def _certain(term: Term) -> bool:
+    """Whether a term is the person of every row."""
+    return isinstance(term, Person) and term.present is None
+
+
+def _read(term: Term) -> set[str]:
+    """The columns of laid out rows that a term is made of."""
+    inner = [term.cell, term.present] if isinstance(term, Person) else [term]
+    return read(item.fn if isinstance(item, Cell) else item for item in inner if not isinstance(item, Fixed))
 
 
 def _distinct_as_groups(query: Select, count: int) -> Select:

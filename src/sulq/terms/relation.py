@@ -113,7 +113,9 @@ class PerPerson:
     Columns: the keys (a missing key is a key like any other), then `values`, each
     a name, one of AGGREGATES and what is aggregated (None: the rows themselves,
     for "count"). Missing values are left out; of no values at all "count" and
-    "distinct" are 0 and the others missing.
+    "distinct" are 0 and the others missing. Categories are ordered as declared,
+    texts by code point. Without keys a person has one row, whatever the cells of
+    the person's own column are.
     """
 
     source: Relation

@@ -164,6 +164,8 @@ def _aggregated(how: str, fn: RowFn | None, source: Shape) -> Column:
         if fn is not None:
             fn.kind(source.schema)
         return Int(0, source.rows)
+    if how in ("min", "max") and (isinstance(fn, Col) or isinstance(fn.kind(source.schema), (Code, Words))):
+        return column_of(fn, source.schema)  # one of the person's own cells: categories in their order, texts by bytes
     low, high, kind = bounded(fn, source.schema)
     if how == "sum":
         low, high = min(low, low * source.rows), max(high, high * source.rows)

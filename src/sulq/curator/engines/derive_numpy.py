@@ -191,14 +191,16 @@ def _aggregate(
         pairs = numbered(len(here), [(groups[here], None), (values[here], None)])
         some = here[np.unique(pairs, return_index=True)[1]]
         return _count(np.bincount(groups[some], minlength=size), column)
-    if isinstance(column, Text):
-        raise TypeError("a number was promised")
     if how in ("min", "max"):
         values, missing = _column(fn, column, source)
         here = np.arange(source.size) if missing is None else np.flatnonzero(~missing)
+        if isinstance(column, Text):
+            return _extreme_text(values, here, groups, size, lowest=how == "min")
         found = np.full(size, column.high if how == "min" else column.low, dtype=np.int64)
         (np.minimum if how == "min" else np.maximum).at(found, groups[here], values[here].astype(np.int64))
         return found, np.bincount(groups[here], minlength=size) == 0
+    if isinstance(column, Text):
+        raise TypeError("a number was promised")
     terms = derived.terms(fn, source.schema, inner.rows)
     doubles, missing = numbers(fn, source)
     units = to_grid(doubles, terms.step, terms.low, terms.high)
@@ -207,6 +209,14 @@ def _aggregate(
     counts = np.bincount(groups[here], minlength=size)
     each = cast("Floats", total if how == "sum" else total / np.maximum(counts, 1))
     return to_grid(each * float(terms.step), column.step, column.low, column.high), counts == 0
+
+
+def _extreme_text(values: np.ndarray, here: Integers, groups: Integers, size: int, *, lowest: bool) -> Stored:
+    """The first or last text of each number, by code point."""
+    found = np.full(size, None, dtype=object)
+    for row in here[sorted(range(len(here)), key=lambda i: values[here[i]], reverse=lowest)]:
+        found[groups[row]] = values[row]
+    return found, np.bincount(groups[here], minlength=size) == 0
 
 
 def _count(counts: Integers, column: Column) -> Stored:
