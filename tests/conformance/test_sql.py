@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import sulq.testing
-from tests import counts
+from sulq import Epsilon, Unit
+from tests import counts, spark
+from tests.loaded import available, loaded
 from tests.sql.against import Judge, disagreements
 from tests.sql.queries import COLUMNS, KEYS, Grammar, Query, opened, tables
 
@@ -127,3 +131,68 @@ def test_the_grammar_reaches_what_it_is_for() -> None:
     ):  # fmt: skip
         assert sum(construct in text for text in texts) >= 10, construct
     assert set(KEYS) <= set(COLUMNS)
+
+
+PERSONS = {  # declared so that the cells of several people are the same: out of bounds, undeclared, or free text
+    "int": (sulq.Int(1, 4), lambda pid: pid),
+    "category": (sulq.Category(["p2", "p1", "p3"]), lambda pid: f"p{pid}"),
+    "text": (sulq.Text(), lambda pid: f"p{pid}"),
+    "real": (sulq.Real(0, 4), float),
+}
+OWN = [  # of persons 1 to 7 with as many rows each, by what a person's declared cell is
+    ("SELECT COUNT(*) AS n FROM (SELECT pid, COUNT(*) AS n FROM data GROUP BY pid)", lambda _: 7),
+    ("SELECT SUM(n * n) AS n FROM (SELECT pid, COUNT(*) AS n FROM data GROUP BY pid)", lambda _: 140),
+    ("SELECT COUNT(*) AS n FROM (SELECT DISTINCT pid FROM data)", lambda _: 7),
+    ("SELECT COUNT(*) AS n FROM (SELECT DISTINCT pid, x FROM data)", lambda _: 13),
+    ("SELECT COUNT(*) AS n FROM (SELECT pid FROM data UNION SELECT pid FROM data)", lambda _: 7),
+    ("SELECT COUNT(pid) AS n FROM (SELECT pid, COUNT(*) AS n FROM data GROUP BY pid)", lambda _: 7),
+    (
+        "SELECT SUM(n) AS n FROM (SELECT pid, COUNT(*) AS n FROM data GROUP BY pid HAVING pid = {third})",
+        lambda cells: sum(pid for pid, cell in cells.items() if cell == cells[3]),
+    ),
+    (
+        "SELECT SUM(n) AS n FROM (SELECT pid, COUNT(*) AS n FROM data GROUP BY pid) WHERE pid <> {third}",
+        lambda cells: sum(pid for pid, cell in cells.items() if cell not in (cells[3], None)),
+    ),
+]
+
+
+def _cells(kind: str) -> dict[int, object]:
+    """What the declared cell of each person is."""
+    column, spelled = PERSONS[kind]
+    if isinstance(column, sulq.Category):
+        return {pid: spelled(pid) if spelled(pid) in column.values else None for pid in range(1, 8)}
+    return {pid: spelled(pid) if kind == "text" else min(spelled(pid), 4) for pid in range(1, 8)}
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind"),
+    [
+        *((engine, kind) for engine in ("duckdb", "memory") for kind in PERSONS),
+        ("postgres", "text"),
+        ("spark", "category"),
+    ],
+)
+def test_SR13_grouping_by_the_declared_person_is_grouping_by_the_person(kind: str, engine: str, tmp_path: Path) -> None:
+    """Cells out of bounds or undeclared put nobody together, and no engine differs. Control: the cells do differ."""
+    column, spelled = PERSONS[kind]
+    rows = [(spelled(pid), i % 2) for pid in range(1, 8) for i in range(pid)]
+    table = pa.table({"pid": [row[0] for row in rows], "x": [row[1] for row in rows]})
+    more: dict[str, object] = {"table": "data", "ledger": tmp_path / "ledger"}
+    source: object = table
+    if engine == "postgres":
+        source = loaded(table) if available() else pytest.skip("no PostgreSQL")
+    elif engine == "spark":
+        source = spark.frame(table, 2)
+    else:
+        more["engine"] = engine
+    columns = {"pid": column, "x": sulq.Int(0, 1)}
+    cells = _cells(kind)
+    assert len(set(cells.values())) < 7 or kind == "text"
+    third = repr(cells[3]) if isinstance(cells[3], str) else str(cells[3])
+    with sulq.connect(
+        source, columns=columns, unit=Unit("pid", rows=10), budget=Epsilon(99), synthetic=True, **more
+    ) as db:
+        for sql, wanted in OWN:
+            found = sulq.testing.exact(db).sql(sql.format(third=third), spend=Epsilon(1)).to_arrow()
+            assert found["n"].to_pylist() == [wanted(cells)], sql

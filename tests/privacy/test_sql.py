@@ -15,7 +15,7 @@ from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.desk import Desk
 from sulq.mechanisms import MECHANISMS, release
-from sulq.terms import wire
+from sulq.terms import domain, wire
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Engine
 from sulq.terms.facts import TableFacts
@@ -219,3 +219,41 @@ def test_T27_a_row_more_or_less_is_noticed() -> None:
     assert masked(table) != masked({"k0": ["f"], "v0": [12.0]})
     assert masked(table) != masked({"k0": ["f", "mm"], "v0": [12.0, 8.0]})
     assert NUMBER.sub("#", '"values":[12,-8]') == NUMBER.sub("#", '"values":[1,1e9]') != NUMBER.sub("#", '"values":[1]')
+
+
+OWN = (
+    "SELECT AVG(n) AS v0, SUM(n) AS v1 FROM (SELECT pid, COUNT(*) AS n FROM visits GROUP BY pid) AS t",
+    "SELECT COUNT(*) AS v0 FROM (SELECT DISTINCT pid FROM visits) AS t",
+    "SELECT SUM(m) AS v0 FROM (SELECT pid, MAX(x) AS m FROM visits GROUP BY pid HAVING pid > 2) AS t",
+    (
+        "SELECT COUNT(*) AS v0 FROM (SELECT pid, COUNT(*) AS n FROM visits GROUP BY pid) AS t "
+        "JOIN (SELECT DISTINCT pid FROM visits) AS u ON t.pid = u.pid"
+    ),
+)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_RP_T15_a_declared_persons_own_table_is_one_row_a_person(kind: str) -> None:
+    """Ids clamped to one value, and as many rows as are kept: a person still moves one row. Control: two of them."""
+    schema = Schema.of("visits", {"pid": domain.Int(1, 4), "x": domain.Int(0, 9)})
+    facts = (TableFacts(schema),)
+    rows = [(pid, i) for pid in (-5, 1, 2, 3, 4, 5, 6, 70) for i in range(9)]
+
+    def run(left_out: tuple[int, ...], earlier: Run | None) -> Run:
+        frame = pd.DataFrame([row for row in rows if row[0] not in left_out], columns=["pid", "x"])
+        unit = Unit("pid", ROWS)
+        engine = open_dataset(Dataset((Given(Origin.of(frame), facts[0], None),), unit, KEY, "test"), engine=kind)
+        programs = [lambda desk, sql=sql: desk.sql(sql, spend=Epsilon(1)).answers for sql in OWN]
+        try:
+            return record(
+                engine, programs, desk=Desk, schema=schema, unit=unit, budget=BUDGET, release=release,
+                mechanisms=tuple(MECHANISMS), earlier=earlier, tables=facts,
+            )  # fmt: skip
+        finally:
+            engine.close()
+
+    first = run((), None)
+    assert not [outcome for outcome in first.outcomes if "Error" in outcome]
+    for person in (-5, 1, 3, 70):
+        assert differences(first, run((person,), first)) == [], person
+    assert differences(first, run((-5, 70), first)) != []

@@ -7,6 +7,7 @@ import pytest
 from sulq.errors import QuestionError
 from sulq.sql.compile import compile as compiled_of
 from sulq.terms.relation import Distinct, PerPerson
+from sulq.terms.shape import shape
 from tests.sql import constructs
 from tests.sql.asking import facts, groups, program, refused
 from tests.sql.suites import Case, cases
@@ -66,6 +67,38 @@ def test_a_persons_own_groups() -> None:
     assert len(own.keys) == 1
     assert sorted(how for _, how, _ in own.values) == ["count", "max", "sum"]
     assert found.where is not None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT AVG(n) FROM (SELECT {p}, COUNT(*) AS n FROM {t} GROUP BY {p}) AS u",
+        "SELECT AVG(n) FROM (SELECT {p}, COUNT(*) AS n FROM {t} GROUP BY {p}) AS u WHERE n > 1",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT {p} FROM {t}) AS u",
+        "SELECT COUNT(*) FROM (SELECT {p} FROM {t} UNION SELECT {p} FROM {t}) AS u",
+        (
+            "SELECT COUNT(*) FROM (SELECT {p}, COUNT(*) AS n FROM {t} GROUP BY {p}) a JOIN "
+            "(SELECT {p}, COUNT(*) AS m FROM {t} GROUP BY {p}) b ON a.{p} = b.{p}"
+        ),
+    ],
+)
+@pytest.mark.parametrize(("person", "table"), [("pid", "visits"), ("PID", "bills")])  # not declared, and declared
+def test_SR13_grouping_by_the_person_gives_one_row_a_person(sql: str, person: str, table: str) -> None:
+    """Whether or not the person's column is declared."""
+    assert shape(groups(sql.format(p=person, t=table)).over, facts()).rows == 1
+
+
+def test_a_declared_persons_cell_is_a_value_of_the_persons_row() -> None:
+    """Read where it is asked for, still no key of a released table; another key beside it is one."""
+    found = groups("SELECT SUM(n) FROM (SELECT PID, COUNT(*) AS n FROM bills GROUP BY PID HAVING PID > 3) AS u")
+    assert isinstance(found.over, PerPerson)
+    assert found.over.keys == ()
+    assert sorted(how for _, how, _ in found.over.values) == ["count", "min"]
+    both = groups("SELECT COUNT(*) FROM (SELECT PID, vid FROM bills GROUP BY PID, vid) AS u")
+    assert shape(both.over, facts()).rows == 4
+    own = "(SELECT PID, COUNT(*) AS n FROM bills GROUP BY PID) AS u"
+    assert refused(f"SELECT PID, COUNT(*) FROM {own} GROUP BY PID").code == "raw-rows"
+    assert refused(f"SELECT PID + 1, COUNT(*) FROM {own} GROUP BY 1").code == "raw-rows"
 
 
 def test_different_rows() -> None:
