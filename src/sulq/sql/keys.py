@@ -2,19 +2,24 @@
 
 An expression of one column with a finite declared domain is worked out on every
 value of the domain, so its labels are exactly those that can occur; a condition
-of WHERE on the same column leaves out the values it excludes. What is missing is
-a label of its own, the last one, wherever a row can have it.
+of WHERE on the same column leaves out the values it excludes. Of other columns the
+condition bounds what the expression can be (boxes), and of an expression that the
+condition names itself every value is tried. What is missing is a label of its own,
+the last one, wherever a row can have it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Final, TypeGuard, cast
 
 import numpy as np
+import numpy.typing as npt
 
+from sulq.sql import boxes
 from sulq.sql.values import Cell
-from sulq.terms import domain
+from sulq.terms import domain, wire
 from sulq.terms.domain import Schema
 from sulq.terms.kinds import Cells, Code, Integers, Scalar, Truth
 from sulq.terms.rowfn import (
@@ -29,9 +34,11 @@ from sulq.terms.rowfn import (
     DateTrunc,
     Each,
     Lit,
+    Logic,
     Maths,
     Modulo,
     Moment,
+    Not,
     OrMissing,
     Position,
     Relabel,
@@ -42,10 +49,14 @@ from sulq.terms.rowfn import (
 )
 from sulq.terms.rowfn.dates import written
 from sulq.terms.rowfn.scalar import evaluate
+from sulq.terms.shape import numeric
 
 MOST_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
 MOST_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open
 MOST_WORK: Final = 2**22  # values times nodes that are tried
+MOST_NAMED: Final = 4  # expressions whose values are tried
+MOST_NODES: Final = 200  # of an expression that is compared with others
+CLOCKED: Final = (domain.Date, domain.Timestamp)
 STRICT: Final = (Col, Lit, Moment, Arith, Maths, Round, Modulo, DatePart, DateTrunc, ToDate, Clip, Each, Compare)
 Label = int | float | str | bool | None
 Finite = domain.Int | domain.Bool | domain.Category | domain.Date  # kinds whose every value may be tried
@@ -54,10 +65,13 @@ Finite = domain.Int | domain.Bool | domain.Category | domain.Date  # kinds whose
 class Domain:
     """Every value of one column, and a missing one, as a batch of rows."""
 
+    _values: Integers
+
     def __init__(self, name: str, column: Finite) -> None:
         self.schema = Schema("", ((name, column),))
         self._values: Integers = np.append(np.arange(column.low, column.high + 1, dtype=np.int64), column.low)
         self.size = len(self._values)
+        self.nullable = column.missing
         self.seen: dict[int, Cells] = {}
 
     def codes(self, name: str) -> Cells:
@@ -97,36 +111,182 @@ def columns(fn: RowFn) -> set[str] | None:
 def key(item: Cell, conditions: Sequence[RowFn], schema: Schema) -> RowFn:
     """A grouped expression as a key: closed, with all its labels, or open where they are not known."""
     names = columns(item.fn)
+    bounds = [] if not names else projected(conditions, lambda fn: _within(fn, names))
     if names is not None and len(names) == 1:
         name = next(iter(names))
         column = schema.find(name)
         if finite(column):
-            found = _tried(item, name, column, [fn for fn in conditions if columns(fn) == {name}])
+            found = _tried(item, name, column, bounds)
             if found is not None:
                 return found
-    fn = closed(item, schema)
+    fn, possible, nameless = _bounded(item, sorted(names or ()), bounds, schema)
     kind = fn.kind(schema)
-    if not isinstance(kind, Code) or not kind.nullable or _never_missing(fn, names, conditions, schema):
+    if not isinstance(kind, Code):
+        return fn
+    for part in _named_by(conditions, item, schema) if conditions else ():
+        known, may = _outcomes(item, part, conditions, schema)
+        nameless &= may
+        possible &= np.array([label in known for label in kind.labels], dtype=np.bool_)
+    fn = _masked(fn, kind, possible)
+    if not kind.nullable or not nameless or _never_missing(item.fn, names, conditions, schema):
         return fn
     return OrMissing(fn)
+
+
+def _within(fn: RowFn, names: set[str]) -> bool:
+    found = columns(fn)
+    return found is not None and found <= names
+
+
+def projected(conditions: Sequence[RowFn], fits: Callable[[RowFn], bool]) -> list[RowFn]:
+    """What conditions say by their fitting parts alone: true wherever they are, perhaps elsewhere too."""
+    found = [_projected(condition, fits, denied=False) for condition in conditions]
+    return [fn for fn in found if fn is not None]
+
+
+def _projected(fn: RowFn, fits: Callable[[RowFn], bool], *, denied: bool) -> RowFn | None:
+    """The same of one condition, or of its opposite where it is denied."""
+    if isinstance(fn, Not):
+        return _projected(fn.item, fits, denied=not denied)
+    if isinstance(fn, Logic):
+        parts = [_projected(item, fits, denied=denied) for item in fn.items]
+        known = tuple(part for part in parts if part is not None)
+        both = (fn.op == "and") is not denied
+        if not known or (not both and len(known) < len(parts)):
+            return None
+        return Logic("and" if both else "or", known)
+    return None if not fits(fn) else Not(fn) if denied else fn
+
+
+def _bounded(
+    item: Cell, names: list[str], conditions: list[RowFn], schema: Schema
+) -> tuple[RowFn, npt.NDArray[np.bool_], bool]:
+    """The key over what the conditions leave of its columns, which labels they leave, and if it can be missing."""
+    conditions = [fn for fn in conditions if boxes.understood(fn)]
+    everything = boxes.whole(names, schema) if conditions else None
+    left = None if everything is None else boxes.allowed(conditions, everything)
+    if left is None or not left.size:
+        fn, _ = closed(item, schema, schema)
+        kind = fn.kind(schema)
+        return fn, np.ones(kind.size if isinstance(kind, Code) else 0, dtype=np.bool_), left is None
+    fn, rises_with = closed(item, schema, _narrowed(schema, left))
+    kind = fn.kind(schema)
+    if not isinstance(kind, Code) or not boxes.understood(fn if rises_with is None else rises_with):
+        return fn, np.ones(kind.size if isinstance(kind, Code) else 0, dtype=np.bool_), True
+    return fn, *boxes.labels(fn, left, rises_with)
+
+
+def _narrowed(schema: Schema, left: boxes.Boxes) -> Schema:
+    """The columns as what is left of them: numbers between the ends of the boxes in which they are there."""
+    found = []
+    for name, column in schema.columns:
+        here = ~left.missing[name] if name in left.low else None
+        if here is not None and here.any() and isinstance(column, (domain.Int, domain.Real, *CLOCKED)):
+            low, high = int(left.low[name][here].min()), int(left.high[name][here].max())
+            kind = Scalar(low * column.step, high * column.step, column.step, clock=_clock(column))
+            found.append((name, numeric(kind) if isinstance(column, CLOCKED) else _like(column, low, high)))
+        else:
+            found.append((name, column))
+    return Schema(schema.table, tuple(found))
+
+
+def _like(column: domain.Int | domain.Real, low: int, high: int) -> domain.Column:
+    if isinstance(column, domain.Int):
+        return domain.Int(low, high)
+    return domain.Real(float(low * column.step), float(high * column.step), float(column.step))
+
+
+def _clock(column: domain.Column) -> str | None:
+    return {domain.Date: "date", domain.Timestamp: "timestamp"}.get(type(column))
+
+
+def _masked(fn: RowFn, kind: Code, possible: npt.NDArray[np.bool_]) -> RowFn:
+    """A key without the labels that no row can have; as it is where none would be left, or labels are no constants."""
+    constants = all(isinstance(label, (int, float, str)) for label in kind.labels)
+    if possible.all() or not possible.any() or not constants:
+        return fn
+    kept = [cast("Label", label) if here else None for label, here in zip(kind.labels, possible.tolist(), strict=True)]
+    return Relabel(fn, tuple(kept))
+
+
+def _named_by(conditions: Sequence[RowFn], item: Cell, schema: Schema) -> list[RowFn]:
+    """The expressions of few values that the key is made of and a condition speaks of."""
+    said = {wire.encode(fn) for condition in conditions for fn in _walk(condition) if not isinstance(fn, (Col, Lit))}
+    made = [fn for fn in _walk(item.fn) if not isinstance(fn, (Col, Lit)) and _few(fn, schema)]
+    return [fn for fn in made if wire.encode(fn) in said and _over(item.fn, fn)][:MOST_NAMED]
+
+
+def _walk(fn: RowFn) -> list[RowFn]:
+    """A row function and all it is made of; nothing where that is too much to compare with others."""
+    found: list[RowFn] = []
+    front = [fn]
+    while front:
+        found += front
+        if len(found) > MOST_NODES:
+            return []
+        front = [part for inner in front for part in inner.parts()]
+    return found
+
+
+def _few(fn: RowFn, schema: Schema) -> bool:
+    kind = fn.kind(schema)
+    if isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None:
+        return kind.step is not None and kind.step.denominator == 1 and kind.hi - kind.lo < MOST_VALUES
+    return isinstance(kind, (Truth, Code))
+
+
+def _over(fn: RowFn, part: RowFn) -> bool:
+    """Whether a row function is made of constants and a part, in whatever place it stands."""
+    text = wire.encode(part)
+
+    def made(inner: RowFn) -> bool:
+        if type(inner) is type(part) and wire.encode(inner) == text:
+            return True
+        return not isinstance(inner, (Col, Bucket, Position)) and all(map(made, inner.parts()))
+
+    return made(fn)
+
+
+def _outcomes(item: Cell, part: RowFn, conditions: Sequence[RowFn], schema: Schema) -> tuple[set[object], bool]:
+    """The labels of an expression over the values of its part that conditions leave, and if it can be missing."""
+    bounds = projected(conditions, lambda fn: bool(_walk(fn)) and _over(fn, part))
+    frame, text = _Tried(part, schema), wire.encode(part)
+    for fn in (item.fn, *bounds):
+        for inner in _walk(fn):
+            if type(inner) is type(part) and wire.encode(inner) == text:
+                frame.seen[id(inner)] = frame.cells(inner)
+    labels, nameless = _evaluated(item, frame, bounds)
+    return set(labels), nameless
+
+
+class _Tried(Domain):
+    """Every value of an expression, and a missing one."""
+
+    def __init__(self, part: RowFn, schema: Schema) -> None:
+        self.schema = schema
+        kind = part.kind(schema)
+        low, high = (math.ceil(kind.lo), math.floor(kind.hi)) if isinstance(kind, Scalar) else (0, 1)  # type: ignore[arg-type]
+        if isinstance(kind, Code):
+            high = kind.size - 1
+        self._values = np.append(np.arange(low, high + 1, dtype=np.int64), low)
+        self._type = {Scalar: np.float64, Truth: np.bool_}.get(type(kind), np.int64)
+        self.size = len(self._values)
+        self.nullable = kind.nullable
+        self.seen = {}
+
+    def codes(self, name: str) -> Cells:
+        """No column is looked at but by the expression."""
+        raise LookupError(name)
+
+    def cells(self, part: RowFn) -> Cells:
+        """The values as those of a part."""
+        return Cells(self._values.astype(self._type), np.arange(self.size) == self.size - 1, part)
 
 
 def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> RowFn | None:
     """The labels of an expression of one column, by trying all its values; None where that says nothing."""
     frame = Domain(name, column)
-    cells = evaluate(item.fn, frame)
-    kept = np.ones(frame.size, dtype=np.bool_)
-    kept[-1] = column.missing
-    for condition in conditions:
-        holds = evaluate(condition, frame)
-        kept &= holds.values.astype(np.bool_)
-        kept &= True if holds.missing is None else ~holds.missing
-    gone = np.zeros(frame.size, dtype=np.bool_) if cells.missing is None else cells.missing
-    nameless = bool((kept & gone).any())
-    labels = [
-        _label(item, value) if here else None
-        for value, here in zip(cells.values.tolist(), (kept & ~gone).tolist(), strict=True)
-    ]
+    labels, nameless = _evaluated(item, frame, conditions)
     different = set(labels) - {None}
     many = len(different) > MOST_LABELS and not isinstance(column, domain.Category)
     if not different or many:
@@ -139,6 +299,20 @@ def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> Ro
     else:
         renamed = Relabel(base, tuple(labels[:-1]))
     return OrMissing(renamed) if nameless else renamed
+
+
+def _evaluated(item: Cell, frame: Domain, conditions: Sequence[RowFn]) -> tuple[list[Label], bool]:
+    """The label of each row that the conditions leave, None of the others, and whether one of them has none."""
+    cells = evaluate(item.fn, frame)
+    kept = np.ones(frame.size, dtype=np.bool_)
+    kept[-1] = frame.nullable
+    for condition in conditions:
+        holds = evaluate(condition, frame)
+        kept &= holds.values.astype(np.bool_)
+        kept &= True if holds.missing is None else ~holds.missing
+    gone = np.zeros(frame.size, dtype=np.bool_) if cells.missing is None else cells.missing
+    shown = zip(cells.values.tolist(), (kept & ~gone).tolist(), strict=True)
+    return [_label(item, value) if here else None for value, here in shown], bool((kept & gone).any())
 
 
 def _labels_of(base: RowFn, schema: Schema) -> tuple[object, ...]:
@@ -161,28 +335,39 @@ def _label(item: Cell, value: object) -> Label:
     return str(value)
 
 
-def closed(item: Cell, schema: Schema) -> RowFn:
-    """The key of an expression of several columns, or of one that is not finite; open where no list of labels is."""
-    fn, kind = item.fn, item.kind
+def closed(item: Cell, schema: Schema, left: Schema) -> tuple[RowFn, RowFn | None]:
+    """The key of an expression of several columns, or of one that is not finite; open where no list of labels is.
+
+    `left`: the same columns as far as rows that count can have them. Beside the key what
+    it rises with, where it is made of that.
+    """
+    fn, kind = item.fn, item.fn.kind(left)
     if isinstance(kind, Code):
-        return fn
+        return fn, None
     if isinstance(kind, Truth):
-        return Each(fn)
+        return Each(fn), None
     if not isinstance(kind, Scalar):
-        return fn
+        return fn, None
     chosen = _constant_case(fn)
     if chosen is not None:
-        return chosen
+        return chosen, None
     if isinstance(fn, DateTrunc):
-        inner = fn.item.kind(schema)
+        inner = fn.item.kind(left)
         few = isinstance(inner, Scalar) and _periods(fn.part, inner) <= MOST_LABELS
-        return periods(fn.part, fn.item, schema) if few else fn
-    whole = kind.step is not None and kind.step.denominator == 1 and kind.lo is not None and kind.hi is not None
-    if not whole or cast("int", kind.hi) - cast("int", kind.lo) >= MOST_LABELS:
-        return fn
+        return (periods(fn.part, fn.item, left), fn.item) if few else (fn, None)
+    if kind.step is None or kind.step.denominator != 1 or kind.lo is None or kind.hi is None:
+        return fn, None
+    if kind.hi - kind.lo >= MOST_LABELS or kind.clock == "timestamp":
+        return fn, None
     if kind.clock == "date":
-        return periods("day", fn, schema)
-    return fn if kind.clock is not None else Each(fn)
+        return periods("day", fn, left), fn
+    low, high = math.ceil(kind.lo), math.floor(kind.hi)
+    narrower = (kind.lo, kind.hi) != _ends(fn.kind(schema))
+    return Each(Clip(fn, low, high) if narrower and low <= high else fn), None
+
+
+def _ends(kind: object) -> tuple[object, object]:
+    return (kind.lo, kind.hi) if isinstance(kind, Scalar) else (None, None)
 
 
 def _periods(part: str, kind: Scalar) -> int:

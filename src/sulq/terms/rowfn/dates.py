@@ -115,7 +115,7 @@ _PARTS: Final[dict[str, Callable[[Integers, str], Integers]]] = {
     "second": lambda x, clock: _of_day(x, clock) % _SPANS["minute"],  # in microseconds
 }
 # The values a part can have, and the period within which it only grows.
-_RANGES: Final[dict[str, tuple[int, int, str]]] = {
+RANGES: Final[dict[str, tuple[int, int, str]]] = {
     "quarter": (1, 4, "year"),
     "month": (1, 12, "year"),
     "week": (1, 53, "isoyear"),
@@ -165,9 +165,9 @@ class DatePart(RowFn):
 
     def _range(self, low: int, high: int, clock: str) -> tuple[int, int]:
         ends = part_of(self.part, low, clock), part_of(self.part, high, clock)
-        if self.part not in _RANGES:
+        if self.part not in RANGES:
             return ends
-        first, last, period = _RANGES[self.part]
+        first, last, period = RANGES[self.part]
         if clock == "date" and self.part in ("hour", "minute", "second"):
             return 0, 0
         if period == "isoyear":

@@ -1,0 +1,487 @@
+"""Boxes of column values: in which of them a condition can hold, and which labels a key can have there.
+
+A box gives each column an interval of its declared values, or says that it is
+missing. Row functions are worked out on the ends of a box, so that what they give on
+any row of it lies within; a box about which that says too little is halved. What is
+still undecided when there are too many boxes is kept: a label is left out only where
+no row can have it, from the condition and the declared domains alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+import numpy as np
+
+from sulq.terms import domain
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Cells, Code, Floats, Integers, Scalar, Truths
+from sulq.terms.rowfn import (
+    Arith,
+    Case,
+    Choice,
+    Clip,
+    Col,
+    Compare,
+    DatePart,
+    DateTrunc,
+    Each,
+    First,
+    IsIn,
+    IsMissing,
+    Lit,
+    Logic,
+    Maths,
+    Modulo,
+    Moment,
+    Not,
+    OrMissing,
+    Relabel,
+    Round,
+    RowFn,
+    ToDate,
+    ToTimestamp,
+    Value,
+)
+from sulq.terms.rowfn.dates import RANGES
+
+MOST_BOXES: Final = 2**13
+MOST_ROUNDS: Final = 128
+MOST_COLUMNS: Final = 3
+STEPS: Final = ("abs", "floor", "ceil", "trunc", "sign")
+UNITS: Final = (1_000_000, 60_000_000, 3_600_000_000, domain.MICROSECONDS)  # a second, minute, hour and day
+RISING: Final = (Round, Clip, DateTrunc, ToDate, ToTimestamp)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a row function can give on each box: numbers, codes, or truths as 0 and 1.
+
+    `here`, `gone`: whether it can be there, or missing. `tight`: whether both ends occur.
+    """
+
+    low: Floats
+    high: Floats
+    here: Truths
+    gone: Truths
+    tight: Truths
+
+    @property
+    def yes(self) -> Truths:
+        """Whether it can be true."""
+        return self.here & (self.high >= 1)
+
+    @property
+    def no(self) -> Truths:
+        """Whether it can be false."""
+        return self.here & (self.low <= 0)
+
+    @property
+    def sure(self) -> Truths:
+        """Whether it is true on the whole box."""
+        return self.yes & ~self.no & ~self.gone
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Several boxes: for each column the ends of its interval, in units, and whether it is missing instead."""
+
+    schema: Schema
+    low: dict[str, Integers]
+    high: dict[str, Integers]
+    missing: dict[str, Truths]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(next(iter(self.low.values())))
+
+    def take(self, which: Truths) -> Boxes:
+        """Some of them."""
+        low, high, missing = (
+            {name: cells[which] for name, cells in part.items()} for part in (self.low, self.high, self.missing)
+        )
+        return Boxes(self.schema, low, high, missing)  # type: ignore[arg-type]
+
+    def widths(self) -> Integers:
+        """How many steps each column can still be halved by, one row a column."""
+        return np.stack([np.where(self.missing[name], 0, self.high[name] - self.low[name]) for name in self.low])
+
+    def halved(self) -> Boxes:
+        """Each cut in two across the column of which most is left, moments at the beginning of a period."""
+        widths = self.widths()
+        widest = (widths / np.array([[_width(self.schema.find(name))] for name in self.low])).argmax(axis=0)
+        low, high, missing = {}, {}, {}
+        for i, name in enumerate(self.low):
+            here = widest == i
+            cut = self.low[name] + widths[i] // 2 + 1
+            for unit in UNITS if isinstance(self.schema.find(name), domain.Timestamp) else ():
+                cut = np.where(widths[i] >= 2 * unit, cut // unit * unit, cut)
+            low[name] = np.concatenate([self.low[name], np.where(here, cut, self.low[name])])
+            high[name] = np.concatenate([np.where(here, cut - 1, self.high[name]), self.high[name]])
+            missing[name] = np.concatenate([self.missing[name], self.missing[name]])
+        return Boxes(self.schema, low, high, missing)
+
+
+def _width(column: domain.Column | None) -> int:
+    return 1 if column is None or isinstance(column, domain.Text) else max(column.high - column.low, 1)
+
+
+def joined(several: Sequence[Boxes], schema: Schema) -> Boxes:
+    """All boxes of several."""
+    parts = [
+        {name: np.concatenate([getattr(boxes, part)[name] for boxes in several]) for name in several[0].low}
+        for part in ("low", "high", "missing")
+    ]
+    return Boxes(schema, *parts)  # type: ignore[arg-type]
+
+
+def whole(names: Sequence[str], schema: Schema) -> Boxes | None:
+    """Everything these columns can be; None where that is no box."""
+    columns = [schema.find(name) for name in names]
+    if not 1 <= len(names) <= MOST_COLUMNS or any(item is None or isinstance(item, domain.Text) for item in columns):
+        return None
+    nullable = [(False, True) if Col(name).kind(schema).nullable else (False,) for name in names]
+    masks = np.array(list(itertools.product(*nullable)), dtype=np.bool_).T
+    ends = [(item.low, item.high) for item in columns if item is not None and not isinstance(item, domain.Text)]
+    low, high = (
+        {name: np.full(masks.shape[1], end[side], dtype=np.int64) for name, end in zip(names, ends, strict=True)}
+        for side in (0, 1)
+    )
+    return Boxes(schema, low, high, dict(zip(names, masks, strict=True)))
+
+
+def allowed(conditions: Sequence[RowFn], boxes: Boxes) -> Boxes:
+    """The boxes in which all of the conditions can hold, cut until they do."""
+    kept: list[Boxes] = []
+    for _ in range(MOST_ROUNDS):
+        if not conditions or not boxes.size:
+            break
+        found = [_Visit(boxes).range(condition) for condition in conditions]
+        may = np.logical_and.reduce([item.yes for item in found])
+        sure = np.logical_and.reduce([item.sure for item in found])
+        done = may & (sure | (boxes.widths().max(axis=0) == 0))
+        kept.append(boxes.take(done))
+        boxes = boxes.take(may & ~done)
+        if sum(item.size for item in kept) + 2 * boxes.size > MOST_BOXES:
+            break
+        boxes = boxes.halved()
+    return joined([*kept, boxes], boxes.schema)
+
+
+def labels(key: RowFn, boxes: Boxes, rises_with: RowFn | None = None) -> tuple[Truths, bool]:
+    """Which labels of a key can occur in these boxes, and whether it can be missing.
+
+    `rises_with`: a row function the key never falls with, where it is made of one.
+    """
+    kind = key.kind(boxes.schema)
+    size = kind.size if isinstance(kind, Code) else 0
+    found, nameless = np.zeros(size, dtype=np.bool_), False
+    for round_ in range(MOST_ROUNDS):
+        if not boxes.size:
+            break
+        visit = _Visit(boxes)
+        given = visit.range(key) if rises_with is None else visit.rising(key, rises_with)
+        last = 2 * boxes.size > MOST_BOXES or round_ == MOST_ROUNDS - 1
+        done = (given.tight & ~(given.here & given.gone)) | (boxes.widths().max(axis=0) == 0) | last
+        first, final = (np.clip(end, 0, max(size - 1, 0)).astype(np.int64) for end in (given.low, given.high))
+        marks = np.zeros(size + 1, dtype=np.int64)
+        shown = done & given.here
+        np.add.at(marks, first[shown], 1)
+        np.add.at(marks, final[shown] + 1, -1)
+        found |= np.cumsum(marks[:-1]) > 0
+        nameless |= bool((done & given.gone).any())
+        absent = np.concatenate([[0], np.cumsum(~found)])
+        nothing_new = (absent[final + 1] == absent[first]) & (~given.gone | nameless)
+        boxes = boxes.take(~done & ~nothing_new).halved()
+    return found, nameless
+
+
+def understood(fn: RowFn) -> bool:
+    """Whether a row function is made of what is worked out here."""
+    front = [fn]
+    while front:
+        if not all(type(item) in _RULES and _usual(item) for item in front):
+            return False
+        front = [part for item in front for part in item.parts() if not _constant_of(item, part)]
+    return True
+
+
+def _constant_of(fn: RowFn, part: RowFn) -> bool:
+    """Whether a part is a constant that a comparison fits to its other side."""
+    return isinstance(fn, Compare) and isinstance(part, Lit)
+
+
+def _usual(fn: RowFn) -> bool:
+    if isinstance(fn, Maths):
+        return fn.op in STEPS
+    return not (isinstance(fn, Lit) and isinstance(fn.value, str))
+
+
+class _Ends:
+    """Boxes' ends as a batch of rows, in which one row function is worked out already."""
+
+    def __init__(self, schema: Schema, part: RowFn, values: Floats) -> None:
+        self.schema = schema
+        self.size = len(values)
+        self.seen: dict[int, Cells] = {id(part): Cells(values, None, part)}
+
+    def codes(self, name: str) -> Cells:
+        raise LookupError(name)
+
+    def person(self) -> Integers:
+        raise LookupError("no persons")
+
+    def position(self) -> Integers:
+        raise LookupError("no positions")
+
+
+class _Visit:
+    """Works row functions out on boxes, each once."""
+
+    def __init__(self, boxes: Boxes) -> None:
+        self.boxes = boxes
+        self.schema = boxes.schema
+        self.known: dict[int, tuple[RowFn, Range]] = {}  # with the function: no other takes its identity
+
+    def range(self, fn: RowFn) -> Range:
+        """What a row function can give."""
+        if id(fn) not in self.known:
+            with np.errstate(all="ignore"):
+                self.known[id(fn)] = fn, _RULES[type(fn)](self, fn)
+        return self.known[id(fn)][1]
+
+    def all(self, *, value: bool) -> Truths:
+        """The same for every box."""
+        return np.full(self.boxes.size, value, dtype=np.bool_)
+
+    def constant(self, value: float) -> Range:
+        """A number that is certain."""
+        number = np.full(self.boxes.size, float(value))
+        return Range(number, number, self.all(value=True), self.all(value=False), self.all(value=True))
+
+    def limits(self, fn: RowFn) -> tuple[float, float]:
+        """What a row function can give at all."""
+        kind = fn.kind(self.schema)
+        if isinstance(kind, Code):
+            return 0.0, float(kind.size - 1)
+        if isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None:
+            return float(kind.lo), float(kind.hi)
+        return (-np.inf, np.inf) if isinstance(kind, Scalar) else (0.0, 1.0)
+
+    def column(self, fn: Col) -> Range:
+        column = self.schema.find(fn.name)
+        step = 1.0 if column is None or isinstance(column, (domain.Text, domain.Category)) else float(column.step)
+        gone = self.boxes.missing[fn.name]
+        low, high = (part[fn.name] * step for part in (self.boxes.low, self.boxes.high))
+        return Range(low, high, ~gone, gone, self.all(value=True))
+
+    def literal(self, fn: Lit) -> Range:
+        return self.constant(float(fn.value))
+
+    def moment(self, fn: Moment) -> Range:
+        return self.constant(fn.value)
+
+    def arithmetic(self, fn: Arith) -> Range:
+        a, b = self.range(fn.left), self.range(fn.right)
+        pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        act = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[fn.op]
+        corners = np.stack([act(x, y) for x, y in pairs])
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        loose = ~(np.isfinite(low) & np.isfinite(high))
+        if fn.op == "/":
+            loose |= (b.low <= 0) & (b.high >= 0)
+        tight = a.tight & b.tight & ((a.low == a.high) | (b.low == b.high)) & ~loose
+        low, high = np.where(loose, -np.inf, low), np.where(loose, np.inf, high)
+        return Range(low, high, a.here & b.here, a.gone | b.gone | loose, tight)
+
+    def rising(self, fn: RowFn, part: RowFn) -> Range:
+        """A row function that never falls where its part does not: its ends are those of the part's."""
+        inner = self.range(part)
+        with np.errstate(all="ignore"):
+            ends = [fn.cells(_Ends(self.schema, part, end)) for end in (inner.low, inner.high)]
+        gone = self.all(value=False)
+        for end in ends:
+            gone = gone if end.missing is None else gone | end.missing
+        certain = inner.low == inner.high
+        unknown = gone & ~certain
+        least, most = self.limits(fn)
+        low = np.where(unknown, least, ends[0].values.astype(np.float64))
+        high = np.where(unknown, most, ends[1].values.astype(np.float64))
+        return Range(low, high, inner.here & ~(gone & certain), inner.gone | gone, inner.tight & ~unknown)
+
+    def step(self, fn: RowFn) -> Range:
+        return self.rising(fn, fn.parts()[0])
+
+    def within(self, fn: RowFn, apart: Truths) -> Range:
+        """A row function that never falls within a period, and is anything it can be where a box holds several."""
+        found = self.step(fn)
+        least, most = self.limits(fn)
+        low, high = np.where(apart, least, found.low), np.where(apart, most, found.high)
+        return replace(found, low=low, high=high, tight=found.tight & ~apart)
+
+    def part(self, fn: DatePart) -> Range:
+        if fn.part not in RANGES:
+            return self.step(fn)
+        period = RANGES[fn.part][2]
+        of = self.step(DatePart(period, fn.item) if period == "isoyear" else DateTrunc(period, fn.item))
+        return self.within(fn, of.low != of.high)
+
+    def modulo(self, fn: Modulo) -> Range:
+        item, by = self.range(fn.left), abs(float(fn.right))
+        before, after = (end - np.fmod(end, by) for end in (item.low, item.high))
+        return self.within(fn, ~((before == after) & (item.high - item.low < by)) & (item.low != item.high))
+
+    def maths(self, fn: Maths) -> Range:
+        if fn.op != "abs":
+            return self.step(fn)
+        item = self.range(fn.item)
+        low, high = np.maximum(np.maximum(item.low, -item.high), 0.0), np.maximum(-item.low, item.high)
+        return replace(item, low=low, high=high)
+
+    def compared(self, fn: Compare) -> Range:
+        left, right, op = fn.sides(self.schema)
+        a = self.range(left)
+        b = self.range(right) if isinstance(right, RowFn) else self.constant(cast("float", right))
+        apart, same = (a.high < b.low) | (b.high < a.low), (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
+        yes, no = {
+            "==": (~apart, ~same),
+            "!=": (~same, ~apart),
+            "<": (a.low < b.high, a.high >= b.low),
+            "<=": (a.low <= b.high, a.high > b.low),
+            ">": (a.high > b.low, a.low <= b.high),
+            ">=": (a.high >= b.low, a.low < b.high),
+        }[op]
+        return self.truth(yes, no, a.here & b.here, a.gone | b.gone)
+
+    def truth(self, yes: Truths, no: Truths, here: Truths, gone: Truths) -> Range:
+        """A condition that can be true, and can be false."""
+        return Range((~no).astype(np.float64), yes.astype(np.float64), here, gone, ~(yes & no))
+
+    def among(self, fn: IsIn) -> Range:
+        item = self.range(fn.item)
+        values = np.sort(np.array(fn.fitted(self.schema), dtype=np.float64))
+        first = np.searchsorted(values, item.low)
+        yes = first < np.searchsorted(values, item.high, side="right")
+        return self.truth(yes, ~(yes & (item.low == item.high)), item.here, item.gone)
+
+    def logic(self, fn: Logic) -> Range:
+        items = [self.range(item) for item in fn.items]
+        if fn.op == "or":
+            yes = np.logical_or.reduce([item.yes for item in items])
+            no = np.logical_and.reduce([item.no for item in items])
+            open_ = np.logical_and.reduce([item.no | item.gone for item in items])
+        else:
+            yes = np.logical_and.reduce([item.yes for item in items])
+            no = np.logical_or.reduce([item.no for item in items])
+            open_ = np.logical_and.reduce([item.yes | item.gone for item in items])
+        gone = open_ & np.logical_or.reduce([item.gone for item in items])
+        return self.truth(yes, no, yes | no, gone)
+
+    def opposite(self, fn: Not) -> Range:
+        item = self.range(fn.item)
+        return self.truth(item.no, item.yes, item.here, item.gone)
+
+    def absent(self, fn: IsMissing) -> Range:
+        item = self.range(fn.item)
+        return self.truth(item.gone, item.here, self.all(value=True), self.all(value=False))
+
+    def first(self, fn: First) -> Range:
+        open_, cases = self.all(value=True), []
+        for item in map(self.range, fn.items):
+            cases.append((open_ & item.here, replace(item, gone=self.all(value=False))))
+            open_ = open_ & item.gone
+        return self.hull([*cases, (open_, self.nothing())])
+
+    def hull(self, cases: Sequence[tuple[Truths, Range]]) -> Range:
+        """Whatever any of several cases gives, of those that can come about."""
+        low, high = np.full(self.boxes.size, np.inf), np.full(self.boxes.size, -np.inf)
+        here, gone, tight = self.all(value=False), self.all(value=False), self.all(value=True)
+        several = np.zeros(self.boxes.size, dtype=np.int64)
+        for may, item in cases:
+            there = may & item.here
+            low = np.where(there, np.minimum(low, item.low), low)
+            high = np.where(there, np.maximum(high, item.high), high)
+            here, gone = here | there, gone | (may & item.gone)
+            several += may
+            tight &= item.tight | ~may
+        nothing = ~here
+        low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
+        return Range(low, high, here, gone, tight & ((several <= 1) | (low == high)))
+
+    def case(self, fn: Case) -> Range:
+        branches = [(when, self.range(then)) for when, then in fn.branches]
+        return self.chosen(branches, self.nothing() if fn.otherwise is None else self.range(fn.otherwise))
+
+    def choice(self, fn: Choice) -> Range:
+        branches = [(when, self.label(place)) for when, place in fn.branches]
+        return self.chosen(branches, self.label(fn.otherwise))
+
+    def chosen(self, branches: Sequence[tuple[RowFn, Range]], otherwise: Range) -> Range:
+        """What the first condition that holds gives."""
+        open_ = self.all(value=True)
+        cases = []
+        for when, then in branches:
+            holds = self.range(when)
+            cases.append((open_ & holds.yes, then))
+            open_ = open_ & ~holds.sure
+        return self.hull([*cases, (open_, otherwise)])
+
+    def nothing(self) -> Range:
+        """What is always missing."""
+        return replace(self.constant(0), here=self.all(value=False), gone=self.all(value=True))
+
+    def label(self, place: int | None) -> Range:
+        """A label that is certain."""
+        return self.nothing() if place is None else self.constant(place)
+
+    def each(self, fn: Each) -> Range:
+        item, kind = self.range(fn.item), fn.item.kind(self.schema)
+        if not isinstance(kind, Scalar) or kind.lo is None:
+            return item
+        first = float(-(-kind.lo // 1))
+        return replace(item, low=item.low - first, high=item.high - first)
+
+    def table(self, fn: RowFn, of: RowFn, figures: Sequence[float | None]) -> Range:
+        """A row function that looks each code up: certain where the code is."""
+        item = self.range(of)
+        values = np.array([np.nan if figure is None else figure for figure in figures])
+        low, high = (np.clip(end, 0, len(values) - 1).astype(np.int64) for end in (item.low, item.high))
+        none = np.concatenate([[0], np.cumsum(np.isnan(values))])
+        some_gone = none[high + 1] > none[low]
+        all_gone = none[high + 1] - none[low] == high - low + 1
+        there = values[~np.isnan(values)]
+        rises = bool((np.diff(there) >= 0).all()) and not some_gone.any()
+        known = (low == high) | rises
+        least, most = self.limits(fn)
+        first, last = np.where(known, values[low], least), np.where(known, values[high], most)
+        first, last = (np.where(all_gone, 0.0, end) for end in (first, last))
+        gone = item.gone | (item.here & some_gone)
+        return Range(first, last, item.here & ~all_gone, gone, item.tight & (known | all_gone))
+
+    def relabelled(self, fn: Relabel) -> Range:
+        return self.table(fn, fn.item, fn.renamed()[1])
+
+    def valued(self, fn: Value) -> Range:
+        return self.table(fn, fn.item, fn.figures(self.schema))
+
+    def or_missing(self, fn: OrMissing) -> Range:
+        item, kind = self.range(fn.item), fn.item.kind(self.schema)
+        last = self.constant(kind.size if isinstance(kind, Code) else 0)
+        return self.hull([(item.here, replace(item, gone=self.all(value=False))), (item.gone, last)])
+
+
+_Rule = Callable[[_Visit, RowFn], Range]
+_RULES: Final = cast(
+    "dict[type[RowFn], _Rule]",
+    {
+        Col: _Visit.column, Lit: _Visit.literal, Moment: _Visit.moment, Arith: _Visit.arithmetic, Maths: _Visit.maths,
+        DatePart: _Visit.part, Modulo: _Visit.modulo, Compare: _Visit.compared, IsIn: _Visit.among,
+        Logic: _Visit.logic, Not: _Visit.opposite, IsMissing: _Visit.absent, First: _Visit.first, Case: _Visit.case,
+        Choice: _Visit.choice, Each: _Visit.each, Relabel: _Visit.relabelled, Value: _Visit.valued,
+        OrMissing: _Visit.or_missing, **dict.fromkeys(RISING, _Visit.step),
+    },
+)  # fmt: skip
