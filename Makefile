@@ -66,11 +66,12 @@ types: $(HEAVY) ## mypy --strict on src
 imports: $(READY) ## who may import whom
 	$(BIN)/lint-imports
 
-wheel: $(READY) ## build the wheel and try it in an empty environment
+wheel: $(READY) ## build the wheel, try it in an empty environment and run there what README.md and docs/start.md show
 	@rm -rf $(BUILD)/wheel $(BUILD)/empty
 	$(BIN)/python -m build --wheel --outdir $(BUILD)/wheel .
 	@$(PYTHON) -m venv $(BUILD)/empty
 	@$(BUILD)/empty/bin/python -m pip install --quiet --constraint constraints.txt $(BUILD)/wheel/*.whl
+	$(BUILD)/empty/bin/python -I tools/readme.py README.md docs/start.md
 	cd $(BUILD) && empty/bin/sulq --version && empty/bin/python -I -c 'import sulq; print("imported sulq", sulq.__version__)'
 
 docs: $(READY) ## write the generated pages anew, then run what the docs show

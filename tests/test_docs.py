@@ -11,36 +11,21 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import sulq
 from sulq import errors
-from tools import reference
+from tools import readme, reference
+from tools.readme import blocks
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 NUMBER = re.compile(r"[-+]?\d(?:[\d,_]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?")
-
-
-@dataclass(frozen=True)
-class Block:
-    kind: str
-    text: str
-    line: int
-    mark: str  # the comment on the line before it
-
-
-def blocks(text: str) -> Iterator[Block]:
-    for fence in FENCE.finditer(text):
-        before = text[: fence.start()].rstrip().rpartition("\n")[2]
-        mark = before.removeprefix("<!--").removesuffix("-->").strip() if before.startswith("<!--") else ""
-        yield Block(fence[1], fence[2], text.count("\n", 0, fence.start()) + 1, mark)
 
 
 def shape(text: str) -> list[str]:
@@ -83,6 +68,39 @@ def test_a_page_that_is_wrong_is_found(text: str) -> None:
 def test_numbers_may_differ_and_words_may_not() -> None:
     """Control: a printed text is compared by its words."""
     run("```python\nprint('n = -1.5e3 of 2')\n```\n<!-- printed -->\n```text\nn  = 7 of 3,000\n```\n", "a page")
+
+
+FIRST = ["README.md", "docs/start.md"]
+BARE = "`pip install .`\n```python\nimport sulq\n```\n"
+
+
+@pytest.mark.parametrize("page", FIRST)
+def test_a_first_page_installs_what_it_needs_above_its_python(page: str) -> None:
+    """`make wheel` runs these pages in an environment that holds what their install line names, and no more."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert readme.installed(text) == readme.HERE
+    needed = {
+        word for block in readme.runs(text) for word in re.findall(r"^(?:import|from) (\w+)", block.text, re.MULTILINE)
+    }
+    assert needed <= {"sulq", "numpy", "pyarrow"}
+    assert f"tools/readme.py {' '.join(FIRST)}" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (BARE, 0),
+        (BARE.replace("pip install .", "pip install '.[pandas]'"), 1),
+        (BARE.partition("\n")[2] + BARE.partition("\n")[0], 1),
+        (BARE.replace("import sulq", "import a_module_of_no_package"), 1),
+    ],
+)
+def test_a_page_that_needs_more_than_its_install_line_is_found(text: str, wrong: int, tmp_path: Path) -> None:
+    """Control: another line, a line below the block, and a block that needs what the line does not bring."""
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-I", str(ROOT / "tools/readme.py"), str(tmp_path / "page.md")]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == wrong, found.stderr
 
 
 @pytest.mark.parametrize("name", reference.PAGES)
@@ -150,7 +168,7 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     broken = [
         f"{page.relative_to(ROOT)}: {target}"
         for page in [*PAGES, *ROOT.glob("*.md")]
-        for target in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+        for target in LINK.findall(readme.FENCE.sub("", page.read_text(encoding="utf-8")))
         if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists()
     ]
     assert broken == []
