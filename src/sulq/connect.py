@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
 
 from sulq.errors import QuestionError, SetupError, SetupWarning
-from sulq.terms.domain import Category, Schema, Text, joinable
+from sulq.terms.domain import Category, Schema, Text, is_text, joinable
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import TableFacts
 from sulq.terms.places import begun, beside, copy_of, stem
@@ -151,6 +151,7 @@ def connect(
         raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
     whole = Unit() if unit is None else unit
     _check(whole, budget)
+    _check_paths(ledger=ledger, anchor=anchor, prepared=prepared)
     module = importlib.import_module("sulq.database")
     if isinstance(data, Mapping):
         if table is not None:
@@ -296,6 +297,16 @@ def _check(unit: object, budget: object) -> None:
         raise SetupError("bad-declaration", "unit must be a sulq.Unit.")
     if budget is not None and not isinstance(budget, (Epsilon, Rho, EpsilonDelta, SubLinear)):
         raise SetupError("bad-declaration", "budget must be Epsilon, Rho, EpsilonDelta or SubLinear.")
+
+
+def _check_paths(**told: object) -> None:
+    """Refuse what is no path of a file, and no way to leave one out."""
+    for name, path in told.items():
+        text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else path
+        if isinstance(text, str) and "\x00" not in text and is_text(text):
+            continue
+        if text is not None and not (name == "prepared" and isinstance(text, bool)):
+            raise SetupError("bad-declaration", f"{name} is the path of a file.")
 
 
 def _check_ledger(budget: Budget | None, ledger: str | Path | None, sources: Sequence[object]) -> None:

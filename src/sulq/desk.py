@@ -7,7 +7,7 @@ answer, so a mistake here can cost accuracy and never privacy (S0.29).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final, cast
@@ -27,12 +27,13 @@ from sulq.terms.kinds import Code, Scalar, Truth
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
 from sulq.terms.pricing import affordable, price_of_mean, price_of_sums, probe
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, exactly
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, exactly, probability
 from sulq.terms.question import Holistic, Question, Sums
 from sulq.terms.readings import Average, CentredMean, Covariance, Mean, Plain, Reading, Spread
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import Bernstein, Bins, Each, IsMissing, Lit, Not, Outer, RowFn, Vector, named
 from sulq.terms.rowfn import bins as edges
+from sulq.terms.rowfn.scalar import several
 from sulq.terms.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
 from sulq.terms.space import Cube
 from sulq.terms.statistic import Aggregated, HeavyPersons, Occurring, ToSorted, ToUnique
@@ -83,10 +84,10 @@ class Desk:
 
     def __getitem__(self, names: str | Sequence[str]) -> Columns:
         """Private handles on columns, as learners take them: db[["age", "income"]], db["smoker"]."""
-        several = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (list, tuple)) else ()
-        if not several or not all(isinstance(name, str) for name in several):
+        listed = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (list, tuple)) else ()
+        if not listed or not all(isinstance(name, str) for name in listed):
             raise QuestionError("bad-question", 'A database is asked for columns by name: db["a"], db[["a", "b"]].')
-        return Columns(several, self._oracle)
+        return Columns(listed, self._oracle)
 
     def asking(self, oracle: Oracle) -> Desk:
         """The same desk before another Oracle."""
@@ -200,7 +201,7 @@ class Desk:
         fresh: bool = False,
     ) -> Answer:
         """The covariance matrix of bounded numbers over the rows where all are present."""
-        items = [named(column) for column in columns]
+        items = [named(column) for column in several(columns, "Columns")]
         if not items:
             raise QuestionError("bad-question", "A covariance needs at least one column.")
         middles, halves = zip(*(self._centre(item) for item in items), strict=True)
@@ -489,7 +490,7 @@ class Desk:
         at_most: Loss | None,
     ) -> tuple[Loss, tuple[str, ...]]:
         """The price of a mean that is accurate enough, and a note of what finding it cost (SR7)."""
-        spend = self._probe(at_most)
+        spend, beta = self._probe(at_most), probability(beta)
         question, reading = self._mean(fn, where, by, spend)
         lo, hi, kind = bounded(fn, self.facts.schema)
         width = float(exactly(within, "within", largest=10**60) - reading.rounding)
@@ -552,16 +553,12 @@ def keys(by: By) -> tuple[RowFn, ...]:
     """Names or row functions of a partition."""
     if by is None:
         return ()
-    several = by if isinstance(by, (list, tuple)) else (by,)
-    return tuple(named(item) for item in several)
+    items = by if isinstance(by, (list, tuple)) else (by,)
+    return tuple(named(item) for item in items)
 
 
 def _several(columns: object) -> tuple[str, ...]:
-    if isinstance(columns, str):
-        return (columns,)
-    if not isinstance(columns, Iterable):
-        raise QuestionError("bad-question", "Columns are given by name.", 'Name one or several: "age", ["age", "bmi"].')
-    return tuple(columns)
+    return (columns,) if isinstance(columns, str) else cast("tuple[str, ...]", several(columns, "Columns"))
 
 
 def _one_price(spend: Loss | None) -> None:

@@ -5,6 +5,7 @@ No response is a 5xx, holds a traceback, or differs from what the document says 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from sulq.server.app import create_app
 from sulq.server.limits import Rate
 from tests import counts
+from tests.server.door import Door
 from tests.server.office import Office, survey
 
 # A text that fits the schema need not be SQL this database can answer, and a name need not be one it knows.
@@ -82,3 +84,41 @@ def test_T87_generated_requests_get_what_the_document_says(
     assert len({label for label, _ in asked}) >= (20 if mode is GenerationMode.POSITIVE else 10)
     if role == "owner" and mode is GenerationMode.POSITIVE:
         assert {200, 400} <= {status for _, status in asked}, "the control: some requests get through"
+
+
+BODIES = (
+    b"", b"null", b"[]", b"{}", b"{", b"\xff\xfe", b"\x00", b'"\\ud800"', b"NaN", b'{"sql": NaN}',
+    b'{"sql": 1e999}', b"1" * 5000,
+    b"[" * 5000 + b"]" * 5000, b'{"a":' * 3000 + b"1" + b"}" * 3000, b'{"sql": "SELECT 1", "sql": 2}',
+    b'{"sql": {"$gt": ""}}',
+    b'{"sql": "\\u0000", "spend": {"epsilon": -1}}',
+    b'{"sql": "SELECT COUNT(*) FROM survey", "spend": {"epsilon": 1e-400}}',
+
+       b'{"sql": "SELECT COUNT(*) FROM survey", "spend": {"epsilon": 0.1}, "within": 1e400}',
+    '{"sql": "é"}'.encode("utf-16"),
+    b'{"question": {"kind": "Sums", "values": [[]]}, "spend": {"epsilon": 0.1}}',
+    b'{"question": [[[[]]]], "spend": []}',
+)  # fmt: skip
+TYPES = ("application/json", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-7", "")
+
+
+def test_T30_odd_bodies_get_an_error_of_ours(office: Office) -> None:
+    """What no schema would generate, at every route that takes a body: a documented refusal, and nothing is spent."""
+    door = Door(office)
+    routes = door.get("/v1/openapi.json", "owner").json()["paths"]
+    before = door.get("/v1/datasets/survey/budget", "owner")
+    faults, seen = [], set()
+    takes = [(method, path) for path, of in routes.items() for method, told in of.items() if "requestBody" in told]
+    for method, path in takes:
+        place = re.sub("{[a-z_]+}", "survey", path)
+        for number, body in enumerate(BODIES):
+            headers = {"Content-Type": TYPES[number % len(TYPES)]}
+            found = door.request(method.upper(), place, role="owner", content=body, headers=headers)
+            seen.add(found.status_code)
+            told = found.status_code < 400 or "code" in found.json().get("error", {})
+            if found.status_code >= 500 or not told or "Traceback" in found.text:
+                faults.append(f"{method} {path} {body[:60]!r}: {found.status_code} {found.text[:200]}")
+    assert faults == []
+    assert before.text == door.get("/v1/datasets/survey/budget", "owner").text
+    assert {400} <= seen
+    assert len(takes) >= 5

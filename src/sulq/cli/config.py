@@ -235,7 +235,7 @@ def find(dataset: str, config: Path | None = None) -> Dataset:
     path = Path(dataset)
     if path.name.endswith(SUFFIX):
         return _only(read(path))
-    beside = path.with_name(_stem(path) + SUFFIX)
+    beside = path.parent / (_stem(path) + SUFFIX)
     if path.name.lower().endswith(DATA_SUFFIXES):
         if not beside.is_file():
             raise SetupError("missing-file", f"{dataset} has no declarations: there is no {beside.name} beside it.")

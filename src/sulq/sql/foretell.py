@@ -22,6 +22,7 @@ from sulq.terms.privacy import Loss
 from sulq.terms.question import Question
 from sulq.terms.released import Released
 
+WIDEST: Final = 10**60  # a width that is wished for
 SOME: Final = 10_000  # rows a table is supposed to have where its size is not declared
 Foresee = Callable[[Question, Loss | None], Plan]
 
@@ -162,6 +163,6 @@ def wished(within: object, names: Sequence[str]) -> dict[int, float]:
 
 
 def _width(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value <= WIDEST:
         raise QuestionError("bad-loss", "within is a positive number, or one for each column by its name.")
     return float(value)

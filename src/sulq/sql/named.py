@@ -60,6 +60,8 @@ def _asked(
     fresh: bool,
 ) -> Answer:
     facts: Facts = oracle.facts
+    if not isinstance(fresh, bool) or (where is not None and not isinstance(where, RowFn)):
+        raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0, and fresh is True or False.")
     asking = Asking(facts, spend)
     rows = Rows(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by), alone=len(stats) == 1)
     leaves = leaves_of(asking, rows, stats)

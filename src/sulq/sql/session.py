@@ -27,7 +27,7 @@ from sulq.terms.facts import Facts
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
 from sulq.terms.pricing import affordable, probe
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, probability
 from sulq.terms.question import Question, Sums, Together
 from sulq.terms.readings import Plain
 from sulq.terms.relation import Table
@@ -59,7 +59,7 @@ class Sql:
         other: str | None = None,
     ) -> SqlAnswer | Explanation:
         """Answer a query at one debit; of EXPLAIN SELECT only the explanation, free."""
-        facts = self._oracle.facts
+        facts, beta = self._oracle.facts, probability(beta)
         compiled = compiled_of(text, facts, self._read)
         if compiled.explain:
             return self._explained(
@@ -94,7 +94,7 @@ class Sql:
         other: str | None = None,
     ) -> Explanation:
         """What a query would ask, cost and be worth; spends nothing, reads no row."""
-        facts = self._oracle.facts
+        facts, beta = self._oracle.facts, probability(beta)
         compiled = compiled_of(text, facts, self._read)
         return self._explained(
             text, compiled, facts, spend=spend, within=within, beta=beta, at_most=at_most, other=other
@@ -104,9 +104,9 @@ class Sql:
         self, texts: Sequence[str], *, spend: Loss, beta: float = 0.05, known: Sequence[SqlAnswer | None] = ()
     ) -> Workload:
         """Divide a total over queries so that the worst error, relative to what values can be, is smallest."""
-        facts = self._oracle.facts
-        if isinstance(texts, str) or not texts:
-            raise QuestionError("bad-question", "A plan is made for a list of queries.")
+        facts, beta = self._oracle.facts, probability(beta)
+        if not isinstance(texts, (list, tuple)) or not texts or not isinstance(known, (list, tuple)):
+            raise QuestionError("bad-question", "A plan is made for a list of queries, and of answers known already.")
         if not isinstance(spend, (Epsilon, Rho, EpsilonDelta)) or isinstance(facts.budget, SubLinear):
             raise QuestionError("spend-kind", "A plan divides a total: Epsilon, Rho or EpsilonDelta.")
         if known and len(known) != len(texts):
@@ -151,7 +151,7 @@ class Sql:
         other: str | None,
     ) -> Explanation:
         teller = self._teller(compiled, facts, other)
-        last = () if other is None else (f"row {other!r}: {REST}",)
+        last = () if other is None else (f"row {str(other)[:80]!r}: {REST}",)
         notes: tuple[str, ...] = ()
         if within is not None:
             one_price(spend)

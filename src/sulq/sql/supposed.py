@@ -96,7 +96,7 @@ def _part(part: Part, facts: Facts, rows: int, lean: str, fold: int) -> Released
         return Released(np.full((part.cells, 1), place, dtype=np.int64), part.noise)
     frame = Supposed(shape(tally.over, facts).schema, lean)
     cells = _cells(part, frame, fold)
-    columns = []
+    columns = [np.zeros((frame.size, 0), dtype=object)]  # of open keys there may be nothing but the people
     for block, bits in zip(tally.blocks, part.refine, strict=True):
         found = evaluate(block.fn, frame)
         units = found.values

@@ -15,7 +15,7 @@ import numpy as np
 from sulq.errors import QuestionError, SetupError
 from sulq.terms.kinds import Floats, Truths
 from sulq.terms.presence import UNKNOWN, Counted, unknown
-from sulq.terms.privacy import Event, Loss, Unit
+from sulq.terms.privacy import Event, Loss, Unit, probability
 from sulq.terms.readings import Chosen, FirstAbove, Placed, Plain, Reading
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
@@ -93,8 +93,7 @@ class Answer:
         return self._shape(low, whole=False), self._shape(high, whole=False)
 
     def _interval(self, beta: float, *, simultaneous: bool) -> tuple[Floats, Floats]:
-        if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < 1:
-            raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
+        beta = probability(beta)
         if simultaneous:
             # Noise is independent over cells and columns: (1 - b)^draws = 1 - beta.
             draws = self.released.draws if isinstance(self.reading, Plain) else self.released.cells * len(self.columns)

@@ -14,7 +14,18 @@ from statistics import NormalDist
 from sulq.errors import QuestionError
 from sulq.terms.law import GaussianLaw, LaplaceLaw, round_up
 from sulq.terms.plan import Part, Plan
-from sulq.terms.privacy import LARGEST, SMALLEST, Budget, Epsilon, EpsilonDelta, Loss, Rho, exactly
+from sulq.terms.privacy import (
+    LARGEST,
+    SMALLEST,
+    Budget,
+    Epsilon,
+    EpsilonDelta,
+    Loss,
+    Queries,
+    Rho,
+    exactly,
+    probability,
+)
 from sulq.terms.readings import SLACK
 
 Priced = Epsilon | Rho
@@ -23,6 +34,8 @@ Sampled = LaplaceLaw | GaussianLaw
 
 def probe(budget: Budget, at_most: Loss | None) -> Priced:
     """A spend of 1 of the kind a price is looked for in: at_most's, else the budget's own."""
+    if at_most is not None and not isinstance(at_most, (Epsilon, Rho, EpsilonDelta, Queries)):
+        raise QuestionError("spend-kind", "at_most is a loss: Epsilon, Rho or EpsilonDelta.")
     if isinstance(at_most, (Rho, EpsilonDelta)) or (at_most is None and isinstance(budget, Rho)):
         return Rho(1)
     return Epsilon(1)
@@ -34,7 +47,7 @@ def price_of_sums(plan: Plan, within: float, beta: float) -> Priced:
     A law's scale is inverse to epsilon, or to the root of rho, so one probe
     tells the price: exact for counts and sums.
     """
-    width = exactly(within, "within", largest=10**60)
+    width, beta = exactly(within, "within", largest=10**60), probability(beta)
     prices = []
     for part in plan.parts:
         for law, step in zip(_laws(part), part.steps, strict=True):
@@ -120,9 +133,8 @@ def _spend(plan: Plan, ratio: Fraction) -> Priced:
 def affordable(price: Priced, at_most: Loss | None) -> Priced:
     """The price, unless it is more than the asker would pay."""
     if at_most is not None:
-        most = at_most.rho if isinstance(at_most, EpsilonDelta) else at_most.exact
-        if isinstance(price, Epsilon) != isinstance(at_most, Epsilon):
+        if isinstance(price, Epsilon) != isinstance(at_most, Epsilon) or isinstance(at_most, Queries):
             raise QuestionError("spend-kind", "at_most must be of the kind the price is in.")
-        if price.exact > most:
+        if price.exact > (at_most.rho if isinstance(at_most, EpsilonDelta) else at_most.exact):
             raise QuestionError("too-costly", f"That accuracy costs {price}, more than at_most.")
     return price

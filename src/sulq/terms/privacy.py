@@ -234,6 +234,13 @@ class EpsilonDelta:
         return f"EpsilonDelta({plain(self.amount)}, {plain(_held_delta(self.delta))})"
 
 
+def probability(value: object) -> float:
+    """Read a probability strictly between 0 and 1, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value < 1:
+        raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
+    return float(value)
+
+
 def exactly_delta(value: object) -> Fraction:
     """Read a delta, which may be far smaller than an epsilon."""
     number = _rational(value, "delta")
@@ -290,9 +297,8 @@ class SubLinear:
         exactly_delta(self.delta)
         if isinstance(self.queries, bool) or not isinstance(self.queries, int) or not 1 <= self.queries <= 10**9:
             raise QuestionError("bad-loss", "queries must be a whole number from 1 to 1e9.")
-        if self.calibration not in CALIBRATIONS:
-            known = ", ".join(CALIBRATIONS)
-            raise SetupError("bad-declaration", f"calibration {self.calibration!r} is not one of {known}.")
+        if not isinstance(self.calibration, str) or self.calibration not in CALIBRATIONS:
+            raise SetupError("bad-declaration", f"calibration is one of {', '.join(CALIBRATIONS)}.")
 
     @property
     def exact(self) -> Fraction:
@@ -344,11 +350,10 @@ class Unit:
     fold: Fold | None = None
 
     def __post_init__(self) -> None:
-        if self.neighbors not in NEIGHBORS:
-            known = ", ".join(NEIGHBORS)
-            raise SetupError("bad-declaration", f"neighbors {self.neighbors!r} is not one of {known}.")
-        if self.fold not in FOLDS:
-            raise SetupError("bad-declaration", f"fold {self.fold!r} is neither None nor 'case' nor 'spelling'.")
+        if not isinstance(self.neighbors, str) or self.neighbors not in NEIGHBORS:
+            raise SetupError("bad-declaration", f"neighbors is one of {', '.join(NEIGHBORS)}.")
+        if self.fold is not None and (not isinstance(self.fold, str) or self.fold not in FOLDS):
+            raise SetupError("bad-declaration", "fold is None, 'case' or 'spelling'.")
         if self.column is None and self.fold is not None:
             raise SetupError("bad-declaration", "fold needs the column that says whose row it is.")
         if isinstance(self.rows, bool) or not isinstance(self.rows, int) or not 1 <= self.rows <= 10**6:

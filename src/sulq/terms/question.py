@@ -42,7 +42,9 @@ def _measure(front: list[RowFn]) -> int:
 
 def _shares(shares: tuple[Fraction, ...], parts: int, what: str) -> tuple[Fraction, ...]:
     """Check how a spend is divided: one positive number for each part, or none at all."""
-    numbers = all(isinstance(share, (int, float, Fraction)) and not isinstance(share, bool) for share in shares)
+    numbers = isinstance(shares, (tuple, list)) and all(
+        isinstance(share, (int, float, Fraction)) and not isinstance(share, bool) for share in shares
+    )
     if not numbers or not all(SMALLEST_SHARE <= share <= 1 / SMALLEST_SHARE for share in shares):
         raise QuestionError("bad-question", "A share is a positive number, from 1e-9 to 1e9.")
     if shares and len(shares) != parts:
@@ -108,6 +110,10 @@ def _parts(asked: Sums | OpenSums) -> list[RowFn]:
 
 
 def _check(asked: Sums | OpenSums, *, fewest: int) -> None:
+    if not isinstance(asked.values, (tuple, list)) or not isinstance(asked.by, (tuple, list)):
+        raise QuestionError(
+            "bad-question", "A question holds tuples of values and of keys.", "Write Sums((col(...),))."
+        )
     if not fewest <= len(asked.values) <= MOST_VALUES or len(asked.by) > 32:
         raise QuestionError("too-large", f"A question holds {fewest} to {MOST_VALUES} values and at most 32 keys.")
     if not all(isinstance(fn, RowFn) for fn in asked.parts()):
@@ -224,8 +230,8 @@ class Together:
     shares: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.questions) <= MOST_VALUES:
-            raise QuestionError("too-large", "Ask 1 to 4096 questions together.")
+        if not isinstance(self.questions, (tuple, list)) or not 1 <= len(self.questions) <= MOST_VALUES:
+            raise QuestionError("too-large", "Ask 1 to 4096 questions together, in a tuple.")
         if not all(isinstance(question, (Sums, OpenSums, Choose, Above, Holistic)) for question in self.questions):
             raise QuestionError("bad-question", "Together takes questions.")
         _measure([fn for asked in self.questions for fn in asked.parts() + functions(asked.over)])

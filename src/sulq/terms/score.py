@@ -78,7 +78,7 @@ class Diagonal:
     folded: bool = False
 
     def __post_init__(self) -> None:
-        if not self.factors or type(self.folded) is not bool:
+        if not _nested(self.factors, 1) or not self.factors or type(self.folded) is not bool:
             raise QuestionError("bad-question", "A diagonal score has a factor for each sum, and is folded or not.")
         if len(self.factors) > MOST_ENTRIES:
             raise QuestionError("too-large", f"A score has at most {MOST_ENTRIES} factors.")
@@ -97,7 +97,7 @@ class Contrast:
     weights: tuple[tuple[tuple[int, ...], ...], ...]
 
     def __post_init__(self) -> None:
-        if not self.weights or len({len(matrix) for matrix in self.weights}) != 1:
+        if not _nested(self.weights, 3) or not self.weights or len({len(matrix) for matrix in self.weights}) != 1:
             raise QuestionError("bad-question", "Every choice has as many contrasts.")
         check(tuple(row for matrix in self.weights for row in matrix))
 
@@ -152,7 +152,8 @@ class Distance:
     biases: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not len(self.targets) == len(self.weights) == len(self.biases) or not all(self.targets):
+        listed = _nested(self.targets, 2) and _nested(self.weights, 1) and _nested(self.biases, 1)
+        if not listed or not len(self.targets) == len(self.weights) == len(self.biases) or not all(self.targets):
             raise QuestionError("bad-question", "Every group has targets, a weight and a bias.")
         if not self.targets or sum(map(len, self.targets)) > MOST_ENTRIES:
             raise QuestionError("too-large", f"A score has 1 to {MOST_ENTRIES} targets.")
@@ -164,7 +165,12 @@ class Distance:
 def _aimed(matrix: tuple[tuple[int, ...], ...], targets: tuple[tuple[int, ...], ...], base: tuple[int, ...]) -> None:
     """Insist on a target for each candidate and statistic, and a base that goes with the sums or is left out."""
     check(matrix)
-    if not targets or any(len(row) != len(matrix) for row in targets):
+    if (
+        not _nested(targets, 2)
+        or not _nested(base, 1)
+        or not targets
+        or any(len(row) != len(matrix) for row in targets)
+    ):
         raise QuestionError("bad-question", "Every candidate has a target for each row of the score's matrix.")
     if len(targets) * len(matrix) > MOST_ENTRIES:
         raise QuestionError("too-large", f"A score has at most {MOST_ENTRIES} targets.")
@@ -175,6 +181,11 @@ def _aimed(matrix: tuple[tuple[int, ...], ...], targets: tuple[tuple[int, ...], 
         raise QuestionError("bad-question", "A score's base has a number for each column of its matrix.")
 
 
+def _nested(value: object, depth: int) -> bool:
+    """Whether a value is a tuple, or list, of tuples of so many levels."""
+    return isinstance(value, (tuple, list)) and (depth == 1 or all(_nested(item, depth - 1) for item in value))
+
+
 def _whole(numbers: Iterable[int], largest: int, what: str, most: str) -> None:
     if any(type(n) is not int or abs(n) > largest for n in numbers):
         raise QuestionError("bad-literal", f"{what} is a whole number of at most {most}.")
@@ -182,7 +193,7 @@ def _whole(numbers: Iterable[int], largest: int, what: str, most: str) -> None:
 
 def check(matrix: tuple[tuple[int, ...], ...]) -> None:
     """Insist on a rectangle of whole numbers, not too many and none too large."""
-    if not matrix or not matrix[0] or any(len(row) != len(matrix[0]) for row in matrix):
+    if not _nested(matrix, 2) or not matrix or not matrix[0] or any(len(row) != len(matrix[0]) for row in matrix):
         raise QuestionError("bad-question", "A score's matrix has a row for each candidate, all of one length.")
     if len(matrix) * len(matrix[0]) > MOST_ENTRIES:
         raise QuestionError("too-large", f"A score's matrix holds at most {MOST_ENTRIES} numbers.")

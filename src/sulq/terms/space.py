@@ -54,9 +54,7 @@ class Points:
             raise QuestionError("bad-question", "Points are tuples of numbers, all of one length.")
         if len(self.points) > MOST_POINTS or len(self.points) * len(self.points[0]) > MOST_NUMBERS:
             raise QuestionError("too-large", f"A space has at most {MOST_POINTS:,} points.")
-        for point in self.points:
-            for number in point:
-                figure(number)
+        object.__setattr__(self, "points", tuple(tuple(map(figure, point)) for point in self.points))
         if len(set(self.points)) != len(self.points):
             raise QuestionError("bad-question", "The points of a space are different ones.")
 
@@ -91,7 +89,10 @@ class Box:
 
     def __post_init__(self) -> None:
         _known(self.distance)
-        if figure(self.step) <= 0:
+        for name in ("low", "high", "step"):
+            if name == "step" or getattr(self, name) is not None:
+                object.__setattr__(self, name, figure(getattr(self, name)))
+        if self.step <= 0:
             raise QuestionError("bad-literal", "A step is a positive number.")
         if (self.low is None) != (self.high is None):
             raise QuestionError("not-normalisable", "A space without one end has infinitely many points.")
@@ -102,7 +103,7 @@ class Box:
                     f"Infinitely many points are equally near by the distance {self.distance!r}: no law has them all.",
                 )
             return
-        if not Fraction(figure(self.low)) < Fraction(figure(self.high)):
+        if not self.low < self.high:
             raise QuestionError("bad-literal", "A space goes from one number to a higher one.")
         if self.size > MOST_POINTS:
             raise QuestionError("too-large", f"A space has at most {MOST_POINTS:,} points; take a wider step.")
@@ -152,7 +153,7 @@ def values(space: Points | Box, indices: Integers) -> Floats:
 
 
 def _known(distance: str) -> None:
-    if distance not in DISTANCES:
+    if not isinstance(distance, str) or distance not in DISTANCES:
         raise QuestionError("bad-question", f"A distance is one of {', '.join(DISTANCES)}.")
 
 

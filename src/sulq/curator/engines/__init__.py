@@ -132,8 +132,8 @@ def load(engine: str) -> None:
 
 
 def _check(engine: str, schemas: Iterable[Schema]) -> None:
-    if engine not in ENGINES:
-        raise SetupError("engine-not-available", f"There is no engine {engine[:40]!r}.")
+    if not isinstance(engine, str) or engine not in ENGINES:
+        raise SetupError("engine-not-available", f"There is no engine {str(engine)[:40]!r}.")
     for name, column in (item for schema in schemas for item in schema.columns):
         if isinstance(column, Category) and any(
             "\x00" in str(value) or not is_text(str(value)) for value in column.values

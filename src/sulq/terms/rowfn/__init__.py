@@ -27,6 +27,7 @@ from sulq.terms.rowfn.scalar import (
     RowFn,
     figure,
     row,
+    several,
 )
 from sulq.terms.rowfn.scaled import Scaled
 from sulq.terms.rowfn.texts import (
@@ -190,13 +191,15 @@ def named(value: object) -> RowFn:
 
 def case(*branches: tuple[object, object], otherwise: object = None) -> Case:
     """Give the value of the first condition that holds: `case((col("age") < 18, 0), otherwise=1)`."""
+    if not all(isinstance(branch, (tuple, list)) and len(branch) == 2 for branch in branches):
+        raise QuestionError("bad-question", "A branch is a condition and a value.", "Write case((col('x') > 1, 0)).")
     pairs = tuple((row(when), row(then)) for when, then in branches)
     return Case(pairs, None if otherwise is None else row(otherwise))
 
 
 def bins(item: object, edges: Iterable[float | int | str]) -> Bins:
     """The interval between edges that a number falls into."""
-    return Bins(named(item), tuple(_plain(edge) for edge in edges))
+    return Bins(named(item), tuple(_plain(edge) for edge in several(edges, "Edges")))
 
 
 def each(item: object) -> Each:
@@ -216,9 +219,7 @@ def position() -> Position:
 
 def vector(items: Iterable[object], bits: int = 11) -> Vector:
     """Numbers side by side on one grid."""
-    if isinstance(items, str):
-        raise QuestionError("bad-question", "vector takes a list of columns.", "Write vector(['x', 'y']).")
-    return Vector(tuple(named(item) for item in items), bits)
+    return Vector(tuple(named(item) for item in several(items, "Columns of a vector")), bits)
 
 
 def _as_vector(value: object) -> RowFn:
@@ -236,12 +237,17 @@ def within_ball(items: object, radius: float) -> WithinBall:
 
 def dot(items: object, weights: Iterable[float]) -> Dot:
     """The inner product of a vector with public weights."""
-    return Dot(_as_vector(items), tuple(figure(w) for w in weights))
+    return Dot(_as_vector(items), tuple(figure(w) for w in several(weights, "Weights")))
 
 
 def nearest(items: object, centres: Iterable[Iterable[float]]) -> Nearest:
     """The index of the nearest of public centres."""
-    return Nearest(_as_vector(items), tuple(tuple(figure(x) for x in centre) for centre in centres))
+    return Nearest(
+        _as_vector(items),
+        tuple(
+            tuple(figure(x) for x in several(centre, "A centre's numbers")) for centre in several(centres, "Centres")
+        ),
+    )
 
 
 def outer(items: object) -> Outer:
@@ -251,8 +257,8 @@ def outer(items: object) -> Outer:
 
 def lookup(keys: object, table: Iterable[object]) -> Lookup:
     """A public table read at the rows' keys."""
-    several = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
-    return Lookup(tuple(named(key) for key in several), entries(table))
+    listed = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
+    return Lookup(tuple(named(key) for key in listed), entries(several(table, "Entries of a table")))
 
 
 def scaled(items: object, factor: object, bits: int = 11) -> Scaled:
@@ -265,9 +271,12 @@ def route(keys: object, tree: Iterable[Iterable[int | None]]) -> Route:
 
     A node is (number of its key, a child for each label of the key): a later node, a leaf l as -1 - l, or None.
     """
-    several = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
-    nodes = tuple(tuple(None if item is None else _index(item) for item in node) for node in tree)
-    return Route(tuple(named(key) for key in several), nodes)
+    listed = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
+    nodes = tuple(
+        tuple(None if item is None else _index(item) for item in several(node, "A node's numbers"))
+        for node in several(tree, "Nodes of a tree")
+    )
+    return Route(tuple(named(key) for key in listed), nodes)
 
 
 def _index(value: object) -> int:

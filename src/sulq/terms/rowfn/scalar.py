@@ -82,6 +82,45 @@ class RowFn:
     def __neg__(self) -> Arith:
         return Arith("-", Lit(0), self)
 
+    def __pos__(self) -> RowFn:
+        return self
+
+    def __abs__(self) -> RowFn:
+        from sulq.terms.rowfn.maths import Maths
+
+        return Maths("abs", self)
+
+    def __mod__(self, other: object) -> RowFn:
+        """The remainder by a constant, of the number's sign, as `%` is in SQL."""
+        from sulq.terms.rowfn.maths import Modulo
+
+        return Modulo(self, cast("float", other))
+
+    def __floordiv__(self, other: object) -> RowFn:
+        from sulq.terms.rowfn.maths import Maths
+
+        return Maths("floor", self / other)
+
+    def __pow__(self, other: object) -> RowFn:
+        from sulq.terms.rowfn.maths import Power
+
+        return Power(self, cast("float", other))
+
+    def __round__(self, digits: object = 0) -> RowFn:
+        from sulq.terms.rowfn.maths import Round
+
+        return Round(self, cast("int", digits))
+
+    def _no_such(self, *_: object) -> NoReturn:
+        """Every other operator of Python is refused in our words."""
+        why = "Columns are joined by + - * / // % **, compared, and combined with & | ~."
+        raise QuestionError("bad-question", why, "Use an operator from this list, or SQL.")
+
+    __rmod__ = __rfloordiv__ = __rpow__ = __matmul__ = __rmatmul__ = __xor__ = __rxor__ = __lshift__ = _no_such
+    __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = __rdivmod__ = __getitem__ = __iter__ = _no_such
+    __contains__ = __len__ = __int__ = __float__ = __complex__ = __index__ = _no_such
+    __array_ufunc__ = None  # a number of NumPy leaves the operator to us
+
     def __eq__(self, other: object) -> Compare:  # type: ignore[override]
         return Compare("==", self, row(other))
 
@@ -106,6 +145,12 @@ class RowFn:
     def __or__(self, other: object) -> Logic:
         return Logic("or", (self, row(other)))
 
+    def __rand__(self, other: object) -> Logic:
+        return Logic("and", (row(other), self))
+
+    def __ror__(self, other: object) -> Logic:
+        return Logic("or", (row(other), self))
+
     def __invert__(self) -> Not:
         return Not(self)
 
@@ -122,7 +167,7 @@ class RowFn:
 
     def isin(self, values: Iterable[object]) -> IsIn:
         """Whether the value is one of these."""
-        return IsIn(self, tuple(cast("Iterable[Literal]", itertools.islice(values, LONGEST_LIST + 1))))
+        return IsIn(self, cast("tuple[Literal, ...]", several(values, "Values", LONGEST_LIST + 1)))
 
     def between(self, lo: object, hi: object) -> Logic:
         """Whether the value lies from lo to hi, both included."""
@@ -154,6 +199,17 @@ def literal(value: object) -> Literal:
     if isinstance(value, int) and abs(value) > domain.INT_LIMIT:
         raise QuestionError("bad-literal", "A whole-number literal must lie within 2^53.")
     return float(value) if isinstance(value, Fraction) else value
+
+
+def several(values: object, what: str, most: int | None = None) -> tuple[object, ...]:
+    """Insist on a list, or anything else that is gone through, at most so far; a text is not one."""
+    try:
+        found = None if isinstance(values, (str, bytes)) else iter(cast("Iterable[object]", values))
+    except TypeError:
+        found = None
+    if found is None:
+        raise QuestionError("bad-question", f"{what} are given as a list.")
+    return tuple(itertools.islice(found, most))
 
 
 def row(value: object) -> RowFn:
