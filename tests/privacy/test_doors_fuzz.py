@@ -26,6 +26,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sulq
+import sulq.testing
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, Unit, col, errors
 from sulq.cli import app
 from sulq.errors import CuratorError, SulqError
@@ -389,6 +390,37 @@ def test_no_command_ends_in_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
             place = traceback.extract_tb(found.exc_info[2])[-1]
             foreign.append(f"{reprlib.repr(words)}: {found.exception!r:.200} at {place.filename}:{place.lineno}")
     assert foreign == []
+
+
+ONCE: dict[str, Callable[[sulq.Database], object]] = {
+    "people in open groups": lambda db: db.explain(OWN[0].removeprefix("EXPLAIN "), spend=EpsilonDelta(0.1, 1e-7)),
+    "the same in SQL": lambda db: db.sql(OWN[0], spend=EpsilonDelta(0.1, 1e-7)),
+    "a remainder": lambda db: db.count(col("x") % 2 == 1, spend=Epsilon(1e-6)),
+    "an operator of no meaning": lambda _: col("x") @ 2,
+    "a score of one row": lambda _: sulq.Linear((1,)),  # type: ignore[arg-type]
+    "a width without end": lambda db: db.explain("SELECT COUNT(*) FROM data", within=10**400),
+    "a probability that is none": lambda db: db.explain("SELECT AVG(x) FROM data", beta="x"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("what", ONCE)
+def test_T30_what_once_ended_in_a_foreign_exception_does_not(what: str, db: sulq.Database) -> None:
+    """Found by these suites, or before them."""
+    assert knock(lambda: ONCE[what](db), db) is None
+
+
+def test_a_remainder_is_that_of_sql(db: sulq.Database) -> None:
+    """`%` by a constant, and the operators beside it, mean in Python what they mean in SQL."""
+    exact = sulq.testing.exact(db)
+    made = {
+        "x % 2": col("x") % 2,
+        "FLOOR(x / 2)": col("x") // 2,
+        "POWER(x, 2)": col("x") ** 2,
+        "ABS(x - 3)": abs(col("x") - 3),
+    }
+    for text, fn in made.items():
+        found = exact.sql(f"SELECT SUM({text}) AS s FROM data", spend=Epsilon(1)).to_arrow()["s"][0].as_py()
+        assert exact.sum(fn, spend=Epsilon(1)).value == found, text
 
 
 class Planted:

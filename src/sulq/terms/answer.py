@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from sulq.errors import QuestionError, SetupError
+from sulq.errors import SetupError
 from sulq.terms.kinds import Floats, Truths
 from sulq.terms.presence import UNKNOWN, Counted, unknown
 from sulq.terms.privacy import Event, Loss, Unit, probability
