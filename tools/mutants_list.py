@@ -637,7 +637,7 @@ MUTANTS: Final = (
         "sulq, operators of columns",
         "an operator without a meaning ends in Python's error",
         "terms/rowfn/scalar.py",
-        '        return Modulo(self, cast("float", other))',
+        '        return OPERATORS["%"](self, other)',
         "        return NotImplemented",
         ("tests/privacy/test_doors_fuzz.py::test_T30_what_once_ended_in_a_foreign_exception_does_not",),
     ),

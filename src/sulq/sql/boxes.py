@@ -136,7 +136,7 @@ def joined(several: Sequence[Boxes], schema: Schema) -> Boxes:
         {name: np.concatenate([getattr(boxes, part)[name] for boxes in several]) for name in several[0].low}
         for part in ("low", "high", "missing")
     ]
-    return Boxes(schema, *parts)  # type: ignore[arg-type]
+    return Boxes(schema, *parts)
 
 
 def whole(names: Sequence[str], schema: Schema) -> Boxes | None:
@@ -276,7 +276,7 @@ class _Visit:
         column = self.schema.find(fn.name)
         step = 1.0 if column is None or isinstance(column, (domain.Text, domain.Category)) else float(column.step)
         gone = self.boxes.missing[fn.name]
-        low, high = (part[fn.name] * step for part in (self.boxes.low, self.boxes.high))
+        low, high = (part[fn.name].astype(np.float64) * step for part in (self.boxes.low, self.boxes.high))
         return Range(low, high, ~gone, gone, self.all(value=True))
 
     def literal(self, fn: Lit) -> Range:

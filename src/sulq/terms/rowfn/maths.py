@@ -15,6 +15,7 @@ not rest on any library (T11, T13).
 from __future__ import annotations
 
 import decimal
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.terms.domain import Schema
 from sulq.terms.kinds import HUGE, Cells, Floats, Frame, Scalar, Truths, union
-from sulq.terms.rowfn.scalar import RowFn, check, describe, figure, number, numbers, outward
+from sulq.terms.rowfn.scalar import OPERATORS, RowFn, check, describe, figure, number, numbers, outward
 
 OPERATIONS: Final = ("abs", "floor", "ceil", "trunc", "sqrt", "ln", "exp", "sign")
 LARGEST_EXP: Final = 709  # exp of more is missing; of this it is an ordinary double
@@ -453,3 +454,7 @@ def _extreme(items: tuple[RowFn, ...], frame: Frame, act: Callable[[Floats, Floa
         best = best if none is None else np.where(none, found, best)
         found, missing = best, None if missing is None or none is None else missing & none
     return Cells(found, missing)
+
+
+OPERATORS.update({"%": Modulo, "**": Power, "round": Round})
+OPERATORS.update({"abs": functools.partial(Maths, "abs"), "floor": functools.partial(Maths, "floor")})

@@ -34,6 +34,9 @@ LONGEST_LIST: Final = 10_000
 LONGEST_TEXT: Final = 10_000
 
 
+OPERATORS: Final[dict[str, Callable[..., RowFn]]] = {}  # of Python that rowfn/maths.py gives a meaning
+
+
 class RowFn:
     """A function of one row, built from columns by ordinary Python operators.
 
@@ -86,30 +89,20 @@ class RowFn:
         return self
 
     def __abs__(self) -> RowFn:
-        from sulq.terms.rowfn.maths import Maths
-
-        return Maths("abs", self)
+        return OPERATORS["abs"](self)
 
     def __mod__(self, other: object) -> RowFn:
         """The remainder by a constant, of the number's sign, as `%` is in SQL."""
-        from sulq.terms.rowfn.maths import Modulo
-
-        return Modulo(self, cast("float", other))
+        return OPERATORS["%"](self, other)
 
     def __floordiv__(self, other: object) -> RowFn:
-        from sulq.terms.rowfn.maths import Maths
-
-        return Maths("floor", self / other)
+        return OPERATORS["floor"](self / other)
 
     def __pow__(self, other: object) -> RowFn:
-        from sulq.terms.rowfn.maths import Power
-
-        return Power(self, cast("float", other))
+        return OPERATORS["**"](self, other)
 
     def __round__(self, digits: object = 0) -> RowFn:
-        from sulq.terms.rowfn.maths import Round
-
-        return Round(self, cast("int", digits))
+        return OPERATORS["round"](self, digits)
 
     def _no_such(self, *_: object) -> NoReturn:
         """Every other operator of Python is refused in our words."""
