@@ -105,13 +105,11 @@ def row(rng: Rng, person: object, *, special: float = 0.1) -> Row:
 
 
 def spelled(rng: Rng, person: str, fold: Fold | None) -> str:
-    """One of the ways in which a person's id may be written (T16)."""
-    if fold is None:
-        return person
-    if fold == "case":
-        return person.swapcase() if rng.integers(2) and person.isascii() else person
-    ways = (person, person, person[0].upper() + person[1:], f" {person}\t", unicodedata.normalize("NFD", person))
-    return ways[int(rng.integers(len(ways)))]
+    """One of the ways in which a person's id may be written, as the owner folds ids (T16)."""
+    cased = person[0].upper() + person[1:]
+    ways = (person, person, cased, f" {person}\t", unicodedata.normalize("NFD", person))
+    drawn = ways[int(rng.integers(len(ways)))]
+    return drawn if fold == "spelling" or (fold == "case" and drawn == cased) else person
 
 
 def canonical(person: object, fold: Fold | None) -> object:
