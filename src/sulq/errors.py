@@ -131,6 +131,7 @@ CODES: Final[dict[str, str]] = {
     "missing-file": "Check the path.",
     "folder-in-use": "Name a new or empty folder, or one that holds an earlier release, which is replaced.",
     "unreadable-data": "Check that the file is whole and of the kind its name says.",
+    "malformed-csv": "Export the file as RFC 4180 says: quotes around texts, a quote inside them written twice, UTF-8.",
     "reference-not-own": "Name columns in references= that lead to rows of the same person, or leave them out.",
     "key-not-unique": "Name a column of different values in keys=, or leave the key out.",
     "person-type": "Store ids as whole numbers, decimals or texts, and as the same of these in all tables.",

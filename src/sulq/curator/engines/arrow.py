@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
-import gzip
-import io
 import math
-import sys
-import zlib
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Final, cast
 
 import numpy as np
@@ -78,7 +72,7 @@ def _as_text(item: object) -> str | None:
 
 def _text_of(item: object) -> str | None:
     if isinstance(item, str):
-        return item.encode("utf-8", "replace").decode("utf-8")
+        return _encodable(item)
     if item is None or type(item).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(item, np.datetime64) and np.isnat(item):
@@ -93,7 +87,16 @@ def _text_of(item: object) -> str | None:
         if item.tzinfo is not None:
             item = item.astimezone(datetime.UTC).replace(tzinfo=None)
         return moment_text(_since(item))
-    return str(item).encode("utf-8", "replace").decode("utf-8")
+    return _encodable(str(item))
+
+
+def _encodable(text: str) -> str | None:
+    """A text that has a form in UTF-8; one with half a surrogate pair has none, and is missing."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return None
+    return text
 
 
 def _since(moment: datetime.datetime) -> int:
@@ -155,11 +158,10 @@ def _by_type(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> tuple[Cel
     if types.is_null(kind):
         return "text", column.cast(pa.string())
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        text = column.cast(pa.large_string())
-        text.validate(full=True)
-        return "text", text
+        return "text", _valid(column)
     if types.is_date(kind):
-        days = np.clip(_integers(column.cast(pa.date32()).cast(pa.int32()))[0], -(2**31), 2**31 - 1)
+        days, _ = _integers(column.cast(pa.int32() if types.is_date32(kind) else pa.int64()))
+        days = days if types.is_date32(kind) else days // 86_400_000  # date64 counts milliseconds
         return "date", _saturated(days, column, grammar.FIRST_DAY, grammar.LAST_DAY)
     if types.is_timestamp(kind):
         return "moment", _moments(column, kind)
@@ -168,6 +170,24 @@ def _by_type(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> tuple[Cel
             [pa.array([None if u is None else str(u) for u in column.to_pylist()], pa.large_string())]
         )
     raise SetupError("bad-declaration", f"Column {name!r} of the data is of type {kind}, which sulq does not read.")
+
+
+def _valid(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts; a cell that is no UTF-8 is missing."""
+    try:
+        text = column.cast(pa.large_string())
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        cells = [_decoded(cell) for cell in column.cast(pa.large_binary()).to_pylist()]
+        text = pa.chunked_array([pa.array(cells, pa.large_string())])
+    return text
+
+
+def _decoded(cell: bytes | None) -> str | None:
+    try:
+        return None if cell is None else cell.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _moments(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -207,40 +227,6 @@ def numpy_column(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, Truths
     )
     filled = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
     return filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy(), missing
-
-
-def csv_header(path: Path) -> list[str]:
-    """The names in the first record of a CSV file."""
-    for record in csv_records(path):
-        return record
-    return []
-
-
-def csv_records(path: Path) -> Iterator[list[str]]:
-    """The records of a CSV file, the header first; bytes that are no UTF-8 are replaced."""
-    csv.field_size_limit(sys.maxsize)
-    try:
-        with path.open("rb") as file:
-            opened = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
-            with io.TextIOWrapper(opened, "utf-8-sig", errors="replace", newline="") as lines:
-                yield from csv.reader(lines)
-                return
-    except (OSError, EOFError, zlib.error, csv.Error):
-        pass
-    raise SetupError("unreadable-data", f"{path.name!r} cannot be read to its end.")
-
-
-def csv_table(path: Path, places: dict[str, int]) -> tuple[pa.Table, dict[str, Cell]]:
-    """The needed columns of a CSV file as text, one row a record: a blank or broken record keeps its place."""
-    records = csv_records(path)
-    next(records, None)
-    taken: list[list[str | None]] = [[] for _ in places]
-    for record in records:
-        for cells, place in zip(taken, places.values(), strict=True):
-            cells.append((record[place] or None) if place < len(record) else None)
-    names = [f"s{i}" for i in range(len(taken))]
-    table = pa.table([pa.array(cells, pa.large_string()) for cells in taken], names=names)
-    return table, dict.fromkeys(places, "text")
 
 
 def table(cursor: object, statement: str, parameters: dict[str, object]) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -20,10 +20,11 @@ from sulq.curator.engines.group import group
 from sulq.curator.engines.kept import PERSON, Rows
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
+from sulq.curator.engines.parquet_cells import rewrite
 from sulq.curator.engines.prepare import Progress
 from sulq.curator.engines.question import BATCH, Question, alike, fetched, together
 from sulq.curator.engines.resident import Resident, limit
-from sulq.curator.engines.source import WILD, Registered
+from sulq.curator.engines.source import WILD, Origin, Registered
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.terms.domain import Schema
@@ -61,8 +62,11 @@ class DuckEngine:
                 "unreadable-data", "A path with * ? or [ needs a prepared copy.", "Rename it, or prepare it."
             )
         self._facts = dataset.facts
-        self._tables = dataset.registered()
         self._prepared = prepared
+        self._checked = False
+        if not isinstance(prepared, Path) or not prepared.exists():
+            self._check(given.origin for given in dataset.tables)
+        self._tables = dataset.registered()
         self._renew = renew
         self._progress = progress
         self._threads = threads
@@ -73,6 +77,8 @@ class DuckEngine:
         self._resident = None if prepared is False else Resident(limit() if resident is None else resident)
         self._opening = threading.Lock()
         self._closed = False
+        if not self._checked and not self._fits():
+            self._check(registered.origin for registered in self._tables)
 
     @classmethod
     def of(
@@ -92,6 +98,21 @@ class DuckEngine:
 
     def _registered(self, name: str) -> Registered:
         return next(item for item in self._tables if name in ("", item.schema.table))
+
+    def _check(self, origins: Iterable[Origin]) -> None:
+        """Stop the owner, once, where a CSV file is malformed; a copy that was prepared is from checked files."""
+        if not self._checked:
+            for origin in origins:
+                origin.check()
+            self._checked = True
+
+    def _fits(self) -> bool:
+        """Whether there is a prepared copy of these very files."""
+        connection = Connection(threads=1)
+        try:
+            return prepare.usable(connection, cast("Path", self._prepared), prepare.facts(self._tables), renew=True)
+        finally:
+            connection.close()
 
     def ready(self) -> None:
         """Prepare the copy if there is none, open it and lock the engine; all before any debit."""
@@ -117,18 +138,21 @@ class DuckEngine:
             self._resident.clear()
 
     def _open(self) -> tuple[Connection, dict[str, Rows]]:
-        connection = Connection(threads=self._threads)
         failed = ""
-        try:
-            if isinstance(self._prepared, Path):
-                connection = self._attached(connection, self._prepared)
-            return connection, self._relations(connection)
-        except duckdb.Error as error:
-            failed = type(error).__name__
-        except SetupError:
+        for again in (False, True):
+            connection = Connection(threads=self._threads)
+            try:
+                if again and not isinstance(self._prepared, Path):  # what is built in a file is tried again there
+                    self._tables = rewrite(self._tables, connection.folder)
+                if isinstance(self._prepared, Path):
+                    connection = self._attached(connection, self._prepared)
+                return connection, self._relations(connection)
+            except duckdb.Error as error:
+                failed = type(error).__name__
+            except SetupError:
+                connection.close()
+                raise
             connection.close()
-            raise
-        connection.close()
         _log.error("opening the rows failed: %s", failed)
         raise SetupError("unreadable-data", "The data could not be read to its end.")
 
@@ -138,6 +162,7 @@ class DuckEngine:
         if prepare.usable(connection, copy, recorded, renew=self._renew):
             return connection
         connection.close()  # what is attached is not to be replaced underneath
+        self._check(registered.origin for registered in self._tables)
         prepare.build(copy, self._tables, recorded=recorded, progress=self._progress)
         connection = Connection(threads=self._threads)
         connection.attach(copy, "data")
@@ -150,6 +175,8 @@ class DuckEngine:
         filed = isinstance(self._prepared, Path)
         if not filed:
             prepare.fill(connection, self._tables, into="", progress=self._progress)
+            for registered in self._tables:
+                registered.origin.unchanged()
             self._tables = tuple(registered.without_data() for registered in self._tables)
         connection.lock()
         found = {}

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.curator.engines import arrow, grammar, person, read_numpy
+from sulq.curator.engines import arrow, csv_file, grammar, person, read_numpy
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.listed import listed
-from sulq.curator.engines.person_column import person_column
+from sulq.curator.engines.person_column import inexact, person_column
 from sulq.curator.engines.source import Origin, suffix
 from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
@@ -71,6 +71,8 @@ class MemoryEngine:
                 people: dict[str, int] = {}
                 rows = {table.schema.table: table.read(people) for table in self._tables}
                 self._check()
+                for table in self._tables:
+                    table.origin.unchanged()
                 self._rows = rows
 
     def _check(self) -> None:
@@ -135,6 +137,7 @@ class _Table:
         self._unit = given.unit(dataset.unit)
         self.named_by = self._unit.column
         self._key = dataset.key
+        self.origin.check()
         self._places = grammar.places(_names(given.origin), self.schema, self._unit)
         self.form: person.Form = "nothing"
         if self.named_by is not None:
@@ -214,11 +217,12 @@ class _Table:
         if path is None:
             return self._plain(self.origin.data, self._places)
         if suffix(path) == ".csv":
-            table, cells = arrow.csv_table(path, self._places)
+            table, cells = csv_file.table(path, self._places)
             named = None if self.named_by is None else table.column(list(self._places).index(self.named_by))
             return table, cells, named
         try:
-            table = pa.parquet.read_table(path, columns=list(self._places), partitioning=None)
+            with self.origin.open_parquet() as file:
+                table = file.read(columns=list(self._places))
         except (pa.ArrowException, OSError, UnicodeError):
             table = None
         if table is None:
@@ -238,7 +242,7 @@ def _names(origin: Origin) -> list[str]:
     if origin.path is None:
         return arrow.column_names(origin.data) or []
     if suffix(origin.path) == ".csv":
-        return arrow.csv_header(origin.path)
+        return csv_file.header(origin.path)
     if suffix(origin.path) == ".parquet":
         return origin.parquet().names
     raise SetupError("engine-not-available", "The memory engine reads frames, Parquet and CSV.")
@@ -248,8 +252,12 @@ def _form(origin: Origin, place: int, unit: Unit) -> person.Form:
     """What the column of persons holds."""
     if origin.path is not None and suffix(origin.path) == ".csv":
         return "text"
-    data = origin.data if origin.path is None else pa.parquet.read_schema(origin.path).empty_table()
-    return person_column(data, place, unit.column or "", unit.fold)[0]
+    if origin.path is None:
+        return person_column(origin.data, place, unit.column or "", unit.fold)[0]
+    found = origin.parquet()
+    if found.stored[place] != found.schema.types[place]:  # INT96, read as microseconds
+        inexact(found.stored[place], unit.column or "")
+    return person_column(found.schema.empty_table(), place, unit.column or "", unit.fold)[0]
 
 
 def _some(missing: Truths) -> Truths | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.curator.engines import arrow
+from sulq.curator.engines import csv_file
 from sulq.curator.engines.source import Origin, described, suffix
 from sulq.errors import SetupError
 
@@ -20,7 +20,7 @@ def offered(path: Path) -> list[tuple[str, Columns]]:
     place = path.resolve()
     alone = place.name.removesuffix(".gz").rsplit(".", 1)[0]
     if suffix(place) == ".csv":
-        return [(alone, [(name, "text") for name in arrow.csv_header(place)])]
+        return [(alone, [(name, "text") for name in csv_file.header(place)])]
     if suffix(place) == ".parquet":
         origin.parquet()  # refuses what is not whole
         schema = pa.parquet.read_schema(place)

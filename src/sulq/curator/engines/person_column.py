@@ -7,7 +7,7 @@ import math
 import uuid
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Final, cast
+from typing import Final, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +49,12 @@ def check_stored(kind: pa.DataType, read: str, name: str) -> None:
     wide = pa.types.is_decimal(stored) and not read.startswith("DECIMAL")  # of more than 38 digits: read as doubles
     fine = pa.types.is_timestamp(stored) and stored.unit == "ns" and not read.endswith("_NS")  # INT96
     if wide or fine or pa.types.is_float16(stored):
-        raise SetupError("person-type", f"Column {name!r} is stored as {stored}, in which ids are not read exactly.")
+        inexact(stored, name)
+
+
+def inexact(stored: pa.DataType, name: str) -> NoReturn:
+    """Stop the owner."""
+    raise SetupError("person-type", f"Column {name!r} is stored as {stored}, in which ids are not read exactly.")
 
 
 def _plain(column: pa.ChunkedArray, name: str) -> tuple[Form, pa.ChunkedArray]:

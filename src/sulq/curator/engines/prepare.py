@@ -21,6 +21,7 @@ import pyarrow as pa
 from sulq.curator.engines import kept
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.parquet_cells import rewrite
 from sulq.curator.engines.person import inexact
 from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import not_own, not_unique
@@ -185,17 +186,9 @@ def build(path: Path, tables: Sequence[Registered], *, recorded: dict[str, str],
     try:
         with _folder(path) as folder:
             made = folder / "prepared"
-            connection = Connection(folder=folder)
-            try:
-                connection.attach(made, "data", writable=True)
-                fill(connection, tables, into="data.", progress=progress, spell=True)
-                connection.root.register(
-                    "recorded", pa.table({"name": list(recorded), "value": list(recorded.values())})
-                )
-                connection.root.execute("CREATE TABLE data.facts AS SELECT * FROM recorded")
-                connection.root.execute("DETACH data")
-            finally:
-                connection.close()
+            if not _written(made, tables, recorded=recorded, progress=progress):
+                made.unlink(missing_ok=True)
+                _write(made, rewrite(tables, folder), recorded=recorded, progress=progress)
             for registered in tables:
                 registered.origin.unchanged()
             made.chmod(0o600)
@@ -209,6 +202,27 @@ def build(path: Path, tables: Sequence[Registered], *, recorded: dict[str, str],
         )
     if failed:
         raise SetupError("unreadable-data", "The data could not be read to its end.")
+
+
+def _written(made: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> bool:
+    """Whether DuckDB read every cell itself."""
+    try:
+        _write(made, tables, recorded=recorded, progress=progress)
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _write(made: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> None:
+    connection = Connection(folder=made.parent)
+    try:
+        connection.attach(made, "data", writable=True)
+        fill(connection, tables, into="data.", progress=progress, spell=True)
+        connection.root.register("recorded", pa.table({"name": list(recorded), "value": list(recorded.values())}))
+        connection.root.execute("CREATE TABLE data.facts AS SELECT * FROM recorded")
+        connection.root.execute("DETACH data")
+    finally:
+        connection.close()
 
 
 @contextlib.contextmanager

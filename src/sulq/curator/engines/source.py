@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.curator.engines import arrow, grammar, person, read_sql
+from sulq.curator.engines import arrow, csv_file, grammar, person, read_sql
 from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.person import Person
 from sulq.curator.engines.person_column import check_stored, person_column
@@ -38,11 +38,12 @@ def suffix(path: Path) -> str:
 
 
 class Parquet(NamedTuple):
-    """What a Parquet file's own metadata says."""
+    """What a Parquet file's own metadata says; `stored`: its types, INT96 as the nanoseconds that it holds."""
 
     names: list[str]
     rows: int
-    kinds: list[pa.DataType]
+    schema: pa.Schema
+    stored: list[pa.DataType]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +107,11 @@ class Origin:
             return self.data.fingerprint
         return "frame" if self.path is None else f"{self.path.name} {self.size} {self.modified}"
 
+    def check(self) -> None:
+        """Stop the owner where a CSV file is not by RFC 4180: one record could change how others are read."""
+        if self.path is not None and suffix(self.path) == ".csv":
+            csv_file.check(self.path)
+
     @property
     def home(self) -> str:
         """The engine that alone reads these rows, where they are; "" for files and frames, which several read."""
@@ -124,12 +130,18 @@ class Origin:
         if stat is None or (stat.st_size, stat.st_mtime_ns) != (self.size, self.modified):
             raise SetupError("source-changed", f"{self.path.name!r} changed since it was opened.")
 
+    def open_parquet(self) -> pa.parquet.ParquetFile:
+        """The file for Arrow to read; timestamps of 96 bits as microseconds, since of nanoseconds most wrap around."""
+        return pa.parquet.ParquetFile(self.path, coerce_int96_timestamp_unit="us")
+
     def parquet(self) -> Parquet:
         """Names and number of rows of a Parquet file."""
         try:
             with pa.parquet.ParquetFile(self.path) as file:
-                shape = file.schema_arrow
-                return Parquet([str(name) for name in shape.names], int(file.metadata.num_rows), list(shape.types))
+                stored = list(file.schema_arrow.types)
+            with self.open_parquet() as file:
+                schema = file.schema_arrow
+                return Parquet([str(name) for name in schema.names], int(file.metadata.num_rows), schema, stored)
         except (pa.ArrowException, OSError, ValueError):
             pass
         raise SetupError("unreadable-data", f"{cast('Path', self.path).name!r} is not a whole Parquet file.")
@@ -206,7 +218,7 @@ def describe(
         return _frame(origin, schema, unit, number)
     kind = suffix(origin.path)
     if kind == ".csv":
-        # Where places are public every record must keep its own; DuckDB's reader skips broken ones.
+        # DuckDB's reader does not number the records.
         if unit.positions_are_public:
             return _frame(origin, schema, unit, number)
         return _csv(origin, origin.path, schema, unit)
@@ -230,8 +242,8 @@ def _frame(origin: Origin, schema: Schema, unit: Unit, number: str) -> Source:
             form, column = person_column(origin.data, places[unit.column], unit.column, unit.fold)
             named, table = (form, WHO), table.append_column(WHO, column)
     else:
-        places = grammar.places(arrow.csv_header(origin.path), schema, unit)
-        table, cells = arrow.csv_table(origin.path, places)
+        places = grammar.places(csv_file.header(origin.path), schema, unit)
+        table, cells = csv_file.table(origin.path, places)
         named = None if unit.column is None else ("text", f"s{list(places).index(unit.column)}")
     columns = {name: (cells[name], f"s{i}") for i, name in enumerate(places) if name in cells}
     if unit.positions_are_public:
@@ -241,13 +253,14 @@ def _frame(origin: Origin, schema: Schema, unit: Unit, number: str) -> Source:
 
 
 def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
-    offered = arrow.csv_header(path)
+    offered = csv_file.header(path)
     places = grammar.places(offered, schema, unit)
     names = ", ".join(f"'s{i}': 'VARCHAR'" for i in range(len(offered)))
     gzipped = "gzip" if path.suffix.lower() == ".gz" else "none"
     options = (
         f"columns = {{{names}}}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
-        f"null_padding = true, ignore_errors = true, strict_mode = false, parallel = false, compression = '{gzipped}', "
+        "null_padding = false, ignore_errors = false, strict_mode = true, parallel = false, "
+        f"compression = '{gzipped}', "
         "nullstr = '', hive_partitioning = false"
     )
     columns: dict[str, tuple[Cell, str]] = {name: ("text", f"s{places[name]}") for name in schema.names}
@@ -277,8 +290,10 @@ def whom(named: Person | None, schema: Schema, unit: Unit) -> Person | None:
 
 
 def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
-    names, rows, stored = origin.parquet()
+    names, rows, shape, stored = origin.parquet()
     places = grammar.places(names, schema, unit)
+    # What DuckDB fails to read is read by Arrow (parquet_cells.py).
+    arrow.plain_table(shape.empty_table(), {name: places[name] for name in schema.names})
     # Parquet's statistics leave NaN out; without can_have_nan DuckDB takes them for the whole truth and folds even
     # isnan(x) to false, so that one NaN row would count as its neighbours do (T6).
     reader = f"read_parquet({exact_path(path)}, hive_partitioning = false, can_have_nan = true"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from sulq.curator.engines import arrow, person
+from sulq.curator.engines import csv_file, person
 from sulq.curator.engines.source import Origin, Registered, describe, suffix
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
@@ -85,14 +85,14 @@ def check_persons(tables: Sequence[Registered], unit: Unit) -> None:
 
 
 def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:
-    """How many rows a public table has, at most: of a CSV file the records, broken ones too.
+    """How many rows a public table has, at most: of a CSV file the records.
 
     Of a table in a database, or on Spark, nothing is known before it is copied: its engine says it then.
     """
     if origin.home:
         return 0
     if origin.path is not None and suffix(origin.path) == ".csv":
-        return max(sum(1 for _ in arrow.csv_records(origin.path)) - 1, 0)
+        return csv_file.check(origin.path)
     return describe(origin, schema, Unit(), inside).rows or 0
 
 

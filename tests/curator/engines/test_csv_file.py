@@ -1,0 +1,199 @@
+"""CSV files: what is accepted has one reading, the same for every reader (T96)."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import random
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sulq.curator.engines import csv_file
+from sulq.curator.engines.source import Origin, describe
+from sulq.errors import SetupError
+from sulq.terms.domain import Schema, Text
+from sulq.terms.privacy import Unit
+from tests.counts import count, generator
+
+FIELD = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')
+PIECES = [b"a", b"7", b",", b",", b'"', b'"', b"\n", b"\n", b"\r", b"\r\n", b"\0", b"\xff", "é".encode(), b" ", b"\\"]
+PIECES += [b'""', b'"x"', b'"\n"', b'","', b"\xef\xbb\xbf", b"#", b"'", b"\t", b";"]
+
+
+def reference(data: bytes) -> list[list[str]] | None:
+    """The records of a file by the grammar of RFC 4180, one token after the other; None where it has none."""
+    try:
+        text = data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        return None
+    if "\0" in text:
+        return None
+    records: list[list[str]] = []
+    ends: set[str] = set()
+    place = 0
+    while place < len(text):
+        record = []
+        while True:
+            found = FIELD.match(text, place)
+            assert found is not None
+            record.append(found[2] if found[1] is None else found[1].replace('""', '"'))
+            place = found.end()
+            if text[place : place + 1] != ",":
+                break
+            place += 1
+        if record == [""] and text[place - 1 : place] != '"':  # blank: readers differ on it
+            return None
+        records.append(record)
+        ended = re.compile(r"\r?\n|\Z").match(text, place)
+        if ended is None:
+            return None
+        ends |= {ended[0]} - {""}
+        place = ended.end()
+    return records if len({len(record) for record in records}) <= 1 and len(ends) <= 1 else None
+
+
+def accepted(data: bytes, size: int = csv_file.BLOCK_BYTES) -> int | None:
+    """How many records the check counts, reading so many bytes at a time; None where it refuses."""
+    checker, file, rest = csv_file._Checker("t.csv"), io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), b""
+    try:
+        while True:
+            block = file.read(size)
+            rest = checker.whole(rest + block, last=not block)
+            if not block:
+                return checker.records
+    except SetupError:
+        return None
+
+
+def generated(rng: random.Random) -> bytes:
+    """A file, most often with some of RFC 4180 about it."""
+    if rng.random() < 0.4:
+        return b"".join(rng.choices(PIECES, k=rng.randrange(14)))
+    text, width = io.StringIO(), rng.randrange(1, 4)
+    quoting = rng.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC])
+    writer = csv.writer(text, lineterminator=rng.choice(["\n", "\r\n"]), quoting=quoting)
+    cells = ["a", "", "é", 'x"y', "1,2", "p\nq", "p\r\nq", "\r", " b ", '"', "7", "#", "\\", "\n"]
+    for _ in range(rng.randrange(6)):
+        writer.writerow([rng.choice(cells) for _ in range(width)])
+    data = text.getvalue().encode()
+    if rng.random() < 0.5:  # one hostile piece somewhere
+        place = rng.randrange(len(data) + 1)
+        data = data[:place] + rng.choice(PIECES) + data[place + rng.randrange(2) :]
+    return data if rng.random() < 0.7 else data.removesuffix(b"\n")
+
+
+def test_T96_the_check_is_the_grammar() -> None:
+    for length in range(6):
+        for pieces in itertools.product(b'a,"\n\r', repeat=length):
+            data = bytes(pieces)
+            records = reference(data)
+            assert accepted(data) == (None if records is None else len(records)), data
+
+
+def test_T96_blocks_change_nothing() -> None:
+    rng = generator("blocks of CSV files")
+    for _ in range(count("CSV files in blocks", short=2_000, long=20_000)):
+        data = generated(rng)
+        records = reference(data)
+        want = None if records is None else len(records)
+        assert accepted(data) == want, data
+        assert accepted(data, rng.randrange(1, 9)) == want, data
+
+
+def test_T96_every_reader_finds_the_same_records(tmp_path: Path) -> None:
+    rng = generator("readers of CSV files")
+    read = {"accepted": 0, "refused": 0}
+    with duckdb.connect() as connection:
+        for _ in range(count("CSV files in every reader", short=300, long=20_000)):
+            data = generated(rng)
+            ending = b"\r\n" if b"\r\n" in data else b"\n"
+            width = len(((reference(data) or [[""]]) or [[""]])[0])
+            data = b",".join(b"%c" % (ord("h") + i) for i in range(width)) + ending + data
+            path = tmp_path / ("t.csv.gz" if rng.random() < 0.3 else "t.csv")
+            path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+            records = reference(data)
+            if records is None:
+                read["refused"] += 1
+                with pytest.raises(SetupError, match="malformed-csv"):
+                    csv_file.check(path)
+                continue
+            read["accepted"] += 1
+            want = [tuple(cell or None for cell in record) for record in records[1:]]
+            assert csv_file.check(path) == len(want)
+            names = csv_file.header(path)
+            table, _ = csv_file.table(path, {name: i for i, name in enumerate(names)})
+            assert list(zip(*(column.to_pylist() for column in table.columns), strict=True)) == want, data
+            source = describe(Origin.of(path), Schema.of("t", {name: Text() for name in names}), Unit(), None)
+            assert connection.execute(f"SELECT * FROM {source.relation}").fetchall() == want, data
+    assert min(read.values()) > 50
+
+
+def test_T96_a_lax_reader_is_noticed() -> None:
+    """The control: a reader that takes what it can get has other records for a file that the grammar refuses."""
+    text = 'h,i\n1,"abc\n2,b\n3,c\n'
+    assert list(csv.reader(io.StringIO(text))) == [["h", "i"], ["1", "abc\n2,b\n3,c\n"]]
+    assert reference(text.encode()) is None
+
+
+MALFORMED = {
+    "backslash": (b'a,b\n1,2\n3,"5\\" pipe"\n5,6\n', 3, "written twice"),
+    "open": (b'a,b\n1,"abc\n3,4\n', 2, "written twice"),
+    "stray": (b'a,b\n1,2\n3,5" pipe\n', 3, "written twice"),
+    "CR": (b"a,b\n1,2\r3,4\n", 2, "all with CRLF"),
+    "last CR": (b"a,b\n1,2\r", 2, "all with CRLF"),
+    "mixed": (b"a,b\n1,2\n3,4\r\n", 3, "all with CRLF"),
+    "few": (b'a,b\n1,"x\ny"\n3\n', 4, "quotes around"),
+    "many": (b"a,b\n1,2\n3,4,5\n", 3, "quotes around"),
+    "blank": (b"a,b\n1,2\n\n3,4\n", 3, "quotes around"),
+    "NUL": (b"a,b\n1,2\n3,\x00\n", 3, "NUL"),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16-le"), 1, "UTF-8"),
+    "Latin-1": (b"a,b\n1,caf\xe9\n", 2, "UTF-8"),
+    "long": (b"a,b\n1,2\n3," + b"x" * csv_file.MAX_RECORD_BYTES + b"\n", 3, ""),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_the_owner_is_told_the_line_and_the_setting(tmp_path: Path, name: str, *, zipped: bool) -> None:
+    data, line, remedy = MALFORMED[name]
+    path = tmp_path / ("t.csv.gz" if zipped else "t.csv")
+    path.write_bytes(gzip.compress(data) if zipped else data)
+    with pytest.raises(SetupError) as refused:
+        csv_file.check(path)
+    assert refused.value.code == "malformed-csv"
+    assert refused.value.message.startswith(f"Line {line} of ")
+    assert remedy in refused.value.remedy
+
+
+def test_a_long_record_is_read_and_a_longer_one_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    text = b'"' + b"x\n" * (csv_file.MAX_RECORD_BYTES // 2 - 4)
+    path.write_bytes(b"a,b\n1,2\n3," + text + b'"\n')
+    assert csv_file.check(path) == 2
+    source = describe(Origin.of(path), Schema.of("t", {"a": Text(), "b": Text()}), Unit(), None)
+    with duckdb.connect() as connection:
+        assert connection.execute(f"SELECT max(strlen(s1)) FROM {source.relation}").fetchone() == (len(text) - 1,)
+    path.write_bytes(b"a,b\n1,2\n3," + text + b'xxxxxxxx"\n')
+    with pytest.raises(SetupError, match="longer than"):
+        csv_file.check(path)
+
+
+def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n") + gzip.compress(b"3,4\n"))
+    assert csv_file.check(path) == 2
+    source = describe(Origin.of(path), Schema.of("t", {"a": Text(), "b": Text()}), Unit(), None)
+    with duckdb.connect() as connection:
+        assert len(connection.execute(f"SELECT * FROM {source.relation}").fetchall()) == 2
+
+
+def test_records_without_rows(tmp_path: Path) -> None:
+    for text in (b"", b"\xef\xbb\xbf", b"a,b", b"a,b\r\n"):
+        (tmp_path / "t.csv").write_bytes(text)
+        assert csv_file.check(tmp_path / "t.csv") == 0
+        assert csv_file.header(tmp_path / "t.csv") == (["a", "b"] if b"a" in text else [])
