@@ -12,6 +12,8 @@ from typing import Final
 
 REPLAY: Final = "tests/privacy/test_replay.py"
 GROUPS: Final = "tests/privacy/test_groups.py"
+CSV_FILE: Final = "tests/curator/engines/test_csv_file.py"
+FILES: Final = "tests/privacy/test_files.py"
 PLAN: Final = "tests/curator/plan"
 LEDGER: Final = "tests/curator/ledger"
 TEXTS: Final = "tests/terms/rowfn/test_texts.py"
@@ -640,5 +642,44 @@ MUTANTS: Final = (
         '        return OPERATORS["%"](self, other)',
         "        return NotImplemented",
         ("tests/privacy/test_doors_fuzz.py::test_T30_what_once_ended_in_a_foreign_exception_does_not",),
+    Mutant(
+        "own, CSV quotes",
+        "a quote that no field begins with takes the lines after it for text",
+        "curator/engines/csv_file.py",
+        "        self._quotes(records, octets, quotes)",
+        "        del octets[:0]",
+        (f"{CSV_FILE}::test_T96_the_check_is_the_grammar",),
+    ),
+    Mutant(
+        "own, CSV carriage returns",
+        "a bare carriage return makes two records of one",
+        "curator/engines/csv_file.py",
+        "            if len(returns):",
+        "            if len(returns) > len(octets):",
+        (f"{CSV_FILE}::test_T96_the_check_is_the_grammar",),
+    ),
+    Mutant(
+        "own, CSV at connect",
+        "a file is opened unchecked, and one record erases others",
+        "curator/engines/duckdb.py",
+        "                origin.check()",
+        "                del origin",
+        (f"{FILES}::test_T96_connect_stops_the_owner_before_anything_is_spent",),
+    ),
+    Mutant(
+        "own, cells that DuckDB does not read",
+        "one cell lets connect pass and every ask fail, for nothing",
+        "curator/engines/parquet_cells.py",
+        "    return tuple(_rewritten(item, folder) if _parquet(item) else item for item in tables)",
+        "    return tuple(item for item in tables if folder)",
+        (f"{FILES}::test_T99_a_parquet_cell_beyond_microseconds_is_beyond_every_bound",),
+    ),
+    Mutant(
+        "own, text that is no UTF-8",
+        "different broken texts become one",
+        "curator/engines/arrow.py",
+        "        return None if cell is None else cell.decode()",
+        '        return None if cell is None else cell.decode(errors="replace")',
+        ("tests/curator/engines/test_arrow.py::test_T99_text_that_is_no_utf8_is_missing",),
     ),
 )

@@ -94,11 +94,13 @@ class Database(Desk):
             self._engine = open_dataset(
                 dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
             )
+            if isinstance(self._engine, Counting) or any(item.facts.key is not None for item in given):
+                # What a row makes fail is the owner's to hear of, not an analyst's: a key that is not unique, a cast in
+                # a view of the database's or in a frame of Spark's.
+                self._engine.ready()
             if isinstance(self._engine, Counting):
                 dataset = self._engine.counted()
                 given, first = list(dataset.tables), dataset.tables[0].facts
-            if any(item.facts.key is not None for item in given):
-                self._engine.ready()  # a key that is not unique is the owner's to hear of, not an analyst's
             self._ledger.cover(covered, new_people=new_people)
             for item, size in zip(given, (table.size for table in tables), strict=True):
                 source = self._engine.fingerprint(item.facts.schema.table)

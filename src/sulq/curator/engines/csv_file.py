@@ -25,11 +25,14 @@ from pathlib import Path
 from typing import BinaryIO, Final, NoReturn, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sulq.curator.engines.grammar import Cell
 from sulq.errors import SetupError
 from sulq.terms.kinds import Integers
+
+Octets = npt.NDArray[np.uint8]
 
 MAX_RECORD_BYTES: Final = 2_000_000  # DuckDB's reader takes lines of 2 MiB
 BLOCK_BYTES: Final = 1 << 22
@@ -108,7 +111,7 @@ class _Checker:
         if last and starts[-1] < len(data):
             self._refuse(data, int(starts[-1]), "begins a record with a quote that never closes", _ESCAPES)
 
-    def _quotes(self, data: bytes, octets: Integers, quotes: Integers) -> None:
+    def _quotes(self, data: bytes, octets: Octets, quotes: Integers) -> None:
         """Quotes come in pairs: each opens a field or follows a closing one, each closes one or a next follows it."""
         opening, closing = quotes[0::2], quotes[1::2]
         stray = opening[~_BEFORE_FIELD[octets[opening - 1]]]  # octets[-1] is an LF, as before any other record
@@ -118,7 +121,7 @@ class _Checker:
         if len(after):
             self._refuse(data, int(after[0]), "has text after a closing quote", _ESCAPES)
 
-    def _line_ends(self, data: bytes, octets: Integers, quotes: Integers, ends: Integers) -> None:
+    def _line_ends(self, data: bytes, octets: Octets, quotes: Integers, ends: Integers) -> None:
         """Outside quotes a CR stands before an LF alone, before each or before none."""
         if data.count(b"\r") != data.count(b"\r\n"):
             returns = np.flatnonzero(octets == _CR)

@@ -18,7 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from sulq.curator.engines import arrow
-from sulq.curator.engines.source import POSITION, Registered, exact_path, suffix
+from sulq.curator.engines.grammar import Cell
+from sulq.curator.engines.person import Form
+from sulq.curator.engines.person_column import person_column
+from sulq.curator.engines.source import POSITION, WHO, Registered, exact_path, suffix, whom
 from sulq.errors import SetupError
 
 BATCH_ROWS: Final = 65_536
@@ -40,15 +43,16 @@ def _parquet(registered: Registered) -> bool:
 
 def _rewritten(registered: Registered, folder: Path) -> Registered:
     made = folder / f"source{registered.number}.parquet"
-    names = list(registered.source.columns)
-    places = {name: i for i, name in enumerate(names)}
-    cells, failed = {}, False
+    columns = list(registered.source.columns)
+    named = registered.unit.column
+    needed = list(dict.fromkeys([*columns, *([] if named is None else [named])]))
+    failed = False
     try:
         with registered.origin.open_parquet() as file:
-            plain, cells = arrow.plain_table(file.schema_arrow.empty_table().select(names), places)
+            plain, cells, form = _plain(file.schema_arrow.empty_table().select(needed), registered)
             with pa.parquet.ParquetWriter(made, plain.schema) as writer:
-                for batch in file.iter_batches(BATCH_ROWS, columns=names):
-                    writer.write_table(arrow.plain_table(batch.select(names), places)[0])
+                for batch in file.iter_batches(BATCH_ROWS, columns=needed):
+                    writer.write_table(_plain(batch.select(needed), registered)[0])
     except (pa.ArrowException, OSError, UnicodeError):
         failed = True
     if failed:
@@ -56,11 +60,21 @@ def _rewritten(registered: Registered, folder: Path) -> Registered:
     reader = f"read_parquet({exact_path(made)}, can_have_nan = true"
     place = f", {POSITION}" if registered.unit.positions_are_public else ""
     numbered = ", file_row_number = true" if place else ""
-    aliases = ", ".join(f"s{i}" for i in range(len(names)))
     source = replace(
         registered.source,
-        relation=f"(SELECT * FROM {reader}{numbered})) AS source({aliases}{place})",
-        columns={name: (cells[name], f"s{i}") for name, i in places.items()},
+        relation=f"(SELECT * FROM {reader}{numbered})) AS source({', '.join(plain.schema.names)}{place})",
+        columns={name: (cells[name], f"s{i}") for i, name in enumerate(columns)},
         files=(made,),
+        person=None if form is None else whom((form, WHO), registered.schema, registered.unit),
     )
     return replace(registered, source=source)
+
+
+def _plain(data: pa.Table | pa.RecordBatch, registered: Registered) -> tuple[pa.Table, dict[str, Cell], Form | None]:
+    """The needed columns as plain cells, those that name persons as exact values."""
+    unit, names = registered.unit, list(data.schema.names)
+    table, cells = arrow.plain_table(data, {name: names.index(name) for name in registered.source.columns})
+    if unit.column is None:
+        return table, cells, None
+    form, persons = person_column(data, names.index(unit.column), unit.column, unit.fold)
+    return table.append_column(WHO, persons), cells, form

@@ -21,10 +21,12 @@ from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.person import Form, Person
 from sulq.curator.engines.source import WHO, Source, whom
 from sulq.errors import SetupError
-from sulq.terms.domain import Schema
+from sulq.terms.domain import Schema, Text
 from sulq.terms.privacy import Fold, Unit
 
-BLOCK: Final = 1 << 24  # bytes of text parsed at a time; no row may be longer
+BLOCK: Final = 1 << 24  # bytes of text parsed at a time
+BLOCK_OF_CELL: Final = 1 << 18  # and so many for each column: no row is longer, whatever its cells hold
+MAX_CELL_BYTES: Final = 1 << 16  # of a text that is not cut; a longer one is missing
 KINDS: Final = ("r", "p", "v", "m", "f")  # tables, partitioned or not, views, foreign tables
 SHAPE: Final = """
 SELECT c.oid::bigint, c.relkind::text, a.attname::text, base.name, base.kind
@@ -135,7 +137,9 @@ class Stream:
 def _parsed(text: io.RawIOBase, kinds: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
     yield from pa.csv.open_csv(
         text,
-        pa.csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=list(kinds)),
+        pa.csv.ReadOptions(
+            use_threads=False, block_size=max(BLOCK, len(kinds) * BLOCK_OF_CELL), column_names=list(kinds)
+        ),
         pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         pa.csv.ConvertOptions(
             column_types=kinds,
@@ -187,6 +191,8 @@ def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> Stream:
         declared = schema.find(name)
         if declared is not None:
             grammar.agree(name, declared, "number" if base == "numeric" else cell)
+        if cell == "text" and base != "numeric":
+            sql = f"left({sql}, {declared.longest})" if isinstance(declared, Text) else _short(sql)
         columns[name] = cell, f"s{i}"
         kinds[f"s{i}"] = kind
         selected.append(f"{sql} AS s{i}")
@@ -214,7 +220,11 @@ def _named(name: str, base: str, category: str, fold: Fold | None) -> tuple[Form
         raise SetupError("person-type", f"Column {name!r} is of type citext, to which the case of letters is nothing.")
     if cell == "number":
         return "single" if base == "real" else "double", sql, kind
-    return "uuid" if base == "uuid" else cast("Form", cell), sql, kind
+    return "uuid" if base == "uuid" else cast("Form", cell), _short(sql) if cell == "text" else sql, kind
+
+
+def _short(item: str) -> str:
+    return f"CASE WHEN octet_length({item}) <= {MAX_CELL_BYTES} THEN {item} END"
 
 
 def _plain(name: str, base: str, category: str, item: str) -> tuple[Cell, str, pa.DataType]:

@@ -20,10 +20,10 @@ from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Tim
 FEW: Final = 64  # so many categories are looked up in a list, which DuckDB does once for each distinct text
 _WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _MOMENTS: Final = {
-    "TIMESTAMP": "TIMESTAMP",
-    "TIMESTAMP_S": "TIMESTAMP",
-    "TIMESTAMP_MS": "TIMESTAMP",
-    "TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ",
+    "TIMESTAMP": ("TIMESTAMP", ".999999"),
+    "TIMESTAMP_S": ("TIMESTAMP_S", ""),
+    "TIMESTAMP_MS": ("TIMESTAMP_MS", ".999"),
+    "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", ".999999+00"),
 }
 _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -65,11 +65,10 @@ def plain(kind: str, item: str, name: str) -> tuple[Cell, str]:
         first, last = "DATE '0001-01-01'", "DATE '9999-12-31'"
         return "date", _saturated(item, first, last, f"({item} - DATE '1970-01-01')")
     if kind in _MOMENTS:
-        cast = _MOMENTS[kind]
-        zone = "+00" if cast == "TIMESTAMPTZ" else ""
-        item = item if kind in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE") else f"TRY_CAST({item} AS TIMESTAMP)"
-        first, last = f"{cast} '0001-01-01 00:00:00{zone}'", f"{cast} '9999-12-31 23:59:59.999999{zone}'"
-        return "moment", _saturated(item, first, last, f"epoch_us({item})")
+        literal, fraction = _MOMENTS[kind]  # compared in their own type: beyond microseconds there is no other
+        first, last = f"{literal} '0001-01-01 00:00:00{fraction[7:]}'", f"{literal} '9999-12-31 23:59:59{fraction}'"
+        cast = item if ".999999" in fraction else f"TRY_CAST({item} AS TIMESTAMP)"
+        return "moment", _saturated(item, first, last, f"epoch_us({cast})")
     if kind in ("TIMESTAMP_NS", "TIMESTAMPTZ_NS"):
         zone = "+00" if kind == "TIMESTAMPTZ_NS" else ""
         first, last = (f"{kind} '{year}-01-01 00:00:00{zone}'" for year in (1678, 2262))
