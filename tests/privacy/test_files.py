@@ -106,6 +106,7 @@ def hostile(rng: random.Random) -> bytes:
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
 def test_T96_one_records_bytes_change_at_most_one_persons_rows(kind: str, tmp_path: Path) -> None:
+    """A record is refused exactly where it is none by itself; else it moves its own person's rows."""
     planned = count(f"CSV records added on {kind}", short=24, long=20_000)
     rng, path = generator(f"CSV records on {kind}"), tmp_path / "t.csv"
     seen = {"refused": 0, "answered": 0}
@@ -421,6 +422,7 @@ IN_POSTGRES = [
 
 @pytest.mark.audit
 def test_T99_one_row_of_a_table_in_postgresql() -> None:
+    """Extreme cells of PostgreSQL's types are answered."""
     from tests.curator.engines.postgres_cases import engine
 
     rng = generator("rows added in PostgreSQL")
@@ -471,6 +473,7 @@ IN_SPARK = [
 
 @pytest.mark.audit
 def test_T99_one_row_of_a_frame_of_spark() -> None:
+    """Extreme cells of Spark's types are answered."""
     from sulq.curator.engines.spark.engine import SparkEngine
 
     spark.needed()

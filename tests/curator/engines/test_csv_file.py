@@ -88,6 +88,7 @@ def generated(rng: random.Random) -> bytes:
 
 
 def test_T96_the_check_is_the_grammar() -> None:
+    """Every file of up to five of the bytes that matter is accepted exactly where the grammar has records for it."""
     for length in range(6):
         for pieces in itertools.product(b'a,"\n\r', repeat=length):
             data = bytes(pieces)
@@ -96,6 +97,7 @@ def test_T96_the_check_is_the_grammar() -> None:
 
 
 def test_T96_blocks_change_nothing() -> None:
+    """Where a block of bytes ends has no meaning."""
     rng = generator("blocks of CSV files")
     for _ in range(count("CSV files in blocks", short=2_000, long=20_000)):
         data = generated(rng)
@@ -106,6 +108,7 @@ def test_T96_blocks_change_nothing() -> None:
 
 
 def test_T96_every_reader_finds_the_same_records(tmp_path: Path) -> None:
+    """What is accepted, Python's reader and DuckDB's read as the grammar does; what it refuses, none reads."""
     rng = generator("readers of CSV files")
     read = {"accepted": 0, "refused": 0}
     with duckdb.connect() as connection:
@@ -160,6 +163,7 @@ MALFORMED = {
 @pytest.mark.parametrize("name", MALFORMED)
 @pytest.mark.parametrize("zipped", [False, True])
 def test_the_owner_is_told_the_line_and_the_setting(tmp_path: Path, name: str, *, zipped: bool) -> None:
+    """Each fault has its line and a next step, gzipped or not."""
     data, line, remedy = MALFORMED[name]
     path = tmp_path / ("t.csv.gz" if zipped else "t.csv")
     path.write_bytes(gzip.compress(data) if zipped else data)
@@ -171,6 +175,7 @@ def test_the_owner_is_told_the_line_and_the_setting(tmp_path: Path, name: str, *
 
 
 def test_a_long_record_is_read_and_a_longer_one_is_not(tmp_path: Path) -> None:
+    """DuckDB reads every record that the check lets through."""
     path = tmp_path / "t.csv"
     text = b'"' + b"x\n" * (csv_file.MAX_RECORD_BYTES // 2 - 4)
     path.write_bytes(b"a,b\n1,2\n3," + text + b'"\n')
@@ -184,6 +189,7 @@ def test_a_long_record_is_read_and_a_longer_one_is_not(tmp_path: Path) -> None:
 
 
 def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
+    """As some programs write them."""
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n") + gzip.compress(b"3,4\n"))
     assert csv_file.check(path) == 2
@@ -193,6 +199,7 @@ def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
 
 
 def test_records_without_rows(tmp_path: Path) -> None:
+    """An empty file, a mark alone and a header alone have no rows."""
     for text in (b"", b"\xef\xbb\xbf", b"a,b", b"a,b\r\n"):
         (tmp_path / "t.csv").write_bytes(text)
         assert csv_file.check(tmp_path / "t.csv") == 0
