@@ -647,7 +647,7 @@ MUTANTS: Final = (
         "a quote that no field begins with takes the lines after it for text",
         "curator/engines/csv_file.py",
         "        self._quotes(records, octets, quotes)",
-        "        del octets[:0]",
+        "        pass",
         (f"{CSV_FILE}::test_T96_the_check_is_the_grammar",),
     ),
     Mutant(
