@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tools.mutant import Mutant
 from tools.mutants import COPIED, TABLE, Outcome, collect, copied, judged, line, page, planted, tried
-from tools.mutants_list import MUTANTS, Mutant
+from tools.mutants_list import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[1]
 

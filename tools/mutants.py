@@ -1,4 +1,4 @@
-"""Plants each real bug of tools/mutants_list.py in a copy of our code and shows which test notices.
+"""Plants each bug of tools/mutants_list.py in a copy of our code and shows which test notices.
 
     python -m tools.mutants [--only NAME] [--jobs 2]      (make mutants)
 
@@ -30,7 +30,8 @@ from queue import SimpleQueue
 from typing import Final
 
 from sulq.version import __version__
-from tools.mutants_list import MUTANTS, Mutant
+from tools.mutant import Mutant
+from tools.mutants_list import MUTANTS
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 TABLE: Final = ROOT / "docs" / "mutants.md"
@@ -97,7 +98,7 @@ def page(outcomes: list[Outcome], day: datetime.date) -> str:
     return "\n".join(
         [
             "# Planted bugs",
-            "<!-- Written by `make mutants`; edit tools/mutants_list.py. -->",
+            "<!-- Written by `make mutants`; edit tools/mutants_others.py and mutants_own.py. -->",
             "",
             "Each row is a privacy bug as a change of one line of our code: those of other systems first, then the",
             "faults that were found in our own. The last column is the test that fails once the line is changed.",

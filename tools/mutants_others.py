@@ -1,0 +1,269 @@
+"""Real privacy bugs of other systems, each as a change of one line of ours and the tests that must fail for it.
+
+The list is that of the threat model (THREATS 1.12): what was wrong there, retold in
+the line of our code that holds the same thing. `line` must stand exactly once in its
+file; a line that does not is an error of this list, never a pass.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tools.mutant import Mutant
+
+REPLAY: Final = "tests/privacy/test_replay.py"
+GROUPS: Final = "tests/privacy/test_groups.py"
+PLAN: Final = "tests/curator/plan"
+READ: Final = "tests/curator/engines/test_read_sql.py::test_T6_T26_every_cell_is_read_alike"
+ENGINES: Final = "tests/conformance/test_engines.py::test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle[0]"
+
+
+OTHERS: Final = (
+    Mutant(
+        "SmartNoise #201",
+        "the clamp sits on the column and not on what is summed",
+        "curator/engines/emit.py",
+        "        return clamped(units, float(low), float(high))",
+        "        return units",
+        ("tests/curator/engines/test_aggregate.py::test_T11_the_clamp_sits_under_the_sum",),
+    ),
+    Mutant(
+        "SmartNoise #317",
+        "without declared bounds the sensitivity is nothing, and so is the noise",
+        "terms/rowfn/vectors.py",
+        '        raise QuestionError("unbounded", f"{describe(fn)} has no bounds.")',
+        "        return Fraction(0), Fraction(0), kind",
+        (
+            f"{PLAN}/test_bound.py::test_T12_what_cannot_be_summed_is_refused",
+            f"{PLAN}/test_calibrate.py::test_T12_an_expression_without_bounds_is_refused",
+        ),
+    ),
+    Mutant(
+        "SmartNoise #204",
+        "the threshold is that of Laplace noise of the same price, and the noise is Gaussian, of five times the scale",
+        "curator/plan/threshold.py",
+        "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
+        '    return __import__("sulq.terms.law", fromlist=["law"]).LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1',
+        ("tests/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",),
+    ),
+    Mutant(
+        "SmartNoise #622",
+        "values are clipped, and then the unclipped ones are used",
+        "curator/engines/read_numpy.py",
+        "        found = np.where(inside, units, np.where(numbers < low, float(column.low), float(column.high)))",
+        "        found = np.fmax(np.fmin(units, 2.0**53), -(2.0**53))",
+        (READ,),
+    ),
+    Mutant(
+        "SmartNoise #621",
+        "several answers are accounted for as one",
+        "curator/ledger/filter.py",
+        "            self.epsilon + other.epsilon,",
+        "            max(self.epsilon, other.epsilon),",
+        (
+            "tests/curator/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",
+            "tests/curator/ledger/test_filter.py::test_T53_histories_cost_what_the_closed_forms_say",
+        ),
+    ),
+    Mutant(
+        "SmartNoise #580",
+        "what is not finite finds its way into a bin",
+        "curator/engines/emit.py",
+        '        return joined("CASE WHEN isfinite({0}) THEN {0} END", named)',
+        '        return joined("{0}", named)',
+        (ENGINES,),
+    ),
+    Mutant(
+        "SmartNoise 0.2.12",
+        "other counts borrow the number of rows",
+        "curator/engines/aggregate.py",
+        '    n = query.aggregate(f"count({piece.sql})", rows_at_most(emitter))',
+        '    n = query.aggregate("count(*)", rows_at_most(emitter))',
+        (ENGINES,),
+    ),
+    Mutant(
+        "diffprivlib #105",
+        "the lower bound is taken twice, so that nothing can move",
+        "curator/statistics/sums.py",
+        "    wide = [b - a for a, b in zip(low, high, strict=True)]",
+        "    wide = [b - a for a, b in zip(low, low, strict=True)]",
+        ("tests/curator/statistics/test_sums.py::test_SR1_extents_are_exact_for_boxes_terms_and_tables",),
+    ),
+    Mutant(
+        "Google #84",
+        "rows are limited for each value instead of for each person",
+        "curator/engines/kept.py",
+        '        query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {unit.rows}"',
+        '        query += f" QUALIFY row_number() OVER (PARTITION BY {whose}, c0 ORDER BY {order}) <= {unit.rows}"',
+        (
+            f"{REPLAY}::test_T14_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows",
+            "tests/curator/engines/test_kept.py::test_T16_spellings_of_one_person_share_one_allowance",
+            ENGINES,
+        ),
+    ),
+    Mutant(
+        "Google #101",
+        "the threshold is rounded down to a whole number, and not up",
+        "curator/plan/threshold.py",
+        "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
+        "    return GaussianLaw(scale).accuracy(min(beta, 0.5))",
+        ("tests/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",),
+    ),
+    Mutant(
+        "Google 05fac28",
+        "a sum at the end of 64 bits wraps round",
+        "curator/run.py",
+        "    return lambda exact: np.clip(exact[:, start:stop], -room, room) << bits",
+        "    return lambda exact: exact[:, start:stop] << bits",
+        ("tests/curator/test_run.py::test_T5_exact_sums_are_saturated_before_they_meet_noise",),
+    ),
+    Mutant(
+        "Google #405",
+        "NaN passes the clamp",
+        "curator/engines/read_numpy.py",
+        "    absent = absent | np.isnan(numbers)",
+        "    found = np.where(np.isnan(numbers), 2.0**62, found)",
+        (READ,),
+    ),
+    Mutant(
+        "OpenDP #2344",
+        "one draw of noise is shared by all cells",
+        "mechanisms/bulk.py",
+        "        return few(values) if values.size < MANY else values + draw(values.size, scale)",
+        "        return values + draw(1, scale)",
+        (
+            "tests/mechanisms/test_laplace.py::test_T9_empty_groups_do_not_share_their_noise",
+            "tests/privacy/test_numbers.py::test_T9_cells_without_rows_have_noise_of_their_own",
+        ),
+    ),
+    Mutant(
+        "OpenDP #2911",
+        "permute-and-flip is charged as the exponential mechanism, a quarter of its price",
+        "mechanisms/choose.py",
+        "        return self.epsilon(sensitivity) ** 2 / 2",
+        "        return self.epsilon(sensitivity) ** 2 / 8",
+        ("tests/mechanisms/test_choose.py::test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice",),
+    ),
+    Mutant(
+        "OpenDP #2922",
+        "a group at the threshold is shown, which its delta does not cover",
+        "mechanisms/open_keys.py",
+        "            return np.where(noisy > self.law.threshold, noisy, 0)",
+        "            return np.where(noisy >= self.law.threshold, noisy, 0)",
+        (
+            "tests/mechanisms/test_open_keys.py::test_T24_a_key_of_one_person_shows_at_most_at_its_delta",
+            "tests/mechanisms/test_open_keys.py::test_T7_a_groups_number_follows_the_law_given_that_it_passed",
+        ),
+    ),
+    Mutant(
+        "OpenDP #2934",
+        "forked processes share the state of a generator",
+        "mechanisms/entropy.py",
+        "    drawn = os.urandom(count)",
+        '    drawn = __import__("numpy").random.bytes(count)',
+        ("tests/privacy/test_randomness.py::test_T67_children_of_one_process_draw_different_noise",),
+    ),
+    Mutant(
+        "OpenDP #2938",
+        "a value that may be missing is taken to be there",
+        "curator/statistics/sums.py",
+        "    nullable = kind.nullable if isinstance(kind, Grid) else as_number(kind, block.fn).nullable",
+        "    nullable = False",
+        ("tests/curator/statistics/test_sums.py::test_missing_values_may_count_as_zero",),
+    ),
+    Mutant(
+        "OpenDP #2944",
+        "categories are numbered as they appear in the rows",
+        "curator/engines/read_numpy.py",
+        "    places: dict[object, int] = {value: place for place, value in enumerate(column.values)}",
+        "    places: dict[object, int] = {value: i for i, value in enumerate(dict.fromkeys(values.tolist()))}",
+        (READ, ENGINES),
+    ),
+    Mutant(
+        "OpenDP #2945",
+        "a person exchanged for another moves two cells and pays for one",
+        "curator/plan/sensitivity.py",
+        '    cells = 2 if way == "apart" else 1',
+        "    cells = 1",
+        (f"{PLAN}/test_sensitivity.py::test_E46_S4_6_a_histogram_is_1_or_2_by_the_relation",),
+    ),
+    Mutant(
+        "OpenDP #2949",
+        "rows are bounded before they are multiplied, and the old bound is charged",
+        "curator/plan/contribution.py",
+        "    rows = unit.rows if draft.shape is None else max(draft.shape.rows, 1)"
+        "  # public rows get noise like any other",
+        "    rows = unit.rows",
+        (f"{PLAN}/test_contribution.py::test_T15_rows_that_a_join_multiplies_are_charged_as_multiplied",),
+    ),
+    Mutant(
+        "OpenDP #2638",
+        "the Gaussian sampler is biased",
+        "mechanisms/_opendp.py",
+        "        return np.array(chosen(values.tolist()), dtype=np.int64)",
+        "        return values + np.trunc(0.95 * (np.array(chosen(values.tolist())) - values)).astype(np.int64)",
+        ("tests/mechanisms/test_gaussian.py::test_T7_the_sampler_follows_its_law",),
+    ),
+    Mutant(
+        "OpenDP 0.4.0",
+        "what the noise must be as wide as is truncated to a whole number",
+        "curator/plan/scale.py",
+        "    return Fraction(root + 1, 2**shift)",
+        "    return Fraction(root // 2**shift)",
+        (f"{PLAN}/test_scale.py::test_a_root_is_just_above",),
+    ),
+    Mutant(
+        "PySyft #6914",
+        "less noise costs less",
+        "mechanisms/laplace.py",
+        "        return sensitivity / self.law.scale",
+        "        return sensitivity * self.law.scale",
+        ("tests/cli/test_audit_laws.py::test_T20_prices_cover_the_exact_losses_of_the_whole_table",),
+    ),
+    Mutant(
+        "Qrlew #297",
+        "a person who is alone in several groups pays for one",
+        "curator/plan/threshold.py",
+        '    return draft.rows * (2 if draft.facts.unit.neighbors == "replace_one" else 1)',
+        "    return 1",
+        (
+            f"{PLAN}/test_threshold.py::test_SR14_a_person_moves_up_to_k_groups",
+            f"{GROUPS}::test_RP_T24_choices_and_groups_are_told_apart_by_noise_alone",
+        ),
+    ),
+    Mutant(
+        "Opacus #571 and #819",
+        "a person who comes or goes is priced as one exchanged for another: the number of rows leaks",
+        "curator/plan/contribution.py",
+        '        ways: tuple[str, ...] = ("single",)',
+        '        ways: tuple[str, ...] = ("pair",)',
+        (
+            f"{PLAN}/test_contribution.py::test_SR1_the_ways_of_moving",
+            f"{PLAN}/test_sensitivity.py::test_SR1_the_plan_covers_every_person",
+        ),
+    ),
+    Mutant(
+        "Lomas, the order",
+        "rows are read first and paid for afterwards",
+        "curator/curator.py",
+        "        self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored",
+        "        self._rows._all(plan.parts)",
+        (f"{REPLAY}::test_RP_named_asks_are_told_apart_by_noise_alone",),
+    ),
+    Mutant(
+        "Lomas, the comparison",
+        "a price is compared, NaN with what it may be at least, and is taken as that: smaller than whatever is left",
+        "terms/privacy.py",
+        "        if not math.isfinite(value):",
+        "        if math.isinf(value := max(float(SMALLEST), value)):",
+        ("tests/privacy/test_promise.py::test_T51_a_nonsense_loss_is_refused_before_anything_happens",),
+    ),
+    Mutant(
+        "openmed #2457",
+        "a price too small for the ledger's unit is rounded to nothing",
+        "curator/ledger/filter.py",
+        "    return -(-amount.numerator * GRAIN // amount.denominator)",
+        "    return amount.numerator * GRAIN // amount.denominator",
+        ("tests/curator/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",),
+    ),
+)
