@@ -417,4 +417,12 @@ OWN: Final = (
         "            return _first(stored(), lambda: buy(mine))",
         ("tests/curator/test_flights.py::test_T102_identical_asks_in_flight_are_one",),
     ),
+    Mutant(
+        "sulq 0.1.0, blanked rows",
+        "a blanked row is left out, and all rows behind it change places",
+        "curator/engines/duckdb.py",
+        "                rows = rows.placed(places) if blanks and places is not None else rows",
+        "                del places",
+        ("tests/privacy/test_holistic.py::test_RP_S4_13_a_blanked_row_stands_in_its_place",),
+    ),
 )

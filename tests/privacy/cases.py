@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -83,6 +84,10 @@ def written(table: pa.Table, path: Path) -> Path:
     """A table as a file of the kind its name says."""
     if path.suffix == ".csv":
         pyarrow.csv.write_csv(table, path)
+    elif path.suffix == ".duckdb":
+        with duckdb.connect(path) as file:
+            file.register("rows", table)
+            file.execute("CREATE TABLE data AS SELECT * FROM rows")
     else:
         pyarrow.parquet.write_table(table, path)
     return path

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import logging
+import secrets
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +44,7 @@ from sulq import (
     col,
 )
 from sulq.curator.engines import memory, open_engine
+from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.listed import listed
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
@@ -63,7 +66,7 @@ from sulq.testing import neighbours
 from sulq.testing.neighbours import Row
 from sulq.testing.replay import Run, differences
 from tests import counts
-from tests.privacy.cases import ENGINES, KEY, asking, run, seeded
+from tests.privacy.cases import ENGINES, KEY, asking, run, seeded, written
 
 UNITS = [
     Unit(),
@@ -124,6 +127,7 @@ BUDGET = EpsilonDelta(1000, 1e-6)
 OWN = (
     Estimator("spread", "tests.privacy.test_holistic:spread"),
     Estimator("turns", "tests.privacy.test_holistic:turns", Certificate(0.2, 0.5, 0.9, -8, 8, ("score",))),
+    Estimator("back", "tests.privacy.test_holistic:back", Certificate(0.2, 0.5, 0.9, -8, 8, ("score",))),
 )
 TABLES = (TableFacts(SCHEMA, estimators=OWN),)
 
@@ -142,6 +146,11 @@ def turns(rows: np.ndarray) -> float:
     return float(past[::2].sum() - past[1::2].sum())
 
 
+def back(rows: np.ndarray) -> float:
+    """The same from the last row on: were the last one left out, all rows before it would change sides."""
+    return turns(rows[::-1])
+
+
 def declared(source: Engine, programs: list[object], unit: Unit, **options: object) -> Run:
     """A run with the owner's declarations."""
     own = load(OWN)
@@ -153,8 +162,11 @@ def declared(source: Engine, programs: list[object], unit: Unit, **options: obje
 
 
 @contextmanager
-def opened(kind: str, rows: tuple[Row, ...] | list[Row], unit: Unit, schema: Schema = SCHEMA) -> Iterator[Engine]:
-    source = open_engine(neighbours.arrow(rows), schema=schema, unit=unit, key=KEY, space="test", engine=kind)
+def opened(
+    kind: str, rows: tuple[Row, ...] | list[Row], unit: Unit, schema: Schema = SCHEMA, **options: object
+) -> Iterator[Engine]:
+    given = {"data": neighbours.arrow(rows), "schema": schema, "unit": unit, "key": KEY, "space": "test"} | options
+    source = open_engine(**given, engine=kind)
     try:
         yield source
     finally:
@@ -236,6 +248,41 @@ def test_RP_S4_13_a_missing_cell_stands_in_its_place(neighbors: str, monkeypatch
     assert told() == []
     monkeypatch.setattr(memory, "listed", lambda tally, rows, **_: listed(tally, rows))
     assert any("moved" in line for line in told())
+
+
+SCORES = (-0.0, 1e308, None, -0.0)  # past a bound or missing
+READ = ["memory", "duckdb", "duckdb unprepared", "duckdb .parquet", "duckdb .csv", "duckdb .duckdb"]
+
+
+def blanked(read: str, folder: Path) -> list[list[str]]:
+    """What tells a table of few scores from those of which the first or the last row is blanked."""
+    unit, (kind, _, how) = Unit(None, 1, "zero_out"), read.partition(" ")
+    programs = [asking(Holistic(Certified(name, ("score",))), Epsilon(1)) for name in ("turns", "back")]
+
+    def ran(gone: int | None, **options: object) -> Run:
+        scores = [None if i == gone else score for i, score in enumerate(SCORES)]
+        rows = [dict.fromkeys([name for name, _ in neighbours.COLUMNS] + ["pid"]) | {"score": one} for one in scores]
+        given: dict[str, object] = {"prepared": False} if how == "unprepared" else {}
+        if how.startswith("."):
+            path = folder / f"{secrets.token_hex(4)}{how}"
+            given = {"data": written(neighbours.arrow(rows), path), "prepared": path.with_suffix(".prepared")}
+        with opened(kind, rows, unit, **given) as source:
+            return declared(source, programs, unit, **options)
+
+    first = ran(None)
+    return [differences(first, ran(gone, earlier=first)) for gone in (0, len(SCORES) - 1)]
+
+
+@pytest.mark.parametrize("read", READ)
+def test_RP_S4_13_a_blanked_row_stands_in_its_place(read: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row blanked whole, first or last, moves a certified function by what is certified, and moves no other row.
+
+    Control: where blanked rows are left out, all behind the first (of those counted from the last: before it) change
+    sides, and a function moves by more than its certificate says.
+    """
+    assert blanked(read, tmp_path) == [[], []]
+    monkeypatch.setattr(Batch, "placed", lambda rows, _size: rows)
+    assert all(any("moved" in line for line in told) for told in blanked(read, tmp_path))
 
 
 def test_RP_S4_13_a_false_certificate_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

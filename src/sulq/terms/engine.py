@@ -99,7 +99,8 @@ class Engine(Protocol):
         """The blocks of each row that counts, as whole units: int64 of shape (rows, blocks), in no certain order.
 
         For statistics that no sums give. A row counts if the condition is true and no block is missing; with
-        `blanks` rows that lack something count too, and what they lack is `BLANK`.
+        `blanks` rows that lack something count too, and what they lack is `BLANK`; where places are public, which a
+        tally then reads, all rows of the source count, blanked ones in their places.
         """
         ...
 

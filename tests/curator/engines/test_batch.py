@@ -25,3 +25,14 @@ def test_persons_and_places_that_were_not_kept_cannot_be_asked() -> None:
     for look in (batch.person, batch.position):
         with pytest.raises(LookupError):
             look()
+
+
+def test_S4_13_rows_that_are_not_there_lack_every_cell_in_their_places() -> None:
+    """Of five rows of the source those in the places 3 and 1 are there, in any order; none was there: all lack all."""
+    stored = {"age": (np.array([7, 8], dtype=np.int8), np.array([False, True]))}
+    whole = Batch(SCHEMA, 2, stored, position=np.array([3, 1])).placed(5)
+    assert (whole.size, whole.position().tolist()) == (5, [0, 1, 2, 3, 4])
+    assert whole.codes("age").missing.tolist() == [True, True, True, False, True]
+    assert whole.codes("age").values[3] == 7
+    none = Batch(SCHEMA, 0, {"age": (np.array([], dtype=np.int8), None)}, position=np.array([], dtype=np.int64))
+    assert none.placed(2).codes("age").missing.tolist() == [True, True]

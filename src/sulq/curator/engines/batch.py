@@ -69,6 +69,19 @@ class Batch:
         part.kept, part.start = self.kept, self.start + start
         return part
 
+    def placed(self, size: int) -> Batch:
+        """All `size` rows of the source, each in its place: those that are not among these lack every cell.
+
+        Privacy: only where places and `size` are public, which no neighbour changes; so no row moves another (SR6).
+        """
+        places = self.position()
+        columns: dict[str, Stored] = {}
+        for name, (values, missing) in self._columns.items():
+            cells, none = np.zeros(size, dtype=values.dtype), np.ones(size, dtype=np.bool_)
+            cells[places], none[places] = values, False if missing is None else missing
+            columns[name] = cells, none
+        return Batch(self.schema, size, columns, position=np.arange(size))
+
     def take(self, rows: Integers) -> Batch:
         """Rows by their places."""
         return self._chosen(rows, len(rows))

@@ -257,7 +257,9 @@ class DuckEngine:
         self.ready()
         try:
             if self._connection is not None:
-                rows = self._reader(tally)(cast("Table", tally.over).name)
+                name = cast("Table", tally.over).name
+                rows, places = self._reader(tally)(name), self._registered(name).places
+                rows = rows.placed(places) if blanks and places is not None else rows
                 return Private(listed(tally, rows, blanks=blanks))
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers, Objects, Truths
 from sulq.terms.privacy import Unit
 from sulq.terms.private import Private
+from sulq.terms.relation import Table
 
 BATCH: Final = 65_536
 T = TypeVar("T")
@@ -96,13 +97,23 @@ class MemoryEngine:
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts."""
-        return Private(self._asked(tally, lambda rows: listed(tally, rows, blanks=blanks)))
+        return Private(
+            self._asked(tally, lambda rows: listed(tally, self._placed(tally, rows) if blanks else rows, blanks=blanks))
+        )
+
+    def _placed(self, tally: Tally, rows: Batch) -> Batch:
+        """With the blanked rows, each in its place, where places are public."""
+        places = self._table(cast("Table", tally.over).name).places
+        return rows if places is None else rows.placed(places)
 
     def heavy(self, table: str) -> Private[Integers]:
         """Persons of whom not all rows are kept, and the others."""
         self.ready()
-        name = self._facts.table_of(table).schema.table
-        return next(item.heavy for item in self._tables if item.schema.table == name)
+        return self._table(table).heavy
+
+    def _table(self, name: str) -> _Table:
+        table = self._facts.table_of(name).schema.table
+        return next(item for item in self._tables if item.schema.table == table)
 
     def _asked(self, tally: Tally, answer: Callable[[Batch], T]) -> T:
         self.ready()
@@ -114,7 +125,7 @@ class MemoryEngine:
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
     def _kept(self, name: str) -> Batch:
-        return (self._rows or {})[self._facts.table_of(name).schema.table]
+        return (self._rows or {})[self._table(name).schema.table]
 
     def _batches(self, rows: Batch) -> Iterator[Batch]:
         for start in range(0, rows.size, self._batch):
@@ -145,6 +156,7 @@ class _Table:
             self.form = person.declared(found, self.schema.find(self.named_by), self._unit.fold)
         self._all: tuple[dict[str, read_numpy.Read], Objects | None] = {}, None
         self.heavy: Private[Integers] = Private(np.zeros(2, dtype=np.int64))
+        self.places: int | None = None  # how many rows the source has, where that is public (SR6)
 
     def named(self, column: str) -> list[tuple[object, object]]:
         """Of all rows read, the column's codes and whose they are, where both are there."""
@@ -197,6 +209,7 @@ class _Table:
             name: (codes[rows], _some(missing[rows])) for name, (codes, missing) in read.items()
         }
         position = rows if self._unit.positions_are_public else None
+        self.places = size if self._unit.positions_are_public else None
         return Batch(self.schema, len(rows), columns, person=hashes, position=position, owner=owner)
 
     def _check(self, read: dict[str, read_numpy.Read], people: Objects | None) -> None:

@@ -151,8 +151,8 @@ class Origin:
 class Source:
     """How DuckDB reads the needed columns: a relation, and for each column its kind of cell and its SQL.
 
-    `rows` is an upper bound on the number of rows, where one is known. `person`: how the cell that names the
-    person is read, where one does.
+    `rows` is an upper bound on the number of rows, where one is known; where places are public, it is their number.
+    `person`: how the cell that names the person is read, where one does.
     """
 
     relation: str
@@ -189,6 +189,11 @@ class Registered:
     def kept(self) -> str:
         """The name of its table of kept rows."""
         return f"kept{self.number}"
+
+    @property
+    def places(self) -> int | None:
+        """How many rows the source has, blanked ones among them, where that is public (SR6); None where it is not."""
+        return self.source.rows if self.unit.positions_are_public else None
 
     def without_data(self) -> Registered:
         """The same without the frame: once its rows are prepared in memory they need not be held twice."""
