@@ -385,6 +385,8 @@ class Desk:
         Bought once by the owner, their share stands beside every answer about the table from then on; bought by an
         analyst, beside that one's own answers. Not of groups, and not under a condition.
         """
+        if not isinstance(table, str):
+            raise QuestionError("bad-question", "table is the name of a table.")
         name = self.facts.table_of(table).schema.table
         return self._answer(Holistic(HeavyPersons(), over=Table(name)), spend, fresh=fresh)
 

@@ -64,6 +64,7 @@ PROGRAMS: dict[str, Program] = {
     "min": lambda db: db.min("age", spend=PAY),
     "max": lambda db: db.max("income", spend=PAY),
     "count_distinct": lambda db: db.count_distinct("age", spend=PAY),
+    "heavy_persons": lambda db: db.heavy_persons(spend=PAY),
     "sql": lambda db: db.sql("SELECT city, COUNT(*), AVG(income) FROM survey GROUP BY city", spend=PAY),
     "sql, priced by accuracy": lambda db: db.sql("SELECT AVG(age) FROM survey", within=3, at_most=Epsilon(5)),
     "sql, explained": lambda db: db.sql("EXPLAIN SELECT COUNT(*) FROM survey", spend=PAY),

@@ -167,7 +167,7 @@ def listen(folder: str, strays: list[str]) -> None:
             return
         if isinstance(place, (str, bytes, os.PathLike)):
             path = os.path.abspath(os.fsdecode(place))  # noqa: PTH100 - resolving would itself look at files
-            if path.startswith((folder, *OWN)):
+            if f"{path}{os.sep}" == folder or path.startswith((folder, *OWN)):  # ledgers are looked for in it
                 return
         strays.append(f"{event} {str(place)[:200]}")
 

@@ -202,6 +202,13 @@ def test_T94_SR9_exact_answers_need_data_declared_synthetic_for_ever(tmp_path: P
         sulq.connect(path, columns=COLUMNS, budget=Epsilon(1), synthetic=True)
     assert changed.value.code == "synthetic-mismatch"
     made = tmp_path / "made.ledger"
+    with pytest.raises(SetupError) as covered:  # not under another ledger either
+        sulq.connect(path, columns=COLUMNS, budget=Epsilon(1), synthetic=True, ledger=made)
+    assert covered.value.code == "covered-source"
+    path = tmp_path / "made" / "people.parquet"
+    path.parent.mkdir()
+    pq.write_table(TABLE, path)
+    made = path.with_name("made.ledger")
     with sulq.connect(path, columns=COLUMNS, budget=Epsilon(1), synthetic=True, ledger=made) as db:
         assert exact(db).count().value == 2
         assert exact(db).sum("age").value == 33

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from sulq.cli.config import Dataset, find
 from sulq.connect import connect, in_spark, lies_elsewhere
-from sulq.curator.ledger.shelves import ledger_place, sources_of
 from sulq.errors import AccessDenied, SetupError
 from sulq.terms.places import begun, copy_of
 
@@ -61,6 +60,8 @@ def ledger_of(found: Dataset) -> Path | str:
 
 def ledger_for(found: Dataset, *, new_people: bool = False) -> Path | str | None:
     """The same, refused where another ledger covers the data (T98)."""
+    from sulq.curator.ledger.shelves import ledger_place, sources_of  # loads the ledger's part, which few commands need
+
     tables = [(part.data, name) for name, part in found.tables.items() if not part.public]
     tables = tables or [(found.data, found.table)]
     private: list[tuple[object, str]] = [(data.resolve() if isinstance(data, Path) else data, n) for data, n in tables]

@@ -19,7 +19,7 @@ from tests.counts import count
 from tests.curator.engines.cases import CANARY, SCHEMA, ask, duck, memory, sums, table
 
 NAME = re.compile(
-    r"(?:[abcdstk][0-9]+|[ahopuw]|one|people|person|place|kept|source|data|categories[0-9]+|text[0-9]+|key)"
+    r"(?:[abcdstk][0-9]+|[ahopuw]|one|people|person|place|kept|source|data|categories[0-9]+|text[0-9]+|key|who)"
 )
 
 

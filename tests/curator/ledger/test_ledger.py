@@ -322,8 +322,8 @@ def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
     assert public == {
         "abandon", "again", "agrees", "book", "budget", "close", "cover", "debit", "declared_estimators",
         "declared_public", "durable", "flush", "hash_key", "head", "keep", "kept", "kept_source", "open",
-        "public_key", "raise_to", "receipt", "redeem", "register", "registered", "remaining", "seal", "share",
-        "space", "spent", "standing", "standings", "synthetic", "totals", "transcript", "unit", "usable", "verify",
+        "public_key", "raise_to", "receipt", "redeem", "register", "registered", "remaining", "rho_left", "seal",
+        "share", "space", "spent", "standing", "standings", "synthetic", "times", "totals", "transcript", "unit", "usable", "verify",
         "verify_receipt", "version",
     }  # fmt: skip
     source = Path(entries.__file__).parent

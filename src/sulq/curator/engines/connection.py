@@ -24,7 +24,7 @@ def memory() -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:  # what a worker may address holds the program too
         whole = min(whole, limit * 2 // 3)
-    return max(256, int(MEMORY * whole) >> 20)
+    return max(256, int(MEMORY * (whole >> 20)))
 
 
 def cores() -> int:

@@ -93,9 +93,11 @@ def heavy(tables: Sequence[Registered], people: str) -> str:
     parts = []
     for place, item in enumerate(tables):
         most, n = item.unit.rows, f"n{place}"
-        counts = f"count(*) FILTER (WHERE {n} > {most}) AS heavy, count(*) FILTER (WHERE {n} BETWEEN 1 AND {most})"
-        counts = counts if item.unit.column is not None else "CAST(0 AS BIGINT) AS heavy, CAST(0 AS BIGINT)"
-        parts.append(f"SELECT {place} AS t, {counts} AS others FROM {people}")
+        more, less = f"{n} > {most}", f"{n} BETWEEN 1 AND {most}"
+        if item.unit.column is None:
+            more = less = "false"
+        counts = f"count(*) FILTER (WHERE {more}) AS heavy, count(*) FILTER (WHERE {less}) AS others"
+        parts.append(f"SELECT {place} AS t, {counts} FROM {people}")
     return " UNION ALL ".join(parts)
 
 
