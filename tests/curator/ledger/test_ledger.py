@@ -323,8 +323,8 @@ def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
         "abandon", "again", "agrees", "book", "budget", "close", "cover", "debit", "declared_estimators",
         "declared_public", "durable", "flush", "hash_key", "head", "keep", "kept", "kept_source", "open",
         "public_key", "raise_to", "receipt", "redeem", "register", "registered", "remaining", "rho_left", "seal",
-        "share", "space", "spent", "standing", "standings", "synthetic", "times", "totals", "transcript", "unit", "usable", "verify",
-        "verify_receipt", "version",
+        "share", "space", "spent", "standing", "standings", "synthetic", "times", "totals",
+        "transcript", "unit", "usable", "verify", "verify_receipt", "version",
     }  # fmt: skip
     source = Path(entries.__file__).parent
     statements = "".join(path.read_text(encoding="utf-8") for path in source.glob("*.py")).upper()
