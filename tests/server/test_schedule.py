@@ -21,6 +21,7 @@ from sulq.server.schedule import Paced, Schedule, Turn
 from sulq.server.settings import Declared
 from sulq.terms import wire
 from sulq.terms.rowfn import Like, Logic
+from tests.counts import count
 from tests.server import faulty_worker
 from tests.server.kills import question
 from tests.server.office import survey
@@ -239,9 +240,10 @@ def told(running: Running, dataset: str, patterns: int) -> str:
     return "answered"
 
 
-def noted(folder: Path, name: str, *, person: bool, schedule: float | None) -> Declared:
-    """Three hundred people with a short note each and, if asked for, one with many long ones."""
-    rows = [(i, "y", "short") for i in range(300)]
+def noted(folder: Path, pair: str, *, person: bool, schedule: float | None) -> Declared:
+    """One of two neighbours: three hundred people with a short note each and, if asked for, one with many long ones."""
+    name = f"{pair}{person:d}"
+    rows = [(i, "y", pair) for i in range(300)]  # other people in each pair: each dataset has a ledger of its own
     rows += [(300, "x", "e" * 9_000 + str(i)) for i in range(30 if person else 0)]
     data = dict(zip(("person", "name", "note"), map(list, zip(*rows, strict=True)), strict=True))
     pa.parquet.write_table(pa.table(data), folder / f"{name}.parquet")
@@ -256,18 +258,19 @@ def test_T100_neighbours_have_one_outcome_whatever_one_person_wrote(tmp_path: Pa
     Control: a clerk that lets it through answers without the person and fails at the limit with the person, for a
     spend of a millionth; with a schedule too.
     """
+    schedules = (None, 3.0)[: count("T100 neighbours without and with a schedule", short=1, long=2)]
     for clerk, outcomes in (
         ("", ["too-much-work"] * 2),
         ("tests.server.unbounded_clerk", ["engine-failed", "answered"]),
     ):
         several = [
-            noted(tmp_path, f"n{person:d}{when:d}{len(clerk)}", person=person, schedule=3.0 if when else None)
-            for when in (False, True)
+            noted(tmp_path, f"n{len(clerk)}{number}", person=person, schedule=schedule)
+            for number, schedule in enumerate(schedules)
             for person in (True, False)
         ]
         with service(workers=1, more=tuple(several), limit=3.0, clerk=clerk) as running:
             for declared in several:
                 running.ready(declared.name)
-            assert [told(running, declared.name, 150) for declared in several] == outcomes * 2
+            assert [told(running, declared.name, 150) for declared in several] == outcomes * len(schedules)
             for declared in several if not clerk else ():
                 assert running.ask("owner", "transcript", dataset=declared.name)["lines"] == []
