@@ -21,6 +21,7 @@ from sulq.terms.privacy import Unit
 from tests.counts import count, generator
 
 FIELD = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')
+MARK = b"\xef\xbb\xbf"
 PIECES = [b"a", b"7", b",", b",", b'"', b'"', b"\n", b"\n", b"\r", b"\r\n", b"\0", b"\xff", "é".encode(), b" ", b"\\"]
 PIECES += [b'""', b'"x"', b'"\n"', b'","', b"\xef\xbb\xbf", b"#", b"'", b"\t", b";"]
 
@@ -28,7 +29,7 @@ PIECES += [b'""', b'"x"', b'"\n"', b'","', b"\xef\xbb\xbf", b"#", b"'", b"\t", b
 def reference(data: bytes) -> list[list[str]] | None:
     """The records of a file by the grammar of RFC 4180, one token after the other; None where it has none."""
     try:
-        text = data.decode("utf-8").removeprefix("\ufeff")
+        marked, text = data.startswith(MARK), data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
         return None
     if "\0" in text:
@@ -54,12 +55,16 @@ def reference(data: bytes) -> list[list[str]] | None:
             return None
         ends |= {ended[0]} - {""}
         place = ended.end()
+    if records and re.search(r"[\r\n]", "".join(records[0])):  # DuckDB takes it for how lines end
+        return None
+    if marked and text.startswith('"') and re.search('[",]', records[0][0]):  # DuckDB takes its quote for text
+        return None
     return records if len({len(record) for record in records}) <= 1 and len(ends) <= 1 else None
 
 
 def accepted(data: bytes, size: int = csv_file.BLOCK_BYTES) -> int | None:
     """How many records the check counts, reading so many bytes at a time; None where it refuses."""
-    checker, file, rest = csv_file._Checker("t.csv"), io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), b""
+    checker, file, rest = csv_file._Checker("t.csv"), io.BytesIO(data), b""
     try:
         while True:
             block = file.read(size)
@@ -80,20 +85,28 @@ def generated(rng: random.Random) -> bytes:
     cells = ["a", "", "é", 'x"y', "1,2", "p\nq", "p\r\nq", "\r", " b ", '"', "7", "#", "\\", "\n"]
     for _ in range(rng.randrange(6)):
         writer.writerow([rng.choice(cells) for _ in range(width)])
-    data = text.getvalue().encode()
+    data = MARK * (rng.random() < 0.3) + text.getvalue().encode()
     if rng.random() < 0.5:  # one hostile piece somewhere
         place = rng.randrange(len(data) + 1)
         data = data[:place] + rng.choice(PIECES) + data[place + rng.randrange(2) :]
     return data if rng.random() < 0.7 else data.removesuffix(b"\n")
 
 
+def heading(rng: random.Random, width: int) -> bytes:
+    """A first record of different names, some in quotes, perhaps after a byte order mark."""
+    more = rng.choice([b"", b"", b" ", b",", b'""', b',""', b"\n", b"\r\n", b"\r"])
+    names = [b"%c" % (ord("h") + i) for i in range(width)]
+    names = [b'"%b%b%b"' % (name, more, name) if rng.random() < 0.5 else name for name in names]
+    return MARK * (rng.random() < 0.4) + b",".join(names)
+
+
 def test_T96_the_check_is_the_grammar() -> None:
     """Every file of up to five of the bytes that matter is accepted exactly where the grammar has records for it."""
     for length in range(6):
         for pieces in itertools.product(b'a,"\n\r', repeat=length):
-            data = bytes(pieces)
-            records = reference(data)
-            assert accepted(data) == (None if records is None else len(records)), data
+            for data in (bytes(pieces), MARK + bytes(pieces)):
+                records = reference(data)
+                assert accepted(data) == (None if records is None else len(records)), data
 
 
 def test_T96_blocks_change_nothing() -> None:
@@ -115,8 +128,8 @@ def test_T96_every_reader_finds_the_same_records(tmp_path: Path) -> None:
         for _ in range(count("CSV files in every reader", short=300, long=20_000)):
             data = generated(rng)
             ending = b"\r\n" if b"\r\n" in data else b"\n"
-            width = len(((reference(data) or [[""]]) or [[""]])[0])
-            data = b",".join(b"%c" % (ord("h") + i) for i in range(width)) + ending + data
+            width = len(((reference(b"h" + data) or [[""]]) or [[""]])[0])
+            data = heading(rng, width) + ending + data.removeprefix(MARK)
             path = tmp_path / ("t.csv.gz" if rng.random() < 0.3 else "t.csv")
             path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
             records = reference(data)
@@ -150,9 +163,17 @@ MALFORMED = {
     "CR": (b"a,b\n1,2\r3,4\n", 2, "all with CRLF"),
     "last CR": (b"a,b\n1,2\r", 2, "all with CRLF"),
     "mixed": (b"a,b\n1,2\n3,4\r\n", 3, "all with CRLF"),
+    "LF in a name": (b'a,"b\nc"\r\n1,2\r\n', 1, "on one line"),
+    "CR in a name": (b'a,"b\rc"\n1,2\n', 1, "on one line"),
+    "mark and quote": (b'\xef\xbb\xbf"a, ""b""",c\n1,2\n', 1, "without a byte order mark"),
     "few": (b'a,b\n1,"x\ny"\n3\n', 4, "quotes around"),
     "many": (b"a,b\n1,2\n3,4,5\n", 3, "quotes around"),
-    "blank": (b"a,b\n1,2\n\n3,4\n", 3, "quotes around"),
+    "blank": (b"a,b\n1,2\n\n3,4\n", 3, "without blank lines"),
+    "blank at the end": (b"a,b\r\n1,2\r\n\r\n", 3, "without blank lines"),
+    "blank first": (b"\na,b\n1,2\n", 1, "without blank lines"),
+    "last comma": (b"a,b\r\n1,2,\r\n", 2, "comma at the end"),
+    "space before": (b'a,b\n1, "2"\n', 2, "without spaces"),
+    "space after": (b'a,b\n"1" ,2\n', 2, "without spaces"),
     "NUL": (b"a,b\n1,2\n3,\x00\n", 3, "NUL"),
     "UTF-16": ("a,b\n1,2\n".encode("utf-16-le"), 1, "UTF-8"),
     "Latin-1": (b"a,b\n1,caf\xe9\n", 2, "UTF-8"),
@@ -196,6 +217,24 @@ def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
     source = describe(Origin.of(path), Schema.of("t", {"a": Text(), "b": Text()}), Unit(), None)
     with duckdb.connect() as connection:
         assert len(connection.execute(f"SELECT * FROM {source.relation}").fetchall()) == 2
+
+
+@pytest.mark.parametrize("more", [b"\0", b"\0" * 64, b"g", b"garbage!!", b"\x1f\x8b"])
+def test_nothing_follows_the_last_gzip_member(more: bytes, tmp_path: Path) -> None:
+    """DuckDB stops at it when it reads the rows: the owner is stopped before."""
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n") + more)
+    with pytest.raises(SetupError, match="unreadable-data"):
+        csv_file.check(path)
+
+
+@pytest.mark.parametrize("left", [0, 1, 9, 15, 23])
+def test_a_gzipped_file_that_is_cut_short(left: int, tmp_path: Path) -> None:
+    """Only some bytes of its one member, or none, are left."""
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n")[:left])
+    with pytest.raises(SetupError, match="unreadable-data"):
+        csv_file.check(path)
 
 
 def test_records_without_rows(tmp_path: Path) -> None:

@@ -57,6 +57,17 @@ def test_missing_and_double_columns_are_named() -> None:
     assert refused.value.code == "unreadable-data"
 
 
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_names_with_another_mark_between_them_are_explained(mark: str) -> None:
+    """A file's only column is named like several."""
+    schema = Schema("data", (("a", Int(0, 1)),))
+    with pytest.raises(SetupError, match="commas between fields") as refused:
+        grammar.places([f"a{mark}b"], schema, Unit())
+    assert refused.value.code == "missing-column"
+    with pytest.raises(SetupError, match="Declare only"):
+        grammar.places([f"a{mark}b", "c"], schema, Unit())
+
+
 def test_codes_are_stored_in_the_narrowest_integers() -> None:
     """The width follows from declared bounds alone."""
     widths = {

@@ -8,7 +8,8 @@ record has as many fields as the first, which names the columns, and none is bla
 missing cell is written "". A field that begins with a quote ends with one;
 between them commas, line breaks and CRs are text and a quote is written twice. Elsewhere quotes and CRs are
 malformed, and so are a NUL, bytes that are no UTF-8 and a record longer than MAX_RECORD_BYTES anywhere.
-A byte order mark may come first.
+A byte order mark may come first. DuckDB's reader finds how lines end within the first record, and after a byte order
+mark takes no quote for an opening one: so no name holds a line break, nor the first one after a mark a comma or quote.
 
 Privacy: trusted. What is malformed stops the owner at `connect`; no analyst is told a line.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -36,6 +38,7 @@ Octets = npt.NDArray[np.uint8]
 
 MAX_RECORD_BYTES: Final = 2_000_000  # DuckDB's reader takes lines of 2 MiB
 BLOCK_BYTES: Final = 1 << 22
+GZIP_BYTES: Final = 1 << 16  # at most 1,032 times as many come out
 _MARK: Final = b"\xef\xbb\xbf"
 _LF, _CR, _QUOTE, _COMMA = b'\n\r",'
 _TEXT: Final = bytes(byte for byte in range(256) if byte not in (_LF, _QUOTE, _COMMA))
@@ -44,6 +47,11 @@ _AFTER_FIELD: Final = np.isin(np.arange(256), (_COMMA, _LF, _CR, _QUOTE))  # aft
 _ESCAPES: Final = 'Export it with quotes written twice inside quotes (""), not with a backslash before them.'
 _LINES: Final = "Export all lines with LF, or all with CRLF."
 _FIELDS: Final = "Export it with quotes around every text that holds a comma, a quote or a line break."
+_NUMBER: Final = f"Export every line with a field for each name of the first. {_FIELDS}"
+_TRAILING: Final = "Export it without a comma at the end of lines."
+_BLANK: Final = 'Export it without blank lines, a missing cell of a file with one column as "".'
+_SPACES: Final = "Export it without spaces between a quote and a comma."
+_MARKED: Final = re.compile(rb'"[^",]*"[,\r\n]|[^"]')
 
 
 def check(path: Path) -> int:
@@ -55,18 +63,33 @@ def check(path: Path) -> int:
     checker = _Checker(path.name)
     failed = False
     try:
-        with _opened(path) as file:
-            read = file.read(len(_MARK)).removeprefix(_MARK)
-            while True:
-                block = file.read(BLOCK_BYTES)
-                read = checker.whole(read + block, last=not block)
-                if not block:
-                    return max(checker.records - 1, 0)
+        rest = b""
+        for block in _blocks(path):
+            rest = checker.whole(rest + block, last=False)
+        checker.whole(rest, last=True)
     except (OSError, EOFError, zlib.error):
         failed = True
     if failed:
         _unreadable(path)
-    return 0
+    return max(checker.records - 1, 0)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file; of a gzipped one, those in its members. Nothing may follow them: DuckDB reads no padding."""
+    with path.open("rb") as file:
+        if path.suffix.lower() != ".gz":
+            yield from iter(lambda: file.read(BLOCK_BYTES), b"")
+            return
+        member, begun = zlib.decompressobj(zlib.MAX_WBITS | 16), True
+        while data := file.read(GZIP_BYTES):
+            while data:
+                begun = True
+                yield member.decompress(data)
+                data = member.unused_data
+                if member.eof:
+                    member, begun = zlib.decompressobj(zlib.MAX_WBITS | 16), False
+        if begun:
+            raise EOFError
 
 
 class _Checker:
@@ -77,10 +100,13 @@ class _Checker:
         self._line = 1
         self._width = 0
         self._crlf: bool | None = None  # how the first record ends
+        self._marked = False  # whether a byte order mark comes first
         self.records = 0
 
     def whole(self, data: bytes, *, last: bool) -> bytes:
         """Check the whole records in `data`, which begins with one; return the rest, the beginning of the next."""
+        if not self.records and not self._marked and data.startswith(_MARK):
+            self._marked, data = True, data.removeprefix(_MARK)
         if last and data and not data.endswith(b"\n"):
             if data.endswith(b"\r"):
                 self._bare(data, len(data) - 1)
@@ -97,6 +123,8 @@ class _Checker:
         self._quotes(records, octets, quotes)
         self._line_ends(records, octets, quotes, ends)
         self._text(records)
+        if not self.records:
+            self._names(records[: ends[0] + 1])
         self._fields(records, ends)
         self.records += len(ends)
         self._line += records.count(b"\n")
@@ -116,10 +144,13 @@ class _Checker:
         opening, closing = quotes[0::2], quotes[1::2]
         stray = opening[~_BEFORE_FIELD[octets[opening - 1]]]  # octets[-1] is an LF, as before any other record
         if len(stray):
-            self._refuse(data, int(stray[0]), "has a quote inside a field that has none around it", _ESCAPES)
+            spaced = data[: stray[0]].rstrip(b" \t")[-1:] in (b"", b",", b"\n")
+            remedy = _SPACES if spaced else _ESCAPES
+            self._refuse(data, int(stray[0]), "has a quote inside a field that has none around it", remedy)
         after = closing[~_AFTER_FIELD[octets[closing + 1]]]
         if len(after):
-            self._refuse(data, int(after[0]), "has text after a closing quote", _ESCAPES)
+            remedy = _SPACES if data[after[0] + 1] in b" \t" else _ESCAPES
+            self._refuse(data, int(after[0]), "has text after a closing quote", remedy)
 
     def _line_ends(self, data: bytes, octets: Octets, quotes: Integers, ends: Integers) -> None:
         """Outside quotes a CR stands before an LF alone, before each or before none."""
@@ -147,6 +178,14 @@ class _Checker:
         if wrong >= 0:
             self._refuse(data, wrong, "has bytes that are no UTF-8", "Export it in UTF-8.")
 
+    def _names(self, record: bytes) -> None:
+        """The first record is one line, and after a byte order mark DuckDB finds the end of its first name."""
+        if any(byte in record.removesuffix(b"\n").removesuffix(b"\r") for byte in b"\r\n"):
+            self._refuse(record, 0, "names a column with a line break", "Name the columns on one line.")
+        if self._marked and not _MARKED.match(record):
+            why = "begins with a byte order mark and a name that holds a comma or a quote"
+            self._refuse(record, 0, why, "Export it without a byte order mark, or rename that column.")
+
     def _fields(self, data: bytes, ends: Integers) -> None:
         """Outside quotes every record has the same number of commas; a record of one field is not blank."""
         marks = data.translate(None, _TEXT)
@@ -156,15 +195,17 @@ class _Checker:
             inside = np.cumsum(quotes, dtype=np.uint8) & 1
             marks = octets[(inside == 0) & ~quotes].tobytes()
         self._width = self._width or marks.index(b"\n") + 1
-        if marks != (b"," * (self._width - 1) + b"\n") * len(ends):
+        same = marks == (b"," * (self._width - 1) + b"\n") * len(ends)
+        if self._width == 1 or not same:
+            blank = next((start for start in _starts(ends)[:-1] if data.startswith((b"\n", b"\r\n"), start)), None)
+            if blank is not None:
+                self._refuse(data, blank, "is blank", _BLANK)
+        if not same:
             widths = [len(commas) + 1 for commas in marks.split(b"\n")]
             place = next(i for i, width in enumerate(widths) if width != self._width)
             why = f"begins a record of {widths[place]} fields and not {self._width}, as the first has"
-            self._refuse(data, _starts(ends)[place], why, _FIELDS)
-        if self._width == 1:
-            blank = next((start for start in _starts(ends)[:-1] if data.startswith((b"\n", b"\r\n"), start)), None)
-            if blank is not None:
-                self._refuse(data, blank, "is blank", 'Export it without blank lines, a missing cell as "".')
+            trailing = data[: ends[place]].removesuffix(b"\r").endswith(b",") and widths[place] == self._width + 1
+            self._refuse(data, _starts(ends)[place], why, _TRAILING if trailing else _NUMBER)
 
     def _bare(self, data: bytes, place: int) -> NoReturn:
         why = "has a carriage return (CR) that is no part of a line's end"

@@ -84,7 +84,12 @@ def places(offered: list[str], schema: Schema, unit: Unit) -> dict[str, int]:
     absent = [name for name in dict.fromkeys(needed) if name not in offered]
     if absent:
         names = ", ".join(repr(name) for name in absent)
-        raise SetupError("missing-column", f"The data has no column {names} (it has: {', '.join(offered[:50])}).")
+        mark = next((mark for mark in ";\t|" if len(offered) == 1 and mark in offered[0]), None)
+        remedy = (
+            "" if mark is None else f"Its only column has {mark!r} in its name: export it with commas between fields."
+        )
+        why = f"The data has no column {names} (it has: {', '.join(offered[:50])})."
+        raise SetupError("missing-column", why, remedy)
     twice = [name for name in needed if offered.count(name) > 1]
     if twice:
         raise SetupError("unreadable-data", f"The data has more than one column {twice[0]!r}.", "Rename one of them.")
