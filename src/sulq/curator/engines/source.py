@@ -311,6 +311,7 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
     columns, named = _typed(kinds, places, schema, unit)
     if unit.column is not None:
         check_stored(stored[places[unit.column]], kinds[places[unit.column]], unit.column)
+        person_column(shape.empty_table(), places[unit.column], unit.column, unit.fold)  # by Arrow too
     return Source(relation, columns, rows, files=(path,), person=named)
 
 
