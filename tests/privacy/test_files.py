@@ -8,6 +8,7 @@ no record of RFC 4180, or is answered too, and at most k of the kept rows differ
 from __future__ import annotations
 
 import datetime
+import gzip
 import random
 import warnings
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ import pytest
 import sulq
 from sulq import Epsilon, Unit, col
 from sulq.curator.engines import csv_file
-from sulq.curator.engines.source import Origin
+from sulq.curator.engines.source import Origin, describe
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import SetupError, SulqError
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
@@ -36,7 +37,7 @@ from sulq.testing.replay import differences
 from tests import spark
 from tests.counts import count, generator
 from tests.curator.engines.cases import KEY, ask, duck, memory, sums
-from tests.curator.engines.test_csv_file import PIECES, reference
+from tests.curator.engines.test_csv_file import MARK, PIECES, reference
 from tests.loaded import Unholdable, loaded
 from tests.privacy.cases import run
 
@@ -79,6 +80,7 @@ def within(first: list[list[list[int]]], second: list[list[list[int]]]) -> bool:
 # records of a CSV file
 
 CSV = Schema("data", (NUMBER, ("note", Text())))
+HEADS = [b"who,n,note", b'"who","n","note"', b'who,"n","note, ""new"""']
 NOTES = [b"a", b"", b'"x,y"', b'"p\nq"', b'"5"" pipe"', b'"\r"', "é".encode(), b'""', b" b ", b'","', b'"\n"']
 
 
@@ -111,22 +113,72 @@ def test_T96_one_records_bytes_change_at_most_one_persons_rows(kind: str, tmp_pa
     rng, path = generator(f"CSV records on {kind}"), tmp_path / "t.csv"
     seen = {"refused": 0, "answered": 0}
     while sum(seen.values()) < planned:
-        base = lines(rng)
-        path.write_bytes(b"who,n,note\n" + b"".join(base))
-        first = outcome(ENGINES[kind], path, CSV)
-        assert isinstance(first, list), (base, first)
+        names, mark, end = rng.choice(HEADS), rng.choice([b"", MARK]), rng.choice([b"\n", b"\r\n"])
+        schema = CSV if b"new" not in names else Schema("data", (NUMBER, ('note, "new"', Text())))
+        head, base = mark + names + end, [line[:-1] + end for line in lines(rng)]
+        path.write_bytes(head + b"".join(base))
+        first = outcome(ENGINES[kind], path, schema)
+        assert isinstance(first, list), (head, base, first)
+        assert sum(map(sum, first[0])) >= min(len(base), 1), (head, base)
         for _ in range(8):
-            record, place = hostile(rng), rng.randrange(len(base) + 1)
-            path.write_bytes(b"who,n,note\n" + b"".join([*base[:place], record, *base[place:]]))
-            second = outcome(ENGINES[kind], path, CSV)
-            if reference(b"who,n,note\n" + record) is None:
-                assert second == "malformed-csv", (base, record)
+            record, place = hostile(rng)[:-1] + end, rng.randrange(len(base) + 1)
+            path.write_bytes(head + b"".join([*base[:place], record, *base[place:]]))
+            second = outcome(ENGINES[kind], path, schema)
+            if reference(head + record) is None:
+                assert second == "malformed-csv", (head, base, record)
                 seen["refused"] += 1
             else:
-                assert isinstance(second, list), (base, record, second)
-                assert within(first, second), (base, record, place)
+                assert isinstance(second, list), (head, base, record, second)
+                assert within(first, second), (head, base, record, place)
                 seen["answered"] += 1
     assert min(seen.values()) > planned // 10
+
+
+HEADINGS = {
+    "CRLF, LF in a name": b'who,n,"note\n(2024)"\r\n',
+    "mark, comma and quote": MARK + b'"who, ""id""",n,note\n',
+    "mark, LF in the first name": MARK + b'"who\nid",n,note\n',
+}
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+@pytest.mark.parametrize("kind", ENGINES)
+def test_T96_a_first_line_that_duckdb_reads_otherwise_is_refused(kind: str, heading: str, tmp_path: Path) -> None:
+    """DuckDB alone finds no rows below such names, or one more (the control)."""
+    data, path = HEADINGS[heading], tmp_path / "t.csv"
+    end = b"\r\n" if data.endswith(b"\r\n") else b"\n"
+    path.write_bytes(data + b"".join(b"p%d,%d,a%b" % (i, i, end) for i in range(40)))
+    assert outcome(ENGINES[kind], path, CSV) == "malformed-csv"
+    if kind == "duckdb":
+        plain = Schema("data", tuple((name, Text()) for name in csv_file.header(path)))
+        with duckdb.connect() as connection:
+            read = describe(Origin.of(path), plain, Unit(), None).relation
+            assert connection.execute(f"SELECT count(*) FROM {read}").fetchone() != (40,)
+
+
+@pytest.mark.parametrize("prepared", [None, False, True])
+@pytest.mark.parametrize("unit", [UNIT, Unit()])
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_T96_records_that_duckdb_reads_otherwise_stop_the_owner(
+    name: str, unit: Unit, prepared: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Should DuckDB find more or fewer records than the check: nothing is answered from them, nor their number told."""
+    data = b"who,n,note\n" + b"".join(b"p%d,%d,a\n" % (i, i) for i in range(40))
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    checked = csv_file.check
+    for more in (0, 1, -1):
+        monkeypatch.setattr(csv_file, "check", lambda path, more=more: checked(path) + more)
+        copy = tmp_path / f"{more}.prepared"
+        engine = duck(path, unit, CSV, prepared=copy if prepared else prepared)
+        if more:
+            with pytest.raises(SetupError, match="unreadable-data") as refused:
+                engine.ready()
+            assert "40" not in str(refused.value)
+            assert not copy.exists()
+        else:
+            assert sums(engine, ask(lit(1), schema=CSV)) == [[[40]]]
+        engine.close()
 
 
 @pytest.mark.parametrize("record", [b'x1,"5\\" pipe",1\n', b'x1,"abc,1\n', b"x1,1,a\ry9,2,b\n"])
@@ -371,6 +423,17 @@ def test_T99_a_parquet_cell_beyond_microseconds_is_beyond_every_bound(prepared: 
     except SulqError as error:
         found = error.code
     assert found == sums(memory(path, Unit(), schema), *asked) == [[[1]], [[1]], [[1]], [[2]]]
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("note", [b"a", b"\xff"])
+def test_T99_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold(
+    kind: str, note: bytes, tmp_path: Path
+) -> None:
+    """A cell that DuckDB fails on is read by Arrow: the owner is stopped before there is one."""
+    who = pa.array([1, 2], pa.duration("s"))
+    path = parquet(pa.table({"who": who, "n": [1, 2], "note": made(pa.string(), [b"a", note])}), tmp_path)
+    assert outcome(ENGINES[kind], path, CSV) == "bad-declaration"
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet", "duckdb"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -63,7 +64,7 @@ class DuckEngine:
             )
         self._facts = dataset.facts
         self._prepared = prepared
-        self._checked = False
+        self._records: dict[Path | None, int | None] | None = None  # of each file, once checked
         if not isinstance(prepared, Path) or not prepared.exists():
             self._check(given.origin for given in dataset.tables)
         self._tables = dataset.registered()
@@ -77,7 +78,7 @@ class DuckEngine:
         self._resident = None if prepared is False else Resident(limit() if resident is None else resident)
         self._opening = threading.Lock()
         self._closed = False
-        if not self._checked and not self._fits():
+        if self._records is None and not self._fits():
             self._check(registered.origin for registered in self._tables)
 
     @classmethod
@@ -101,10 +102,13 @@ class DuckEngine:
 
     def _check(self, origins: Iterable[Origin]) -> None:
         """Stop the owner, once, where a CSV file is malformed; a copy that was prepared is from checked files."""
-        if not self._checked:
-            for origin in origins:
-                origin.check()
-            self._checked = True
+        if self._records is None:
+            self._records = {origin.path: origin.check() for origin in origins}
+
+    def _counted(self) -> tuple[Registered, ...]:
+        """The tables, each with the number of records that its file has."""
+        records = self._records or {}
+        return tuple(replace(item, records=records.get(item.origin.path)) for item in self._tables)
 
     def _fits(self) -> bool:
         """Whether there is a prepared copy of these very files."""
@@ -163,7 +167,7 @@ class DuckEngine:
             return connection
         connection.close()  # what is attached is not to be replaced underneath
         self._check(registered.origin for registered in self._tables)
-        prepare.build(copy, self._tables, recorded=recorded, progress=self._progress)
+        prepare.build(copy, self._counted(), recorded=recorded, progress=self._progress)
         connection = Connection(threads=self._threads)
         connection.attach(copy, "data")
         return connection
@@ -174,7 +178,7 @@ class DuckEngine:
             return self._unprepared(connection)
         filed = isinstance(self._prepared, Path)
         if not filed:
-            prepare.fill(connection, self._tables, into="", progress=self._progress)
+            prepare.fill(connection, self._counted(), into="", progress=self._progress)
             for registered in self._tables:
                 registered.origin.unchanged()
             self._tables = tuple(registered.without_data() for registered in self._tables)
@@ -192,7 +196,7 @@ class DuckEngine:
         prepare.open_sources(connection, self._tables)
         found = {item.schema.table: kept.select(item, stored=False) for item in self._tables}
         connection.lock(path for item in self._tables for path in item.source.files)
-        prepare.check(connection, self._tables)
+        prepare.check(connection, self._counted())
         for registered in self._tables:
             self._try_all(connection, registered, found[registered.schema.table])
         return found

@@ -142,8 +142,16 @@ def _part(progress: Progress, done: int, of: int) -> Progress:
 def check(connection: Connection, tables: Sequence[Registered]) -> None:
     """Refuse ids that are not exact, a unique column that is not, and references to another person's rows (SR15, SR25).
 
-    This is between the owner and all of the owner's rows.
+    And a CSV file in which DuckDB finds more or fewer records than there are. This is between the owner and all of
+    the owner's rows.
     """
+    for registered in tables:
+        path, counted = registered.origin.path, registered.records
+        if path is None or counted is None or registered.source.frame is not None:
+            continue
+        if _number(connection, registered.source.relation) != counted:
+            why = f"The records of {path.name!r} are not read as RFC 4180 says."
+            raise SetupError("unreadable-data", why, "Store it as Parquet, and report this CSV file's first line.")
     for registered in tables:
         asked = kept.inexact(registered)
         if asked is not None and _some(connection, asked):
@@ -161,12 +169,22 @@ def check(connection: Connection, tables: Sequence[Registered]) -> None:
 
 def _some(connection: Connection, asked: Rows) -> bool:
     """Whether there is any row."""
+    return _number(connection, asked.relation, asked.parameters, asked.frames) != 0
+
+
+def _number(
+    connection: Connection,
+    relation: str,
+    parameters: dict[str, object] | None = None,
+    frames: dict[str, object] | None = None,
+) -> int:
+    """How many rows there are."""
     cursor = connection.cursor()
-    for frame, data in asked.frames.items():
+    for frame, data in (frames or {}).items():
         cursor.register(frame, data)
-    found = cursor.execute(f"SELECT count(*) FROM {asked.relation}", asked.parameters).fetchone()
+    found = cursor.execute(f"SELECT count(*) FROM {relation}", parameters or {}).fetchone()
     cursor.close()
-    return found is None or bool(found[0])
+    return -1 if found is None else int(found[0])
 
 
 def open_sources(connection: Connection, tables: Sequence[Registered]) -> None:

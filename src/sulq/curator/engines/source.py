@@ -107,10 +107,12 @@ class Origin:
             return self.data.fingerprint
         return "frame" if self.path is None else f"{self.path.name} {self.size} {self.modified}"
 
-    def check(self) -> None:
-        """Stop the owner where a CSV file is not by RFC 4180: one record could change how others are read."""
-        if self.path is not None and suffix(self.path) == ".csv":
-            csv_file.check(self.path)
+    def check(self) -> int | None:
+        """Stop the owner where a CSV file is not by RFC 4180: one record could change how others are read.
+
+        The number of its records; None where the data is no CSV file.
+        """
+        return csv_file.check(self.path) if self.path is not None and suffix(self.path) == ".csv" else None
 
     @property
     def home(self) -> str:
@@ -172,6 +174,7 @@ class Registered:
     only one) and `first` their columns: it is the place of this table's first.
     `unique`: the column that must differ from row to row. `references`: the columns that
     name rows of other tables by that, which must be the same person's, and those tables.
+    `records`: how many a CSV file has by RFC 4180, which DuckDB is to find too; None where nothing is compared.
     """
 
     origin: Origin
@@ -184,6 +187,7 @@ class Registered:
     first: int = 0
     unique: str | None = None
     references: tuple[tuple[str, str], ...] = ()
+    records: int | None = None
 
     @property
     def kept(self) -> str:
