@@ -47,13 +47,12 @@ def test_a_table_in_postgresql_is_asked_like_any_other():
 @pytest.mark.filterwarnings("error")
 def test_T105_a_ledger_in_the_database_of_its_data_is_warned_of(tmp_path: Path) -> None:
     """Restored together, nothing would notice; control: with an anchor, or the ledger in a file, all is well."""
-    options = {"table": named(), "columns": COLUMNS, "budget": sulq.Epsilon(1)}
-    ours = {"prepared": None, **options}
+    options = {"columns": COLUMNS, "budget": sulq.Epsilon(1)}  # each table has a ledger of its own
     for ledger in (None, address(ledger=f"warned_{os.getpid()}")):
         with pytest.raises(SetupWarning, match=r"Give anchor=, or a ledger= elsewhere\."):
-            sulq.connect(address(), **ours, ledger=ledger)
-    sulq.connect(address(), **options, anchor=tmp_path / "anchor").close()
-    sulq.connect(address(), **options, ledger=tmp_path / "l.ledger").close()
+            sulq.connect(address(), table=named(), **options, ledger=ledger)
+    sulq.connect(address(), table=named(), **options, anchor=tmp_path / "anchor").close()
+    sulq.connect(address(), table=named(), **options, ledger=tmp_path / "l.ledger").close()
 
 
 def test_a_copy_that_was_dropped_is_not_quietly_another(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def tests(mutant: Mutant, place: Path) -> tuple[str, str]:
 
 def judged(output: str) -> tuple[str, str]:
     """The test that an assertion failed in, by pytest's summary, or why there is none."""
-    found = re.search(r"^(FAILED|ERROR) (.+?)(?: - (.*))?$", output, re.MULTILINE)
+    found = re.search(r"^(FAILED|ERROR) (\S.*?)(?: - (.*))?$", output, re.MULTILINE)
     if found is None:
         return "", "pytest failed without naming a test"
     word, test, how = found[1], found[2], found[3] or ""

@@ -15,7 +15,7 @@ REPLAY: Final = "tests/privacy/test_replay.py"
 GROUPS: Final = "tests/privacy/test_groups.py"
 PLAN: Final = "tests/curator/plan"
 READ: Final = "tests/curator/engines/test_read_sql.py::test_T6_T26_every_cell_is_read_alike"
-ENGINES: Final = "tests/conformance/test_engines.py::test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle[0]"
+ENGINES: Final = "tests/conformance/test_engines.py::test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle"
 
 
 OTHERS: Final = (

@@ -104,21 +104,21 @@ TYPES = ("application/json", "text/plain", "application/x-www-form-urlencoded", 
 
 def test_T30_odd_bodies_get_an_error_of_ours(office: Office) -> None:
     """What no schema would generate, at every route that takes a body: a documented refusal, and nothing is spent."""
-    door = Door(office)
-    routes = door.get("/v1/openapi.json", "owner").json()["paths"]
-    before = door.get("/v1/datasets/survey/budget", "owner")
-    faults, seen = [], set()
-    takes = [(method, path) for path, of in routes.items() for method, told in of.items() if "requestBody" in told]
-    for method, path in takes:
-        place = re.sub("{[a-z_]+}", "survey", path)
-        for number, body in enumerate(BODIES):
-            headers = {"Content-Type": TYPES[number % len(TYPES)]}
-            found = door.request(method.upper(), place, role="owner", content=body, headers=headers)
-            seen.add(found.status_code)
-            told = found.status_code < 400 or "code" in found.json().get("error", {})
-            if found.status_code >= 500 or not told or "Traceback" in found.text:
-                faults.append(f"{method} {path} {body[:60]!r}: {found.status_code} {found.text[:200]}")
-    assert faults == []
-    assert before.text == door.get("/v1/datasets/survey/budget", "owner").text
-    assert {400} <= seen
-    assert len(takes) >= 5
+    with Door(office) as door:
+        routes = door.get("/v1/openapi.json", "owner").json()["paths"]
+        before = door.get("/v1/datasets/survey/budget", "owner")
+        faults, seen = [], set()
+        takes = [(method, path) for path, of in routes.items() for method, told in of.items() if "requestBody" in told]
+        for method, path in takes:
+            place = re.sub("{[a-z_]+}", "survey", path)
+            for number, body in enumerate(BODIES):
+                headers = {"Content-Type": TYPES[number % len(TYPES)]}
+                found = door.request(method.upper(), place, role="owner", content=body, headers=headers)
+                seen.add(found.status_code)
+                told = found.status_code < 400 or "code" in found.json().get("error", {})
+                if found.status_code >= 500 or not told or "Traceback" in found.text:
+                    faults.append(f"{method} {path} {body[:60]!r}: {found.status_code} {found.text[:200]}")
+        assert faults == []
+        assert before.text == door.get("/v1/datasets/survey/budget", "owner").text
+        assert {400} <= seen
+        assert len(takes) >= 5
