@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -274,6 +275,44 @@ def test_a_ledger_that_cannot_be_read_stops_its_folder(tmp_path: Path) -> None:
     assert left([folder / "c.csv"]) == "epsilon 1"
 
 
+def harmed(ledger: Path, statement: str) -> None:
+    """Change a ledger's file by other means."""
+    with contextlib.closing(apsw.Connection(str(ledger))) as db:
+        db.execute(statement)
+
+
+HARM: dict[str, Callable[[Path], object]] = {
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "another header": lambda path: path.write_bytes(b"x" * 16 + path.read_bytes()[16:]),
+    "first entry overwritten": lambda path: harmed(path, "UPDATE entries SET body = '{' WHERE seq = 1"),
+    "second entry overwritten": lambda path: harmed(path, "UPDATE entries SET body = '{' WHERE seq = 2"),
+    "covers renamed": lambda path: harmed(path, "UPDATE entries SET body = replace(body, '\"cover\"', '\"share\"')"),
+    "covers removed": lambda path: harmed(path, 'DELETE FROM entries WHERE instr(body, \'"kind":"cover"\')'),
+    "last entry removed": lambda path: harmed(path, "DELETE FROM entries WHERE seq = (SELECT seq FROM head)"),
+    "tables of another kind": lambda path: harmed(path, "ALTER TABLE entries RENAME TO others"),
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_T98_a_damaged_ledger_is_no_way_to_a_fresh_budget(harm: str, tmp_path: Path) -> None:
+    """Whatever is left of it, nobody can say whom it protects: its data under another name is refused.
+
+    Control: the same data with the ledger whole has nothing left.
+    """
+    folder = fresh(tmp_path / "data")
+    moved = (folder / "a.csv").rename(folder / "z.csv")
+    whole = (folder / "a.ledger").read_bytes()
+    HARM[harm](folder / "a.ledger")
+    with pytest.raises(SetupError, match=r"'a\.ledger' covers this data cannot be seen.* Restore it") as refused:
+        opened([moved])
+    assert refused.value.code == "ledger-damaged"
+    assert left([moved], ledger=folder / "new.ledger") == "ledger-damaged"
+    assert [path.name for path in folder.glob("*.ledger")] == ["a.ledger"]
+    (folder / "a.ledger").write_bytes(whole)
+    assert left([moved]) == "epsilon 0"
+
+
 def test_SR25_size_time_and_bytes_stay_in_the_ledger_as_macs(tmp_path: Path) -> None:
     """Neither its entries nor what is shown of it hold them; another ledger's MACs of the same file are others.
 
@@ -375,6 +414,22 @@ def test_T98_a_table_is_found_by_its_oid(tmp_path: Path) -> None:
     server().do(f"CREATE TABLE {schema}.copied AS SELECT * FROM {schema}_too.persons")
     for other in (f"{table('other')}.people", f"{schema}.copied"):
         assert remaining(other) == "epsilon 1"
+
+
+@pytest.mark.parametrize(
+    "harm", ["UPDATE {}.entries SET body = '{{' WHERE seq = 2", "DELETE FROM {}.entries WHERE seq = 2"]
+)
+def test_T98_a_damaged_ledger_in_the_database_stops_its_tables(harm: str) -> None:
+    """Control: put back as it was, it is found, with nothing left."""
+    schema = table("spent")
+    place = used(schema)
+    ledger = f"sulq_{place.replace('.', '_')}"
+    server().do(f"CREATE TABLE {schema}.kept AS SELECT * FROM {ledger}.entries ORDER BY seq DESC")
+    server().do(f"ALTER TABLE {place} RENAME TO persons")
+    server().do(harm.format(ledger))
+    assert remaining(f"{schema}.persons", table="visits") == "ledger-damaged"
+    server().do(f"TRUNCATE {ledger}.entries; INSERT INTO {ledger}.entries SELECT * FROM {schema}.kept")
+    assert remaining(f"{schema}.persons", table="visits") == "epsilon 0"
 
 
 def test_T98_no_act_on_a_table_raises_what_is_left() -> None:

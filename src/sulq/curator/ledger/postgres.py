@@ -28,7 +28,7 @@ from urllib.parse import unquote
 
 from sulq.curator.ledger.chain import Row
 from sulq.curator.ledger.entries import damaged
-from sulq.curator.ledger.store import Behind, Busy, Doubt, Store
+from sulq.curator.ledger.store import COVERING, Behind, Busy, Doubt, Store
 from sulq.errors import SetupError, SulqError
 
 if TYPE_CHECKING:
@@ -53,6 +53,15 @@ QUEUE: Final = "SET LOCAL lock_timeout = {1}; SELECT pg_advisory_lock({2}); SELE
 TOLD: Final = """
 SELECT seq, body, hash FROM {0}.entries WHERE seq = 1 OR position(%s in body) > 0 OR position(%s in body) > 0
 ORDER BY seq
+"""
+# Whether each entry is there as it was chained: `chain.link` in SQL.
+LINKED: Final = """
+SELECT coalesce(bool_and(seq = place AND hash = sha256(before || int8send(seq) || convert_to(body, 'UTF8'))), false)
+FROM (
+    SELECT seq, body, hash, row_number() OVER chain AS place,
+        lag(hash, 1, decode(repeat('00', 32), 'hex')) OVER chain AS before
+    FROM {0}.entries WINDOW chain AS (ORDER BY seq)
+) AS chained
 """
 # What the tables are made of, and that nothing stands between an entry and its table: no trigger, rule, policy,
 # child or view; and that both survive a crash (an UNLOGGED table is emptied by one).
@@ -320,8 +329,10 @@ class PostgresStore(Store):
 
     def told(self, ledger: str = "") -> list[Row]:
         """The first entry, and those that may say what data the ledger covers, or another of the database."""
-        query = TOLD.replace("{0}", ledger or self._address.ledger)
-        return [Row(*row) for row in self.ask(query, '"kind":"cover"', '"kind":"register"')]  # type: ignore[arg-type]
+        name = ledger or self._address.ledger
+        if self.ask(LINKED.replace("{0}", name)) != [(True,)]:
+            raise damaged(f"an entry of {name}", "is missing, or was changed")
+        return [Row(*row) for row in self.ask(TOLD.replace("{0}", name), *COVERING)]  # type: ignore[arg-type]
 
     def ask(self, query: str, *values: object) -> list[tuple[object, ...]]:
         """Look something up in the database."""

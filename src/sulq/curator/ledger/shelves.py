@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -39,10 +40,9 @@ def books_of(url: str) -> list[Book]:
         return []
     with opening():
         try:
-            found = [book_of(ledger_at(url, name), rows) for name, rows in ledgers_in(store)]
+            return [book_of(ledger_at(url, name), rows) for name, rows in ledgers_in(store)]
         finally:
             store.close()
-    return [book for book in found if book is not None]
 
 
 def _reached(url: str) -> PostgresStore | None:
@@ -138,21 +138,29 @@ def _told(told: Path | str) -> Book | None:
 
 
 def _book(path: Path) -> Book | None:
-    """A ledger's file; None for a file of another kind that bears such a name."""
+    """A ledger's file; None for a text that bears such a name. Anything else may be what is left of a ledger."""
     try:
         with opening():
             store = look(path, 5.0)
             try:
                 return book_of(path, store.told())
-            except (apsw.NotADBError, apsw.SQLError):
-                return None
             finally:
                 store.close()
     except SetupError as error:
-        if isinstance(error.__cause__, apsw.NotADBError):
+        if isinstance(error.__cause__, apsw.NotADBError) and _is_text(path):
             return None
         raise SetupError(
             error.code,
             f"Whether the ledger {path.name!r} covers this data cannot be seen: {error.message}",
             "Restore it, or move it elsewhere if it has nothing to do with this data.",
         ) from None
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file that SQLite does not take is written in words; a ledger's pages are full of zeros."""
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    try:
+        return "\x00" not in codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False

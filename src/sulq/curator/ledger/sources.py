@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from sulq.curator.ledger.chain import Row, canonical
+from sulq.curator.ledger.entries import damaged
 from sulq.errors import SetupError
 
 SUFFIX: Final = ".ledger"  # by which ledgers are found in a folder
@@ -217,8 +218,12 @@ def kept_source(source: str, key: bytes) -> str:
     return source if source == "frame" else f"mac {_mac(key, 'source', source)}"
 
 
-def book_of(opened: Path | str, rows: Iterable[Row]) -> Book | None:
-    """A ledger by its first entry and those that say what it covers; None where it is none."""
+def book_of(opened: Path | str, rows: Iterable[Row]) -> Book:
+    """A ledger by its first entry and those that say what it covers.
+
+    Raises:
+        SetupError: `ledger-damaged`: it does not say.
+    """
     covers: list[Cover] = []
     space, key, synthetic = "", b"", False
     for row in rows:
@@ -231,9 +236,11 @@ def book_of(opened: Path | str, rows: Iterable[Row]) -> Book | None:
                 covers.append(read_cover(body))
             elif body.get("kind") == "register" and not body.get("public", False):
                 covers += filter(None, [read_registered(str(body.get("source")))])
-        except (ValueError, TypeError, LookupError, AttributeError):
-            return None
-    return Book(opened, space, key, tuple(covers), synthetic) if key else None
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise damaged(f"entry {row.seq} of {shown(opened)}", "cannot be read") from error
+    if not key:
+        raise damaged(f"the first entry of {shown(opened)}", "is missing")
+    return Book(opened, space, key, tuple(covers), synthetic)
 
 
 def covering(source: Source, books: Sequence[Book]) -> dict[Path | str, Likeness]:

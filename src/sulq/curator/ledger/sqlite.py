@@ -11,9 +11,9 @@ from typing import Final, Self
 
 import apsw
 
-from sulq.curator.ledger.chain import Row
+from sulq.curator.ledger.chain import ORIGIN, Row, link
 from sulq.curator.ledger.entries import damaged
-from sulq.curator.ledger.store import Store
+from sulq.curator.ledger.store import COVERING, Store
 from sulq.errors import SetupError
 from sulq.mechanisms.entropy import random_bytes
 
@@ -148,12 +148,28 @@ class SqliteStore(Store):
         return None
 
     def told(self) -> list[Row]:
-        """The first entry, and those that may say what data the ledger covers."""
-        found = self._db.execute(
-            "SELECT seq, body, hash FROM entries WHERE seq = 1 OR instr(body, ?) OR instr(body, ?) ORDER BY seq",
-            ('"kind":"cover"', '"kind":"register"'),
-        )
-        return [Row(*row) for row in found]
+        """The first entry, and those that may say what data the ledger covers.
+
+        Privacy: of a ledger that lost an entry, or in which one was changed, nobody can say what it covers (T98).
+
+        Raises:
+            SetupError: `ledger-damaged`.
+        """
+        found: list[Row] = []
+        last = (0, ORIGIN)
+        self.reading()
+        try:
+            for row in self.rows():
+                if row.seq != last[0] + 1 or row.hash != link(last[1], row.seq, row.body):
+                    raise damaged(f"entry {last[0] + 1}", "is missing, or was changed")
+                last = (row.seq, row.hash)
+                if row.seq == 1 or any(kind in row.body for kind in COVERING):
+                    found.append(row)
+            if not found or self.head() != last:
+                raise damaged("the end", "is missing, or was not written by sulq")
+        finally:
+            self.rollback()
+        return found
 
     def sound(self) -> bool:
         """Whether the file's own structure is whole, and holds our tables and nothing else."""

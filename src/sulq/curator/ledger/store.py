@@ -16,6 +16,7 @@ from typing import Final
 
 from sulq.curator.ledger.chain import Row
 
+COVERING: Final = ('"kind":"cover"', '"kind":"register"')  # in the entries that say what data a ledger covers
 MAX_CHECKED_ENTRIES: Final = 64  # entries that one append looks for, beside the last one
 
 
@@ -88,7 +89,11 @@ class Store(ABC):
 
     @abstractmethod
     def told(self) -> Iterable[Row]:
-        """The first entry, and those that may say what data the ledger covers."""
+        """The first entry, and those that may say what data the ledger covers, if all are there as they were chained.
+
+        Raises:
+            SetupError: `ledger-damaged`.
+        """
 
     @abstractmethod
     def sound(self) -> bool:
