@@ -20,7 +20,7 @@ import pytest
 
 import sulq
 from sulq import Certificate, Epsilon, Int, Real, Unit, col, lit
-from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.terms.question import Sums
 from sulq.terms.relation import Join, Table
@@ -90,6 +90,24 @@ def test_where_things_lie_by_default(tmp_path: Path) -> None:
     ) as db:
         db.count(spend=Epsilon(0.5))
     assert not (tmp_path / "l.prepared").exists()
+
+
+def test_data_that_could_not_be_opened_leave_no_ledger(tmp_path: Path) -> None:
+    """What the error says to do is not refused afterwards. Control: a ledger that was there before stays as it was."""
+    csv(tmp_path)
+    pq.write_table(pa.table({"id": [1], "x": [2]}), tmp_path / "b.parquet")
+    (tmp_path / "a.csv").write_text("id,x\n1,2\n")
+    tables = {"a": tmp_path / "a.csv", "b": tmp_path / "b.parquet"}
+    options = {"columns": {name: {"x": Int(0, 9)} for name in tables}, "prepared": False}
+    with pytest.raises(SetupError, match=r"fold='spelling'.*person-type"):
+        sulq.connect(tables, unit=Unit("id"), budget=Epsilon(1), **options)
+    assert list(tmp_path.glob("*.ledger*")) == []
+    with sulq.connect(tables, unit=Unit("id", fold="spelling"), budget=Epsilon(2), **options) as db:
+        db.sql("SELECT COUNT(*) FROM a", spend=Epsilon(1))
+    (tmp_path / "a.csv").write_text('id,x\n1,"2\n')
+    with pytest.raises(SetupError, match="malformed-csv"):
+        sulq.connect(tables, unit=Unit("id", fold="spelling"), budget=Epsilon(2), renew=True, **options)
+    assert verify(tmp_path / "a.ledger").debits == 1
 
 
 def asked(data: object, **options: object) -> None:

@@ -106,7 +106,7 @@ class Database(Desk):
                 source = self._engine.fingerprint(item.facts.schema.table)
                 register(self._ledger, item.facts, source=source, size=size, renew=renew)
         except BaseException:
-            self._ledger.close()
+            self._ledger.give_up()
             raise
         rows = Rows(self._engine, self._ledger.redeem, own=own, ready=self._preparation.ready)
         several = () if tables[0].alone and first.plain else dataset.facts.tables

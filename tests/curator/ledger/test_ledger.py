@@ -54,6 +54,36 @@ def test_a_debit_is_charged_and_outlives_the_process(folder: Path) -> None:
     assert verify(folder / "a.ledger").spent == shown[1]
 
 
+def test_a_ledger_begun_in_vain_is_removed_and_no_other(folder: Path) -> None:
+    """By the opening that began it, while it holds its first entry alone; who opened it meanwhile charges nothing."""
+    path = folder / "a.ledger"
+    begun, other = opened(path), opened(path)
+    begun.give_up()
+    for act in (lambda: ask(other, pure("0.1")), lambda: other.register("t", declarations="d")):
+        with pytest.raises(SulqError):
+            act()
+    with contextlib.suppress(SulqError):
+        other.close()
+    assert list(folder.iterdir()) == []
+    refused("missing-file", Ledger.open, path, mechanisms=MECHANISMS, create=False)
+    begun, other = opened(path, Epsilon(2)), opened(path, Epsilon(2))  # another budget is no mismatch now
+    other.give_up()  # it began nothing
+    with opened(path, Epsilon(2)) as other:
+        ask(other, pure("0.1"))
+    begun.give_up()  # another has charged something meanwhile
+    with opened(path, Epsilon(2)) as again:
+        assert again.spent == Epsilon(0.1)
+        again.give_up()
+    assert verify(path).debits == 1
+
+
+def test_a_ledger_with_an_anchor_is_not_removed(folder: Path) -> None:
+    """What is noted outside stays true."""
+    opened(folder / "a.ledger", anchor=folder / "anchor").give_up()
+    assert verify(folder / "a.ledger").entries == 2
+    opened(folder / "a.ledger", anchor=folder / "anchor").close()
+
+
 def test_S0_8_T_queries_then_refusal(folder: Path) -> None:
     """T queries are answered across openings, a vector costs its length, T + 1 is refused at no cost (S0.8)."""
     policy = SubLinear(1, 1e-6, 10)

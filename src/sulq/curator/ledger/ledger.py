@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -586,6 +587,18 @@ class Ledger:
     def close(self) -> None:
         """Write what waits and let the file go."""
         self._writer.close()
+
+    def give_up(self) -> None:
+        """Close it, and remove it if this opening began it: data that could not be opened leaves no ledger behind.
+
+        Privacy: only one that holds its first entry and no other is removed, while nobody can write to it. It has
+        charged nothing, and whoever opened it meanwhile is refused at the next entry. One with an anchor stays.
+        """
+        try:
+            with contextlib.suppress(SulqError):  # what stopped the opening is what its owner must hear
+                self._writer.remove()
+        finally:
+            self.close()
 
     def __enter__(self) -> Self:
         return self

@@ -155,12 +155,16 @@ def connect(
 
 
 def _sqlite(path: Path, first: Callable[[], list[Row]] | None, wait: float, vfs: str) -> Store:
+    begun = False
     if not path.exists():
         if first is None:
             raise SetupError("missing-file", f"There is no ledger at {path}.")
         with contextlib.suppress(FileExistsError):  # another process was first: its ledger is compared with ours
             SqliteStore.create(path, first())
-    return SqliteStore(str(path), wait=wait, vfs=vfs)
+            begun = True
+    store = SqliteStore(str(path), wait=wait, vfs=vfs)
+    store.begun = begun
+    return store
 
 
 def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: float) -> Store:
@@ -171,6 +175,7 @@ def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: flo
                 raise SetupError("missing-file", f"There is no ledger at {address}.")
             with contextlib.suppress(FileExistsError):
                 PostgresStore.create(address, first())
+                store.begun = True
     except BaseException:
         store.close()
         raise

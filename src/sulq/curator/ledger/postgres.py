@@ -352,6 +352,21 @@ class PostgresStore(Store):
         )
         return self._standby or self._ask(rights) != [(True,)]
 
+    def remove(self) -> None:
+        """Remove a ledger that holds its first entry and no other; its schema stays as room for one."""
+        import psycopg
+
+        db = self._connected(time.monotonic() + self.wait)
+        try:
+            with db.transaction():
+                db.execute(f"SET LOCAL lock_timeout = {round(1000 * self.wait)}")
+                db.execute(self._named("LOCK TABLE {0}.head, {0}.entries"))
+                if db.execute(self._named("SELECT seq FROM {0}.head")).fetchall() == [(1,)]:
+                    db.execute(self._named("DROP TABLE {0}.head, {0}.entries"))
+        except psycopg.Error as error:
+            self._is_lost(error)
+            raise self._meaning(error) from error
+
     def close(self) -> None:
         """Let the connection go."""
         self._closed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import time
@@ -191,6 +192,19 @@ class SqliteStore(Store):
     def reading(self) -> None:
         """Begin to read one state of the file."""
         self._db.execute("BEGIN")
+
+    def remove(self) -> None:
+        """Remove a ledger that holds its first entry and no other; who has it open can write to it no more."""
+        self.begin()
+        try:
+            moved = ctypes.c_int(0)
+            self._db.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(moved))
+            head = self.head()
+            if head is not None and head[0] == 1 and not moved.value:
+                for path in (f"{self._db.filename}-journal", self._db.filename):  # while the lock is held
+                    Path(path).unlink(missing_ok=True)
+        finally:
+            self.rollback()
 
     def close(self) -> None:
         """Let the file go."""

@@ -41,6 +41,7 @@ class Store(ABC):
     """
 
     wait: float  # seconds to wait for others
+    begun = False  # whether this opening wrote the first entry
     _checked = 0  # the entry after which the next append looks; 0 once the last look reached the end
 
     def _window(self, seq: int) -> tuple[int, int]:
@@ -103,6 +104,10 @@ class Store(ABC):
     @abstractmethod
     def readonly(self) -> bool:
         """Whether entries cannot be added."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Remove a ledger that holds its first entry and no other; nobody writes to it meanwhile."""
 
     @abstractmethod
     def close(self) -> None:

@@ -116,6 +116,13 @@ class Writer:
                 self._closed = True
                 self._store.close()
 
+    def remove(self) -> None:
+        """Remove the store again, if this opening began it and nothing was written to it since."""
+        self.guard()
+        with self._io, opening():
+            if self._store.begun:
+                self._store.remove()
+
     def hold(self) -> None:
         """Let no transaction begin."""
         self._io.acquire()
