@@ -86,7 +86,7 @@ def test_where_things_lie_by_default(tmp_path: Path) -> None:
     with sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1)) as db:
         assert "forgotten at exit" in repr(db)
     with sulq.connect(
-        csv(tmp_path), columns=COLUMNS, budget=Epsilon(1), prepared=False, ledger=tmp_path / "l", new_people=True
+        csv(tmp_path), columns=COLUMNS, budget=Epsilon(1), prepared=False, ledger=tmp_path / "l.ledger", new_people=True
     ) as db:
         db.count(spend=Epsilon(0.5))
     assert not (tmp_path / "l.prepared").exists()
@@ -450,7 +450,7 @@ def test_bad_references_are_refused(references: object, more: dict[str, object],
 def test_keys_are_for_several_tables(tmp_path: Path) -> None:
     """A single table is declared by its unit alone."""
     with pytest.raises(SetupError, match="several tables"):
-        sulq.connect(TABLE, columns=COLUMNS, keys={"data": "x"}, budget=Epsilon(1), ledger=tmp_path / "l")
+        sulq.connect(TABLE, columns=COLUMNS, keys={"data": "x"}, budget=Epsilon(1), ledger=tmp_path / "l.ledger")
 
 
 def test_T46_a_restored_ledger_is_refused_where_an_anchor_remembers_more(tmp_path: Path) -> None:

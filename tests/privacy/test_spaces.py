@@ -222,6 +222,45 @@ def test_T98_a_second_ledger_needs_the_owners_word(tmp_path: Path) -> None:
     assert "by the owner's word" in shown
 
 
+def test_T98_new_people_are_under_a_new_ledger(tmp_path: Path) -> None:
+    """One that is there protects others: the owner's word for a new one does not open it. Control: said again."""
+    folder = fresh(tmp_path / "data")
+    assert left([folder / "c.csv"], ledger=folder / "o.ledger") == "epsilon 1"
+    assert left([folder / "a.csv"], ledger=folder / "o.ledger") == "covered-source"
+    assert left([folder / "a.csv"], ledger=folder / "o.ledger", new_people=True) == "bad-declaration"
+    assert left([folder / "c.csv"], ledger=folder / "o.ledger", new_people=True) == "epsilon 1"
+    assert left([folder / "a.csv"], ledger=folder / "n.ledger", new_people=True) == "epsilon 1"
+    assert left([folder / "a.csv"], ledger=folder / "n.ledger", new_people=True) == "epsilon 1"
+    assert left([folder / "a.csv"], ledger=folder / "a.ledger", new_people=True) == "epsilon 0"
+
+
+def test_T98_a_ledger_that_may_cover_data_gives_way_to_one_that_does(tmp_path: Path) -> None:
+    """Spent people copied over a file that another ledger covers, then renamed: the place on disk is no note of them.
+
+    Control: where no other ledger covers them, the one that may is the owner's to name.
+    """
+    folder = fresh(tmp_path / "data")
+    assert left([folder / "c.csv"]) == "epsilon 1"
+    (folder / "c.csv").write_text((folder / "a.csv").read_text())
+    moved = (folder / "c.csv").rename(folder / "z.csv")
+    assert left([moved], ledger=folder / "c.ledger") == "covered-source"
+    assert left([moved], ledger=folder / "a.ledger") == "epsilon 0"
+    moved.write_text(rows("other", 1))
+    moved = moved.rename(folder / "y.csv")
+    assert left([moved], ledger=folder / "c.ledger") == "epsilon 1"
+
+
+def test_T98_a_ledger_bears_a_name_by_which_it_is_found(tmp_path: Path) -> None:
+    """Another is refused. Control: a ledger that bears one already still opens."""
+    folder = fresh(tmp_path / "data")
+    other = folder / "mine.db"
+    assert left([folder / "c.csv"], ledger=other) == "bad-declaration"
+    assert left([folder / "c.csv"], ledger=other, new_people=True) == "bad-declaration"
+    assert not other.exists()
+    (folder / "a.ledger").rename(other)
+    assert left([folder / "a.csv"], ledger=other) == "epsilon 0"
+
+
 def test_T98_what_nobody_can_tell_is_asked(tmp_path: Path) -> None:
     """A file renamed after its contents changed, or other data where it lay: refused until its owner names a ledger."""
     folder = fresh(tmp_path / "data")

@@ -321,7 +321,7 @@ def test_a_password_is_the_workers_alone(
                 (tmp_path / "pass").write_text(f"127.0.0.1:{port}:*:{name}:{given}\n")
                 (tmp_path / "pass").chmod(0o600)
             monkeypatch.setenv(how, given if how == "PGPASSWORD" else str(tmp_path / "pass"))
-            with service(data=url, ledger=str(tmp_path / "l"), workers=1, web=1, wait=right) as running:
+            with service(data=url, ledger=str(tmp_path / "l.ledger"), workers=1, web=1, wait=right) as running:
                 if not right:
                     until(lambda: bool(running.ask("owner", "datasets")["datasets"]))
                     until(lambda: running.ask("owner", "datasets")["datasets"][0]["problem"] is not None)
@@ -411,7 +411,7 @@ def test_the_owner_hears_where_no_network_can_be_had(
     monkeypatch.setattr(
         process.reach, "of", lambda part, *more: usual(part, *more) | ({"network": True} if part == "worker" else {})
     )
-    with service(data=address(table=table), ledger=str(tmp_path / "l"), workers=1, wait=False) as running:
+    with service(data=address(table=table), ledger=str(tmp_path / "l.ledger"), workers=1, wait=False) as running:
         with pytest.raises(AssertionError, match="engine-not-available"):
             running.ready()
         with pytest.raises(SulqError):

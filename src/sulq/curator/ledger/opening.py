@@ -15,6 +15,7 @@ from sulq.curator.ledger.entries import Genesis, damaged
 from sulq.curator.ledger.filter import Totals
 from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
 from sulq.curator.ledger.signature import Signer
+from sulq.curator.ledger.sources import SUFFIX
 from sulq.curator.ledger.sqlite import READ, WRITE, SqliteStore
 from sulq.curator.ledger.state import State, load
 from sulq.curator.ledger.store import Busy, Store
@@ -159,6 +160,9 @@ def _sqlite(path: Path, first: Callable[[], list[Row]] | None, wait: float, vfs:
     if not path.exists():
         if first is None:
             raise SetupError("missing-file", f"There is no ledger at {path}.")
+        if not path.name.endswith(SUFFIX):  # it would not be found beside its data (T98)
+            why = f"The name of a ledger's file ends in {SUFFIX}; {path.name[:200]!r} does not."
+            raise SetupError("bad-declaration", why, f"Write ledger=NAME{SUFFIX}.")
         with contextlib.suppress(FileExistsError):  # another process was first: its ledger is compared with ours
             SqliteStore.create(path, first())
             begun = True

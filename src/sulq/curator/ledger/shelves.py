@@ -12,7 +12,7 @@ import apsw
 from sulq.curator.ledger.opening import look, opening
 from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
 from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
-from sulq.curator.ledger.sources import SUFFIX, Book, Source, agree, book_of, choose
+from sulq.curator.ledger.sources import SUFFIX, Book, Likeness, Source, agree, book_of, choose, noted
 from sulq.errors import SetupError
 from sulq.terms import postgres_address
 from sulq.terms.places import beside, ledger_at, ledger_of
@@ -107,7 +107,7 @@ def ledger_place(
         new_people: The owner's word that the ledger told protects people whom no other does.
 
     Raises:
-        SetupError: `covered-source`, `several-ledgers`, or a ledger there cannot be read.
+        SetupError: `covered-source`, `several-ledgers`, `bad-declaration`, or a ledger there cannot be read.
     """
     folders = {data.parent for data, _ in private if isinstance(data, Path)}
     url = next((str(data) for data, _ in private if postgres_address.is_address(data)), None)
@@ -117,8 +117,15 @@ def ledger_place(
         books = [*books_in(folders), *(books_of(url) if url is not None else [])]
         return choose(sources, books) or begun()
     own = _told(told)
-    if new_people or (own is not None and all(own.knows(source) for source in sources)):
+    if own is not None and all(own.knows(source) for source in sources):
         return told
+    if new_people and own is None:
+        return told
+    if new_people and any(noted(source, own) is not Likeness.SAME for source in sources):
+        why = (
+            "new_people=True is for a ledger that is yet to be begun; this one is there, and does not cover this data."
+        )
+        raise SetupError("bad-declaration", why, "Name a new ledger, or leave out new_people=True.")
     folders |= {told.resolve().parent} if isinstance(told, Path) else set()
     agree(sources, own, [*books_in(folders), *(books_of(url) if url is not None else [])])
     return told

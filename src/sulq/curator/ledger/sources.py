@@ -276,19 +276,24 @@ def choose(sources: Sequence[Source], books: Sequence[Book]) -> Path | str | Non
 
 
 def agree(sources: Sequence[Source], own: Book | None, others: Iterable[Book]) -> None:
-    """Refuse a ledger for sources that it does not cover and another does; one of synthetic data protects nobody.
+    """Refuse a ledger for sources that another covers more surely; one of synthetic data protects nobody.
 
     Raises:
         SetupError: `covered-source`; the message names the other ledger.
     """
     others = [book for book in others if not book.synthetic and (own is None or book.space != own.space)]
     for source in sources:
-        if own is not None and covering(replace(source, own=""), [own]):  # a name alone is no note of it
-            continue
-        found = sorted(map(shown, covering(source, others)))
+        mine = noted(source, own)
+        found = sorted(shown(place) for place, likeness in covering(source, others).items() if likeness > mine)
         if found:
             why = f"{source.name[:200]!r} is covered by the ledger {found[0]}: another would be a second budget"
             raise SetupError("covered-source", f"{why} for the same people.", NEXT)
+
+
+def noted(source: Source, own: Book | None) -> Likeness:
+    """Whether a ledger covers a source by what it noted; a name alone is no note of it."""
+    found = {} if own is None else covering(replace(source, own=""), [own])
+    return max(found.values(), default=Likeness.OTHER)
 
 
 def shown(place: Path | str) -> str:
