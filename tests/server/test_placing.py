@@ -73,3 +73,19 @@ def test_T56_a_ledger_beside_the_data_is_not_forgotten(folder: Path) -> None:
     assert "people.ledger" in refused.value.remedy
     noted = {str(folder / "data" / "people.csv"): made.ledger}
     assert placed(made, service, noted).ledger == made.ledger
+
+
+def test_T98_a_ledger_beside_the_data_under_another_name_is_not_forgotten(folder: Path) -> None:
+    """With a folder for ledgers: one that covers the file, or cannot be read. Control: a file it does not cover."""
+    service = Service(folder, data_root=folder / "data", ledgers=folder / "books")
+    for name in ("people", "visits"):
+        (folder / "data" / f"{name}.csv").write_text("pid,x\n" + "".join(f"{name}{i},1\n" for i in range(9)))
+    options = {"columns": {"x": sulq.Int(0, 9)}, "unit": sulq.Unit("pid"), "budget": sulq.Epsilon(1)}
+    sulq.connect(folder / "data" / "people.csv", prepared=False, **options).close()
+    (folder / "data" / "people.csv").rename(folder / "data" / "persons.csv")
+    with pytest.raises(SetupError, match=r"move people\.ledger there as persons\.ledger"):
+        placed(several(folder, "persons"), service, {})
+    assert placed(several(folder, "visits"), service, {}).ledger == str(folder / "books" / "visits.ledger")
+    (folder / "data" / "people.ledger").write_bytes(b"")
+    with pytest.raises(SetupError, match="cannot be seen"):
+        placed(several(folder, "persons"), service, {})

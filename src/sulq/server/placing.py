@@ -60,9 +60,12 @@ def _covering(files: list[Path], service: Service) -> set[str]:
 
 
 def _moved(private: list[Table], known: set[str], service: Service) -> None:
-    """Refuse to forget a ledger that lies beside the data: it is the owner's to move."""
+    """Refuse to forget a ledger that lies beside the data, or one of which nobody here can say: the owner's to move."""
     for table in private:
         there, new = beside(_file(table)), _new(table, service)
+        if not there.exists() and _file(table).exists():
+            found = covering(Source.file(_file(table)).unread(), books_in([_file(table).parent]))
+            there = next((place for place in found if isinstance(place, Path)), there)
         if there.exists() and str(there) not in known:
             raise SetupError(
                 "bad-declaration",
