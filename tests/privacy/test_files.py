@@ -216,7 +216,7 @@ def test_T96_a_file_that_changes_after_the_check_is_not_read(tmp_path: Path) -> 
 
 
 def test_T96_the_suite_notices_a_lax_reader(tmp_path: Path) -> None:
-    """The control: without the check, DuckDB's lenient reader moves more rows than a person has."""
+    """Control: without the check, DuckDB's lenient reader moves more rows than a person has."""
     path = tmp_path / "t.csv"
     base = [b"p%d,%d,name\n" % (i, i) for i in range(20)]
 

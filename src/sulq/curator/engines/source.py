@@ -301,8 +301,11 @@ def whom(named: Person | None, schema: Schema, unit: Unit) -> Person | None:
 def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
     names, rows, shape, stored = origin.parquet()
     places = grammar.places(names, schema, unit)
-    # What DuckDB fails to read is read by Arrow (parquet_cells.py).
-    arrow.plain_table(shape.empty_table(), {name: places[name] for name in schema.names})
+    # What DuckDB fails to read is read by Arrow (parquet_cells.py); a type that it does not read is refused now.
+    if not all(map(_is_read, (shape.types[place] for place in places.values()))):
+        arrow.plain_table(shape.empty_table(), {name: places[name] for name in schema.names})
+        if unit.column is not None:
+            person_column(shape.empty_table(), places[unit.column], unit.column, unit.fold)
     # Parquet's statistics leave NaN out; without can_have_nan DuckDB takes them for the whole truth and folds even
     # isnan(x) to false, so that one NaN row would count as its neighbours do (T6).
     reader = f"read_parquet({exact_path(path)}, hive_partitioning = false, can_have_nan = true"
@@ -315,8 +318,21 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
     columns, named = _typed(kinds, places, schema, unit)
     if unit.column is not None:
         check_stored(stored[places[unit.column]], kinds[places[unit.column]], unit.column)
-        person_column(shape.empty_table(), places[unit.column], unit.column, unit.fold)  # by Arrow too
     return Source(relation, columns, rows, files=(path,), person=named)
+
+
+def _is_read(kind: pa.DataType) -> bool:
+    """Whether Arrow is known to read a type; trying it loads a large part of Arrow."""
+    types = pa.types
+    known = (
+        types.is_integer,
+        types.is_float32,
+        types.is_float64,
+        types.is_boolean,
+        types.is_string,
+        types.is_large_string,
+    )
+    return any(is_kind(kind) for is_kind in (*known, types.is_date, types.is_timestamp, types.is_decimal128))
 
 
 def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, attached: str) -> Source:
