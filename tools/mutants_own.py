@@ -445,8 +445,8 @@ OWN: Final = (
         "sulq 0.1.0, Parquet persons",
         "a cell decides whether a column of persons is read by Arrow, and refused then",
         "curator/engines/source.py",
-        "        person_column(shape.empty_table(), places[unit.column], unit.column, unit.fold)  # by Arrow too",
-        "        pass",
+        "            person_column(shape.empty_table(), places[unit.column], unit.column, unit.fold)",
+        "            pass",
         (f"{FILES}::test_T99_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold",),
     ),
 )
