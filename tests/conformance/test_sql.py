@@ -178,7 +178,7 @@ def test_SR13_grouping_by_the_declared_person_is_grouping_by_the_person(kind: st
     column, spelled = PERSONS[kind]
     rows = [(spelled(pid), i % 2) for pid in range(1, 8) for i in range(pid)]
     table = pa.table({"pid": [row[0] for row in rows], "x": [row[1] for row in rows]})
-    more: dict[str, object] = {"table": "data", "ledger": tmp_path / "ledger"}
+    more: dict[str, object] = {"table": "data", "ledger": tmp_path / "people.ledger"}
     source: object = table
     if engine == "postgres":
         source = loaded(table) if available() else pytest.skip("no PostgreSQL")
