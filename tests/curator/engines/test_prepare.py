@@ -228,3 +228,27 @@ def test_two_builders_at_once_both_end_with_a_whole_copy(data: Path) -> None:
     assert first.sums(ask()).open().tolist() == want
     first.close()
     assert sums(second, ask()) == [want]
+
+
+@pytest.mark.parametrize("prepared", ["file", "memory", "none"])
+@pytest.mark.parametrize("unit", [Unit(), Unit("who", rows=1)], ids=str)
+def test_T96_a_csv_file_read_as_another_number_of_records_is_refused(unit: Unit, prepared: str, tmp_path: Path) -> None:
+    """One record more or fewer than RFC 4180 finds stops the owner. Control: the number it finds is accepted."""
+    path = tmp_path / "data.csv"
+    path.write_text("who,age,pay,city,note\nann,40,1,x,a\nann,41,2,y,\nbob,,,,\n,7,1,x,b\n", encoding="utf-8")
+    copies = {"file": tmp_path / "data.prepared", "memory": None, "none": False}
+    for off, refused in ((0, False), (1, True), (-1, True)):
+        engine = duck(path, unit, prepared=copies[prepared])
+        found = engine._records
+        assert found == {path: 4}
+        engine._records = {path: 4 + off}
+        (tmp_path / "data.prepared").unlink(missing_ok=True)
+        if not refused:
+            engine.ready()
+        else:
+            with pytest.raises(SetupError) as stopped:
+                engine.ready()
+            assert stopped.value.code == "unreadable-data"
+            assert "RFC 4180" in str(stopped.value)
+        engine.close()
+        (tmp_path / "data.prepared").unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -113,7 +114,7 @@ def fill(
     Whether ids are exact and a column declared unique is unique is looked at first, over all rows.
     """
     open_sources(connection, tables)
-    check(connection, tables)
+    check(connection, [replace(item, records=None) if _keeps_every_row(item) else item for item in tables])
     numbered = kept.people(tables)
     if numbered is not None:
         _create(connection, kept.PEOPLE, numbered, progress=None)
@@ -122,6 +123,8 @@ def fill(
         rows = kept.select(registered, stored=True, spell=spell, tables=tables)
         told = None if progress is None else _part(progress, i, len(tables))
         _create(connection, f"{into}{registered.kept}", rows, progress=told)
+        if _keeps_every_row(registered):
+            _check_records(connection, registered, f"{into}{registered.kept}")
     if numbered is not None:
         connection.root.execute(f"DROP TABLE {kept.PEOPLE}")
 
@@ -146,12 +149,7 @@ def check(connection: Connection, tables: Sequence[Registered]) -> None:
     the owner's rows.
     """
     for registered in tables:
-        path, counted = registered.origin.path, registered.records
-        if path is None or counted is None or registered.source.frame is not None:
-            continue
-        if _number(connection, registered.source.relation) != counted:
-            why = f"The records of {path.name!r} are not read as RFC 4180 says."
-            raise SetupError("unreadable-data", why, "Store it as Parquet, and report this CSV file's first line.")
+        _check_records(connection, registered, registered.source.relation)
     for registered in tables:
         asked = kept.inexact(registered)
         if asked is not None and _some(connection, asked):
@@ -165,6 +163,21 @@ def check(connection: Connection, tables: Sequence[Registered]) -> None:
             other = next(item for item in tables if item.schema.table == name)
             if _some(connection, kept.astray(registered, column, other)):
                 not_own(registered.schema.table, column, name)
+
+
+def _keeps_every_row(registered: Registered) -> bool:
+    """Whether each record becomes one kept row, so that counting the kept rows counts the records."""
+    return registered.unit.column is None and registered.unit.neighbors != "zero_out"
+
+
+def _check_records(connection: Connection, registered: Registered, relation: str) -> None:
+    """Refuse a CSV file of which DuckDB reads another number of records than RFC 4180 says."""
+    path, records = registered.origin.path, registered.records
+    if path is None or records is None or registered.source.frame is not None:
+        return
+    if _number(connection, relation) != records:
+        why = f"The records of {path.name!r} are not read as RFC 4180 says."
+        raise SetupError("unreadable-data", why, "Store it as Parquet, and report this CSV file's first line.")
 
 
 def _some(connection: Connection, asked: Rows) -> bool:
