@@ -1,0 +1,300 @@
+"""The closed table of functions of one row: what each gives for what it is given, and that it cannot fail there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from sulq.kernel import polynomials
+from sulq.kernel.facts import Refused
+from sulq.kernel.numbers import EXACT, INTEGERS, TRUTH, Bound, Value, as_double, double, hull
+
+CALENDAR: Final = 2**62  # microseconds from 1970 on either side, well within DuckDB's timestamps
+LONGEST_TEXT: Final = 2**32
+MILLENNIUM: Final = 1001 * 366 * 86_400_000_000  # microseconds: no period of date_trunc is longer
+PARTS: Final = {  # of date_part, within the calendar
+    "century": (-3000, 3000), "day": (1, 31), "decade": (-30_000, 30_000), "dow": (0, 6), "doy": (1, 366),
+    "hour": (0, 23), "isodow": (1, 7), "isoyear": (-300_000, 300_000), "microseconds": (0, 60_999_999),
+    "minute": (0, 59), "month": (1, 12), "quarter": (1, 4), "second": (0, 60), "week": (1, 53),
+    "year": (-300_000, 300_000),
+}  # fmt: skip
+PERIODS: Final = frozenset(
+    ("century", "day", "decade", "hour", "minute", "month", "quarter", "second", "week", "year", "millennium")
+)
+Constants = tuple[str | None, ...]
+Function = Callable[[list[Value], Constants], Value]
+
+
+def _arithmetic(sign: str) -> Function:
+    def work(items: list[Value], _: Constants) -> Value:
+        if len(items) == 1 and sign == "-":
+            items = [replace(items[0], low=Fraction(0), high=Fraction(0), whole=True, nan=False, null=False,
+                             polynomial={}, needs=frozenset()), items[0]]  # fmt: skip
+        left, right = _two(items)
+        ends = _ends(sign, left, right)
+        kept = None
+        if left.polynomial is not None and right.polynomial is not None:
+            kept = (
+                polynomials.multiply(left.polynomial, right.polynomial)
+                if sign == "*"
+                else polynomials.add(left.polynomial, right.polynomial, 1 if sign == "+" else -1)
+            )
+        return _result(left, right, *ends, kept)
+
+    return work
+
+
+def _two(items: list[Value]) -> tuple[Value, Value]:
+    """Two numbers of one kind: DuckDB makes doubles of both where one is."""
+    left, right = items
+    if "DOUBLE" in (left.type, right.type) or "NULL" in (left.type, right.type):
+        return as_double(left), as_double(right)
+    if not (left.number and right.number):
+        raise Refused(f"arithmetic on {left.type} and {right.type}")
+    return left, right
+
+
+def _ends(sign: str, left: Value, right: Value) -> tuple[Bound, Bound]:
+    if sign == "*":
+        if left.low is None or left.high is None or right.low is None or right.high is None:
+            return None, None
+        products = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+        return min(products), max(products)
+    if sign == "-":
+        right = replace(
+            right, low=None if right.high is None else -right.high, high=None if right.low is None else -right.low
+        )
+    low = None if left.low is None or right.low is None else left.low + right.low
+    high = None if left.high is None or right.high is None else left.high + right.high
+    return low, high
+
+
+def _result(left: Value, right: Value, low: Bound, high: Bound, kept: polynomials.Polynomial | None) -> Value:
+    null, needs = left.null or right.null, left.needs | right.needs
+    if left.type == "DOUBLE":
+        # Infinite doubles make NaN of each other; bounded ones do not.
+        nan = left.nan or right.nan or None in (left.low, left.high, right.low, right.high)
+        found = double(low, high, whole=left.whole and right.whole, nan=nan, null=null)
+        exact = found.whole and found.within(-EXACT, EXACT)
+        return replace(found, polynomial=kept, needs=needs) if exact and kept is not None else found
+    wider = _wider(left, right)
+    found = Value(
+        wider, low, high, whole=True, null=null, polynomial=kept, needs=needs if kept is not None else frozenset()
+    )
+    if not found.within(-(2 ** INTEGERS[wider]), 2 ** INTEGERS[wider] - 1):
+        raise Refused(f"arithmetic that may leave {wider}")
+    return found
+
+
+def _divided(items: list[Value], _: Constants) -> Value:
+    left, right = (as_double(item) for item in items)
+    null = left.null or right.null
+    if (
+        not (left.bounded and right.bounded)
+        or left.low is None
+        or left.high is None
+        or right.low is None
+        or right.high is None
+    ):
+        return double(None, None, nan=True, null=null)
+    if right.low <= 0 <= right.high:
+        return double(None, None, nan=True, null=null)
+    ends = [a / b for a in (left.low, left.high) for b in (right.low, right.high)]
+    return double(min(ends), max(ends), null=null)
+
+
+def _divisor(value: Value) -> Fraction:
+    """The constant that is divided by."""
+    if not value.bounded or value.low != value.high or value.low is None or value.low == 0 or value.null:
+        raise Refused("a division by what is no constant, or by 0")
+    return value.low
+
+
+def _quotient(items: list[Value], _: Constants) -> Value:
+    left, right = items
+    by = _divisor(right)
+    if not {left.type, right.type} <= INTEGERS.keys() or left.low is None or left.high is None or by < 0:
+        raise Refused("a division of what is no integer")
+    low, high = math.floor(left.low / by), math.trunc(left.high / by)
+    return Value(_wider(left, right), Fraction(low), Fraction(high), whole=True, null=left.null)
+
+
+def _modulo(items: list[Value], _: Constants) -> Value:
+    left, right = _two(items)
+    by = abs(_divisor(right))
+    low = Fraction(0) if left.low is not None and left.low >= 0 else -by
+    whole = left.whole and by.denominator == 1
+    return Value(_wider(left, right), low, by, whole, nan=not left.bounded, null=left.null)
+
+
+def _wider(left: Value, right: Value) -> str:
+    return "DOUBLE" if left.type == "DOUBLE" else max(left.type, right.type, key=lambda name: INTEGERS[name])
+
+
+def _absolute(items: list[Value], _: Constants) -> Value:
+    (item,) = items
+    if not item.number or (
+        item.type in INTEGERS and not item.within(1 - 2 ** INTEGERS[item.type], 2 ** INTEGERS[item.type])
+    ):
+        raise Refused("abs of what may have none")
+    if item.low is None or item.high is None:
+        return Value("DOUBLE", Fraction(0), None, item.whole, item.nan, item.null)
+    least = Fraction(0) if item.low <= 0 <= item.high else min(abs(item.low), abs(item.high))
+    return Value(item.type, least, max(abs(item.low), abs(item.high)), item.whole, item.nan, item.null)
+
+
+def _rounding(items: list[Value], _: Constants) -> Value:
+    """floor, ceil, round and trunc: all are between the numbers rounded down and up."""
+    (item,) = items
+    item = as_double(item)
+    low = None if item.low is None else Fraction(math.floor(item.low))
+    high = None if item.high is None else Fraction(math.ceil(item.high))
+    return double(low, high, whole=True, nan=item.nan, null=item.null)
+
+
+def _floor(items: list[Value], constants: Constants) -> Value:
+    found = _rounding(items, constants)
+    high = as_double(items[0]).high
+    return replace(found, high=None if high is None else Fraction(math.floor(high)))
+
+
+def _sign(items: list[Value], _: Constants) -> Value:
+    if not items[0].number:
+        raise Refused("the sign of what is no number")
+    return Value("TINYINT", Fraction(-1), Fraction(1), whole=True, null=items[0].null)
+
+
+def _root(items: list[Value], _: Constants) -> Value:
+    item = as_double(items[0])
+    if item.low is None or item.low < 0:
+        raise Refused("sqrt of what may be negative")
+    high = None if item.high is None else Fraction(math.isqrt(math.floor(item.high)) + 1)
+    return double(Fraction(0), high, nan=item.nan, null=item.null)
+
+
+def _logarithm(items: list[Value], _: Constants) -> Value:
+    item = as_double(items[0])
+    if item.low is None or item.low <= 0:
+        raise Refused("ln of what may not be positive")
+    high = None if item.high is None else Fraction(math.ceil(math.log(item.high)) + 1)
+    return double(Fraction(math.floor(math.log(item.low)) - 1), high, nan=item.nan, null=item.null)
+
+
+def _exponential(items: list[Value], _: Constants) -> Value:
+    item = as_double(items[0])
+    high = None if item.high is None or item.high > 700 else Fraction(math.ceil(math.exp(item.high) * (1 + 1e-9)) + 1)
+    return double(Fraction(0), high, nan=item.nan, null=item.null)
+
+
+def _power(items: list[Value], _: Constants) -> Value:
+    left, right = (as_double(item) for item in items)
+    return double(None, None, nan=True, null=left.null or right.null)
+
+
+def _extreme(items: list[Value], _: Constants) -> Value:
+    """Least and greatest, which skip what is missing."""
+    found = hull(items)
+    if not found.number:
+        raise Refused("least or greatest of what are no numbers")
+    return replace(found, null=all(item.null for item in items))
+
+
+def _finite(items: list[Value], _: Constants) -> Value:
+    return replace(TRUTH, null=as_double(items[0]).null)
+
+
+def _texts(items: list[Value], least: int, most: int) -> bool:
+    """Whether any of some texts may be missing; others than texts are refused."""
+    if not least <= len(items) <= most or any(item.type not in ("VARCHAR", "NULL") for item in items):
+        raise Refused("a function of texts on other things")
+    return any(item.null for item in items)
+
+
+def _text(least: int, most: int) -> Function:
+    return lambda items, _: Value("VARCHAR", null=_texts(items, least, most))
+
+
+def _condition(least: int, most: int) -> Function:
+    return lambda items, _: replace(TRUTH, null=_texts(items, least, most))
+
+
+def _length(least: int, most: int) -> Function:
+    return lambda items, _: Value(
+        "BIGINT", Fraction(0), Fraction(LONGEST_TEXT), whole=True, null=_texts(items, least, most)
+    )
+
+
+def _part_of(items: list[Value], _: Constants) -> Value:
+    """substr; DuckDB refuses places beyond 32 bits."""
+    if not 2 <= len(items) <= 3 or any(
+        item.type not in INTEGERS or not item.within(-(2**31) + 1, 2**31 - 1) for item in items[1:]
+    ):
+        raise Refused("substr at places beyond 32 bits")
+    return Value("VARCHAR", null=_texts(items[:1], 1, 1) or any(item.null for item in items))
+
+
+def _pattern(items: list[Value], constants: Constants) -> Value:
+    if len(items) != 3 or constants[2] != "s" or items[1].null:
+        raise Refused("a pattern with other options")
+    return replace(TRUTH, null=_texts(items, 3, 3))
+
+
+def _moment(items: list[Value], _: Constants) -> Value:
+    (item,) = items
+    if item.type not in INTEGERS or not item.within(-CALENDAR, CALENDAR):
+        raise Refused("a moment outside the calendar")
+    return Value("TIMESTAMP", item.low, item.high, null=item.null)
+
+
+def _named(items: list[Value], constants: Constants, names: frozenset[str]) -> tuple[str, Value]:
+    if len(items) != 2 or constants[0] not in names or items[1].type not in ("TIMESTAMP", "NULL"):
+        raise Refused("a part of a date that is not listed")
+    return constants[0] or "", items[1]
+
+
+def _date_part(items: list[Value], constants: Constants) -> Value:
+    name, item = _named(items, constants, frozenset(PARTS))
+    low, high = PARTS[name]
+    return Value("BIGINT", Fraction(low), Fraction(high), whole=True, null=item.null)
+
+
+def _date_trunc(items: list[Value], constants: Constants) -> Value:
+    _, item = _named(items, constants, PERIODS)
+    low = -Fraction(CALENDAR) if item.low is None else item.low
+    return replace(item, type="TIMESTAMP", low=low - MILLENNIUM)
+
+
+def _microseconds(items: list[Value], _: Constants) -> Value:
+    (item,) = items
+    if item.type not in ("TIMESTAMP", "NULL"):
+        raise Refused("microseconds of what is no moment")
+    low, high = (
+        Fraction(end) if known is None else known for end, known in ((-CALENDAR, item.low), (CALENDAR, item.high))
+    )
+    return Value("BIGINT", low, high, whole=True, null=item.null)
+
+
+def list_extract(listed: list[Value], place: Value) -> Value:
+    """A constant of a list, NULL beyond its ends."""
+    if place.type not in INTEGERS:
+        raise Refused("a list read at what is no integer")
+    return replace(hull(listed), null=True)
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "+": _arithmetic("+"), "-": _arithmetic("-"), "*": _arithmetic("*"), "/": _divided, "//": _quotient, "%": _modulo,
+    "abs": _absolute, "ceil": _rounding, "floor": _floor, "round": _rounding, "trunc": _rounding, "sign": _sign,
+    "sqrt": _root, "ln": _logarithm, "exp": _exponential, "pow": _power, "least": _extreme, "greatest": _extreme,
+    "isfinite": _finite,
+    "lower": _text(1, 1), "upper": _text(1, 1), "trim": _text(2, 2), "ltrim": _text(2, 2), "rtrim": _text(2, 2),
+    "translate": _text(3, 3), "||": _text(2, 2), "substr": _part_of,
+    "length": _length(1, 1), "strlen": _length(1, 1), "instr": _length(2, 2),
+    "starts_with": _condition(2, 2), "suffix": _condition(2, 2), "contains": _condition(2, 2), "~~": _condition(2, 2),
+    "regexp_matches": _pattern,
+    "make_timestamp": _moment, "date_part": _date_part, "date_trunc": _date_trunc, "epoch_us": _microseconds,
+    "list_extract": lambda *_: TRUTH,
+}  # fmt: skip
+"""Every function that may stand in a statement over rows."""

@@ -1,0 +1,138 @@
+"""How far one row moves a block of sums, and how far one row that becomes another does.
+
+A block's coordinates are whole combinations of a statement's sums, so one row adds to each coordinate a polynomial in
+the row's atoms. For each pattern of missing atoms its norms are bounded; the largest holds for every row.
+
+Source: docs/theory/kernel.md; SR1, SR13.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sulq.kernel.facts import Refused
+from sulq.kernel.polynomials import Interval, Polynomial, add, reach
+from sulq.kernel.relations import Certificate, Summand
+
+MAX_PATTERNS: Final = 256
+MAX_DIFFERENCES: Final = 2**27  # of entries of a table, looked at one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Norms:
+    """Norms of a vector, in whole units; the L2 norm squared."""
+
+    l1: int
+    l2_squared: int
+    coordinate: int
+
+    def times(self, rows: int) -> Norms:
+        """The norms of so many equal vectors together."""
+        return Norms(self.l1 * rows, self.l2_squared * rows**2, self.coordinate * rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The largest norms of what one person adds to a block (`single`), and changes it by (`pair`)."""
+
+    single: Norms
+    pair: Norms
+
+
+def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
+    """Of a block whose coordinates are these combinations of the outputs; for all of a person's rows together."""
+    summands = {place for weighted in weights for place in weighted}
+    read: dict[int, Summand] = {}
+    for place in summands:
+        output = found.outputs[place]
+        if not isinstance(output, Summand) or output.people:
+            raise Refused("a coordinate of what is no sum of rows")
+        read[place] = output
+    rows = [_of_pattern(weights, read, gone, found.intervals) for gone in _patterns(found, read)]
+    single = Norms(
+        max(row.l1 for row in rows), max(row.l2_squared for row in rows), max(row.coordinate for row in rows)
+    )
+    hulls = [
+        (min(lows), max(highs))
+        for lows, highs in (zip(*ends, strict=True) for ends in zip(*(row.ends for row in rows), strict=True))
+    ]
+    wide = [high - low for low, high in hulls]
+    # Vectors whose signs agree are at most a right angle apart.
+    apart = 2 if all(low >= 0 or high <= 0 for low, high in hulls) else 4
+    pair = Norms(
+        min(sum(wide), 2 * single.l1),
+        min(sum(side * side for side in wide), apart * single.l2_squared),
+        min(max(wide), 2 * single.coordinate),
+    )
+    return Moves(single.times(found.rows), pair.times(found.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What a row with one pattern of missing atoms can add: norms, and the interval of each coordinate."""
+
+    l1: int
+    l2_squared: int
+    coordinate: int
+    ends: list[Interval]
+
+
+def _patterns(found: Certificate, read: Mapping[int, Summand]) -> list[frozenset[int]]:
+    """The sets of atoms that can be missing together, of those a sum needs."""
+    atoms = sorted({atom for summand in read.values() for atom in summand.needs if found.missing[atom]})
+    if 2 ** len(atoms) > MAX_PATTERNS:
+        raise Refused("a block of too many values that may be missing")
+    sizes = range(len(atoms) + 1)
+    return [frozenset(gone) for size in sizes for gone in itertools.combinations(atoms, size)]
+
+
+def _of_pattern(
+    weights: Sequence[Mapping[int, int]],
+    read: Mapping[int, Summand],
+    gone: frozenset[int],
+    atoms: Mapping[int, Interval],
+) -> _Row:
+    coordinates: list[Polynomial] = []
+    for weighted in weights:
+        total: Polynomial = {}
+        for place, weight in weighted.items():
+            if not read[place].needs & gone:
+                total = add(total, read[place].polynomial, weight)
+        coordinates.append(total)
+    ends = [reach(coordinate, atoms) for coordinate in coordinates]
+    far = [max(-low, high) for low, high in ends]
+    l1 = sum(far)
+    if all(low >= 0 or high <= 0 for low, high in ends):  # then the sum of absolute values is a polynomial too
+        whole: Polynomial = {}
+        for coordinate, (low, _) in zip(coordinates, ends, strict=True):
+            whole = add(whole, coordinate, 1 if low >= 0 else -1)
+        l1 = min(l1, reach(whole, atoms)[1])
+    return _Row(l1, min(sum(side * side for side in far), l1 * l1), max(far, default=0), ends)
+
+
+def table(found: Certificate, units: npt.NDArray[np.int64]) -> Moves:
+    """Of a block that adds, for each row, one row of a public table that its keys name, or nothing.
+
+    Nothing else can be added, so the norms of the table's rows are taken one by one, and of their differences where
+    these are not too many. Where squares of differences might not fit 64 bits Python's integers are taken.
+    """
+    distinct = np.unique(np.concatenate([units, np.zeros_like(units[:1])]), axis=0)
+    if (2 * int(np.abs(units).max(initial=0))) ** 2 * units.shape[1] >= 2**63:
+        units, distinct = units.astype(object), distinct.astype(object)
+    single = _largest(units)
+    pair = Norms(2 * single.l1, 4 * single.l2_squared, 2 * single.coordinate)
+    if distinct.size * len(distinct) <= MAX_DIFFERENCES:
+        gaps = [_largest(distinct - row) for row in distinct]
+        pair = Norms(*(max(norms) for norms in zip(*((n.l1, n.l2_squared, n.coordinate) for n in gaps), strict=True)))
+    return Moves(single.times(found.rows), pair.times(found.rows))
+
+
+def _largest(vectors: npt.NDArray[np.int64]) -> Norms:
+    far = np.abs(vectors)
+    return Norms(int(far.sum(axis=1).max()), int((far * far).sum(axis=1).max()), int(far.max()))
