@@ -21,9 +21,9 @@ PARTS: Final = {  # of date_part, within the calendar
     "minute": (0, 59), "month": (1, 12), "quarter": (1, 4), "second": (0, 60), "week": (1, 53),
     "year": (-300_000, 300_000),
 }  # fmt: skip
-PERIODS: Final = frozenset(
-    ("century", "day", "decade", "hour", "minute", "month", "quarter", "second", "week", "year", "millennium")
-)
+PERIODS: Final = (
+    "century", "day", "decade", "hour", "millennium", "minute", "month", "quarter", "second", "week", "year",
+)  # fmt: skip
 Constants = tuple[str | None, ...]
 Function = Callable[[list[Value], Constants], Value]
 
@@ -167,31 +167,17 @@ def _sign(items: list[Value], _: Constants) -> Value:
     return Value("TINYINT", Fraction(-1), Fraction(1), whole=True, null=items[0].null)
 
 
-def _root(items: list[Value], _: Constants) -> Value:
-    item = as_double(items[0])
-    if item.low is None or item.low < 0:
-        raise Refused("sqrt of what may be negative")
-    high = None if item.high is None else Fraction(math.isqrt(math.floor(item.high)) + 1)
-    return double(Fraction(0), high, nan=item.nan, null=item.null)
+def _transcendental(least: Fraction | None, *, open_: bool = False) -> Function:
+    """sqrt, ln, exp and pow: no interval is kept, since their last digits are the machine's; `least`: of the domain."""
 
+    def work(items: list[Value], _: Constants) -> Value:
+        numbers = [as_double(item) for item in items]
+        low = numbers[0].low
+        if least is not None and (low is None or low < least or (open_ and low == least)):
+            raise Refused("a function of what may lie outside its domain")
+        return double(None, None, nan=True, null=any(item.null for item in numbers))
 
-def _logarithm(items: list[Value], _: Constants) -> Value:
-    item = as_double(items[0])
-    if item.low is None or item.low <= 0:
-        raise Refused("ln of what may not be positive")
-    high = None if item.high is None else Fraction(math.ceil(math.log(item.high)) + 1)
-    return double(Fraction(math.floor(math.log(item.low)) - 1), high, nan=item.nan, null=item.null)
-
-
-def _exponential(items: list[Value], _: Constants) -> Value:
-    item = as_double(items[0])
-    high = None if item.high is None or item.high > 700 else Fraction(math.ceil(math.exp(item.high) * (1 + 1e-9)) + 1)
-    return double(Fraction(0), high, nan=item.nan, null=item.null)
-
-
-def _power(items: list[Value], _: Constants) -> Value:
-    left, right = (as_double(item) for item in items)
-    return double(None, None, nan=True, null=left.null or right.null)
+    return work
 
 
 def _extreme(items: list[Value], _: Constants) -> Value:
@@ -206,40 +192,29 @@ def _finite(items: list[Value], _: Constants) -> Value:
     return replace(TRUTH, null=as_double(items[0]).null)
 
 
-def _texts(items: list[Value], least: int, most: int) -> bool:
-    """Whether any of some texts may be missing; others than texts are refused."""
-    if not least <= len(items) <= most or any(item.type not in ("VARCHAR", "NULL") for item in items):
-        raise Refused("a function of texts on other things")
-    return any(item.null for item in items)
+def _of_texts(found: Value, least: int) -> Function:
+    """A function of so many texts."""
 
+    def work(items: list[Value], _: Constants) -> Value:
+        if len(items) != least or any(item.type not in ("VARCHAR", "NULL") for item in items):
+            raise Refused("a function of texts on other things")
+        return replace(found, null=any(item.null for item in items))
 
-def _text(least: int, most: int) -> Function:
-    return lambda items, _: Value("VARCHAR", null=_texts(items, least, most))
-
-
-def _condition(least: int, most: int) -> Function:
-    return lambda items, _: replace(TRUTH, null=_texts(items, least, most))
-
-
-def _length(least: int, most: int) -> Function:
-    return lambda items, _: Value(
-        "BIGINT", Fraction(0), Fraction(LONGEST_TEXT), whole=True, null=_texts(items, least, most)
-    )
+    return work
 
 
 def _part_of(items: list[Value], _: Constants) -> Value:
     """substr; DuckDB refuses places beyond 32 bits."""
-    if not 2 <= len(items) <= 3 or any(
-        item.type not in INTEGERS or not item.within(-(2**31) + 1, 2**31 - 1) for item in items[1:]
-    ):
+    places = all(item.type in INTEGERS and item.within(1 - 2**31, 2**31 - 1) for item in items[1:])
+    if not 2 <= len(items) <= 3 or items[0].type not in ("VARCHAR", "NULL") or not places:
         raise Refused("substr at places beyond 32 bits")
-    return Value("VARCHAR", null=_texts(items[:1], 1, 1) or any(item.null for item in items))
+    return Value("VARCHAR", null=any(item.null for item in items))
 
 
 def _pattern(items: list[Value], constants: Constants) -> Value:
     if len(items) != 3 or constants[2] != "s" or items[1].null:
         raise Refused("a pattern with other options")
-    return replace(TRUTH, null=_texts(items, 3, 3))
+    return _of_texts(TRUTH, 3)(items, constants)
 
 
 def _moment(items: list[Value], _: Constants) -> Value:
@@ -249,22 +224,26 @@ def _moment(items: list[Value], _: Constants) -> Value:
     return Value("TIMESTAMP", item.low, item.high, null=item.null)
 
 
-def _named(items: list[Value], constants: Constants, names: frozenset[str]) -> tuple[str, Value]:
-    if len(items) != 2 or constants[0] not in names or items[1].type not in ("TIMESTAMP", "NULL"):
+def _of_moment(items: list[Value], constants: Constants) -> Value:
+    """date_part, whose names have an interval each, and date_trunc: the beginning of a period."""
+    name = constants[0] or ""
+    if len(items) != 2 or items[1].type not in ("TIMESTAMP", "NULL") or name not in (*PARTS, *PERIODS):
         raise Refused("a part of a date that is not listed")
-    return constants[0] or "", items[1]
+    return items[1]
 
 
 def _date_part(items: list[Value], constants: Constants) -> Value:
-    name, item = _named(items, constants, frozenset(PARTS))
-    low, high = PARTS[name]
-    return Value("BIGINT", Fraction(low), Fraction(high), whole=True, null=item.null)
+    item, ends = _of_moment(items, constants), PARTS.get(constants[0] or "")
+    if ends is None:
+        raise Refused("a part of a date that is not listed")
+    return Value("BIGINT", Fraction(ends[0]), Fraction(ends[1]), whole=True, null=item.null)
 
 
 def _date_trunc(items: list[Value], constants: Constants) -> Value:
-    _, item = _named(items, constants, PERIODS)
-    low = -Fraction(CALENDAR) if item.low is None else item.low
-    return replace(item, type="TIMESTAMP", low=low - MILLENNIUM)
+    item = _of_moment(items, constants)
+    if constants[0] not in PERIODS:
+        raise Refused("a period that is not listed")
+    return Value("TIMESTAMP", (item.low or Fraction(-CALENDAR)) - MILLENNIUM, item.high, null=item.null)
 
 
 def _microseconds(items: list[Value], _: Constants) -> Value:
@@ -284,16 +263,18 @@ def list_extract(listed: list[Value], place: Value) -> Value:
     return replace(hull(listed), null=True)
 
 
+_TEXT: Final = Value("VARCHAR")
+_LENGTH: Final = Value("BIGINT", Fraction(0), Fraction(LONGEST_TEXT), whole=True)
 FUNCTIONS: Final[dict[str, Function]] = {
     "+": _arithmetic("+"), "-": _arithmetic("-"), "*": _arithmetic("*"), "/": _divided, "//": _quotient, "%": _modulo,
     "abs": _absolute, "ceil": _rounding, "floor": _floor, "round": _rounding, "trunc": _rounding, "sign": _sign,
-    "sqrt": _root, "ln": _logarithm, "exp": _exponential, "pow": _power, "least": _extreme, "greatest": _extreme,
-    "isfinite": _finite,
-    "lower": _text(1, 1), "upper": _text(1, 1), "trim": _text(2, 2), "ltrim": _text(2, 2), "rtrim": _text(2, 2),
-    "translate": _text(3, 3), "||": _text(2, 2), "substr": _part_of,
-    "length": _length(1, 1), "strlen": _length(1, 1), "instr": _length(2, 2),
-    "starts_with": _condition(2, 2), "suffix": _condition(2, 2), "contains": _condition(2, 2), "~~": _condition(2, 2),
-    "regexp_matches": _pattern,
+    "sqrt": _transcendental(Fraction(0)), "ln": _transcendental(Fraction(0), open_=True), "exp": _transcendental(None),
+    "pow": _transcendental(None), "least": _extreme, "greatest": _extreme, "isfinite": _finite,
+    "lower": _of_texts(_TEXT, 1), "upper": _of_texts(_TEXT, 1), "trim": _of_texts(_TEXT, 2),
+    "ltrim": _of_texts(_TEXT, 2), "rtrim": _of_texts(_TEXT, 2), "translate": _of_texts(_TEXT, 3),
+    "||": _of_texts(_TEXT, 2), "substr": _part_of, "length": _of_texts(_LENGTH, 1), "strlen": _of_texts(_LENGTH, 1),
+    "instr": _of_texts(_LENGTH, 2), "starts_with": _of_texts(TRUTH, 2), "suffix": _of_texts(TRUTH, 2),
+    "contains": _of_texts(TRUTH, 2), "~~": _of_texts(TRUTH, 2), "regexp_matches": _pattern,
     "make_timestamp": _moment, "date_part": _date_part, "date_trunc": _date_trunc, "epoch_us": _microseconds,
     "list_extract": lambda *_: TRUTH,
 }  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Iterator
 from typing import Any, Final
 
 import duckdb
@@ -18,7 +17,6 @@ from sulq.kernel.facts import Refused
 
 MAX_TEXT_BYTES: Final = 2**22
 MAX_DEPTH: Final = 400
-_EMPTY: Final[tuple[object, ...]] = ("", None, False, (), {})
 _ORDER: Final = (("type", "ORDER_MODIFIER"),)
 
 
@@ -102,22 +100,19 @@ def _parser() -> duckdb.DuckDBPyConnection:
 
 
 def _interned(value: Any, known: dict[tuple[tuple[str, Any], ...], Node], depth: int) -> Any:  # noqa: ANN401
+    """A part as a Node, None where it says nothing; a list as a tuple."""
     if depth > MAX_DEPTH:
         raise Refused("it is nested too deeply")
     if isinstance(value, list):
-        return tuple(_interned(item, known, depth + 1) for item in value)
+        return tuple([_interned(item, known, depth + 1) for item in value])
     if not isinstance(value, dict):
         return value
-    fields = tuple(_fields(value, known, depth + 1))
-    if not fields or fields == _ORDER:
-        return None
-    return known.setdefault(fields, Node(fields))
-
-
-def _fields(
-    value: dict[str, Any], known: dict[tuple[tuple[str, Any], ...], Node], depth: int
-) -> Iterator[tuple[str, Any]]:
-    for name in sorted(value):
-        item = None if name.startswith("query_location") else _interned(value[name], known, depth)
-        if not any(item is empty or item == empty for empty in _EMPTY) or (item == 0 and item is not False):
-            yield name, item
+    fields = []
+    for name, given in value.items():
+        if given is None or given is False or given in ("", []) or name.startswith("query_location"):
+            continue
+        item = _interned(given, known, depth + 1) if isinstance(given, (dict, list)) else given
+        if item is not None:
+            fields.append((name, item))
+    found = tuple(fields)
+    return None if not found or found == _ORDER else known.setdefault(found, Node(found))
