@@ -54,6 +54,14 @@ OWN: Final = (
         ("tests/curator/engines/test_arrow.py::test_T99_text_that_is_no_utf8_is_missing",),
     ),
     Mutant(
+        "sulq 0.1.0, the sign of a zero",
+        "a group's label tells whether its first row had 0 or -0",
+        "curator/engines/group.py",
+        "            found.append(value + 0.0 if isinstance(value, float) else value)",
+        "            found.append(value)",
+        ("tests/curator/engines/test_group.py::test_T29_a_key_of_zero_has_no_sign_of_one_row",),
+    ),
+    Mutant(
         "sulq 0.1.0, ids of frames",
         "decimals that name people are read through doubles",
         "curator/engines/person_column.py",

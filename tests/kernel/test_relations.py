@@ -178,6 +178,12 @@ DECEIVERS = {
     "clamped on one side": ("SELECT sum(CASE WHEN c1 < 2 THEN 2 ELSE c1 END) AS s0 FROM kept", 6),
     "a filter": ("SELECT sum(c1 * 5) FILTER (WHERE c1 > 0) AS s0 FROM kept", 27),
     "powers of atoms": ("SELECT sum(c1 * c1 * c1) AS s0 FROM kept", 27 * 9),
+    "a zero keeps the sign of one row": (
+        """SELECT sum(CASE WHEN t < 0e0 THEN -9 ELSE 9 END) AS s0 FROM (SELECT 1e0 / x AS t FROM
+        (SELECT DISTINCT x FROM (SELECT (c3 - 2e0) * CASE WHEN c2 = 'a' THEN 1e0 ELSE 0e0 END * 0e0 - 0e0 AS x
+        FROM kept)))""",
+        9,
+    ),
     "not different after all": (
         "SELECT sum(c1) AS s0 FROM (SELECT DISTINCT c1, c2, o FROM kept UNION ALL SELECT c1, c2, o FROM kept)",
         27,

@@ -59,7 +59,7 @@ class Database:
         self._connection.execute(f"SET schema = 'w{world}'")
         for row in self._connection.execute(sql).fetchall():
             outputs = list(zip(row, certificate.outputs, strict=True))
-            keys = tuple(repr(cell) for cell, kind in outputs if not isinstance(kind, Summand))
+            keys = tuple(_label(cell) for cell, kind in outputs if not isinstance(kind, Summand))
             for i, (cell, kind) in enumerate(outputs):
                 if isinstance(kind, Summand):
                     found[keys, i] += int(cell or 0)
@@ -82,6 +82,11 @@ class Database:
     def close(self) -> None:
         """Let go of the rows."""
         self._connection.close()
+
+
+def _label(cell: object) -> str:
+    """A key as the kernel tells it: DuckDB's groups have the sign of a zero from one of their rows."""
+    return repr(cell + 0.0 if isinstance(cell, float) else cell)
 
 
 def _literal(cell: object) -> str:

@@ -105,8 +105,8 @@ def _values(kind: Kind, values: np.ndarray, missing: Truths | None) -> list[obje
             found.append(bool(value))
         elif isinstance(kind, Scalar) and kind.step is not None and kind.step.denominator == 1:
             found.append(int(value))
-        else:
-            found.append(value)
+        else:  # a database keeps the sign of a zero as the first row of the group had it: that would tell of a row
+            found.append(value + 0.0 if isinstance(value, float) else value)
     return found
 
 
