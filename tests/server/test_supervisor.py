@@ -43,6 +43,16 @@ def faulty() -> Iterator[Running]:
         yield running
 
 
+def test_a_worker_that_renewed_its_copy_is_kept() -> None:
+    """To renew is said once: the worker that did it answers on. It was killed under the first questions, charged."""
+    with service(workers=1, renew=True) as running:
+        before = running.supervisor.pids()["worker-0.0"]
+        for number in range(3):
+            running.ask("alice", "ask", question(number))
+        time.sleep(0.5)
+        assert running.supervisor.pids()["worker-0.0"] == before
+
+
 def test_a_service_answers_over_three_kinds_of_process(faulty: Running) -> None:
     """The clerk has the ledger and no data, the workers the data: an answer needs both, in processes of their own."""
     answer = wire.from_json(faulty.ask("alice", "ask", question(50_000, 0.5))["answer"])

@@ -213,7 +213,7 @@ class Supervisor:
         """See to it that a dataset has so many workers; those that run are announced, to a clerk that is new."""
         known = [p for p in self._processes.values() if p.part == "worker" and p.settings["for"] == dataset]
         for process in known:
-            same = all(process.settings.get(name) == value for name, value in settings.items())
+            same = all(_opens(process.settings.get(name)) == _opens(value) for name, value in settings.items())
             process.settings = {**process.settings, **settings}
             if same:
                 self._announce(process)
@@ -318,3 +318,8 @@ def serve(service: Service, datasets: Sequence[Declared]) -> None:
     supervisor.start()
     _log.info("the service runs", extra={"pid": os.getpid(), "host": service.host, "port": supervisor.port})
     supervisor.run()
+
+
+def _opens(setting: object) -> object:
+    """What of a worker's setting says which rows it opens: to renew a copy is said once, and then no more."""
+    return {**setting, "renew": False} if isinstance(setting, dict) else setting
