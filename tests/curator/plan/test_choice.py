@@ -38,6 +38,7 @@ from sulq.terms.law import ExponentialLaw, FlipLaw
 from sulq.terms.plan import Plan
 from sulq.terms.question import Together
 from sulq.terms.rowfn import Each, Lit
+from tests.counts import count
 
 SCHEMA = Schema.of("t", {"x": Int(0, 2), "g": Category(["a", "b"]), "w": Int(-1, 2)})
 BUDGET = EpsilonDelta(100, 1e-6)
@@ -93,15 +94,15 @@ def test_SR1_no_person_moves_the_scores_farther_than_planned(score, counts, k, n
     rng = np.random.default_rng(11)
     kinds = [(x, g, w) for x in range(3) for g in range(2) for w in (-1, 0, 2)]
     persons = [p for size in range(k + 1) for p in itertools.combinations_with_replacement(kinds, size)]
-    persons = [persons[i] for i in rng.permutation(len(persons))[:40]] + [
-        ((x, g, 2),) * k for x in range(3) for g in range(2)
-    ]
+    extreme = [((x, g, 2),) * k for x in range(3) for g in range(2)]
+    persons = [persons[i] for i in rng.permutation(len(persons))[:40]] + extreme
+    pairs = list(itertools.product(persons, repeat=2))
+    some = rng.permutation(len(pairs))[: count("pairs of persons exchanged in a choice", short=100, long=len(pairs))]
+    exchanged = [*(pairs[i] for i in some), *itertools.product(extreme, repeat=2)]
     widest = [Fraction(0), Fraction(0)]
     for _ in range(4):
         others = tuple(kinds[i] for i in rng.integers(0, len(kinds), int(rng.integers(0, 12))))
-        for out, come in (
-            itertools.product(persons, repeat=2) if neighbors == "replace_one" else [((), p) for p in persons]
-        ):
+        for out, come in exchanged if neighbors == "replace_one" else [((), p) for p in persons]:
             spans = moved(question, (*others, *out), (*others, *come))
             widest = [max(widest[0], Fraction(int(spans.sum()))), max(widest[1], Fraction(int((spans**2).sum())))]
     assert widest[0] <= l1
