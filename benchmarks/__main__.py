@@ -161,7 +161,7 @@ def imports(report: Report) -> None:
     def run(code: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
 
-    parts = "import numpy, duckdb, pyarrow, opendp.measurements"
+    parts = "import numpy, duckdb, pyarrow"
     compare(report, "Import", "import sulq", ours=run("import sulq"), raw=run(parts), bar=1.5)
 
 

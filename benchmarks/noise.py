@@ -1,30 +1,35 @@
-"""Noise on a million cells, ours against OpenDP's, each through the same door: exact integers in, noisy ones out."""
+"""Noise on one cell and on a million, ours against OpenDP's: exact integers in, noisy ones out."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import get_args
 
 import numpy as np
 
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
-from sulq.mechanisms import _opendp, bulk
+from sulq.cli import audit_opendp
+from sulq.mechanisms import bulk
+from sulq.terms.law import GaussianLaw, LaplaceLaw
 
-GROUP = "Noise on 1M cells, against OpenDP's sampler"
-CELLS = 1_000_000
+GROUP = "Noise on one cell and on 1M cells, against OpenDP's sampler"
 SCALE = Fraction(1000)
-BAR = 0.1
-ROUNDS = 1  # OpenDP takes ten seconds and more
+SIZES = {1: (1000, 5, 1.5), 1_000_000: (1, 1, 0.1)}  # cells: how often in a round, rounds (OpenDP is slow), the bar
 
 
 def many(report: Report) -> None:
     """Both laws."""
-    sums = np.arange(CELLS, dtype=np.int64)
-    for kind in get_args(_opendp.Kind):
-        ours, theirs = bulk.sampler(kind, SCALE), _opendp.sampler(kind, SCALE)
-        found = interleave(
-            {"ours": lambda add=ours: add(sums), "opendp": lambda add=theirs: add(sums)},
-            ROUNDS,
-        )
-        report.add(GROUP, Line(f"discrete {kind}, scale {SCALE}", found["ours"], found["opendp"], BAR))
+    for law, draw in ((LaplaceLaw(SCALE), bulk.laplace), (GaussianLaw(SCALE), bulk.gaussian)):
+        theirs = audit_opendp.load()(law)
+        for cells, (times, rounds, bar) in SIZES.items():
+            sums = np.arange(cells, dtype=np.int64)
+
+            def ours(sums=sums, draw=draw, times=times):
+                return [sums + draw(sums.size, SCALE) for _ in range(times)]
+
+            def opendp(sums=sums, add=theirs, times=times):
+                return [np.array(add(sums.tolist()), dtype=np.int64) for _ in range(times)]
+
+            found = interleave({"ours": ours, "opendp": opendp}, rounds)
+            name = f"discrete {law.kind}, scale {SCALE}, {cells:,} cells, {times:,} times"
+            report.add(GROUP, Line(name, found["ours"], found["opendp"], bar))

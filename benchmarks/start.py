@@ -60,8 +60,8 @@ def started(report: Report, folder: Path) -> None:
     report.note(
         GROUP,
         f"Of this `import sulq` alone takes {found['import']} and the question, once the file is open, {asked}: "
-        f"the command takes {found['ours'].median / least:.1f} times both. The rest loads the parser of SQL, DuckDB, "
-        "OpenDP and the command line, opens and checks the ledger and the copy, and makes the debit durable.",
+        f"the command takes {found['ours'].median / least:.1f} times both. The rest loads the parser of SQL, DuckDB "
+        "and the command line, opens and checks the ledger and the copy, and makes the debit durable.",
     )
 
 

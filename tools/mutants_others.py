@@ -128,9 +128,9 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2344",
         "one draw of noise is shared by all cells",
-        "mechanisms/bulk.py",
-        "        return few(values) if values.size < MANY else values + draw(values.size, scale)",
-        "        return values + draw(1, scale)",
+        "mechanisms/laplace.py",
+        "        return released(exact, lambda values: values + bulk.laplace(values.size, self.law.scale))",
+        "        return released(exact, lambda values: values + bulk.laplace(1, self.law.scale))",
         (
             "tests/mechanisms/test_laplace.py::test_T9_empty_groups_do_not_share_their_noise",
             "tests/privacy/test_numbers.py::test_T9_cells_without_rows_have_noise_of_their_own",
@@ -148,8 +148,8 @@ OTHERS: Final = (
         "OpenDP #2922",
         "a group at the threshold is shown, which its delta does not cover",
         "mechanisms/open_keys.py",
-        "            return np.where(noisy > self.law.threshold, noisy, 0)",
-        "            return np.where(noisy >= self.law.threshold, noisy, 0)",
+        "        return np.where(noisy > self.law.threshold, noisy, 0)",
+        "        return np.where(noisy >= self.law.threshold, noisy, 0)",
         (
             "tests/mechanisms/test_open_keys.py::test_T24_a_key_of_one_person_shows_at_most_at_its_delta",
             "tests/mechanisms/test_open_keys.py::test_T7_a_groups_number_follows_the_law_given_that_it_passed",
@@ -199,9 +199,9 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2638",
         "the Gaussian sampler is biased",
-        "mechanisms/_opendp.py",
-        "        return np.array(chosen(values.tolist()), dtype=np.int64)",
-        "        return values + np.trunc(0.95 * (np.array(chosen(values.tolist())) - values)).astype(np.int64)",
+        "mechanisms/bulk.py",
+        "    centre = scale**2 / t",
+        "    centre = scale**2 / (t + 1)",
         ("tests/mechanisms/test_gaussian.py::test_T7_the_sampler_follows_its_law",),
     ),
     Mutant(

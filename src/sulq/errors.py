@@ -155,7 +155,6 @@ CODES: Final[dict[str, str]] = {
     "unit-mismatch": "Open it with the unit the ledger was created with; a new unit needs a new person space.",
     "budget-mismatch": "Open it with the ledger's budget; raising it is an entry: `sulq budget DATASET --raise-to`.",
     "synthetic-mismatch": "Whether data is synthetic is fixed when its ledger is created.",
-    "sampler-mismatch": "Install a version of OpenDP that sulq was tested with; nothing was spent.",
     "bad-config": "Correct the configuration file.",
     "access-damaged": "Restore the access store from a good copy, or move it away and give out new tokens.",
     "public-address": "Give tls_cert and tls_key, or say that it is meant: --insecure-public.",

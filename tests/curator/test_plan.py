@@ -50,7 +50,7 @@ def test_T17_nothing_of_a_plan_follows_the_number_of_rows():
 
 def test_a_plan_carries_its_price_event_and_unit():
     """The event debits what was asked, with the draws and versions that produced it (SR3, decision 0009)."""
-    versions = (("opendp", "1"),)
+    versions = (("numpy", "1"),)
     plan = draw(QUESTION, FACTS, Epsilon(0.1), versions)
     assert plan.spend == Epsilon(0.1)
     assert plan.event == Event(Fraction(1, 10), Fraction(1, 200), draws=plan.event.draws)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.stats import chi2
 
-from sulq.mechanisms import _opendp, release
+from sulq.mechanisms import release
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.private import Private
 
@@ -21,10 +21,9 @@ def drawn(law: Law, cells: int) -> np.ndarray:
     return release(law, Private(np.zeros(cells, dtype=np.int64)))
 
 
-def drawn_by_few(law: Law, cells: int) -> np.ndarray:
-    """The same by OpenDP, which draws where there are few cells."""
-    kind: _opendp.Kind = "gaussian" if isinstance(law, GaussianLaw) else "laplace"
-    return _opendp.sampler(kind, law.scale)(np.zeros(cells, dtype=np.int64))
+def drawn_one_by_one(law: Law, releases: int) -> np.ndarray:
+    """So many releases of one cell each."""
+    return np.concatenate([drawn(law, 1) for _ in range(releases)])
 
 
 def fit(law: Law, sample: np.ndarray) -> float:

@@ -1,25 +1,29 @@
-"""Noise for many cells: the exact law at every scale, the same as OpenDP's, fresh bits, and no sum in reach of them."""
+"""Noise for one cell or many: the exact law at every scale, that of OpenDP, fresh bits, and no sum in reach of them."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import chi2, chi2_contingency
 
+from sulq.cli import audit_opendp
 from sulq.errors import CuratorError
-from sulq.mechanisms import _opendp, bulk, coins, entropy, release
-from sulq.terms.law import GaussianLaw, LaplaceLaw, Law, round_up
+from sulq.mechanisms import bulk, coins, entropy, release
+from sulq.mechanisms._release import LIMIT
+from sulq.terms.law import LARGEST_SCALE, SMALLEST_SCALE, AboveLaw, GaussianLaw, LaplaceLaw, Law, round_up
 from sulq.terms.private import Private
 from tests.counts import count
-from tests.mechanisms.fit import LEVEL, SIGMAS, drawn, drawn_by_few, fit, moments_off
+from tests.mechanisms.fit import LEVEL, SIGMAS, drawn, drawn_one_by_one, fit, moments_off
 
 SCALES = [
     *(Fraction(n, d) for n, d in ((1, 4), (1, 2), (1, 1), (9, 8), (3, 2), (2, 1), (5, 1), (40, 1))),
     *(round_up(Fraction(n, d)) for n, d in ((1, 3), (10, 7), (1000, 3), (10**6, 7))),
     *(Fraction(2**k) for k in (16, 17, 33, 50)),
+    *(Fraction(n, 3) for n in (1, 10, 2**51)),  # no doubles: the sampler takes any fraction
 ]
 
 
@@ -34,18 +38,29 @@ def test_T7_noise_for_many_cells_follows_its_law(family: type, scale: Fraction) 
     assert moments_off(law, sample) < SIGMAS
 
 
+@pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
+@pytest.mark.parametrize("scale", [Fraction(3, 8), Fraction(1), Fraction(7, 2), Fraction(2**40)], ids=str)
+def test_T7_noise_for_one_cell_follows_its_law(family: type, scale: Fraction) -> None:
+    """T7: releases of one cell each fit the pmf. Control: they do not fit the law of a scale of a quarter more."""
+    law = family(scale)
+    sample = drawn_one_by_one(law, count("noise for one cell: draws at each scale", short=10_000, long=200_000))
+    assert fit(law, sample) > LEVEL
+    assert fit(family(scale * Fraction(5, 4)), sample) < LEVEL
+
+
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(7, 2)), GaussianLaw(Fraction(7, 2))], ids=["laplace", "gaussian"])
-def test_T7_both_samplers_have_the_same_law(law: Law) -> None:
-    """A two-sample chi-square against OpenDP; its control, a scale of a fourteenth more, is told apart."""
-    many, few = drawn(law, 400_000), drawn_by_few(law, 100_000)
+def test_T7_the_law_is_that_of_opendp(law: LaplaceLaw | GaussianLaw) -> None:
+    """T7: a two-sample chi-square against OpenDP, for many cells and for one. Control: a scale of a fourteenth more."""
+    theirs = audit_opendp.drawn(law, 100_000)
     wide = drawn(type(law)(Fraction(15, 4)), 400_000)
 
     def alike(one: np.ndarray, other: np.ndarray) -> float:
         counts = [np.bincount(np.clip(sample, -12, 12) + 12, minlength=25) for sample in (one, other)]
         return float(chi2_contingency(counts).pvalue)
 
-    assert alike(many, few) > LEVEL
-    assert alike(wide, few) < LEVEL
+    assert alike(drawn(law, 400_000), theirs) > LEVEL
+    assert alike(drawn_one_by_one(law, 10_000), theirs) > LEVEL
+    assert alike(wide, theirs) < LEVEL
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1), Fraction(5, 4), Fraction(1, 3), Fraction(30), Fraction(1, 40)])
@@ -90,18 +105,91 @@ def test_T7_a_table_of_edges_is_the_exponential_rounded_down() -> None:
         assert math.exp(-float(exponent) * (len(edges) + 1)) < 2.0**-32
 
 
+def test_T7_an_exponential_worked_out_roughly_changes_no_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off by 2^-41, or left to decimal bounds alone, the table is the same. Control: off by 2^-20 it is not."""
+    edges = bulk._edges.__wrapped__
+
+    def rough(off: float) -> list[int]:
+        exp = lambda x: math.exp(x) * (1.0 + off)  # noqa: E731
+        with monkeypatch.context() as patched:
+            patched.setattr(bulk, "math", SimpleNamespace(exp=exp, floor=math.floor))
+            return edges(Fraction(1, 100)).tolist()
+
+    right = edges(Fraction(1, 100)).tolist()
+    assert rough(2.0**-41) == rough(-(2.0**-41)) == right
+    assert rough(2.0**-20) != right
+    monkeypatch.setattr(coins, "LOOSE", 0.5)
+    assert edges(Fraction(1, 100)).tolist() == right
+
+
+@pytest.mark.parametrize("cells", [1, 31, 1000])
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(3)), GaussianLaw(Fraction(3))], ids=["laplace", "gaussian"])
-def test_who_draws_is_told_by_the_number_of_cells_alone(law: Law, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenDP draws below MANY cells; from there on bits are ours, and the noise does not look at the sums."""
-    asked: list[int] = []
+def test_T36_the_noise_does_not_look_at_the_sums(law: Law, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bits give the same noise on any sums, and no other bits are asked for. Control: fresh bits do not."""
+    bits: list[bytes] = []
     honest = entropy.random_bytes
-    monkeypatch.setattr(entropy, "random_bytes", lambda size: asked.append(size) or honest(size))
-    release(law, Private(np.zeros(bulk.MANY - 1, dtype=np.int64)))
-    assert asked == []
-    for value in (0, 2**62, -(2**62)):
-        found = release(law, Private(np.full(bulk.MANY, value, dtype=np.int64)))
-        assert np.abs(found - value).max() < 1000
-    assert sum(asked) > 3 * bulk.MANY
+    monkeypatch.setattr(entropy, "random_bytes", lambda size: bits.append(honest(size)) or bits[-1])
+    noise = release(law, Private(np.zeros(cells, dtype=np.int64)))
+    assert sum(map(len, bits)) >= 4 * cells
+    for value in (5, LIMIT, -LIMIT):
+        again = iter(bits)
+        monkeypatch.setattr(entropy, "random_bytes", lambda _size, again=again: next(again))
+        found = release(law, Private(np.full(cells, value, dtype=np.int64)))
+        assert (found - value).tolist() == noise.tolist()
+        assert next(again, None) is None
+    monkeypatch.setattr(entropy, "random_bytes", honest)
+    assert drawn(law, 1000).tolist() != drawn(law, 1000).tolist()
+
+
+def test_T8_the_smallest_noise_is_none_and_the_largest_is_wide() -> None:
+    """T8: at the smallest scale a unit of noise has probability e^-1024 and less; at the largest all cells differ."""
+    for family in (LaplaceLaw, GaussianLaw):
+        assert not drawn(family(SMALLEST_SCALE), 100_000).any()
+        assert len(set(drawn(family(LARGEST_SCALE), 1000).tolist())) == 1000
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
+def test_T5_the_widest_noise_on_the_largest_sum_stays_within_64_bits(
+    family: type, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T5: with all coins at their extreme the release is the clamped sum plus the noise, as whole numbers add up.
+
+    Control: with six times as many powers it would wrap. One power more than there may be is an error.
+    """
+    width = int(LARGEST_SCALE) + (family is GaussianLaw)
+
+    def extreme(most: int) -> None:
+        monkeypatch.setattr(bulk, "powers", lambda many, _: np.full(many, most - 1))
+        monkeypatch.setattr(coins, "uniform", lambda many, bound: np.full(many, bound - 1))
+        monkeypatch.setattr(coins, "heads", lambda gaps, _: np.ones(len(gaps), dtype=np.bool_))
+        monkeypatch.setattr(coins, "tossed", lambda exponents, _: np.ones(len(exponents), dtype=np.bool_))
+        monkeypatch.setattr(bulk, "_bits", lambda many: np.full(many, sign < 0))
+
+    def wrong(most: int) -> bool:
+        noise = sign * (most * width - 1)
+        ends = [2**63 - 1, -(2**63), LIMIT, -LIMIT, 0]
+        found = release(family(LARGEST_SCALE), Private(np.array(ends, dtype=np.int64)))
+        return found.tolist() != [max(-LIMIT, min(LIMIT, end)) + noise for end in ends]
+
+    for most, wraps in ((bulk._MOST, False), (6 * bulk._MOST, True)):
+        extreme(most)
+        assert wrong(most) is wraps
+    monkeypatch.undo()
+    monkeypatch.setattr(coins, "short_words", lambda many: np.zeros(many, dtype=np.uint32))
+    monkeypatch.setattr(coins, "powers_above", lambda *_, **__: bulk._MOST)
+    with pytest.raises(CuratorError) as refused:
+        release(family(LARGEST_SCALE), Private(np.zeros(1, dtype=np.int64)))
+    assert refused.value.code == "noise-failed"
+
+
+def test_T5_the_widest_noise_wraps_no_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T5: the largest sum passes and the smallest does not, whatever noise of the widest scale both get."""
+    law = AboveLaw(LARGEST_SCALE, LARGEST_SCALE, 1)
+    widest = bulk._MOST * int(LARGEST_SCALE)
+    for noise in (widest, -widest):
+        monkeypatch.setattr(bulk, "laplace", lambda many, _, noise=noise: np.full(many, noise))
+        assert release(law, Private(np.array([[2**63 - 1], [-(2**63)]]))).tolist() == [[0], [1]]
 
 
 def test_T68_without_random_bytes_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,9 +209,3 @@ def test_T67_no_two_draws_share_bits() -> None:
     law = GaussianLaw(Fraction(2**50))
     cells = np.concatenate([drawn(law, 5000), drawn(law, 5000)])
     assert len(np.unique(cells)) > 9990
-
-
-def test_opendp_itself_is_still_what_prices() -> None:
-    """Both samplers have one price: OpenDP's map of the law, held against the exact one (SR22)."""
-    assert bulk.sampler("laplace", Fraction(2))(np.zeros(5, dtype=np.int64)).shape == (5,)
-    assert _opendp.mapped("laplace", Fraction(2), Fraction(1)) >= 0.5

@@ -47,7 +47,7 @@ def wordly(monkeypatch: pytest.MonkeyPatch, given_words: list[int]) -> list[int]
 
 
 @pytest.mark.parametrize("gap", [1, 2, 7, 40, 44, 45, 700, 2**62])
-@pytest.mark.parametrize("scale", [Fraction(1), Fraction(3, 2), Fraction(1, 1024), Fraction(2**50)])
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(3, 2), Fraction(1, 1024), Fraction(2**50), Fraction(10**6, 7)])
 def test_T7_the_word_decides_as_exact_arithmetic_does(
     gap: int, scale: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:

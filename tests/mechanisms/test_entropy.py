@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,8 @@ import pytest
 
 import sulq.mechanisms
 from sulq.errors import CuratorError
-from sulq.mechanisms import _opendp, entropy, release
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.mechanisms import entropy, release
+from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.private import Private
 
 SRC = Path(sulq.mechanisms.__file__).parents[1]
@@ -106,20 +105,6 @@ def test_T66_another_generator_is_found(text: str) -> None:
     assert list(generators(ast.parse(text)))
 
 
-def test_T66_the_installed_opendp_draws_from_openssl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """T66: the wheel contains OpenSSL's private generator; a library without it is told apart (control)."""
-    assert entropy.opendp_draws_from_openssl()
-    assert entropy.source() == f"os.urandom; OpenDP {metadata.version('opendp')} through OpenSSL"
-    (tmp_path / "opendp.so").write_bytes(b"thread_rng" * 1000)
-    monkeypatch.setenv("OPENDP_LIB_DIR", str(tmp_path))
-    entropy.opendp_draws_from_openssl.cache_clear()
-    try:
-        assert not entropy.opendp_draws_from_openssl()
-        assert "UNKNOWN" in entropy.source()
-    finally:
-        entropy.opendp_draws_from_openssl.cache_clear()
-
-
 def draw_in_child(law: Law, cells: int) -> list[int]:
     """Draw in a forked child and send the numbers back."""
     reader, writer = os.pipe()
@@ -166,15 +151,12 @@ def test_T68_an_entropy_failure_gives_no_answer(monkeypatch: pytest.MonkeyPatch)
     def fail(*_: object) -> bytes:
         raise OSError("no entropy")
 
-    def failing_measurement(*_: object) -> object:
-        return fail
-
     monkeypatch.setattr(os, "urandom", fail)
-    monkeypatch.setattr(_opendp, "measurement", failing_measurement)
-    for law in (LaplaceLaw(Fraction(2)), GaussianLaw(Fraction(2)), BinomialLaw(20)):
-        with pytest.raises(CuratorError) as failure:
-            release(law, Private(np.zeros(3, dtype=np.int64)))
-        assert failure.value.code == "noise-failed"
+    for law in (LaplaceLaw(Fraction(2)), GaussianLaw(Fraction(2)), BinomialLaw(20), PassedLaw(Fraction(2), 5)):
+        for cells in (1, 3, 1000):
+            with pytest.raises(CuratorError) as failure:
+                release(law, Private(np.zeros(cells, dtype=np.int64)))
+            assert failure.value.code == "noise-failed"
 
 
 def test_T68_fewer_bytes_than_asked_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,7 +196,6 @@ def test_each_law_has_its_mechanism() -> None:
     """The table leads from a law to the mechanism that draws it, and no library prices it again."""
     assert isinstance(mechanism(BitLaw(Fraction(1))), BitFlips)
     assert isinstance(mechanism(MetricLaw(Fraction(1), 3)), NearPoint)
-    assert mechanism(BitLaw(Fraction(1))).mapped(Fraction(1)) is None
     assert mechanism(MetricLaw(Fraction(1), 3)).rho(Fraction(2)) == 2
 
 

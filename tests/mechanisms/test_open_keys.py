@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from sulq.curator.plan.threshold import least_threshold
 from sulq.errors import CuratorError, QuestionError
-from sulq.mechanisms import Thresholded, cost_of, release, reveal
+from sulq.mechanisms import cost_of, release, reveal
 from sulq.terms.engine import Groups
 from sulq.terms.law import GaussianLaw, LaplaceLaw, PassedLaw, round_up
 from sulq.terms.privacy import Draw
@@ -195,4 +195,4 @@ def test_only_gaussian_noise_hides_groups() -> None:
     with pytest.raises(QuestionError):
         PassedLaw(ONE, 0)
     with pytest.raises(QuestionError):
-        Thresholded(PassedLaw(Fraction(1, 3), 5))
+        PassedLaw(Fraction(1, 1025), 5)

@@ -107,8 +107,7 @@ def accuracy(told: dict[str, Any]) -> tuple[Run, str]:
     far = int(60 * float(noise.law.scale)) + 60
     stride = max(far // 200_000, 1)  # of a wide law every so-many-th term, each for all up to the next
     own = 2 * stride * sum(z * z * noise.law.pmf(z) for z in range(stride, far, stride)) * step**2
-    draw = bulk.sampler(noise.law.kind, noise.law.scale)
-    none, part = np.zeros(cells, dtype=np.int64), 0.5
+    draw, part = getattr(bulk, noise.law.kind), 0.5
     if question == "mean":
         low, high = float(answer.reading.lo), float(answer.reading.hi)
         exact = np.rint(np.array([(income - low).sum(), (high - income).sum()]) / step).astype(np.int64)
@@ -116,7 +115,7 @@ def accuracy(told: dict[str, Any]) -> tuple[Run, str]:
         own *= ((1 - part) ** 2 + part**2) * ((high - low) / (exact.sum() * step)) ** 2
 
     def errors() -> list[float]:
-        drawn = np.array([draw(none) for _ in range(-(-told["many"] // cells))])
+        drawn = np.array([draw(cells, noise.law.scale) for _ in range(-(-told["many"] // cells))])
         if question != "mean":
             return list(drawn.ravel() * step)
         noisy = replace(released, units=exact + drawn)
@@ -184,11 +183,11 @@ def noise(told: dict[str, Any]) -> tuple[Run, str]:
 
     from sulq.mechanisms import bulk
 
-    add = bulk.sampler(told["question"], Fraction(told["scale"]))
+    draw, scale = getattr(bulk, told["question"]), Fraction(told["scale"])
     values = np.arange(told["cells"], dtype=np.int64)
 
     def run() -> object:
-        found = add(values)
+        found = values + draw(values.size, scale)
         return lambda: [found.size, float(np.std(found - values))]
 
     return run, "exact integers, entropy of the operating system"

@@ -10,8 +10,9 @@ import typer
 def audit(
     deep: Annotated[bool, typer.Option("--deep", help="The long one: many more draws, pairs and attacks.")] = False,
     case: Annotated[int | None, typer.Option(min=0, help="Make up the same data as the audit that printed it.")] = None,
+    opendp: Annotated[bool, typer.Option("--opendp", help="Compare samplers and prices with OpenDP's too.")] = False,
 ) -> None:
     """Check this copy of sulq: samplers, exact costs, record-replay, attacks, ledger; exits 1 if a check fails."""
     from sulq.cli.audit import checked  # engines, samplers and the harness are loaded only now
 
-    raise typer.Exit(0 if checked(deep=deep, case=case) else 1)
+    raise typer.Exit(0 if checked(deep=deep, case=case, opendp=opendp) else 1)

@@ -11,7 +11,7 @@ import apsw
 from rich.console import Console
 from rich.table import Table
 
-from sulq.mechanisms.entropy import source
+from sulq.mechanisms.entropy import SOURCE
 from sulq.version import __version__
 
 console = Console(highlight=False, soft_wrap=True)
@@ -22,9 +22,9 @@ def show_versions() -> None:
     table = Table(show_header=False, box=None)
     table.add_row("sulq", __version__)
     table.add_row("SQLite", apsw.sqlite_lib_version())
-    for package in ("duckdb", "opendp", "numpy", "pyarrow"):
+    for package in ("duckdb", "numpy", "pyarrow"):
         table.add_row(package, importlib.metadata.version(package))
-    table.add_row("entropy", source())
+    table.add_row("entropy", SOURCE)
     table.add_row("fsync", f"{sync_probe() * 1000:.2f} ms")
     console.print(table)
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.mechanisms import _opendp
+from sulq.mechanisms import bulk
 from sulq.mechanisms._release import chosen
 from sulq.terms.kinds import Integers
 from sulq.terms.law import AboveLaw
@@ -25,14 +25,10 @@ class SparseVector:
     rho = epsilon^2/2 [BS16, Proposition 1.4]. How many sums there are does not count; S is R
     where all sums move the same way, else at most 2R.
     Accuracy: `AboveLaw.tail`, over all sums at once.
-    Source: docs/theory/above.md; sampled by OpenDP's exact integer algorithm [CKS20, Algorithm 2].
+    Source: docs/theory/above.md; sampled as `DiscreteLaplace`.
     """
 
     law: AboveLaw
-
-    def __post_init__(self) -> None:
-        for scale in (self.law.scale, self.law.threshold_scale):
-            _opendp.exact_double(scale)
 
     def epsilon(self, sensitivity: Fraction, most: Fraction = Fraction(0)) -> Fraction:
         """Pure loss: of a noisy threshold for a span S and a largest move R, of one as it is for a total L."""
@@ -43,9 +39,6 @@ class SparseVector:
         """Zero-concentrated loss for the same."""
         return self.epsilon(sensitivity, most) ** 2 / 2
 
-    def mapped(self, sensitivity: Fraction) -> None:
-        """Two draws with moves of their own: the plan compares the sampler's price of each."""
-
     def release(self, exact: Private[Integers]) -> Integers:
         """The place of the first passing sum in each row of exact sums less their thresholds; past the last if none."""
         return chosen(exact, self._first, none=True)
@@ -53,10 +46,10 @@ class SparseVector:
     def _first(self, above: Integers) -> Integers:
         """All noise is drawn and every sum compared, wherever the first to pass is."""
         rows, sums = above.shape
-        noisy = _opendp.sampler("laplace", self.law.scale)(above.ravel()).reshape(above.shape)
+        noisy = above + bulk.laplace(above.size, self.law.scale).reshape(above.shape)
         level = np.zeros(rows, dtype=np.int64)
         if self.law.threshold_scale:
-            level = _opendp.sampler("laplace", self.law.threshold_scale)(level)
+            level = bulk.laplace(rows, self.law.threshold_scale)
         places = np.where(noisy >= level[:, None], np.arange(sums), sums)
         first: Integers = places.min(axis=1, initial=sums)
         return first

@@ -41,9 +41,6 @@ class CentredBinomial:
         """No zero-concentrated loss holds, unless nobody moves the sums."""
         return None if sensitivity else Fraction(0)
 
-    def mapped(self, sensitivity: Fraction) -> None:
-        """Sampled here: there is no second price to compare."""
-
     def release(self, exact: Private[Integers]) -> Integers:
         """Add fresh noise to every exact integer."""
         return released(exact, lambda values: values + heads(self.law.coins, values.size) - self.law.coins // 2)

@@ -1,4 +1,4 @@
-"""Exact integer noise for many cells at once: discrete Laplace and discrete Gaussian from whole numbers and coins.
+"""Exact integer noise, for one cell or a million: discrete Laplace and discrete Gaussian from whole numbers and coins.
 
 A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two
 independent ones: U below m with P(u) proportional to exp(-u/scale), a uniform number
@@ -21,23 +21,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.mechanisms import _opendp, coins, entropy
+from sulq.mechanisms import coins, entropy
 from sulq.terms.kinds import Integers, Truths
 
-MANY: Final = 32  # from so many cells on, noise is drawn here: from there it costs less
 _AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
 _MOST: Final = 2**10  # powers: e^-1024 is the chance of more; times the widest scale, 2^50, they fit 64 bits
-
-
-def sampler(kind: _opendp.Kind, scale: Fraction) -> Callable[[Integers], Integers]:
-    """Independent noise on each of some integers, by OpenDP, and on each of many, from here: the same law."""
-    few = _opendp.sampler(kind, scale)
-    draw = laplace if kind == "laplace" else gaussian
-
-    def add(values: Integers) -> Integers:
-        return few(values) if values.size < MANY else values + draw(values.size, scale)
-
-    return add
 
 
 def laplace(count: int, scale: Fraction) -> Integers:
@@ -63,7 +51,7 @@ def gaussian(count: int, scale: Fraction) -> Integers:
 
     def propose(many: int) -> tuple[Integers, Truths | None]:
         numbers = laplace(many, Fraction(t))
-        # Where the exponent is below 45 the quotient is below 10 and within 2^-48, its square's half within 2^-44.
+        # Where the exponent is below 45 the quotient is below 10 and within 2^-47, its square's half within 2^-43.
         away = (np.abs(numbers) - middle) / spread
         kept = coins.tossed(away * away / 2, lambda i: (abs(int(numbers[i])) - centre) ** 2 / (2 * scale**2))
         return numbers, kept
@@ -112,12 +100,13 @@ def _edges(exponent: Fraction) -> npt.NDArray[np.uint32]:
 
 
 def _first_bits(exponent: Fraction) -> int:
-    digits = 30
-    while True:
+    """The first 32 bits of exp(-exponent): by double bounds where these agree, else by decimal ones until they do."""
+    near = math.exp(-float(exponent)) * 2.0**32
+    low, high, digits = math.floor(near * (1.0 - coins.LOOSE)), math.floor(near * (1.0 + coins.LOOSE)), 30
+    while low != high:
         low, high = (math.floor(bound * 2**32) for bound in coins.bounds(exponent, digits))
-        if low == high:
-            return low
         digits += 30
+    return low
 
 
 def _bits(count: int) -> Truths:

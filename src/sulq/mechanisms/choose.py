@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.mechanisms import _opendp, coins
+from sulq.mechanisms import coins
 from sulq.mechanisms._release import chosen
 from sulq.terms.kinds import Integers
 from sulq.terms.law import ExponentialLaw, FlipLaw
@@ -32,9 +32,6 @@ class PermuteAndFlip:
 
     law: FlipLaw
 
-    def __post_init__(self) -> None:
-        _opendp.exact_double(self.law.scale)
-
     def epsilon(self, sensitivity: Fraction) -> Fraction:
         """Exact pure loss for spans that add up to this."""
         return sensitivity / self.law.scale
@@ -42,9 +39,6 @@ class PermuteAndFlip:
     def rho(self, sensitivity: Fraction) -> Fraction:
         """Zero-concentrated loss for spans that add up to this."""
         return self.epsilon(sensitivity) ** 2 / 2
-
-    def mapped(self, sensitivity: Fraction) -> None:
-        """Sampled here: there is no second price to compare."""
 
     def release(self, exact: Private[Integers]) -> Integers:
         """Choose a candidate for each row of exact scores."""
@@ -79,9 +73,6 @@ class Exponential:
 
     law: ExponentialLaw
 
-    def __post_init__(self) -> None:
-        _opendp.exact_double(self.law.scale)
-
     def epsilon(self, sensitivity: Fraction) -> Fraction | None:
         """A pure loss holds, but the sum of squared spans does not tell it; it is not claimed."""
         return None if sensitivity else Fraction(0)
@@ -89,9 +80,6 @@ class Exponential:
     def rho(self, sensitivity: Fraction) -> Fraction:
         """Zero-concentrated loss for spans whose squares add up to this."""
         return sensitivity / (8 * self.law.scale**2)
-
-    def mapped(self, sensitivity: Fraction) -> None:
-        """Sampled here: there is no second price to compare."""
 
     def release(self, exact: Private[Integers]) -> Integers:
         """Choose a candidate for each row of exact scores."""

@@ -28,7 +28,7 @@ _MORE: Final = 64  # bits at a time, once the first have not decided
 _FIRST: Final = 32
 # An exponent that is off by 2^-41 where it is below 45 (beyond that heads have probability
 # below 2^-64), and its exponential: less than 2^-40 relatively, were numpy's exp off by 2^10 ulp.
-_LOOSE: Final = 2.0**-40
+LOOSE: Final = 2.0**-40
 _LEAST: Final = -5000  # powers of ten below this one are not written out
 
 
@@ -85,9 +85,9 @@ def tossed(exponents: Floats, exact: Callable[[int], Fraction]) -> Truths:
     with np.errstate(under="ignore"):
         edge = np.exp(-exponents)
     edge *= 2.0**_FIRST
-    found: Truths = bits + 1.0 <= edge * (1.0 - _LOOSE)
+    found: Truths = bits + 1.0 <= edge * (1.0 - LOOSE)
     # 2^-20 is more than 2^32 e^-44 and all that is lost where an exponential vanishes.
-    open_ = ~found & (bits < edge * (1.0 + _LOOSE) + 2.0**-20)
+    open_ = ~found & (bits < edge * (1.0 + LOOSE) + 2.0**-20)
     for i in np.flatnonzero(open_).tolist():
         found[i] = exactly(int(drawn[i]), exact(i), bits=_FIRST)
     return found

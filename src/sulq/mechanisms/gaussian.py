@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sulq.mechanisms import _opendp, bulk
+from sulq.mechanisms import bulk
 from sulq.mechanisms._release import released
 from sulq.terms.kinds import Integers
 from sulq.terms.law import GaussianLaw
@@ -20,14 +20,10 @@ class DiscreteGaussian:
     at most D2, the Renyi divergence of order a is at most a D2/(2 scale^2), so
     rho = D2/(2 scale^2) [CKS20]; no pure epsilon holds.
     Accuracy: the exact tail of the law; never wider than the normal of the same scale.
-    Source: docs/theory/discrete-gaussian.md; sampled by OpenDP's exact integer algorithm [CKS20,
-    Algorithm 3], of many cells by the one of docs/theory/bulk-noise.md.
+    Source: docs/theory/discrete-gaussian.md; sampled as docs/theory/bulk-noise.md says, after [CKS20, Algorithm 3].
     """
 
     law: GaussianLaw
-
-    def __post_init__(self) -> None:
-        _opendp.exact_double(self.law.scale)
 
     def epsilon(self, sensitivity: Fraction) -> Fraction | None:
         """No pure loss holds, unless nobody moves the sums."""
@@ -37,10 +33,6 @@ class DiscreteGaussian:
         """Exact zero-concentrated loss for a squared L2 sensitivity in grid units."""
         return sensitivity / (2 * self.law.scale**2)
 
-    def mapped(self, sensitivity: Fraction) -> tuple[Fraction, float]:
-        """The loss this mechanism is known by, and OpenDP's own price for it."""
-        return self.rho(sensitivity), _opendp.mapped("gaussian", self.law.scale, sensitivity)
-
     def release(self, exact: Private[Integers]) -> Integers:
         """Add fresh noise to every exact integer."""
-        return released(exact, bulk.sampler("gaussian", self.law.scale))
+        return released(exact, lambda values: values + bulk.gaussian(values.size, self.law.scale))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sulq.mechanisms import _opendp, bulk
+from sulq.mechanisms import bulk
 from sulq.mechanisms._release import released
 from sulq.terms.kinds import Integers
 from sulq.terms.law import LaplaceLaw
@@ -20,14 +20,10 @@ class DiscreteLaplace:
     epsilon = D/scale, whatever the order of the asks, and exactly that for
     integer D [DMNS06, Proposition 1; S4.7]; so also rho = epsilon^2/2 [BS16, Proposition 1.4].
     Accuracy: a cell is within t except with probability 2 a^(t+1)/(1 + a), a = exp(-1/scale) [X2].
-    Source: docs/theory/discrete-laplace.md; sampled by OpenDP's exact integer algorithm [CKS20,
-    Algorithm 2], of many cells by the one of docs/theory/bulk-noise.md.
+    Source: docs/theory/discrete-laplace.md; sampled as docs/theory/bulk-noise.md says, after [CKS20, Algorithm 2].
     """
 
     law: LaplaceLaw
-
-    def __post_init__(self) -> None:
-        _opendp.exact_double(self.law.scale)
 
     def epsilon(self, sensitivity: Fraction) -> Fraction:
         """Exact pure loss for an L1 sensitivity in grid units."""
@@ -37,10 +33,6 @@ class DiscreteLaplace:
         """Zero-concentrated loss for an L1 sensitivity in grid units."""
         return self.epsilon(sensitivity) ** 2 / 2
 
-    def mapped(self, sensitivity: Fraction) -> tuple[Fraction, float]:
-        """The loss this mechanism is known by, and OpenDP's own price for it."""
-        return self.epsilon(sensitivity), _opendp.mapped("laplace", self.law.scale, sensitivity)
-
     def release(self, exact: Private[Integers]) -> Integers:
         """Add fresh noise to every exact integer."""
-        return released(exact, bulk.sampler("laplace", self.law.scale))
+        return released(exact, lambda values: values + bulk.laplace(values.size, self.law.scale))

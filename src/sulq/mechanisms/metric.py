@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.mechanisms import _opendp, coins
+from sulq.mechanisms import coins
 from sulq.mechanisms._release import chosen, released
 from sulq.mechanisms.choose import proposed
 from sulq.terms.kinds import Integers
@@ -30,9 +30,6 @@ class NearPoint:
 
     law: MetricLaw
 
-    def __post_init__(self) -> None:
-        _opendp.exact_double(self.law.scale)
-
     def epsilon(self, sensitivity: Fraction) -> Fraction:
         """Pure loss for D, the sensitivity once or twice."""
         return sensitivity / self.law.scale
@@ -40,9 +37,6 @@ class NearPoint:
     def rho(self, sensitivity: Fraction) -> Fraction:
         """Zero-concentrated loss for the same."""
         return self.epsilon(sensitivity) ** 2 / 2
-
-    def mapped(self, sensitivity: Fraction) -> None:
-        """Sampled here: there is no second price to compare."""
 
     def release(self, exact: Private[Integers]) -> Integers:
         """The place of a point for each row of negated distances."""
@@ -63,9 +57,6 @@ class BitFlips:
 
     law: BitLaw
 
-    def __post_init__(self) -> None:
-        _opendp.exact_double(self.law.scale)
-
     def epsilon(self, sensitivity: Fraction) -> Fraction:
         """Exact pure loss where one person moves so many bits."""
         return sensitivity / self.law.scale
@@ -73,9 +64,6 @@ class BitFlips:
     def rho(self, sensitivity: Fraction) -> Fraction:
         """Zero-concentrated loss where one person moves so many bits."""
         return sensitivity / (2 * self.law.scale**2)
-
-    def mapped(self, sensitivity: Fraction) -> None:
-        """Sampled here: there is no second price to compare."""
 
     def release(self, exact: Private[Integers]) -> Integers:
         """The bits, some of them flipped; what is no bit is an error like any other."""

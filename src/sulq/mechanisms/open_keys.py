@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.mechanisms import _opendp
-from sulq.mechanisms._release import opened, released
+from sulq.mechanisms._release import opened
 from sulq.mechanisms.gaussian import DiscreteGaussian
 from sulq.terms.engine import Groups
 from sulq.terms.kinds import Integers
@@ -31,9 +30,6 @@ class Thresholded:
 
     law: PassedLaw
 
-    def __post_init__(self) -> None:
-        _opendp.exact_double(self.law.scale)
-
     def epsilon(self, sensitivity: Fraction) -> None:
         """No pure loss holds: a group may be there for one neighbour alone."""
 
@@ -45,19 +41,10 @@ class Thresholded:
         """Chance, rounded up, that any of so many groups of one person shows."""
         return alone * Fraction(self.law.alone())
 
-    def mapped(self, sensitivity: Fraction) -> tuple[Fraction, float]:
-        """The loss this mechanism is known by, and OpenDP's own price for it."""
-        return DiscreteGaussian(self.law.noise).mapped(sensitivity)
-
     def release(self, exact: Private[Integers]) -> Integers:
         """Add fresh noise to every number of people, then hide those that do not pass as zeros."""
-        add = _opendp.sampler("gaussian", self.law.scale)
-
-        def passed(people: Integers) -> Integers:
-            noisy = add(people)
-            return np.where(noisy > self.law.threshold, noisy, 0)
-
-        return released(exact, passed)
+        noisy = DiscreteGaussian(self.law.noise).release(exact)
+        return np.where(noisy > self.law.threshold, noisy, 0)
 
 
 def reveal(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:

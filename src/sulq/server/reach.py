@@ -43,7 +43,7 @@ WRITABLE: Final = ("/dev/null",)
 NAMES: Final = ("/etc", "/run/systemd/resolve", "/run/NetworkManager")
 HOSTS: Final = ("/etc/host.conf", "/etc/gai.conf", "/etc/services", *NAMES[1:])
 DNS: Final = 53  # a long answer comes by TCP
-KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENDP_LIB_DIR", "PATH", "PYTHONPATH")
+KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
 """What is passed on of the environment to processes that are told nothing by it but what they need."""
 
 
@@ -53,8 +53,6 @@ def program() -> list[str]:
     places |= {*site.getsitepackages(), site.getusersitepackages(), str(Path(__file__).parents[2])}
     places |= {place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place}
     places |= {place for place in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if place}
-    if os.environ.get("OPENDP_LIB_DIR"):
-        places.add(os.environ["OPENDP_LIB_DIR"])
     return sorted(place for place in places if place != os.sep)
 
 

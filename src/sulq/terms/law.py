@@ -38,7 +38,7 @@ _REACH: Final = 40.0  # exp(-40^2/2) is below the smallest double
 
 
 def round_up(number: Fraction) -> Fraction:
-    """Smallest double at or above a positive number: the sampler takes its scale as a double."""
+    """Smallest double at or above a positive number: a scale that is short to write, and priced as it is."""
     nearest = float(number)
     return Fraction(nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf))
 

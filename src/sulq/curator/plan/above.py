@@ -73,7 +73,7 @@ def above(draft: Draft, paid: Fraction, *, pure: bool) -> Draft:
 
 
 def _sampled(law: AboveLaw, reach: Reach) -> Fraction:
-    """The loss of one way of moving, draw by draw, each checked against the sampler's own price."""
+    """The loss of one way of moving: the sum of what its draws cost."""
     if not law.threshold_scale:
         return priced(LaplaceLaw(law.scale), reach.l1)
     return priced(LaplaceLaw(law.scale), reach.span) + priced(LaplaceLaw(law.threshold_scale), reach.most)

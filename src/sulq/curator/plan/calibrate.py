@@ -78,7 +78,7 @@ def _gaussian(draft: Draft, rho: Fraction) -> Draft:
 def _finish(
     draft: Draft, laws: tuple[Law, ...], moves: list[dict[str, Fraction]], *, norm: str, paid: Fraction
 ) -> Draft:
-    """Check that the samplers' own price is within what is paid, and write the draws down."""
+    """Check that the price of the rounded scales is within what is paid, and write the draws down."""
     cost = max(sum(priced(law, ways[way]) for law, ways in zip(laws, moves, strict=True)) for way in draft.ways)
     if cost > paid:
         raise AssertionError("calibration would cost more than the spend")

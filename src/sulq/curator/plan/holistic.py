@@ -15,7 +15,7 @@ from sulq.curator.statistics.figure import Figure, Move, limit
 from sulq.curator.statistics.graphs import frame
 from sulq.curator.statistics.holistic import STATISTICS
 from sulq.errors import QuestionError
-from sulq.mechanisms import cost_of, priced
+from sulq.mechanisms import cost_of
 from sulq.terms.domain import EPOCH, Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.estimator import Certificate
@@ -81,7 +81,7 @@ def holistic(asked: Holistic, facts: Facts, spend: Loss) -> Drawn:
     law, moved, norm = _law(whole, move, spend)
     drawn = 1 if isinstance(law, MetricLaw) else figure.width
     draw = Draw(law.kind, facts.unit.neighbors, norm, moved, law.scale, whole.unit, drawn)
-    _paid(law, draw, spend)
+    _paid(draw, spend)
     keys = () if whole.placed is not None else _keys(asked.statistic, figure, over.schema)
     tally = Tally(asked.over, blocks, asked.where, keys, figure.width if keys else 1)
     shown = moved if norm == "l1" else root_up(moved)
@@ -250,12 +250,10 @@ def _law(whole: Whole, move: Move, spend: Loss) -> tuple[Scaled, Fraction, str]:
     return GaussianLaw(scale_of(root_of(l2 / (2 * paid)))), l2, "l2"
 
 
-def _paid(law: Scaled, draw: Draw, spend: Loss) -> None:
-    """Check that the mechanism's own price, and the sampler's, are within what is paid."""
+def _paid(draw: Draw, spend: Loss) -> None:
+    """Check that the price of the rounded scale is within what is paid."""
     cost = cost_of(draw)
     spent = cost.epsilon if isinstance(spend, Epsilon) else cost.rho
     paid = spend.rho if isinstance(spend, EpsilonDelta) else getattr(spend, "exact", Fraction(0))
-    if isinstance(law, (LaplaceLaw, GaussianLaw)) and priced(law, draw.sensitivity) > paid:
-        raise AssertionError("calibration would cost more than the spend")
     if spent is None or spent > paid:
         raise AssertionError("calibration would cost more than the spend")
