@@ -445,8 +445,8 @@ OWN: Final = (
         "sulq 0.1.0, CSV records",
         "DuckDB's number of records is not compared with the check's",
         "curator/engines/prepare.py",
-        "        if _number(connection, registered.source.relation) != counted:",
-        "        if counted < 0:",
+        "    if _number(connection, relation) != records:",
+        "    if records < 0:",
         (f"{FILES}::test_T96_records_that_duckdb_reads_otherwise_stop_the_owner",),
     ),
     Mutant(
