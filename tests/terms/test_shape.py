@@ -80,6 +80,14 @@ def test_SR15_how_many_rows_one_person_can_alter(relation: Relation, rows: int, 
     assert (found.rows, found.owned, found.public) == (rows, owned, rows == 0)
 
 
+def test_SR15_rows_that_cannot_be_there_are_private_still() -> None:
+    """A join with a public table of no rows has none of anybody's: it is no public relation for that."""
+    facts = replace(FACTS, tables=(*TABLES[:-1], replace(TABLES[-1], rows=0)))
+    found = shape(Join(VISIT, REGION, ()), facts)
+    assert (found.rows, found.public, found.most) == (0, False, 0)
+    assert shape(REGION, facts).public
+
+
 @pytest.mark.parametrize(
     ("relation", "code"),
     [

@@ -13,6 +13,8 @@ Privacy: a person who joins or leaves alters at most `rows` rows of the relation
 - of different rows no more change than of all rows: each altered row can make one
   value appear or vanish;
 - a union holds the rows of its parts, k1 + k2.
+How many rows there can be in all follows the same way from how many a table can hold: the number itself is not public,
+so nothing that is written down before an answer may follow from it.
 Source: docs/theory/relations.md; SR15.
 """
 
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sulq.errors import QuestionError, SetupError
@@ -34,6 +36,7 @@ from sulq.terms.rowfn.scalar import Col, RowFn, condition
 from sulq.terms.rowfn.vectors import bounded, scalar_grid
 
 MOST_ROWS: Final = 10**6
+MOST_ROWS_STORED: Final = 2**40  # of one table, checked when rows are kept: terms of 2^22 fit 64 bits (SR17)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +45,16 @@ class Shape:
 
     `rows`: how many of its rows one person can alter; 0 for public rows. `owned`:
     whether each row is one person's, and known to be. `fixed`: whether every row of
-    the table is there, with nothing dropped or added.
+    the table is there, with nothing dropped or added. `public`: whether no row is
+    anyone's. `most`: how many rows there can be, whatever the tables hold.
     """
 
     schema: Schema
     rows: int
     owned: bool
     fixed: bool
-
-    @property
-    def public(self) -> bool:
-        """Whether no row is anyone's."""
-        return self.rows == 0
+    public: bool
+    most: int
 
 
 def shape(relation: Relation, facts: Facts | Tables) -> Shape:
@@ -64,26 +65,27 @@ def shape(relation: Relation, facts: Facts | Tables) -> Shape:
         case Where():
             source = shape(relation.source, facts)
             condition(relation.condition, source.schema)
-            return Shape(source.schema, source.rows, source.owned, fixed=False)
+            return replace(source, fixed=False)
         case Select():
             source = shape(relation.source, facts)
             columns = tuple((name, column_of(fn, source.schema)) for name, fn in relation.columns)
-            return Shape(Schema("", columns), source.rows, source.owned, source.fixed)
+            return replace(source, schema=Schema("", columns))
         case Join():
             return _join(relation, shape(relation.left, facts), shape(relation.right, facts), facts)
         case PerPerson():
             return _per_person(relation, shape(relation.source, facts))
         case Distinct():
-            source = shape(relation.source, facts)
-            return Shape(source.schema, source.rows, owned=False, fixed=False)
+            return replace(shape(relation.source, facts), owned=False, fixed=False)
         case Union():
             return _union([shape(item, facts) for item in relation.relations])
 
 
 def _table(table: TableFacts, facts: Facts | Tables) -> Shape:
     if table.public:
-        return Shape(table.schema, 0, owned=False, fixed=True)
-    return Shape(table.schema, facts.rows_of(table) or 0, owned=facts.person_of(table) is not None, fixed=True)
+        most = MOST_ROWS_STORED if table.rows is None else table.rows
+        return Shape(table.schema, 0, owned=False, fixed=True, public=True, most=most)
+    owned = facts.person_of(table) is not None
+    return Shape(table.schema, facts.rows_of(table) or 1, owned, fixed=True, public=False, most=MOST_ROWS_STORED)
 
 
 def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape:
@@ -99,7 +101,8 @@ def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape
     if join.person:
         if not (left.owned and right.owned):
             raise QuestionError("person-lost", "A side of this join has rows that are no one person's.")
-        return Shape(schema, _few(_pairs(join, left, right, facts)), owned=True, fixed=False)
+        rows, most = _pairs(join, left, right, facts)
+        return Shape(schema, _few(rows), owned=True, fixed=False, public=False, most=most)
     if not right.public and left.public and join.how == "left":
         why = "A public row that is kept where no one's row matches it would say that nobody's does."
         raise QuestionError("person-lost", why, "Use JOIN, or put the private table on the left.")
@@ -116,19 +119,24 @@ def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape
             raise QuestionError(
                 "join-fan-out", "This join with public rows has no bound.", "Join a public table by its declared key."
             )
-        fan = 0
-    most = max(fan, 1) if kept else fan
-    return Shape(schema, _few(private.rows * most), private.owned, fixed=private.fixed and kept and most == 1)
+        fan = right.most
+    fan = max(fan, 1) if kept else fan
+    fixed = private.fixed and kept and fan == 1
+    return Shape(schema, _few(private.rows * fan), private.owned, fixed, private.public, private.most * fan)
 
 
-def _pairs(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> int:
-    """How many pairs one person's rows can make: each left row so many as agree with it, or each right row."""
+def _pairs(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> tuple[int, int]:
+    """How many pairs one person's rows can make, and all rows: each left row so many as agree with it, or each right.
+
+    Of all rows no fewer can be said: a person with one row on the left may have all of theirs on the right.
+    """
     theirs = fan_out(join.right, [name for _, name in join.on], facts)
     theirs = right.rows if theirs is None else min(theirs, right.rows)
     if join.how == "left":
-        return left.rows * max(theirs, 1)
+        return left.rows * max(theirs, 1), left.most * max(theirs, 1)
     ours = fan_out(join.left, [name for name, _ in join.on], facts)
-    return min(left.rows * theirs, right.rows * (left.rows if ours is None else ours))
+    ours = left.rows if ours is None else ours
+    return min(left.rows * theirs, right.rows * ours), min(left.most * theirs, right.most * ours)
 
 
 def _comparable(ours: str, left: Schema, theirs: str, right: Schema) -> None:
@@ -155,7 +163,7 @@ def _per_person(relation: PerPerson, source: Shape) -> Shape:
         columns.append((name, column))
     columns += [(name, _aggregated(how, fn, source)) for name, how, fn in relation.values]
     rows = source.rows if relation.keys else 1
-    return Shape(Schema("", tuple(columns)), rows, owned=True, fixed=False)
+    return Shape(Schema("", tuple(columns)), rows, owned=True, fixed=False, public=False, most=source.most)
 
 
 def _aggregated(how: str, fn: RowFn | None, source: Shape) -> Column:
@@ -193,8 +201,8 @@ def _union(shapes: list[Shape]) -> Shape:
             )
         columns.append((name, several[0]))
     rows = _few(sum(item.rows for item in shapes))
-    owned = all(item.owned for item in shapes)
-    return Shape(Schema("", tuple(columns)), rows, owned, fixed=False)
+    owned, public = all(item.owned for item in shapes), all(item.public for item in shapes)
+    return Shape(Schema("", tuple(columns)), rows, owned, fixed=False, public=public, most=sum(x.most for x in shapes))
 
 
 def _few(rows: int) -> int:
