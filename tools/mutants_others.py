@@ -77,8 +77,8 @@ OTHERS: Final = (
         "SmartNoise 0.2.12",
         "other counts borrow the number of rows",
         "curator/engines/aggregate.py",
-        '    n = query.aggregate(f"count({piece.sql})", rows_at_most(emitter))',
-        '    n = query.aggregate("count(*)", rows_at_most(emitter))',
+        '    n = query.aggregate(f"count({piece.sql})", emitter.rows.most)',
+        '    n = query.aggregate("count(*)", emitter.rows.most)',
         (ENGINES,),
     ),
     Mutant(

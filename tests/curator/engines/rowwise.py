@@ -47,10 +47,10 @@ def in_sql(fn: RowFn, rows: list[Row], schema: Schema = SCHEMA) -> list[object] 
     ]
     columns += [pa.array([row[name] for row in rows], pa.int64()) for name in ("person", "position")]
     data = pa.table(columns, names=[*names.values(), PERSON, PLACE])
-    statement = f"SELECT {piece.sql} FROM {emitter.relation()} ORDER BY {PLACE}"
+    scan = emitter.scan(f"SELECT {piece.sql} FROM {emitter.relation()} ORDER BY {PLACE}")
     with duckdb.cursor() as cursor:
         cursor.register("kept", data)
-        return [value for (value,) in cursor.execute(statement, emitter.bound(statement)).fetchall()]
+        return [value for (value,) in cursor.execute(scan.sql, scan.bound).fetchall()]
 
 
 def in_numpy(fn: RowFn, rows: list[Row], schema: Schema = SCHEMA) -> list[object]:

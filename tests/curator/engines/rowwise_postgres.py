@@ -35,11 +35,11 @@ def in_postgres(fn: RowFn, rows: list[Row], schema: Schema = SCHEMA) -> list[obj
         return None
     kinds = ['text COLLATE "C"' if isinstance(column, Text) else "bigint" for _, column in schema.columns]
     stored = [*zip(names.values(), kinds, strict=True), (PERSON, "bigint"), (PLACE, "bigint")]
-    statement = f"SELECT {piece.sql} FROM {emitter.relation()} ORDER BY {PLACE}"
+    scan = emitter.scan(f"SELECT {piece.sql} FROM {emitter.relation()} ORDER BY {PLACE}")
     db = session()
     with db.transaction(force_rollback=True):
         db.execute(f"CREATE TEMPORARY TABLE kept ({', '.join(' '.join(pair) for pair in stored)})")
         with db.cursor().copy("COPY pg_temp.kept FROM STDIN") as copy:
             for row in rows:
                 copy.write_row([row[name] for name in (*schema.names, "person", "position")])
-        return [value for (value,) in db.execute(statement, emitter.bound(statement)).fetchall()]
+        return [value for (value,) in db.execute(scan.sql, scan.bound).fetchall()]

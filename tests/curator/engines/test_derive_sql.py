@@ -13,7 +13,7 @@ from sulq.terms.facts import TableFacts, Tables
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.terms.rowfn import Col, Dot, Lit, Vector, col
-from sulq.terms.shape import shape
+from sulq.terms.shape import MOST_ROWS_STORED, shape
 from tests import counts, generate, relations
 from tests.counts import count
 from tests.curator.engines.cases import CANARY, SCHEMA, duck, memory, table
@@ -92,14 +92,14 @@ def test_a_plain_table_is_read_as_before(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(derive_sql, "derive", None)
     engine = duck(table(), UNIT)
     engine.ready()
-    schema, rows = engine._over(over(Table()), owned=False)
+    schema, rows = engine._over(Table())
     assert (schema, rows.relation) == (SCHEMA, "kept")
     assert engine.sums(over(Table())).open().tolist() == [[3]]
     engine.close()
 
 
 def test_how_many_rows_there_can_be() -> None:
-    """The bound by which sums are known to be exact: a join has as many pairs as its shape allows, not all pairs."""
+    """The bound by which sums are known to be exact: of public facts, whatever the rows that are read say of theirs."""
     facts = Tables(
         UNIT,
         (
@@ -107,14 +107,18 @@ def test_how_many_rows_there_can_be() -> None:
             TableFacts(Schema("p", (("k", Int(0, 9)),)), key="k", public=True, rows=7),
         ),
     )
+    most = MOST_ROWS_STORED
     renamed = Select(Table("t"), (("c", Col("a")),))
+    once = PerPerson(Table("t"), (), (("n", "count", None),))
     cases = {
-        Distinct(Table("t")): 100,
-        Union((renamed, renamed)): 200,
-        Join(Table("t"), renamed, (), person=True): 200,
-        Join(Table("t"), Table("p"), (("a", "k"),)): 100,
-        Join(Table("p"), Table("t"), ()): 700,
-        Join(Table("p"), Select(Table("p"), (("j", Col("k")),)), ()): 10_000,
+        Distinct(Table("t")): most,
+        Union((renamed, renamed)): 2 * most,
+        Join(Table("t"), renamed, (), person=True): 2 * most,
+        Join(once, renamed, (), person=True): most,  # of one row a person two pairs can come, and each has a right row
+        Join(once, renamed, (), "left", person=True): 2 * most,
+        Join(Table("t"), Table("p"), (("a", "k"),)): most,
+        Join(Table("p"), Table("t"), ()): 7 * most,
+        Join(Table("p"), Select(Table("p"), (("j", Col("k")),)), ()): 49,
     }
-    for relation, most in cases.items():
-        assert derive_sql.derive(relation, facts, stored(facts))[1].rows == most
+    for relation, bound in cases.items():
+        assert derive_sql.derive(relation, facts, stored(facts))[1].most == bound, relation

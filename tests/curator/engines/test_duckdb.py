@@ -13,6 +13,7 @@ import pytest
 
 from sulq.curator.engines import duckdb as module
 from sulq.curator.engines import question as questions_module
+from sulq.curator.engines.emit import Emitter
 from sulq.errors import AccessDenied, CuratorError, QuestionError
 from sulq.terms.domain import Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.engine import Key
@@ -129,11 +130,9 @@ def broken(prepared: object, monkeypatch: pytest.MonkeyPatch) -> module.DuckEngi
     """An engine whose SQL fails at the first row, with a text."""
     engine = duck(ROWS, Unit("who", 3), prepared=prepared)
     engine.ready()
-    whole = questions_module.Emitter.relation
+    whole = Emitter.relation
     failing = f"(CAST(CASE WHEN random() >= 0 THEN '{CANARY}' END AS INTEGER) > 0)"
-    monkeypatch.setattr(
-        questions_module.Emitter, "relation", lambda self: f"(SELECT * FROM {whole(self)} WHERE {failing})"
-    )
+    monkeypatch.setattr(Emitter, "relation", lambda self: f"(SELECT * FROM {whole(self)} WHERE {failing})")
     return engine
 
 

@@ -75,7 +75,7 @@ def test_T71_a_text_is_bound_and_never_spelled_out():
     emitter = PostgresEmitter(SCHEMA, Rows("kept", {}, kept.names(SCHEMA), frozenset(), {}, 1))
     piece = emitter.truth(col("name") == hostile)
     assert "DROP" not in piece.sql
-    assert emitter.bound(piece.sql) == {"text0": hostile}
+    assert emitter.scan(piece.sql).bound == {"text0": hostile}
     assert in_postgres(col("name") == hostile, filled({"name": [hostile, "a", None]})) == [True, False, None]
     with pytest.raises(NotInSql):
         emitter.parameter("a\x00b")

@@ -9,6 +9,7 @@ import pytest
 
 from sulq.curator.engines.postgres_emit import PostgresEmitter
 from sulq.curator.engines.postgres_question import PostgresQuestion
+from sulq.curator.engines.proposal import Scan
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
 from sulq.terms.engine import Key, Tally, sums_of
 from sulq.terms.privacy import Unit
@@ -55,9 +56,9 @@ def test_as_many_keys_as_postgresql_takes_are_summed_at_once(
     opened, genuine = engine(at(filled(data())), schema=SCHEMA), PostgresQuestion.few
     statements: list[str] = []
 
-    def few(self: PostgresQuestion, statement: str, parameters: dict[str, object]) -> list[tuple[object, ...]]:
-        statements.append(statement)
-        return genuine(self, statement, parameters)
+    def few(self: PostgresQuestion, scan: Scan) -> list[tuple[object, ...]]:
+        statements.append(scan.sql)
+        return genuine(self, scan)
 
     monkeypatch.setattr(PostgresQuestion, "few", few)
     wanted = [found.open().tolist() for found in sums_of(memory(data(), schema=SCHEMA), tallies)]
@@ -129,9 +130,9 @@ def test_what_is_summed_in_the_database(engines, name: str, monkeypatch: pytest.
     folded: list[object] = []
     genuine = PostgresQuestion.fold
 
-    def fold(self, tallies):
+    def fold(self, fetch, tallies):
         folded.extend(tallies)
-        return genuine(self, tallies)
+        return genuine(self, fetch, tallies)
 
     monkeypatch.setattr(PostgresQuestion, "fold", fold)
     asked = (IN_SQL | OVER_PAGES)[name]
@@ -145,9 +146,9 @@ def test_tallies_of_the_same_rows_take_one_pass(engines, monkeypatch: pytest.Mon
     passes: list[int] = []
     genuine = PostgresQuestion.fold
 
-    def fold(self, tallies):
+    def fold(self, fetch, tallies):
         passes.append(len(tallies))
-        return genuine(self, tallies)
+        return genuine(self, fetch, tallies)
 
     monkeypatch.setattr(PostgresQuestion, "fold", fold)
     asked = [*IN_SQL.values(), *OVER_PAGES.values()]

@@ -8,7 +8,6 @@ import pytest
 
 from sulq.curator.engines import postgres_read
 from sulq.curator.engines.needed import Needed
-from sulq.curator.engines.postgres_emit import PostgresEmitter
 from sulq.curator.engines.postgres_read import Reader, by_pages
 from sulq.terms.domain import Int, Schema, Text
 from sulq.terms.privacy import Unit
@@ -40,10 +39,9 @@ def test_every_row_is_read_once_and_whole(opened, size: int, pages: int, monkeyp
     wanted = Needed(schema.names)
     wanted.person = True
     reader = Reader(schema, rows, count, wanted, owned=True)
-    emitter = PostgresEmitter(schema, by_pages(rows))
     seen, people = [], set()
     with opened._sessions.one() as db:
-        for batch in reader.batches(db, reader.statement(emitter, ""), {}, size):
+        for batch in reader.batches(db, reader.statement(by_pages(rows).relation), {}, size):
             assert 0 < batch.size <= size
             numbers, texts = batch.codes("n"), batch.codes("w")
             for i in range(batch.size):
@@ -75,7 +73,7 @@ def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     _, rows, count = found._table("data")
     assert count > 3
     reader = Reader(schema, rows, count, Needed(schema.names))
-    statement = reader.statement(PostgresEmitter(schema, by_pages(rows)), "")
+    statement = reader.statement(by_pages(rows).relation)
     with found._sessions.one() as db:
         batches = reader.batches(db, statement, {}, ROWS)
         size = next(batches).size

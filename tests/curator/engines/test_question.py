@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sulq.curator.engines import question
+from sulq.curator.engines import proposal, propose
 from sulq.terms.domain import Int, Real, Schema
 from sulq.terms.rowfn import Bins, Col, Each, OrMissing, RowFn, bins, col, each, lit, lookup, nearest, outer, vector
 from tests.curator.engines.cases import ask, duck, memory, parquet, sums, table
@@ -91,7 +91,7 @@ def test_several_tables_are_read_from_one_count(monkeypatch: pytest.MonkeyPatch,
         ask(age_pay, pay, city_age, by=(col("city"),)),
         ask(pay, near, city_age),
     )
-    monkeypatch.setattr(question, "TOGETHER", together)
+    monkeypatch.setattr(propose, "TOGETHER", together)
     true = sums(memory(table(rows)), *asked)
     for prepared in (None, False):
         assert sums(duck(table(rows), prepared=prepared), *asked) == true
@@ -124,10 +124,10 @@ def test_keys_of_one_label_and_keys_asked_twice(monkeypatch: pytest.MonkeyPatch)
     )
     true = sums(memory(rows, schema=schema), *asked)
     assert sums(duck(rows, schema=schema), *asked) == true
-    monkeypatch.setattr(question, "TOGETHER", 0)
+    monkeypatch.setattr(propose, "TOGETHER", 0)
     assert sums(duck(rows, schema=schema), *asked) == true
-    monkeypatch.setattr(question, "TOGETHER", 2**17)
-    monkeypatch.setattr(question, "_summed", _backwards)
+    monkeypatch.setattr(propose, "TOGETHER", 2**17)
+    monkeypatch.setattr(proposal, "_summed", _backwards)
     assert sums(duck(rows, schema=schema), *asked) != true  # control: axes in another order would be seen
 
 

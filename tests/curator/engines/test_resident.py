@@ -178,7 +178,7 @@ def test_vectors_are_made_once() -> None:
 def failing(engine: DuckEngine, tally: Tally) -> object:
     """The rows of a tally for a fold that never reads them."""
     cursor = engine._connection.cursor()
-    return engine._resident.read(cursor, SCHEMA, engine._rows["data"], [tally], 100)
+    return engine._resident.read(cursor, SCHEMA, engine._kept("data"), [tally], 100)
 
 
 def test_text_is_streamed() -> None:
@@ -335,11 +335,10 @@ def test_a_stored_table_that_lost_rows_is_noticed() -> None:
     """Numbers of rows that do not run from 0 to the last are no order to rely on."""
     engine = duck(numbers(), schema=SCHEMA)
     engine.ready()
-    rows = engine._rows["data"]
-    cursor = engine._connection.cursor()
-    wrong = type(rows)(rows.relation, {}, rows.names, frozenset(), {}, SIZE + 1)
+    resident, cursor = Resident(2**20), engine._connection.cursor()
+    resident._numbers["kept"] = SIZE + 1
     tally = ask(outer(["x"]), schema=SCHEMA)
-    with pytest.raises(LookupError), Resident(2**20).read(cursor, SCHEMA, wrong, [tally], 10):
+    with pytest.raises(LookupError), resident.read(cursor, SCHEMA, engine._kept("data"), [tally], 10):
         pass
     engine.close()
 

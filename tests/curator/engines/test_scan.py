@@ -13,10 +13,10 @@ from sulq.curator.engines.edges import places
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.piece import Keyed, Piece
+from sulq.curator.engines.proposal import assemble, read
 from sulq.curator.engines.question import Question
-from sulq.curator.engines.scan import scan
+from sulq.curator.engines.scan import alone
 from sulq.terms.domain import Int, Schema
-from tests.curator.engines.cases import ask
 
 SCHEMA = Schema("data", (("x", Int(0, 9)),))
 
@@ -27,15 +27,15 @@ def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[in
     con = duckdb.connect()
     con.execute("CREATE TABLE t AS SELECT unnest([0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, NULL]) AS c0")
     query = Query(Emitter(SCHEMA, rows), keys)
-    query.blocks.append((0, [{query.aggregate("count(*)", bound): 1}, {query.aggregate("sum(c0)", bound): 2}]))
-    asking = Question(con.cursor(), SCHEMA, rows, ask(schema=SCHEMA))
-    return scan(asking, [query], None, [sizes])[0].blocks()[0].tolist()
+    query.blocks.append(((0, 0), [{query.aggregate("count(*)", bound): 1}, {query.aggregate("sum(c0)", bound): 2}]))
+    statement = alone(query, None, sizes)
+    return assemble(statement, read(statement, Question(con.cursor(), SCHEMA, rows)))[0, 0].tolist()
 
 
 def test_values_are_put_into_bins_afterwards() -> None:
     """Values of one bin are added; those in no bin, and missing ones, are left out; the last bin holds its edge."""
     edges = [Fraction(x) for x in (2, 5, 8)]
-    assert places(edges, 0, 9).tolist() == [-1, -1, 0, 0, 0, 1, 1, 1, 1, -1]
+    assert places(edges, 0, 9) == (-1, -1, 0, 0, 0, 1, 1, 1, 1, -1)
     for bound in (100, 2**63):  # as 64 bits, and as Python's numbers
         assert found([Keyed(Piece("c0"), 0, places(edges, 0, 9))], [2], bound) == [[3, 18], [5, 62]]
 
@@ -51,5 +51,5 @@ def test_missing_keys_are_the_code_after_the_last() -> None:
     """NULL is a cell of its own where a key has one for it; with bins, what is in none is there too."""
     assert found([Keyed(Piece("c0"), missing=10)], [11])[9:] == [[1, 18], [1, 0]]
     edges = [Fraction(x) for x in (2, 5, 8)]
-    binned = np.where(places(edges, 0, 9) < 0, 2, places(edges, 0, 9))
+    binned = tuple(2 if place < 0 else place for place in places(edges, 0, 9))
     assert found([Keyed(Piece("c0"), 0, binned, 2)], [3]) == [[3, 18], [5, 62], [4, 20]]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sulq.curator.engines import shared as shared_module
-from sulq.curator.engines.question import Question, together
+from sulq.curator.engines.question import Question
 from sulq.terms.domain import Category, Int, Real, Schema
 from sulq.terms.engine import Tally
 from sulq.terms.rowfn import Col, OrMissing, RowFn, bins, col, each, lit, lookup, outer
@@ -66,12 +66,10 @@ def statements(data: object, tallies: list[Tally], **more: object) -> list[str]:
     """The SELECTs that tallies take together; their sums are those of the reference."""
     engine, plain = duck(data, schema=SCHEMA, **more), memory(data, schema=SCHEMA)
     engine.ready()
-    schema, kept = engine._over(*tallies, owned=False)
-    cursor = engine._cursor(engine._connection, kept)
-    questions = [Question(cursor, schema, kept, tally) for tally in tallies]
-    assert [sums.tolist() for sums in together(questions)] == [plain.sums(tally).open().tolist() for tally in tallies]
+    question = Question(engine._cursor(engine._connection), *engine._over(tallies[0].over), *tallies)
+    assert [sums.tolist() for sums in question.sums()] == [plain.sums(tally).open().tolist() for tally in tallies]
     engine.close()
-    return [statement for question in questions for statement in question.statements]
+    return question.statements
 
 
 def test_one_partition_is_one_grouping() -> None:

@@ -8,31 +8,32 @@ arithmetic after the query.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.piece import Keyed
+from sulq.curator.engines.proposal import Combined
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Truth
 from sulq.terms.rowfn.scalar import Lit
 from sulq.terms.rowfn.vectors import Bernstein
 
-UNKNOWN_ROWS: Final = 2**40  # more rows than any source holds (SR17)
+Place = tuple[int, int]
+"""Which tally a block is of, and its place there."""
 
 
 @dataclass(slots=True)
 class Query:
-    """One SELECT: keys, aggregates with their largest term, and the blocks that follow from them."""
+    """One SELECT: keys, aggregates with their largest total, and the blocks that follow from them."""
 
     emitter: Emitter
     keys: list[Keyed]
     aggregates: list[str] = field(default_factory=list)
     bounds: list[int] = field(default_factory=list)  # the largest total of each aggregate
-    blocks: list[tuple[int, list[dict[int, int]]]] = field(default_factory=list)  # block -> weights of each coordinate
-    table: int | None = None  # the block whose lookup table the last key reads
+    blocks: list[tuple[Place, list[dict[int, int]]]] = field(default_factory=list)  # and each coordinate's weights
 
     def aggregate(self, sql: str, bound: int) -> int:
         """The place of an aggregate, each asked once."""
@@ -40,6 +41,11 @@ class Query:
             self.aggregates.append(sql)
             self.bounds.append(bound)
         return self.aggregates.index(sql)
+
+    def combined(self) -> Iterator[Combined]:
+        """The blocks as a proposal has them."""
+        for (tally, place), weights in self.blocks:
+            yield Combined(tally, place, tuple(tuple(each.items()) for each in weights))
 
     def sql(self, where: Piece | None, sums: list[str] | None = None) -> str:
         """The whole SELECT, of the aggregates as they are or as they are written in `sums`."""
@@ -50,12 +56,7 @@ class Query:
         return f"SELECT {', '.join(columns)} FROM {self.emitter.relation()}{condition}{groups}"
 
 
-def rows_at_most(emitter: Emitter) -> int:
-    """How many rows there can be."""
-    return UNKNOWN_ROWS if emitter.rows.rows is None else emitter.rows.rows
-
-
-def add(query: Query, place: int, block: Block) -> None:
+def add(query: Query, place: Place, block: Block) -> None:
     """Ask for what a block needs, or leave it to the batch path."""
     emitter = query.emitter
     if block.vector:
@@ -63,7 +64,7 @@ def add(query: Query, place: int, block: Block) -> None:
             raise NotInSql(type(block.fn).__name__)
         query.blocks.append((place, _bernstein(query, block.fn)))
         return
-    count = rows_at_most(emitter)
+    count = emitter.rows.most
     if isinstance(block.fn, Lit) and not isinstance(block.fn.value, str):
         units = float(np.floor(float(block.fn.value) * float(1 / block.step) + 0.5))
         units = int(min(max(units, block.low[0]), block.high[0]))
@@ -79,7 +80,7 @@ def add(query: Query, place: int, block: Block) -> None:
 
 def _sum(query: Query, piece: Piece, most: int, *, integer: bool) -> int:
     """An exact SUM, asked once."""
-    total = rows_at_most(query.emitter) * most
+    total = query.emitter.rows.most * most
     return query.aggregate(query.emitter.total(piece, total, integer=integer), total)
 
 
@@ -88,10 +89,10 @@ def _bernstein(query: Query, fn: Bernstein) -> list[dict[int, int]]:
     emitter = query.emitter
     step, low, high = fn.span(emitter.schema)
     piece, integer = emitter.units(Block(fn.item, step, (low,), (high,), vector=False))
-    n = query.aggregate(f"count({piece.sql})", rows_at_most(emitter))
+    n = query.aggregate(f"count({piece.sql})", emitter.rows.most)
     last: list[dict[int, int]] = []
     if fn.missing:
-        every = query.aggregate("count(*)", rows_at_most(emitter))
+        every = query.aggregate("count(*)", emitter.rows.most)
         whole = (high - low) ** fn.degree
         last = [{every: whole, n: -whole}]
     if fn.degree == 1:
@@ -99,7 +100,8 @@ def _bernstein(query: Query, fn: Bernstein) -> list[dict[int, int]]:
         return [{s: 1, n: -low}, {s: -1, n: high}, *last]
     # With u = x - low and w = high - low: u^2, 2u(w - u) and (w - u)^2.
     width = high - low
-    u = emitter.named(emitter.above(piece, low, high, integer=integer))
-    s = _sum(query, u, width, integer=False)
-    q = _sum(query, Piece(f"({u.sql} * {u.sql})", u.layer), width * width, integer=False)
+    above, integer = emitter.above(piece, low, high)
+    u = emitter.named(above)
+    s = _sum(query, u, width, integer=integer)
+    q = _sum(query, Piece(f"({u.sql} * {u.sql})", u.layer), width * width, integer=integer)
     return [{q: 1}, {s: 2 * width, q: -2}, {q: 1, s: -2 * width, n: width * width}, *last]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
 from sulq.errors import SetupError
-from sulq.terms.kinds import Integers, Truths
+from sulq.terms.kinds import Integers, Objects, Truths
 
 _PER_MICROSECOND: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -215,11 +215,16 @@ def _integers(column: pa.ChunkedArray) -> tuple[Integers, Truths | None]:
 
 
 def numpy_column(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, Truths | None]:
-    """A column's values and where they are missing (None: nowhere); numbers keep their type, text is objects."""
+    """A column's values and where they are missing (None: nowhere); numbers keep their type, text is objects.
+
+    So are whole numbers of 128 bits, which Arrow has as decimals: Python's own.
+    """
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         values = np.array(column.to_pylist(), dtype=object) if len(column) else np.empty(0, dtype=object)
         missing = np.array([item is None for item in values], dtype=np.bool_) if column.null_count else None
         return values, missing
+    if pa.types.is_decimal128(column.type):
+        return _wide(column)
     if not column.null_count:
         return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy(), None
     missing = (
@@ -227,6 +232,16 @@ def numpy_column(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, Truths
     )
     filled = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
     return filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy(), missing
+
+
+def _wide(column: pa.ChunkedArray | pa.Array) -> tuple[Objects, Truths | None]:
+    """Whole numbers of 128 bits, two words each, the lower first."""
+    array = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    words = np.frombuffer(array.buffers()[1] or b"", dtype="<u8")[2 * array.offset :][: 2 * len(array)]
+    words = np.where(missing.repeat(2), np.uint64(0), words)
+    high = words[1::2].astype(np.int64).astype(object)
+    return (high << 64) + words[::2].astype(object), missing
 
 
 def table(cursor: object, statement: str, parameters: dict[str, object]) -> pa.Table:

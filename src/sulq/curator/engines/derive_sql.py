@@ -56,15 +56,13 @@ class _Writer:
                 return self._per_person(relation)
             case Distinct():
                 source = self.rows(relation.source)
-                return self._made(f"SELECT DISTINCT {_listed(source)} FROM {source.relation}", relation, source)
+                return self._made(f"SELECT DISTINCT {_listed(source)} FROM {source.relation}", relation)
             case Union():
                 return self._union(relation)
 
-    def _made(self, query: str, relation: Relation, *sources: Rows, rows: int | None = None) -> Rows:
-        names = kept.names(shape(relation, self.tables).schema)
-        most = rows if len(sources) != 1 else sources[0].rows
-        frames = {name: data for source in sources for name, data in source.frames.items()}
-        return Rows(f"({query})", self.parameters, names, frozenset(), {}, most, frames)
+    def _made(self, query: str, relation: Relation) -> Rows:
+        made = shape(relation, self.tables)
+        return Rows(f"({query})", self.parameters, kept.names(made.schema), frozenset(), {}, made.most)
 
     def _owner(self, relation: Relation, prefix: str = "") -> list[str]:
         return [f"{prefix}{OWNER}"] if shape(relation, self.tables).owned else []
@@ -78,7 +76,6 @@ class _Writer:
     def _table(self, table: Table) -> Rows:
         """Kept rows as they are stored; those read for one question are brought to the same form."""
         rows = self.read(table.name)
-        self.parameters.update(rows.parameters)
         columns = []
         for name in rows.names.values():
             units = f"{name} - {whole(rows.shifts[name])}" if name in rows.shifts else name
@@ -87,7 +84,7 @@ class _Writer:
             )
         columns += self._owner(table)
         query = f"SELECT {', '.join(columns)} FROM {rows.relation}"
-        return self._made(query, table, rows)
+        return self._made(query, table)
 
     def _where(self, relation: Where) -> Rows:
         source = self.rows(relation.source)
@@ -95,7 +92,7 @@ class _Writer:
         condition = emitter.truth(relation.condition).sql
         self._bind(emitter)
         columns = ", ".join([*source.names.values(), *self._owner(relation)])
-        return self._made(f"SELECT {columns} FROM {emitter.relation()} WHERE {condition}", relation, source)
+        return self._made(f"SELECT {columns} FROM {emitter.relation()} WHERE {condition}", relation)
 
     def _select(self, relation: Select) -> Rows:
         source = self.rows(relation.source)
@@ -106,7 +103,7 @@ class _Writer:
             columns.append(f"{_column(emitter, fn, column).sql} AS c{i}")
         self._bind(emitter)
         columns += self._owner(relation)
-        return self._made(f"SELECT {', '.join(columns)} FROM {emitter.relation()}", relation, source)
+        return self._made(f"SELECT {', '.join(columns)} FROM {emitter.relation()}", relation)
 
     def _join(self, join: Join) -> Rows:
         left, right = self.rows(join.left), self.rows(join.right)
@@ -120,25 +117,13 @@ class _Writer:
             f"SELECT {', '.join(listed)} FROM (SELECT * FROM {left.relation}) AS l "
             f"{how} (SELECT * FROM {right.relation}) AS r ON {' AND '.join(on) or 'TRUE'}"
         )
-        return self._made(query, join, left, right, rows=self._pairs(join, left, right))
-
-    def _pairs(self, join: Join, left: Rows, right: Rows) -> int | None:
-        """How many pairs there can be: each row of the private side meets as many as the shape says."""
-        if left.rows is None or right.rows is None:
-            return None
-        a, b, both = (shape(item, self.tables) for item in (join.left, join.right, join))
-        if a.public and b.public:
-            return left.rows * max(right.rows, 1)
-        rows, private = (right.rows, b) if a.public else (left.rows, a)
-        return rows * -(-both.rows // private.rows)
+        return self._made(query, join)
 
     def _union(self, relation: Union) -> Rows:
         parts = [self.rows(item) for item in relation.relations]
         owner = self._owner(relation)
         selects = [f"SELECT {', '.join([*part.names.values(), *owner])} FROM {part.relation}" for part in parts]
-        counts = [part.rows for part in parts]
-        most = None if None in counts else sum(cast("list[int]", counts))
-        return self._made(" UNION ALL ".join(selects), relation, *parts, rows=most)
+        return self._made(" UNION ALL ".join(selects), relation)
 
     def _per_person(self, relation: PerPerson) -> Rows:
         source = self.rows(relation.source)
@@ -158,7 +143,7 @@ class _Writer:
         grouped = ", ".join([OWNER, *(f"k{i}" for i in range(len(keys)))])
         query = f"SELECT {', '.join(within)} FROM {emitter.relation()} GROUP BY {grouped}"
         query = f"SELECT {', '.join([*columns, OWNER])} FROM (SELECT {', '.join(between)} FROM ({query}))"
-        return self._made(query, relation, source)
+        return self._made(query, relation)
 
 
 def _listed(rows: Rows) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import duckdb
 import numpy as np
@@ -23,7 +24,9 @@ from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.parquet_cells import rewrite
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.question import BATCH, Question, alike, fetched, together
+from sulq.curator.engines.proposal import Proposal
+from sulq.curator.engines.propose import Proposer
+from sulq.curator.engines.question import BATCH, Question, alike, fetched
 from sulq.curator.engines.resident import Resident, limit
 from sulq.curator.engines.source import WILD, Origin, Registered
 from sulq.curator.engines.tables import Dataset
@@ -32,8 +35,10 @@ from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
 from sulq.terms.private import Private
-from sulq.terms.relation import Table
+from sulq.terms.relation import Relation, Table
 from sulq.terms.shape import shape
+
+MOST_ROWS_READ: Final = 2**31  # of a table without a copy: its doubles of 2^22 are summed as such, exactly
 
 T = TypeVar("T")
 
@@ -73,7 +78,6 @@ class DuckEngine:
         self._threads = threads
         self._batch = batch
         self._connection: Connection | None = None
-        self._rows: dict[str, Rows] = {}
         # Without a prepared copy there is nothing whose rows have lasting numbers.
         self._resident = None if prepared is False else Resident(limit() if resident is None else resident)
         self._opening = threading.Lock()
@@ -125,7 +129,7 @@ class DuckEngine:
         self._unchanged()
         with self._opening:  # of threads that ask first at once, one prepares
             if self._connection is None:
-                self._connection, self._rows = self._open()
+                self._connection = self._open()
                 self._renew = False
 
     def _unchanged(self) -> None:
@@ -141,7 +145,7 @@ class DuckEngine:
         if self._resident is not None:
             self._resident.clear()
 
-    def _open(self) -> tuple[Connection, dict[str, Rows]]:
+    def _open(self) -> Connection:
         failed = ""
         for again in (False, True):
             connection = Connection(threads=self._threads)
@@ -150,12 +154,14 @@ class DuckEngine:
                     self._tables = rewrite(self._tables, connection.folder)
                 if isinstance(self._prepared, Path):
                     connection = self._attached(connection, self._prepared)
-                return connection, self._relations(connection)
+                self._fill(connection)
             except duckdb.Error as error:
                 failed = type(error).__name__
             except SetupError:
                 connection.close()
                 raise
+            else:
+                return connection
             connection.close()
         _log.error("opening the rows failed: %s", failed)
         raise SetupError("unreadable-data", "The data could not be read to its end.")
@@ -172,53 +178,47 @@ class DuckEngine:
         connection.attach(copy, "data")
         return connection
 
-    def _relations(self, connection: Connection) -> dict[str, Rows]:
-        """The kept rows of each table as a relation of a connection that is then locked."""
+    def _fill(self, connection: Connection) -> None:
+        """Give a connection the kept rows of each table under its name, and lock it."""
         if self._prepared is False:
-            return self._unprepared(connection)
-        filed = isinstance(self._prepared, Path)
-        if not filed:
+            self._view(connection)
+            return
+        if not isinstance(self._prepared, Path):
             prepare.fill(connection, self._counted(), into="", progress=self._progress)
             for registered in self._tables:
                 registered.origin.unchanged()
             self._tables = tuple(registered.without_data() for registered in self._tables)
         connection.lock()
-        found = {}
-        for registered in self._tables:
-            relation = f"data.{registered.kept}" if filed else registered.kept
-            (count,) = connection.root.execute(f"SELECT count(*) FROM {relation}").fetchone() or (0,)
-            spelled = kept.spelled(registered.schema) if filed else {}
-            names = kept.names(registered.schema)
-            found[registered.schema.table] = Rows(relation, {}, names, frozenset(), {}, int(count), spelled=spelled)
-        return found
 
-    def _unprepared(self, connection: Connection) -> dict[str, Rows]:
+    def _view(self, connection: Connection) -> None:
+        """Without a copy kept rows are read anew for each question: views have the names that its tables would."""
         prepare.open_sources(connection, self._tables)
-        found = {item.schema.table: kept.select(item, stored=False) for item in self._tables}
+        for item in self._tables:
+            with closing(self._cursor(connection)) as cursor:
+                cursor.execute(f"CREATE VIEW {item.kept} AS SELECT * FROM {kept.select(item, stored=False).relation}")
         connection.lock(path for item in self._tables for path in item.source.files)
         prepare.check(connection, self._counted())
-        for registered in self._tables:
-            self._try_all(connection, registered, found[registered.schema.table])
-        return found
+        for item in self._tables:
+            self._try_all(connection, item, self._kept(item.schema.table))
 
     def _try_all(self, connection: Connection, registered: Registered, rows: Rows) -> None:
         """Read every needed cell once, so that a broken file stops its owner and not a question (T30)."""
         extra = [PERSON] if registered.unit.column is not None else []
-        columns = ", ".join(f"max({name})" for name in [*rows.names.values(), *extra])
-        cursor = self._cursor(connection, rows)
-        cursor.execute(f"SELECT {columns} FROM {rows.relation}", rows.parameters).fetchall()
-        cursor.close()
+        columns = ", ".join(["count(*)", *(f"max({name})" for name in [*rows.names.values(), *extra])])
+        with closing(self._cursor(connection)) as cursor:
+            found = cursor.execute(f"SELECT {columns} FROM {rows.relation}").fetchall()
+        prepare.check_number(registered, found[0][0], rows.most)
 
-    @staticmethod
-    def _cursor(connection: Connection, rows: Rows) -> duckdb.DuckDBPyConnection:
+    def _cursor(self, connection: Connection) -> duckdb.DuckDBPyConnection:
         cursor = connection.cursor()
-        for name, frame in rows.frames.items():
-            cursor.register(name, frame)
+        for item in self._tables if self._prepared is False else ():
+            if item.source.frame is not None:
+                cursor.register(f"source{item.number}", item.source.frame)
         return cursor
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""
-        return Private(self._asked(tally, Question.sums, self._folded))
+        return Private(self._asked(tally, lambda question: question.sums()[0], self._folded))
 
     def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
         """Exact sums of several tallies; of those over the same rows what SQL does not sum is folded in one pass."""
@@ -233,28 +233,32 @@ class DuckEngine:
         self.ready()
         if self._connection is None:
             return None
-        cursor: duckdb.DuckDBPyConnection | None = None
         try:
-            schema, rows = self._over(*tallies, owned=False)
-            cursor = self._cursor(self._connection, rows)
-            return together([self._question(cursor, schema, rows, tally) for tally in tallies])
+            with closing(self._cursor(self._connection)) as cursor:
+                return self._question(cursor, *tallies).sums()
         except NotInSql:
             return None
         except Exception as error:  # noqa: BLE001 - asked one by one each has its outcome (T30)
             _log.error("asked again by hand, each alone: %s", type(error).__name__)  # no text, no trace (T31)
             return None
-        finally:
-            if cursor is not None:
-                cursor.close()
 
-    def _question(self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, tally: Tally) -> Question:
-        owned = shape(tally.over, self._facts).owned
-        stored = self._resident if isinstance(tally.over, Table) else None
-        return Question(cursor, schema, rows, tally, batch=self._batch, owned=owned, resident=stored)
+    def _question(self, cursor: duckdb.DuckDBPyConnection, *tallies: Tally) -> Question:
+        over = tallies[0].over
+        stored = self._resident if isinstance(over, Table) else None
+        owned = shape(over, self._facts).owned
+        return Question(cursor, *self._over(over), *tallies, batch=self._batch, owned=owned, resident=stored)
+
+    def propose(self, *tallies: Tally) -> Proposal:
+        """What is asked for tallies over one relation, from public facts alone: nothing is opened or read.
+
+        Raises:
+            NotInSql: a part of the relation is left to be worked out by hand.
+        """
+        return Proposer(*self._over(tallies[0].over)).propose(tallies)
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
-        return Private(self._asked(tally, Question.groups, group))
+        return Private(self._asked(tally, lambda question: question.groups(), group))
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts, read from the kept rows as they are."""
@@ -285,12 +289,9 @@ class DuckEngine:
         noted = f"{'data.' if isinstance(self._prepared, Path) else ''}{kept.HEAVY}"
         rows = kept.people(self._tables) if self._prepared is False else None
         relation = noted if rows is None else f"({kept.heavy(self._tables, rows.relation)})"
-        cursor = connection.cursor() if rows is None else self._cursor(connection, rows)
-        try:
+        with closing(self._cursor(connection)) as cursor:
             found = cursor.execute(f"SELECT heavy, others FROM {relation} WHERE t = {place}").fetchone()
             return np.array(found, dtype=np.int64)
-        finally:
-            cursor.close()
 
     def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
         """Ask in SQL; what SQL does not say, or fails to work out, is worked out by hand from the kept rows.
@@ -313,46 +314,38 @@ class DuckEngine:
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
     def _in_sql(self, connection: Connection, tally: Tally, ask: Callable[[Question], T]) -> T:
-        schema, rows = self._over(tally, owned=ask is Question.groups)
-        cursor = self._cursor(connection, rows)
-        try:
-            return ask(self._question(cursor, schema, rows, tally))
-        finally:
-            cursor.close()
+        with closing(self._cursor(connection)) as cursor:
+            return ask(self._question(cursor, tally))
 
-    def _over(self, *tallies: Tally, owned: bool) -> tuple[Schema, Rows]:
-        """The rows that tallies over one relation run over, and their columns."""
-        over = tallies[0].over
+    def _over(self, over: Relation) -> tuple[Schema, Rows]:
+        """The rows of a relation, and their columns."""
         if not isinstance(over, Table):
             return derive_sql.derive(over, self._facts, self._kept)
-        schema = self._facts.table_of(over.name).schema
-        rows = self._rows[schema.table]
-        if self._prepared is False:
-            asked = needed(*tallies).columns
-            rows = kept.select(self._registered(schema.table), stored=False, needed=asked, owned=owned)
-        return schema, rows
+        return self._facts.table_of(over.name).schema, self._kept(over.name)
 
     def _kept(self, name: str) -> Rows:
-        """A table's kept rows with their owners beside them."""
-        table = self._facts.table_of(name).schema.table
+        """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
+        registered = self._registered(self._facts.table_of(name).schema.table)
+        schema, most = registered.schema, shape(Table(name), self._facts).most
         if self._prepared is False:
-            return kept.select(self._registered(table), stored=False, owned=True)
-        return self._rows[table]
+            read = kept.select(registered, stored=False)
+            return replace(read, relation=registered.kept, most=min(most, MOST_ROWS_READ), frames={})
+        names, filed = kept.names(schema), isinstance(self._prepared, Path)
+        relation = f"data.{registered.kept}" if filed else registered.kept
+        spelled = kept.spelled(schema) if filed else {}
+        return Rows(relation, {}, names, frozenset(), {}, most, spelled=spelled)
 
     def _reader(self, tally: Tally) -> Callable[[str], Batch]:
         """How a table's kept rows come into memory; of a table asked itself, only what the tally looks at."""
 
         def read(name: str) -> Batch:
             if isinstance(tally.over, Table):
-                (schema, rows), wanted = self._over(tally, owned=True), needed(tally)
+                (schema, rows), wanted = self._over(tally.over), needed(tally)
             else:
                 schema, rows = derive_sql.derive(Table(name), self._facts, self._kept)
                 wanted = Needed(schema.names)
-            cursor = self._cursor(cast("Connection", self._connection), rows)
-            try:
+            with closing(self._cursor(cast("Connection", self._connection))) as cursor:
                 return fetched(cursor, schema, rows, wanted, owned=shape(Table(name), self._facts).owned)
-            finally:
-                cursor.close()
 
         return read
 
@@ -368,4 +361,3 @@ class DuckEngine:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-            self._rows = {}

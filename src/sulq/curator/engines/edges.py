@@ -7,10 +7,7 @@ from bisect import bisect_right
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from sulq.curator.engines.read_sql import whole
-from sulq.terms.kinds import Integers
 
 
 class Said(NamedTuple):
@@ -96,8 +93,8 @@ def search(lower: list[str], top: str) -> str:
     return f"CASE WHEN {{0}} >= {lower[0]} AND {{0}} <= {top} THEN {between(0, len(lower))} END"
 
 
-def places(edges: list[Fraction], low: int, high: int) -> Integers:
+def places(edges: list[Fraction], low: int, high: int) -> tuple[int, ...]:
     """The bin of every whole number from low to high; -1 for those in none. The last bin holds its upper edge."""
     last = len(edges) - 2
     found = (last if value == edges[-1] else bisect_right(edges, value) - 1 for value in range(low, high + 1))
-    return np.array([place if 0 <= place <= last else -1 for place in found], dtype=np.int64)
+    return tuple(place if 0 <= place <= last else -1 for place in found)

@@ -16,12 +16,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import ClassVar, Final
 
-import numpy as np
-
 from sulq.curator.engines import emit_dates, emit_labels, emit_maths, emit_texts
 from sulq.curator.engines.edges import DUCKDB, Said, divided, limited, places, search
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import Keyed, NotInSql, Piece, clamped, joined
+from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.read_sql import double, whole
 from sulq.terms.domain import Bool, Category, Column, Schema, Text
 from sulq.terms.engine import Block
@@ -71,13 +70,11 @@ MOST_BINS: Final = 1024  # more are searched by the batch path
 FEW: Final = 512  # so many values of a column are grouped by as they are, and then put into bins
 
 
-PARAMETER: Final = re.compile(r"\$([a-z]+[0-9]*)\b")
-
-
 class Emitter:
     """Writes the row functions of one tally over the kept rows."""
 
     said: ClassVar[Said] = DUCKDB  # how this database says whole numbers
+    bound: ClassVar[re.Pattern[str]] = re.compile(r"\$(text[0-9]+)\b")  # and the place of a bound text
 
     grouping = "grouping_id"  # which grouping set a group is of: a bit for each key that is not in it
     grouped_keys = 32  # so many keys it tells of
@@ -145,7 +142,7 @@ class Emitter:
             found, last = self.key(fn.item, alone=alone), labels.code(fn.item, self.schema).size
             if found.missing is not None:  # nothing lacks a key that has a label for what does
                 return found
-            places = None if found.places is None else np.where(found.places < 0, last, found.places)
+            places = None if found.places is None else tuple(last if i < 0 else i for i in found.places)
             return found._replace(places=places, missing=last)
         if alone and isinstance(fn, Bins) and isinstance(fn.item, Col):
             binned = self._bins_alone(fn, self.schema.find(fn.item.name), fn.item.name)
@@ -173,7 +170,7 @@ class Emitter:
         )
         if division is None:
             return None
-        return Keyed(joined(division, self.column(name)), 0, np.minimum(np.arange(len(edges)), len(edges) - 2))
+        return Keyed(joined(division, self.column(name)), 0, (*range(len(edges) - 1), len(edges) - 2))
 
     def column(self, name: str) -> Piece:
         """A column as it stands in the relation."""
@@ -185,9 +182,11 @@ class Emitter:
         self.parameters[name] = text
         return Piece(f"CAST(${name} AS VARCHAR)", atom=True)
 
-    def bound(self, statement: str) -> dict[str, object]:
-        """The parameters a statement names; what was written for a part left to the batch path is not among them."""
-        return {name: self.parameters[name] for name in set(PARAMETER.findall(statement))}
+    def scan(self, statement: str) -> Scan:
+        """A statement with the texts it names, numbered anew: those of parts left to the batch path are not there."""
+        number = {name: f"text{i}" for i, name in enumerate(dict.fromkeys(self.bound.findall(statement)))}
+        sql = self.bound.sub(lambda found: found[0].replace(found[1], number[found[1]]), statement)
+        return Scan(sql, tuple(str(self.parameters[name]) for name in number))
 
     def _number(self, fn: RowFn) -> Piece:
         match fn:
@@ -434,7 +433,7 @@ class Emitter:
 
     def total(self, piece: Piece, most: int, *, integer: bool) -> str:
         """An exact SUM: whole doubles are added as such where no total can leave the exact ones, else as integers."""
-        if not integer and most >= EXACT:
+        if not integer and most > EXACT:
             return f"sum(TRY_CAST({piece.sql} AS BIGINT))"
         return f"sum({piece.sql})"
 
@@ -442,10 +441,13 @@ class Emitter:
         """A total that is known to fit 64 bits."""
         return f"TRY_CAST({sql} AS BIGINT)"
 
-    def above(self, piece: Piece, low: int, high: int, *, integer: bool) -> Piece:
-        """How far whole units lie above their least, as what may be squared and added exactly."""
-        item = f"CAST({piece.sql} AS DOUBLE)" if integer else f"({piece.sql})"
-        return Piece(f"({item} - {double(float(low))})", piece.layer)
+    def above(self, piece: Piece, low: int, high: int) -> tuple[Piece, bool]:
+        """How far whole units lie above their least, as what may be squared and added exactly; whether as an integer.
+
+        They are cast once, to integers that hold their square: faster than to cast their sums' terms.
+        """
+        kind = "INTEGER" if max(abs(low), abs(high)) < 2**31 and (high - low) ** 2 < 2**31 else "BIGINT"
+        return Piece(f"(TRY_CAST({piece.sql} AS {kind}) - {whole(low)})", piece.layer), True
 
     def on_grid(self, item: Piece, step: Fraction, low: int, high: int) -> Piece:
         """floor(x/step + 1/2), clamped directly under the sum (T11): a whole double."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sulq.curator.engines import grammar, person, read_sql
-from sulq.curator.engines.source import POSITION, Registered
+from sulq.curator.engines.source import POSITION, Registered, literal
 from sulq.terms.domain import Category, Int, Real, Schema, Text
 from sulq.terms.privacy import Unit
 
@@ -30,7 +30,7 @@ class Rows:
     names: dict[str, str]  # declared column -> c0, c1, ...
     doubles: frozenset[str]  # those of them that hold their whole numbers as doubles
     shifts: dict[str, int]  # those whose codes do not count from 0
-    rows: int | None  # an upper bound on their number
+    most: int  # how many there can be, from what is public alone: their number must not choose a word of any statement
     frames: dict[str, object] = field(default_factory=dict, repr=False)  # what it reads, by name
     spelled: dict[str, str] = field(default_factory=dict)  # those whose codes are there as texts too
 
@@ -82,7 +82,7 @@ def people(tables: Sequence[Registered]) -> Rows | None:
     each = f"SELECT person, {counts} FROM ({' UNION ALL '.join(parts)}) WHERE {there} GROUP BY person"
     frames = {f"source{item.number}": item.source.frame for item in private.values() if item.source.frame is not None}
     numbered = f"(SELECT *, row_number() OVER () AS {OWNER} FROM ({each}))"
-    return Rows(numbered, {}, {}, frozenset(), {}, None, frames)
+    return Rows(numbered, {}, {}, frozenset(), {}, 0, frames)
 
 
 def heavy(tables: Sequence[Registered], people: str) -> str:
@@ -127,7 +127,7 @@ def inexact(registered: Registered) -> Rows | None:
         return None
     found = f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {person.unfit_sql(kind, 'a')} LIMIT 1)"
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
-    return Rows(found, {}, {}, frozenset(), {}, None, frames)
+    return Rows(found, {}, {}, frozenset(), {}, 0, frames)
 
 
 def twice(registered: Registered) -> Rows | None:
@@ -151,7 +151,7 @@ def twice(registered: Registered) -> Rows | None:
         there = "k IS NOT NULL"
     found = f"(SELECT k FROM ({item}) WHERE {there} GROUP BY k HAVING count(*) > 1 LIMIT 1)"
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
-    return Rows(found, parameters, {}, frozenset(), {}, None, frames)
+    return Rows(found, parameters, {}, frozenset(), {}, 0, frames)
 
 
 def astray(registered: Registered, column: str, other: Registered) -> Rows:
@@ -165,7 +165,7 @@ def astray(registered: Registered, column: str, other: Registered) -> Rows:
     found = f"(SELECT 1 FROM {pairs} WHERE mine.u <> theirs.u AND mine.u <> '' AND theirs.u <> '' LIMIT 1)"
     both = (registered, other)
     frames = {f"source{item.number}": item.source.frame for item in both if item.source.frame is not None}
-    return Rows(found, parameters, {}, frozenset(), {}, None, frames)
+    return Rows(found, parameters, {}, frozenset(), {}, 0, frames)
 
 
 def _named(registered: Registered, name: str, parameters: dict[str, object]) -> str:
@@ -176,8 +176,13 @@ def _named(registered: Registered, name: str, parameters: dict[str, object]) -> 
     return f"SELECT {code} AS k, {_name(registered)} AS u FROM (SELECT {value}, a FROM ({inner}))"
 
 
-def _layers(registered: Registered, place: int, parameters: dict[str, object], *, exact: bool) -> tuple[str, str, str]:
-    """A column's three layers of projections, without the last one's name; its list of categories is bound."""
+def _layers(
+    registered: Registered, place: int, parameters: dict[str, object] | None, *, exact: bool
+) -> tuple[str, str, str]:
+    """A column's three layers of projections, without the last one's name.
+
+    Its list of categories is bound, or without parameters written out.
+    """
     name, column = registered.schema.columns[place]
     cell, item = registered.source.columns[name]
     plain = f"{read_sql.trimmed(item) if read_sql.needs_trim(column, cell) else item} AS a{place}"
@@ -186,7 +191,11 @@ def _layers(registered: Registered, place: int, parameters: dict[str, object], *
     listed = registered.first + place
     code = read_sql.code(column, cell, f"b{place}", listed, exact=exact)
     if isinstance(column, Category) and f"$categories{listed}" in code:  # DuckDB refuses what it does not need
-        parameters[f"categories{listed}"] = [str(value) for value in column.values]
+        values = [str(value) for value in column.values]
+        if parameters is None:
+            code = code.replace(f"$categories{listed}", f"[{', '.join(map(literal, values))}]")
+        else:
+            parameters[f"categories{listed}"] = values
     return plain, value, code
 
 
@@ -195,45 +204,42 @@ def select(
     *,
     stored: bool,
     spell: bool = False,
-    needed: Container[str] | None = None,
     tables: Sequence[Registered] = (),
-    owned: bool = False,
 ) -> Rows:
-    """The kept rows of a source, to be stored in the narrowest integers, or else read for one question.
+    """The kept rows of a source, to be stored in the narrowest integers, or else read anew for each question.
 
     Args:
         registered: The table.
         stored: Whether they are to be stored, each with its owner's number.
         spell: Whether to add the codes of categories as texts.
-        needed: The columns the question looks at; where rows are chosen by all columns, all are read.
         tables: All tables of the dataset, which share the owners' numbers; the table itself where it is alone.
-        owned: Whether rows that are not stored are to have their owner beside them: the person's canonical text.
     """
     source, schema, unit = registered.source, registered.schema, registered.unit
     integers = stored or unit.column is not None
-    every = needed is None or unit.column is not None or unit.neighbors == "zero_out"
-    read = [name for name in schema.names if every or name in (needed or ())]
     whole = stored and _whole_persons(tables or (registered,))
-    inner = _inner(registered, read, integers=integers, whole=whole)
-    columns, parameters = names(schema), inner.parameters
+    # A view has no parameters: what is the owner's own, categories and the key's digits, is written out there.
+    parameters: dict[str, object] | None = {} if stored else None
+    inner = _inner(registered, parameters, integers=integers, whole=whole)
+    columns, key = names(schema), "$key" if stored else literal(registered.key.hex())
     where = _present(columns, unit)
-    outer = _outer(schema, unit, stored=stored, read=read)
+    outer = _outer(schema, unit, stored=stored)
     if spell:
         outer += [f"lpad(CAST({code} AS VARCHAR), 3, '0') AS {text}" for code, text in spelled(schema).items()]
     people = ""
-    if unit.column is not None and (stored or owned):
-        outer.append(OWNER if stored else f"u AS {OWNER}")
+    if unit.column is not None:
+        outer.append(OWNER if stored else f"u AS {OWNER}")  # what is not stored has the person's canonical text there
         people = f" JOIN {PEOPLE} ON {'w' if whole else 'u'} = {PEOPLE}.person" if stored else ""
     query = f"SELECT {', '.join(outer)} FROM ({inner.sql}){people}{where}"
     if unit.column is not None:
-        parameters["key"] = registered.key.hex()
+        if parameters is not None:
+            parameters["key"] = registered.key.hex()
         # Equal rows are interchangeable, but where a place can be asked for it must be the same one every time.
-        order = f"{_order(schema)}, {POSITION}" if unit.positions_are_public else _order(schema)
+        order = f"{_order(schema, key)}, {POSITION}" if unit.positions_are_public else _order(schema, key)
         whose = OWNER if stored else "u"  # by number, so that a person's rows lie together and compress well
         query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {unit.rows}"
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
     doubles, shifts = frozenset(inner.doubles), inner.shifts
-    return Rows(f"({query}) AS kept", parameters, columns, doubles, shifts, source.rows, frames)
+    return Rows(f"({query}) AS kept", parameters or {}, columns, doubles, shifts, 0, frames)
 
 
 def every(registered: Registered) -> Rows:
@@ -243,35 +249,33 @@ def every(registered: Registered) -> Rows:
     person's public hash, and a name of the person that says nothing to whoever lacks the key.
     """
     schema, unit = registered.schema, registered.unit
-    inner = _inner(registered, list(schema.names), integers=True, whole=False)
-    outer = _outer(schema, unit, stored=True, read=schema.names)
+    parameters: dict[str, object] = {}
+    inner = _inner(registered, parameters, integers=True, whole=False)
+    outer = _outer(schema, unit, stored=True)
     if unit.column is not None:
-        inner.parameters["key"] = registered.key.hex()
+        parameters["key"] = registered.key.hex()
         owner = f"substr(sha256(concat_ws(chr(31), $key, 'owner', u)), 1, {OWNER_DIGITS})"
-        outer += [f"u AS {TEXT}", f"{_order(schema)} AS {ORDER}", f"{owner} AS {OWNER}"]
+        outer += [f"u AS {TEXT}", f"{_order(schema, '$key')} AS {ORDER}", f"{owner} AS {OWNER}"]
     query = f"(SELECT {', '.join(outer)} FROM ({inner.sql}){_present(names(schema), unit)}) AS every"
-    return Rows(query, inner.parameters, names(schema), frozenset(), {}, None)
+    return Rows(query, parameters, names(schema), frozenset(), {}, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Inner:
-    """A source's cells as codes: the SELECT, the constants bound in it, and how its columns stand in it."""
+    """A source's cells as codes: the SELECT, and how its columns stand in it."""
 
     sql: str
-    parameters: dict[str, object]
     doubles: set[str]
     shifts: dict[str, int]
 
 
-def _inner(registered: Registered, read: Container[str], *, integers: bool, whole: bool) -> _Inner:
+def _inner(registered: Registered, parameters: dict[str, object] | None, *, integers: bool, whole: bool) -> _Inner:
     source, schema, columns = registered.source, registered.schema, names(registered.schema)
-    found = _Inner("", {}, set(), {})
+    found = _Inner("", set(), {})
     plain, value, code = ["1 AS one"], ["one"], ["one"]
     for i, (name, column) in enumerate(schema.columns):
-        if name not in read:
-            continue
         cell, _ = read_sql.value(column, *source.columns[name])
-        layers = _layers(registered, i, found.parameters, exact=integers)
+        layers = _layers(registered, i, parameters, exact=integers)
         plain.append(layers[0])
         value.append(layers[1])
         code.append(f"{layers[2]} AS {columns[name]}")
@@ -308,11 +312,9 @@ def _present(columns: dict[str, str], unit: Unit) -> str:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
-def _outer(schema: Schema, unit: Unit, *, stored: bool, read: Container[str]) -> list[str]:
-    columns = [] if stored else ["one"]
-    for i, (name, column) in enumerate(schema.columns):
-        if name not in read:
-            continue
+def _outer(schema: Schema, unit: Unit, *, stored: bool) -> list[str]:
+    columns = []
+    for i, (_, column) in enumerate(schema.columns):
         narrow = stored and not isinstance(column, Text)
         columns.append(f"TRY_CAST(c{i} AS {grammar.smallest(column)}) AS c{i}" if narrow else f"c{i}")
     if unit.column is not None:
@@ -324,9 +326,9 @@ def _outer(schema: Schema, unit: Unit, *, stored: bool, read: Container[str]) ->
     return columns
 
 
-def _order(schema: Schema) -> str:
+def _order(schema: Schema, key: str) -> str:
     """A keyed hash of the person and all declared columns; with its length no text passes for another column (SR2)."""
-    parts = ["$key", "u"]
+    parts = [key, "u"]
     for i, (_, column) in enumerate(schema.columns):
         text = f"concat(strlen(c{i}), ':', c{i})" if isinstance(column, Text) else f"CAST(c{i} AS VARCHAR)"
         parts.append(f"CASE WHEN c{i} IS NULL THEN '{grammar.MISSING}' ELSE {text} END")

@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.read_sql import double
 from sulq.terms.domain import Schema
-from sulq.terms.kinds import Integers
 from sulq.terms.rowfn.scalar import RowFn
 
 
@@ -33,7 +32,7 @@ class Keyed(NamedTuple):
 
     piece: Piece
     shift: int = 0
-    places: Integers | None = None
+    places: tuple[int, ...] | None = None
     missing: int | None = None
 
 

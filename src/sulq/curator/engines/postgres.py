@@ -29,7 +29,7 @@ from sulq.curator.engines.postgres_question import PostgresQuestion
 from sulq.curator.engines.postgres_read import Reader
 from sulq.curator.engines.postgres_schema import Copy
 from sulq.curator.engines.postgres_session import Sessions
-from sulq.curator.engines.question import BATCH, Question, alike, together
+from sulq.curator.engines.question import BATCH, Question, alike
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.terms.domain import Schema
@@ -38,7 +38,7 @@ from sulq.terms.kinds import Integers
 from sulq.terms.postgres_address import Address
 from sulq.terms.private import Private
 from sulq.terms.relation import Table
-from sulq.terms.shape import shape
+from sulq.terms.shape import MOST_ROWS_STORED, shape
 
 T = TypeVar("T")
 
@@ -108,7 +108,8 @@ class PostgresEngine:
             for each in self._dataset.tables:
                 schema, rows = each.facts.schema, copy.rows[each.facts.schema.table]
                 names = kept.names(schema)
-                self._rows[schema.table] = Rows(copy.tables[schema.table], {}, names, frozenset(), {}, rows)
+                most = rows if each.facts.public else MOST_ROWS_STORED
+                self._rows[schema.table] = Rows(copy.tables[schema.table], {}, names, frozenset(), {}, most)
                 given.append(replace(each, facts=replace(each.facts, rows=rows)) if each.facts.public else each)
             self._dataset = replace(self._dataset, tables=tuple(given))
             self._copy, self._renew = copy, False
@@ -140,7 +141,7 @@ class PostgresEngine:
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""
-        return Private(self._asked(tally, Question.sums, self._summed))
+        return Private(self._asked(tally, lambda question: question.sums()[0], self._summed))
 
     def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
         """Exact sums of several tallies; of those over the same rows what SQL does not sum is folded in one pass."""
@@ -156,14 +157,14 @@ class PostgresEngine:
         self._open()
         try:
             with self._sessions.one() as db:
-                return together([self._question(db, tally) for tally in tallies])
+                return self._question(db, *tallies).sums()
         except Exception as error:  # noqa: BLE001 - asked one by one each has its outcome (T30)
             _log.error("asked again, each alone: %s", type(error).__name__)  # no text, no trace (T31)
         return None
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
-        return Private(self._asked(tally, Question.groups, lambda asked: group(asked, self._derived(asked))))
+        return Private(self._asked(tally, lambda question: question.groups(), self._grouped))
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts, read from the kept rows as they are."""
@@ -203,10 +204,11 @@ class PostgresEngine:
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
-    def _question(self, db: psycopg.Connection, tally: Tally) -> PostgresQuestion:
-        schema, rows, pages = self._table(cast("Table", tally.over).name)
-        owned = shape(tally.over, self._dataset.facts).owned
-        return PostgresQuestion(db, schema, rows, tally, pages=pages, batch=self._batch, owned=owned)
+    def _question(self, db: psycopg.Connection, *tallies: Tally) -> PostgresQuestion:
+        over = cast("Table", tallies[0].over)
+        schema, rows, pages = self._table(over.name)
+        owned = shape(over, self._dataset.facts).owned
+        return PostgresQuestion(db, schema, rows, *tallies, pages=pages, batch=self._batch, owned=owned)
 
     def _table(self, name: str) -> tuple[Schema, Rows, int]:
         schema = self._dataset.facts.table_of(name).schema
@@ -220,6 +222,9 @@ class PostgresEngine:
             return self._read(name, asked)
 
         return derive_numpy.derive(tally.over, self._dataset.facts, read)
+
+    def _grouped(self, tally: Tally) -> Groups:
+        return group(tally, self._derived(tally))
 
     def _read(self, name: str, wanted: Needed) -> Batch:
         schema, rows, pages = self._table(name)

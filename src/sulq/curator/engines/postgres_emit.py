@@ -32,7 +32,6 @@ from sulq.terms.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.terms.rowfn.missing import First, NullIf
 from sulq.terms.rowfn.scalar import Arith, Case, Clip, Col, Compare, Fill, IsIn, Lit, RowFn, against
 
-PARAMETER: Final = re.compile(r"%\(([a-z]+[0-9]*)\)s")
 MOST_ENTRIES: Final = 4096  # a longer table of constants is read by the batch path
 WIDEST: Final = 2**62
 _SIMPLE: Final = {"abs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
@@ -43,6 +42,7 @@ class PostgresEmitter(Emitter):
     """Writes the row functions of one tally over a prepared copy in PostgreSQL."""
 
     said: ClassVar[Said] = POSTGRES
+    bound: ClassVar[re.Pattern[str]] = re.compile(r"%\((text[0-9]+)\)s")
 
     grouping = "grouping"
     grouped_keys = 31
@@ -65,10 +65,6 @@ class PostgresEmitter(Emitter):
         name = f"text{len(self.parameters)}"
         self.parameters[name] = text
         return Piece(f'(CAST(%({name})s AS text) COLLATE "C")', atom=True)
-
-    def bound(self, statement: str) -> dict[str, object]:
-        """The parameters a statement names."""
-        return {name: self.parameters[name] for name in set(PARAMETER.findall(statement)) if name in self.parameters}
 
     # sums
 
@@ -104,10 +100,10 @@ class PostgresEmitter(Emitter):
         """A total that is known to fit 64 bits."""
         return f"CAST({sql} AS bigint)"
 
-    def above(self, piece: Piece, low: int, high: int, *, integer: bool) -> Piece:
+    def above(self, piece: Piece, low: int, high: int) -> tuple[Piece, bool]:
         """How far whole units lie above their least: 64 bits where these hold its square, else a numeric."""
-        kind = "bigint" if integer and (high - low) ** 2 < WIDEST and abs(low) < WIDEST else "numeric"
-        return Piece(f"(CAST({piece.sql} AS {kind}) - {whole(low)})", piece.layer)
+        kind = "bigint" if (high - low) ** 2 < WIDEST and abs(low) < WIDEST else "numeric"
+        return Piece(f"(CAST({piece.sql} AS {kind}) - {whole(low)})", piece.layer), False
 
     # numbers
 

@@ -18,7 +18,6 @@ import psycopg
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.kept import OWNER, PERSON, Rows
 from sulq.curator.engines.needed import Needed
-from sulq.curator.engines.postgres_emit import PostgresEmitter
 from sulq.terms.domain import Schema, Text
 from sulq.terms.engine import BLANK
 from sulq.terms.kinds import Integers
@@ -44,14 +43,14 @@ class Reader:
         self._rows = rows
         self._pages = pages
 
-    def statement(self, emitter: PostgresEmitter, condition: str) -> str:
-        """The statement that reads some pages of what the emitter's rows are."""
+    def statement(self, relation: str, condition: str = "") -> str:
+        """The statement that reads some pages of a relation of the table's rows."""
         columns = ["count(*)"]
         for name in self._names:
             stored = self._rows.names[name]
             columns.append(f"array_agg({stored})" if self._text(name) else _packed(stored))
         columns += [_packed(name) for name in self._beside]
-        return f"SELECT {', '.join(columns)} FROM {emitter.relation()}{condition}"
+        return f"SELECT {', '.join(columns)} FROM {relation}{condition}"
 
     def batches(
         self, db: psycopg.Connection, statement: str, parameters: dict[str, object], size: int
@@ -88,8 +87,7 @@ class Reader:
 
     def whole(self, db: psycopg.Connection) -> Batch:
         """All rows in memory."""
-        emitter = PostgresEmitter(self._schema, by_pages(self._rows))
-        batches = list(self.batches(db, self.statement(emitter, ""), {}, 2**62))
+        batches = list(self.batches(db, self.statement(by_pages(self._rows).relation), {}, 2**62))
         columns = {name: _joined([batch.stored(name) for batch in batches], self._text(name)) for name in self._names}
         beside: dict[str, Integers] = {}
         for name in self._beside:

@@ -27,6 +27,7 @@ from sulq.curator.engines.person import inexact
 from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
+from sulq.terms.shape import MOST_ROWS_STORED
 from sulq.version import __version__
 
 FORMAT: Final = "5"
@@ -123,6 +124,7 @@ def fill(
         rows = kept.select(registered, stored=True, spell=spell, tables=tables)
         told = None if progress is None else _part(progress, i, len(tables))
         _create(connection, f"{into}{registered.kept}", rows, progress=told)
+        check_number(registered, _number(connection, f"{into}{registered.kept}"), MOST_ROWS_STORED)
         if _keeps_every_row(registered):
             _check_records(connection, registered, f"{into}{registered.kept}")
     if numbered is not None:
@@ -163,6 +165,13 @@ def check(connection: Connection, tables: Sequence[Registered]) -> None:
             other = next(item for item in tables if item.schema.table == name)
             if _some(connection, kept.astray(registered, column, other)):
                 not_own(registered.schema.table, column, name)
+
+
+def check_number(registered: Registered, number: int, most: int) -> None:
+    """Refuse more rows than every statement is written for: how many there are chooses no word of any (SR17)."""
+    if number > most:
+        why = f"The table {registered.schema.table!r} has more than 2^{most.bit_length() - 1} rows."
+        raise SetupError("unreadable-data", why, "Split the table, or prepare a copy, which may hold 2^40.")
 
 
 def _keeps_every_row(registered: Registered) -> bool:

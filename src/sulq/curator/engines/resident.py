@@ -60,6 +60,7 @@ class Resident:
     def __init__(self, most: int) -> None:
         self._most = most
         self._held: dict[tuple[str, str], _Column | Matrix] = {}
+        self._numbers: dict[str, int] = {}  # of the rows of each table, which stay as they are
         self._taken = 0  # bytes that asks under way have room for
         self._used: Counter[tuple[str, str]] = Counter()  # what they use of what is held: it is not let go of
         self._age = 0  # how often everything was let go of: whoever began before keeps nothing
@@ -70,6 +71,7 @@ class Resident:
         """Let go of everything, and of what a fold under way is making; for good: and of all that comes after."""
         with self._lock:
             self._held.clear()
+            self._numbers.clear()
             self._age += 1
             self._most = -1 if for_good else self._most
 
@@ -83,7 +85,7 @@ class Resident:
         """
         ask = _Ask(self._age)
         try:
-            found = None if rows.rows is None else self._whole(ask, cursor, schema, rows, tallies)
+            found = self._whole(ask, cursor, schema, rows, tallies)
             if found is None:
                 yield None
                 return
@@ -102,7 +104,7 @@ class Resident:
         self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, tallies: Sequence[Tally]
     ) -> tuple[Batch, dict[str, _Column], Needed] | None:
         """All rows of the columns that are wanted; None where they do not fit, or are texts."""
-        count, asked, rowwise = cast("int", rows.rows), vectors(tallies), by_rows(tallies)
+        count, asked, rowwise = self._number(cursor, rows.relation), vectors(tallies), by_rows(tallies)
         names = {text: kept_as(text, by_rows=text in rowwise) for text in asked}
         made = {name: known for name in names.values() if isinstance(known := self._find(ask, rows, name), Matrix)}
         wanted = needed(*tallies, known=[text for text, name in names.items() if name in made and made[name].ready])
@@ -118,6 +120,12 @@ class Resident:
                 made[names[text]] = Matrix(kind, count, by_rows=text in rowwise)
         return Batch(schema, count, {}, kept=made), self._columns(ask, cursor, rows, list(widths)), wanted
 
+    def _number(self, cursor: duckdb.DuckDBPyConnection, relation: str) -> int:
+        """How many rows a table has: it says how much memory they take, and is written into no question."""
+        if relation not in self._numbers:
+            self._numbers[relation] = int(cursor.execute(f"SELECT count(*) FROM {relation}").fetchall()[0][0])
+        return self._numbers[relation]
+
     def _columns(
         self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, rows: Rows, names: list[str]
     ) -> dict[str, _Column]:
@@ -127,7 +135,7 @@ class Resident:
             with self._reading:
                 known = {name: self._find(ask, rows, name) for name in names}  # another may have read it meanwhile
                 absent = [name for name, column in known.items() if column is None]
-                known |= _read(cursor, rows.relation, absent, cast("int", rows.rows)) if absent else {}
+                known |= _read(cursor, rows.relation, absent, self._number(cursor, rows.relation)) if absent else {}
                 self._keep(ask, {(rows.relation, name): cast("_Column", column) for name, column in known.items()})
         return cast("dict[str, _Column]", known)
 

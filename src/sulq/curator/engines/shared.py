@@ -9,53 +9,49 @@ condition leaves out, and as FILTERs of one SELECT they took twice as long and m
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from sulq.curator.engines import aggregate
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.emit import Emitter, NotInSql
-from sulq.curator.engines.scan import Asking, scan
+from sulq.curator.engines.proposal import Statement
+from sulq.curator.engines.scan import alone, together
 from sulq.curator.engines.unite import unite
 from sulq.terms.engine import Tally
-from sulq.terms.kinds import Integers
 
 SETS: Final = 32  # partitions of one SELECT: each has its own table of groups in memory
 CELLS: Final = 2**18  # and so many cells of them all
 
 
-@dataclass(slots=True)
-class _Part:
-    """One partition: its query, how many labels its keys have, and whose block each of the query's is."""
+class _Part(NamedTuple):
+    """One partition: its query, and how many labels its keys have."""
 
     query: Query
     sizes: list[int]
-    blocks: list[tuple[int, int]] = field(default_factory=list)
 
 
-def shared(asking: Asking, tallies: Sequence[Tally]) -> list[dict[int, Integers]]:
-    """For each tally the sums of the blocks that SQL sums, by place."""
-    found: list[dict[int, Integers]] = [{} for _ in tallies]
+def shared(write: Callable[[], Emitter], tallies: Sequence[Tally]) -> list[Statement]:
+    """The statements of the blocks that SQL sums of tallies; `write` gives writers of row functions over their rows."""
+    found: list[Statement] = []
     united = unite(tallies)
     alike: dict[int, list[int]] = {}
     for i, tally in enumerate(united):
         alike.setdefault(id(tally.where), []).append(i)
     for places in alike.values():
-        emitter = asking.emitter()
+        emitter = write()
         condition = united[places[0]].where
         try:
             where = None if condition is None else emitter.truth(condition)
         except NotInSql:
             continue
         for parts in _packed(_parts(emitter, {i: united[i] for i in places})):
-            queries = [part.query for part in parts]
-            read = scan(asking, queries, where, [part.sizes for part in parts])
-            for part, one in zip(parts, read, strict=True):
-                for block, sums in one.blocks().items():
-                    tally_, place = part.blocks[block]
-                    found[tally_][place] = sums
+            if len(parts) == 1:
+                found.append(alone(parts[0].query, where, parts[0].sizes))
+            else:
+                found.append(together([part.query for part in parts], where, [part.sizes for part in parts]))
     return found
 
 
@@ -70,14 +66,10 @@ def _parts(emitter: Emitter, tallies: dict[int, Tally]) -> list[_Part]:
             except NotInSql:
                 continue
             parts[name] = _Part(Query(emitter, keys), [len(key.labels) for key in tally.by])
-        part = parts[name]
         for place, block in enumerate(tally.blocks):
-            try:
-                aggregate.add(part.query, len(part.blocks), block)
-            except NotInSql:
-                continue
-            part.blocks.append((i, place))
-    return [part for part in parts.values() if part.blocks]
+            with contextlib.suppress(NotInSql):
+                aggregate.add(parts[name].query, (i, place), block)
+    return [part for part in parts.values() if part.query.blocks]
 
 
 def _packed(parts: list[_Part]) -> Iterator[list[_Part]]:

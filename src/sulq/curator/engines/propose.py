@@ -1,0 +1,198 @@
+"""Tallies to proposals: which statements sum them, and what is left to be folded.
+
+Everything here follows from tallies and public facts; no row is looked at, nor how
+many there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, cast
+
+from sulq.curator.engines import aggregate
+from sulq.curator.engines.aggregate import Query
+from sulq.curator.engines.emit import Emitter, NotInSql, Piece
+from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
+from sulq.curator.engines.needed import Needed, needed
+from sulq.curator.engines.piece import Keyed
+from sulq.curator.engines.proposal import Fetch, Looked, Open, Proposal, Statement
+from sulq.curator.engines.read_sql import whole
+from sulq.curator.engines.scan import alone
+from sulq.curator.engines.shared import shared
+from sulq.curator.engines.unite import unite
+from sulq.terms.domain import Schema
+from sulq.terms.engine import Tally
+from sulq.terms.kinds import Code, Scalar, Truth, Words
+from sulq.terms.rowfn.scalar import RowFn
+from sulq.terms.rowfn.vectors import Lookup
+
+TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
+
+
+class Proposer:
+    """Writes what is asked of one relation's rows."""
+
+    def __init__(self, schema: Schema, rows: Rows) -> None:
+        self.schema = schema
+        self.rows = rows
+
+    def emitter(self) -> Emitter:
+        """Writes row functions over these rows."""
+        return Emitter(self.schema, self.rows)
+
+    def propose(self, tallies: Sequence[Tally]) -> Proposal:
+        """The statements of tallies over the same rows; what SQL does not sum of any of them takes one pass for all."""
+        statements = shared(self.emitter, tallies) if len(tallies) > 1 else []
+        done = {(block.tally, block.block) for each in statements for part in each.parts for block in part.combined}
+        left: list[tuple[int, int]] = []
+        for i, tally in enumerate(tallies):
+            asked = [place for place in range(len(tally.blocks)) if (i, place) not in done]
+            found, rest = self._sums(i, tally, asked)
+            statements += found
+            left += [(i, place) for place in rest]
+        shapes = tuple((tally.cells, tuple(block.width for block in tally.blocks)) for tally in tallies)
+        return Proposal(shapes, tuple(statements), self.fetch(tallies, tuple(left)) if left else None)
+
+    def _sums(self, i: int, tally: Tally, asked: Sequence[int]) -> tuple[list[Statement], list[int]]:
+        """The statements that sum some blocks, and the places of those that SQL cannot sum."""
+        main = self._query(tally) if asked else None
+        if main is None:
+            return [], list(asked)
+        left: list[int] = []
+        tables: list[int] = []
+        for place in asked:
+            block = tally.blocks[place]
+            try:
+                aggregate.add(main[0], (i, place), block)
+            except NotInSql:
+                (tables if isinstance(block.fn, Lookup) and block.vector else left).append(place)
+        found = []
+        if main[0].blocks:
+            found.append(alone(*main, [len(key.labels) for key in tally.by]))
+        read, rest = self._tables(i, tally, tables)
+        return found + read, sorted(left + rest)
+
+    def _query(self, tally: Tally, *beside: RowFn) -> tuple[Query, Piece | None] | None:
+        """A SELECT of the tally's partition, with hidden keys beside its own; None where a part is not in SQL."""
+        emitter = self.emitter()
+        try:
+            where = None if tally.where is None else emitter.truth(tally.where)
+            asked = [*(key.fn for key in tally.by), *beside]
+            keys = [emitter.key(key, alone=len(asked) == 1) for key in asked]
+        except NotInSql:
+            return None
+        return Query(emitter, keys), where
+
+    def _tables(self, i: int, tally: Tally, places: list[int]) -> tuple[list[Statement], list[int]]:
+        """The statements that count the keys of lookup tables; and the places of those whose keys SQL cannot say.
+
+        Where all their keys together have few combinations these are counted once, for all tables.
+        """
+        tally = tally if len(places) < 2 else unite((tally,))[0]
+        lookups = {place: cast("Lookup", tally.blocks[place].fn) for place in places}
+        size = math.prod(self._size(key) for key in _keys(lookups.values()))
+        if len(places) > 1 and size * tally.cells <= TOGETHER:
+            counted = self._counted(i, tally, lookups)
+            if counted is not None:
+                return [counted], []
+        found = {place: self._counted(i, tally, {place: lookup}) for place, lookup in lookups.items()}
+        statements = [each for each in found.values() if each is not None]
+        return statements, [place for place, each in found.items() if each is None]
+
+    def _size(self, key: RowFn) -> int:
+        return cast("Code", key.kind(self.schema)).size
+
+    def _counted(self, i: int, tally: Tally, lookups: dict[int, Lookup]) -> Statement | None:
+        """One count of all keys of some lookup tables."""
+        keys = list(_keys(lookups.values()))
+        asked = self._query(tally, *keys)
+        if asked is None:
+            return None
+        query, where = asked
+        query.aggregate("count(*)", self.rows.most)
+        own = [len(key.labels) for key in tally.by]
+        place_of = {id(key): place for place, key in enumerate(keys, len(own))}
+        looked = []
+        for place, lookup in lookups.items():
+            units = lookup.units()[0]
+            mine = tuple(place_of[id(key)] for key in lookup.keys)
+            looked.append(Looked(i, place, mine, units.shape[1], units.astype("<i8").tobytes()))
+        return alone(query, where, [*own, *map(self._size, keys)], tuple(looked))
+
+    def fetch(self, tallies: Sequence[Tally], blocks: tuple[tuple[int, int], ...]) -> Fetch:
+        """The columns that some blocks are folded over; if these are one tally's, of the rows its condition keeps."""
+        left = open_blocks(tallies, blocks)
+        emitter, condition, filtered = self.paged(), "", False
+        if len(left) == 1 and left[0].where is not None:
+            try:
+                condition, filtered = f" WHERE {emitter.truth(left[0].where).sql}", True
+                left = [replace(left[0], where=None)]
+            except NotInSql:
+                emitter = self.paged()
+        wanted = needed(*left)
+        names = tuple(name for name in self.schema.names if name in wanted.columns)
+        scan = emitter.scan(self.columns(emitter.relation(), wanted, condition))
+        return Fetch(scan, names, wanted.person, wanted.place, filtered, blocks)
+
+    def paged(self) -> Emitter:
+        """Writes row functions over the rows as they are fetched."""
+        return self.emitter()
+
+    def columns(self, relation: str, wanted: Needed, condition: str = "", *, owned: bool = False) -> str:
+        """A SELECT of what is wanted of each row: columns with their codes counted from 0, and what stands beside."""
+        found = [_unshifted(self.rows, name) for name in self.schema.names if name in wanted.columns]
+        beside = ((PERSON, wanted.person), (PLACE, wanted.place), (OWNER, owned))
+        found += [name for name, asked in beside if asked]
+        return f"SELECT {', '.join(found) or '1'} FROM {relation}{condition}"
+
+    def groups(self, tally: Tally, *, owned: bool) -> Open:
+        """The SELECT of groups that are not listed in advance; NotInSql where SQL does not say a part."""
+        emitter = self.emitter()
+        where = None if tally.where is None else emitter.truth(tally.where)
+        query = Query(emitter, [Keyed(_key(emitter, key.fn)) for key in tally.by])
+        for place, block in enumerate(tally.blocks):
+            aggregate.add(query, (0, place), block)
+        persons = query.aggregate(f"count(DISTINCT {OWNER})" if owned else "count(*)", self.rows.most)
+        blocks = tuple(query.combined())
+        return Open(emitter.scan(query.sql(where)), len(tally.by), tuple(query.bounds), persons, blocks)
+
+
+def open_blocks(tallies: Sequence[Tally], blocks: Sequence[tuple[int, int]]) -> list[Tally]:
+    """The tallies that some blocks are of, each with these blocks alone."""
+    found: dict[int, list[int]] = {}
+    for i, place in blocks:
+        found.setdefault(i, []).append(place)
+    return [replace(tallies[i], blocks=tuple(tallies[i].blocks[at] for at in places)) for i, places in found.items()]
+
+
+def _keys(lookups: Iterable[Lookup]) -> Iterable[RowFn]:
+    """The keys of lookup tables, each once."""
+    return {id(key): key for lookup in lookups for key in lookup.keys}.values()
+
+
+def _unshifted(rows: Rows, name: str) -> str:
+    """A column with its codes counted from 0."""
+    column = rows.names[name]
+    shift = rows.shifts.get(column, 0)
+    return f"{column} - {whole(shift)} AS {column}" if shift else column
+
+
+def _key(emitter: Emitter, fn: RowFn) -> Piece:
+    """A key that is not listed in advance: a code, a truth value, a number or a text."""
+    kind = fn.kind(emitter.schema)
+    if isinstance(kind, Code):
+        code = emitter.named(emitter.code(fn))
+        there = f"{code.sql} >= 0 AND {code.sql} < {kind.size}"
+        # A key must be told by its label alone: what has no label is one group, however it came about (T30).
+        unnamed = sorted(set(range(kind.size)) - set(kind.named))
+        there += "".join(f" AND {code.sql} <> {i}" for i in unnamed)
+        return Piece(f"CASE WHEN {there} THEN {code.sql} END", code.layer)
+    if isinstance(kind, Truth):
+        return emitter.truth(fn)
+    if isinstance(kind, Words):
+        return emitter.words(fn)
+    if isinstance(kind, Scalar):
+        return emitter.number(fn)
+    raise NotInSql(type(fn).__name__)
