@@ -223,7 +223,7 @@ def numpy_column(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, Truths
         values = np.array(column.to_pylist(), dtype=object) if len(column) else np.empty(0, dtype=object)
         missing = np.array([item is None for item in values], dtype=np.bool_) if column.null_count else None
         return values, missing
-    if pa.types.is_decimal128(column.type):
+    if pa.types.is_decimal128(column.type) and column.type.scale == 0:
         return _wide(column)
     if not column.null_count:
         return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy(), None

@@ -80,14 +80,14 @@ class PostgresQuestion(Question):
 
     def by_hand(self) -> Integers:
         """The exact sums from the stored columns alone: nothing of the tally is asked of the database."""
-        (tally,) = self.tallies
-        proposer, wanted = self.proposer(), needed(tally)
-        emitter = proposer.paged()
-        scan = emitter.scan(proposer.columns(emitter.relation(), wanted))
-        return self.fold(Fetch(scan, (), wanted.person, wanted.place, filtered=False, blocks=()), [tally])[0]
+        statement = self.proposer().columns(by_pages(self.rows).relation, needed(*self.tallies))
+        return self._pages_folded(Scan(statement), self.tallies)[0]
 
     def fold(self, fetch: Fetch, tallies: Sequence[Tally]) -> tuple[Integers, ...]:
         """Fold tallies over batches of just the columns they need, some pages at a time."""
-        self.statements.append(fetch.scan.sql)
-        batches = self._reader(needed(*tallies)).batches(self._db, fetch.scan.sql, fetch.scan.bound, self.batch)
+        return self._pages_folded(fetch.scan, tallies)
+
+    def _pages_folded(self, scan: Scan, tallies: Sequence[Tally]) -> tuple[Integers, ...]:
+        self.statements.append(scan.sql)
+        batches = self._reader(needed(*tallies)).batches(self._db, scan.sql, scan.bound, self.batch)
         return fold_all(tallies, self.schema, batches, workers=WORKERS)
