@@ -39,6 +39,7 @@ FACTS = Facts(
             size=4,
             unique="c0",
         ),
+        Table(("edge",), (("c0", Column("TINYINT", -128, 127)),), rows=1, owned=True, size=9),
     ),
     "add_remove",
     row_is_person=False,
@@ -53,6 +54,7 @@ WORLD = worlds.World(
         "kept": [*ME["kept"], (0, -3, "b", 0.0, 1), (None, 1, None, 1.0, 2)],
         "one": [*ME["one"], (7, 0, 1), (8, None, 2)],
         "public": [(0, 1), (5, 9), (2, 3), (3, 3)],
+        "edge": [(-128, 0)],
     },
 )
 
@@ -188,6 +190,38 @@ DECEIVERS = {
         "SELECT sum(c1) AS s0 FROM (SELECT DISTINCT c1, c2, o FROM kept UNION ALL SELECT c1, c2, o FROM kept)",
         27,
     ),
+    "an integer compared as a double narrows nothing": (
+        """SELECT sum(CASE WHEN c0 <= 9007199254740992e0 THEN CASE WHEN c0 > 9007199254740992 THEN 1000 ELSE 0 END
+        ELSE 0 END) AS s0 FROM one""",
+        0,
+    ),
+    "an integer that becomes a double in two steps": (
+        """SELECT sum(CASE WHEN CAST(c1 * 0 + 30593984260401145931 AS DOUBLE) < 3.0593984260401148e19 THEN 5 ELSE 0 END)
+        AS s0 FROM kept""",
+        0,
+    ),
+    "an alias is no key where a side has such a column": (
+        """SELECT count(*) AS s0 FROM (SELECT l.c1, l.o FROM kept AS l JOIN (SELECT l.o, 9 AS y, count(*) AS n
+        FROM (SELECT c0 AS y, o FROM one) AS l JOIN public AS r ON TRUE GROUP BY l.o, y) AS r
+        ON l.o = r.o AND l.c1 = r.y)
+        """,
+        3,
+    ),
+    "different rows of which the zeros have signs": (
+        """SELECT sum(CASE WHEN 1e0 / x > 0e0 THEN 100 ELSE -100 END) AS s0 FROM (SELECT DISTINCT CAST(m * 0 AS DOUBLE)
+        * CASE WHEN m > 0 THEN -1e0 ELSE 1e0 END AS x FROM (SELECT o, max(c1) AS m FROM kept GROUP BY o))""",
+        100,
+    ),
+    "a period before Christ begins later than its moments": (
+        """SELECT sum(CASE WHEN epoch_us(date_trunc('millennium', make_timestamp(-4000000000000000000)))
+        > -4000000000000000000 THEN 5 ELSE 0 END) AS s0 FROM kept""",
+        0,
+    ),
+    "a period begins before the calendar": (
+        """SELECT sum(CASE WHEN epoch_us(CASE WHEN c0 > 1 THEN date_trunc('month', make_timestamp(-4611686018427387904))
+        ELSE make_timestamp(0) END) < -4611686018427387904 THEN 5 ELSE 0 END) AS s0 FROM kept""",
+        0,
+    ),
 }
 
 
@@ -216,6 +250,26 @@ FAILING = {
     "a pattern from a cell": "SELECT count(*) AS s0 FROM kept WHERE regexp_matches('x', c2 || '(', 's')",
     "a decimal": "SELECT sum(CAST(c1 * 0.5 AS BIGINT)) AS s0 FROM kept",
     "a condition that another is to guard": "SELECT count(*) AS s0 FROM kept WHERE c0 <> 0 AND 5 // c0 > 1",
+    "a pattern from a cell that is never missing": (
+        "SELECT count(*) AS s0 FROM kept WHERE regexp_matches('x', coalesce(c2 || '(', ''), 's')"
+    ),
+    "an integer that is rounded stays one": "SELECT sum(round(c0) * 100) AS s0 FROM kept",
+    "an integer that is truncated stays one": "SELECT sum(trunc(c0) * 100) AS s0 FROM kept",
+    "a sum with NULL has the other's type": (
+        "SELECT sum(CASE WHEN c0 > 9 THEN NULL + c0 ELSE c0 END * 100) AS s0 FROM kept"
+    ),
+    "a branch that is always missing has its type": (
+        "SELECT sum(CASE WHEN x > 1 THEN x ELSE (CASE WHEN x < 100 THEN NULL ELSE x END) END * 100) AS s0"
+        " FROM (SELECT coalesce(c0, 0) AS x FROM kept)"
+    ),
+    "the least integer modulo -1": "SELECT sum(c0 % -1) AS s0 FROM edge",
+    "a person's sum out of range": (
+        "SELECT sum(n // 170141183460469231731687303715884105727) AS s0"
+        " FROM (SELECT o, sum(170141183460469231731687303715884105727) AS n FROM kept GROUP BY o)"
+    ),
+    "a double that is the least of 128 bits": (
+        "SELECT count(CAST(c3 * -85070591730234615865843651857942052864e0 AS HUGEINT)) AS s0 FROM kept"
+    ),
 }
 
 

@@ -24,7 +24,7 @@ PARTS: Final = {  # of date_part, within the calendar
 PERIODS: Final = (
     "century", "day", "decade", "hour", "millennium", "minute", "month", "quarter", "second", "week", "year",
 )  # fmt: skip
-Constants = tuple[str | None, ...]
+Constants = tuple[str | None, ...]  # the text of a literal, "" where no column is used, None otherwise
 Function = Callable[[list[Value], Constants], Value]
 
 
@@ -125,6 +125,8 @@ def _quotient(items: list[Value], _: Constants) -> Value:
 def _modulo(items: list[Value], _: Constants) -> Value:
     left, right = _two(items)
     by = abs(_divisor(right))
+    if left.type in INTEGERS and right.low != by:
+        raise Refused("an integer modulo a negative one, which fails for the least")
     low = Fraction(0) if left.low is not None and left.low >= 0 else -by
     whole = left.whole and by.denominator == 1
     return Value(_wider(left, right), low, by, whole, nan=not left.bounded, null=left.null)
@@ -149,7 +151,8 @@ def _absolute(items: list[Value], _: Constants) -> Value:
 def _rounding(items: list[Value], _: Constants) -> Value:
     """floor, ceil, round and trunc: all are between the numbers rounded down and up."""
     (item,) = items
-    item = as_double(item)
+    if item.type != "DOUBLE":
+        raise Refused("an integer that is rounded, which may stay one")
     low = None if item.low is None else Fraction(math.floor(item.low))
     high = None if item.high is None else Fraction(math.ceil(item.high))
     return double(low, high, whole=True, nan=item.nan, null=item.null)
@@ -212,7 +215,7 @@ def _part_of(items: list[Value], _: Constants) -> Value:
 
 
 def _pattern(items: list[Value], constants: Constants) -> Value:
-    if len(items) != 3 or constants[2] != "s" or items[1].null:
+    if len(items) != 3 or constants[1] is None or constants[2] != "s":
         raise Refused("a pattern with other options")
     return _of_texts(TRUTH, 3)(items, constants)
 
@@ -243,17 +246,17 @@ def _date_trunc(items: list[Value], constants: Constants) -> Value:
     item = _of_moment(items, constants)
     if constants[0] not in PERIODS:
         raise Refused("a period that is not listed")
-    return Value("TIMESTAMP", (item.low or Fraction(-CALENDAR)) - MILLENNIUM, item.high, null=item.null)
+    if item.low is None or item.high is None:
+        raise Refused("a period of no moment")
+    later = MILLENNIUM if constants[0] in ("decade", "century", "millennium") else 0  # years before Christ
+    return Value("TIMESTAMP", item.low - MILLENNIUM, item.high + later, null=item.null)
 
 
 def _microseconds(items: list[Value], _: Constants) -> Value:
     (item,) = items
-    if item.type not in ("TIMESTAMP", "NULL"):
+    if item.type != "TIMESTAMP" or item.low is None or item.high is None:
         raise Refused("microseconds of what is no moment")
-    low, high = (
-        Fraction(end) if known is None else known for end, known in ((-CALENDAR, item.low), (CALENDAR, item.high))
-    )
-    return Value("BIGINT", low, high, whole=True, null=item.null)
+    return Value("BIGINT", item.low, item.high, whole=True, null=item.null)
 
 
 def list_extract(listed: list[Value], place: Value) -> Value:

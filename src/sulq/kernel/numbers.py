@@ -80,11 +80,11 @@ def as_double(value: Value) -> Value:
     """An integer or a double as a double."""
     if value.type == "DOUBLE":
         return value
-    if value.type == "NULL":
-        return nothing("DOUBLE")
     if not value.number:
         raise Refused(f"a {value.type} used as a number")
     kept = value.within(-EXACT, EXACT)
+    if value.type == "HUGEINT" and not kept:
+        raise Refused("a HUGEINT that DuckDB does not round to the nearest double")
     found = double(value.low, value.high, whole=True, null=value.null)
     return replace(found, polynomial=value.polynomial, needs=value.needs) if kept else found
 
@@ -102,16 +102,14 @@ def hull(values: list[Value], beside: Sequence[Value] = ()) -> Value:
     family = alike([*values, *beside])
     there = [value for value in values if value.type != "NULL"]
     null = any(value.null for value in values)
-    if family != "number":
-        return Value(family, null=null)
     types = {value.type for value in (*there, *beside)} - {"NULL"}
+    widest = family if family != "number" else "DOUBLE" if "DOUBLE" in types else max(types, key=INTEGERS.__getitem__)
     if not there:
-        return nothing("DOUBLE" if "DOUBLE" in types else "BIGINT")
-    if "DOUBLE" in types:
+        return nothing(widest) if family == "number" else Value(family, null=null)
+    if widest == "DOUBLE":
         there = [as_double(value) for value in there]
     lows, highs = [value.low for value in there], [value.high for value in there]
     low = None if None in lows else min((end for end in lows if end is not None), default=None)
     high = None if None in highs else max((end for end in highs if end is not None), default=None)
-    widest = "DOUBLE" if "DOUBLE" in types else max(types, key=lambda name: INTEGERS[name])
     whole, nan = all(value.whole for value in there), any(value.nan for value in there)
     return Value(widest, low, high, whole, nan, null)

@@ -134,8 +134,8 @@ class _Certifier:
 
     def _distinct(self, source: Relation) -> Relation:
         """Different rows: no more of them change than of all rows; whose they are is told by `o` alone."""
-        if any(value.type == "DOUBLE" for value in source.columns.values()):
-            raise Refused("different doubles")  # 0 and -0 are equal, and which of them is kept depends on other rows
+        for value in source.columns.values():
+            _merged(value)
         every = frozenset(source.columns) - {OWNER}
         columns = {name: self._anew(value) for name, value in source.columns.items()}
         return replace(
@@ -298,7 +298,7 @@ class _Certifier:
             if name in columns:
                 raise Refused("two columns of one name")
             if item in keys:
-                columns[name] = self._anew(keys[item]) if keys[item].type != "OWNER" else keys[item]
+                columns[name] = self._anew(_merged(keys[item])) if keys[item].type != "OWNER" else keys[item]
             else:
                 columns[name] = self._anew(self._within(item, source.altered, read))
             if (columns[name].type == "OWNER") != (name == OWNER):
@@ -327,7 +327,8 @@ class _Certifier:
             item = key
             if key.get("class") == "COLUMN_REF" and len(key["column_names"]) == 1 and key["column_names"][0] in aliases:
                 item = aliases[key["column_names"][0]]
-                if key["column_names"][0] in source.columns and not _refers(item, key):
+                hidden = {name.rpartition(".")[2] for name in source.columns}
+                if key["column_names"][0] in hidden and not _refers(item, key):
                     raise Refused("a name that is both a column and another's alias")
             found[item] = read.column(item) if item.get("class") == "COLUMN_REF" else read.value(item)
         return found
@@ -348,12 +349,12 @@ class _Certifier:
         if item.get("distinct"):
             raise Refused(f"{name} of different values")
         if name in ("min", "max"):
-            return replace(value, polynomial=None, needs=frozenset())
+            return replace(_merged(value), polynomial=None, needs=frozenset())
         if name != "sum" or not value.bounded or value.low is None or value.high is None:
             raise Refused(f"{name} of a person's rows")
         low, high = min(value.low, value.low * rows), max(value.high, value.high * rows)
         whole = value.whole and (value.type != "DOUBLE" or max(-low, high) < EXACT)
-        if not whole:
+        if not whole or max(-low, high) >= 2 ** INTEGERS["HUGEINT"]:
             raise Refused("a person's sum that is not exact")
         return Value("DOUBLE" if value.type == "DOUBLE" else "HUGEINT", low, high, whole=True, null=value.null)
 
@@ -433,6 +434,13 @@ def _name(text: object) -> str:
     if not isinstance(text, str) or not _NAME.match(text):
         raise Refused("a name of another form")
     return text
+
+
+def _merged(value: Value) -> Value:
+    """A value that stands for all equal ones: of doubles, 0 and -0 are equal and yet differ in what is made of them."""
+    if value.type == "DOUBLE":
+        raise Refused("a double that stands for all that equal it")
+    return value
 
 
 def _refers(item: Node, key: Node) -> bool:

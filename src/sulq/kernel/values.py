@@ -15,7 +15,7 @@ from typing import Final
 
 from sulq.kernel import functions, polynomials
 from sulq.kernel.facts import Refused
-from sulq.kernel.numbers import INTEGERS, TRUTH, Bound, Value, alike, as_double, double, hull, nothing, rounded
+from sulq.kernel.numbers import EXACT, INTEGERS, TRUTH, Bound, Value, alike, as_double, double, hull, nothing, rounded
 from sulq.kernel.polynomials import Polynomial
 from sulq.kernel.tree import Node
 
@@ -164,18 +164,18 @@ def cast(node: Node, item: Value) -> Value:
     to = node["type_expr"].only("class", "type", "type_name", "qualified_name")["type_name"]
     if to == "VARCHAR" and item.type in ("VARCHAR", "NULL"):
         return replace(item, type="VARCHAR")
+    if to not in (*INTEGERS, "DOUBLE") or to == "HUGEINT":
+        raise Refused(f"a cast to {to}")
+    if item.type == "NULL":
+        return nothing(to)
     if to == "DOUBLE" and item.type != "BOOLEAN":
         return as_double(item)
-    if to not in (*INTEGERS, "DOUBLE"):
-        raise Refused(f"a cast to {to}")
     if item.type == "BOOLEAN":
         return Value(to, Fraction(0), Fraction(1), whole=True, null=item.null)
     return _to_integer(item, to, tried=bool(node.get("try_cast")))
 
 
 def _to_integer(item: Value, to: str, *, tried: bool) -> Value:
-    if item.type == "NULL":
-        return nothing(to)
     if not item.number:
         raise Refused(f"a cast from {item.type}")
     least, most = -(2 ** INTEGERS[to]), 2 ** INTEGERS[to] - 1
@@ -319,7 +319,9 @@ def _finite(value: Value) -> Value:
 
 def _narrowed(value: Value, sign: str, other: Value, *, holds: bool) -> Value | None:
     """A value of which a comparison with another is true, or is not; None where there is none."""
-    if not (value.number and other.number) or other.nan or (other.null and not holds):
+    mixed = (value.type == "DOUBLE") != (other.type == "DOUBLE")  # then DuckDB compares doubles
+    rounds = mixed and not (value if other.type == "DOUBLE" else other).within(-EXACT, EXACT)
+    if not (value.number and other.number) or other.nan or (other.null and not holds) or rounds:
         return replace(value, null=False) if holds else value
     if not holds:
         sign = _OPPOSITE[sign]
@@ -369,7 +371,9 @@ def _function(reader: _Reader, node: Node) -> Value:
     nodes = node.arguments()
     if name == "list_extract":
         return functions.list_extract(reader.values(_listed(nodes)), reader.value(nodes[1]))
-    constants = tuple(literal(item)[1] if item.get("class") == "CONSTANT" else None for item in nodes)
+    constants = tuple(
+        None if item.refs() else literal(item)[1] if item.get("class") == "CONSTANT" else "" for item in nodes
+    )
     return work(reader.values(nodes), constants)
 
 
