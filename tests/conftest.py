@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import counts
+from tests import certified, counts
 
 # Two busy cores make wall-clock deadlines a coin toss; what is slow is bounded by counts instead.
 # `make test` runs the same examples every time; `make audit` looks for new ones.
@@ -57,3 +58,18 @@ def pytest_sessionfinish() -> None:
     """Settle the counts modules asked for while they were imported, if none of their tests failed or was skipped."""
     for module in _modules:
         counts.settle(module, passed=module not in _unsettled)
+
+
+WATCHED = ("conformance", "curator", "privacy", "sql")  # what these ask of DuckDB is the kernel's corpus
+
+
+@pytest.fixture(autouse=True)
+def certificates(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Certify every statement of the tests that ask engines; one without a certificate, or with a loose one, fails."""
+    if request.node.path.relative_to(Path(__file__).parent).parts[0] not in WATCHED:
+        yield
+        return
+    certified.loose.clear()
+    certified.watch(monkeypatch)
+    yield
+    assert certified.loose == []

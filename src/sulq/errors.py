@@ -162,6 +162,7 @@ CODES: Final[dict[str, str]] = {
     "unreachable": "Check the address and that `sulq serve` runs there; whether an ask was charged, the key tells.",
     "insecure-url": "Use https://; over http:// a token can be read on its way; insecure=True sends it all the same.",
     # the curator's own
+    "uncertified": "Report this question: the kernel could not prove what it costs, so no row was read for it.",
     "engine-failed": "The debit stands; the operator's log has the cause.",
     "noise-failed": "The debit stands; the operator must check the machine's entropy source.",
     "ledger-failed": "The ledger could not be written; the curator stopped. Check the disk, then open it again.",

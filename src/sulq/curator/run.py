@@ -9,10 +9,12 @@ from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 
+from sulq.curator import certificates
 from sulq.curator.statistics import holistic
 from sulq.curator.statistics.owned import Function
 from sulq.curator.statistics.scores import scores
-from sulq.errors import CuratorError
+from sulq.errors import CuratorError, QuestionError, SulqError
+from sulq.kernel.facts import Refused
 from sulq.mechanisms import release as add_noise
 from sulq.mechanisms import reveal as reveal_groups
 from sulq.terms import wire
@@ -20,6 +22,7 @@ from sulq.terms.engine import Engine, Groups, Tally, sums_of
 from sulq.terms.kinds import Integers
 from sulq.terms.law import Law
 from sulq.terms.plan import Part, Plan, Whole
+from sulq.terms.privacy import Event
 from sulq.terms.private import Private
 from sulq.terms.receipt import Receipt
 from sulq.terms.relation import Table
@@ -40,6 +43,10 @@ class Runner(Protocol):
 
     def ready(self) -> None:
         """Make the kept rows available before anything is paid; releases nothing."""
+        ...
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan that the kernel does not certify, before anything is paid; where rows are elsewhere, there."""
         ...
 
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
@@ -78,16 +85,27 @@ class Rows:
         """
         if not self._redeem(receipt, wire.digest(plan)):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
-        return self._all(plan.parts)
+        return self._all(plan.parts, plan.event)
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan that the kernel does not certify, before anything is paid."""
+        self._certify(plan.parts, plan.event, QuestionError)
+
+    def _certify(self, parts: tuple[Part, ...], event: Event, family: type[SulqError]) -> None:
+        try:
+            certificates.check(parts, event, self._engine)
+        except Refused as refused:
+            raise family("uncertified", f"The kernel does not certify this question: {refused}.") from None
 
     def run_text(self, text: str, receipt: Receipt) -> tuple[Released, ...]:
         """As `run`, for a plan's canonical JSON as another process sent it: not even read unless it was paid for."""
         if not self._redeem(receipt, wire.digest_of(text)):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
-        return self._all(_parts(text))
+        return self._all(*_parts(text))
 
-    def _all(self, parts: tuple[Part, ...]) -> tuple[Released, ...]:
+    def _all(self, parts: tuple[Part, ...], event: Event) -> tuple[Released, ...]:
         """One release for each part; the sums of all that have listed keys are asked for together (shared scans)."""
+        self._certify(parts, event, CuratorError)
         exact = iter(self._sums([part.tally for part in parts if part.people is None and part.whole is None]))
         return tuple(self._one(part, exact) for part in parts)
 
@@ -163,15 +181,20 @@ class Rows:
         self._engine.close()
 
 
-def _parts(text: str) -> tuple[Part, ...]:
-    """The parts of a plan in canonical JSON: all that is run of it; question and event were read by whoever paid."""
+def _parts(text: str) -> tuple[tuple[Part, ...], Event]:
+    """The parts of a plan in canonical JSON, and the event that was paid; the question was read by whoever paid."""
     tree = wire.strict(text)
     if not isinstance(tree, dict) or tree.get("kind") != "Plan":
         raise CuratorError("bad-receipt", "What was paid for is no plan.")
     found = wire.from_json(tree.get("parts"))
-    if not isinstance(found, tuple) or not all(isinstance(part, Part) for part in found):
+    event = wire.from_json(tree.get("event"))
+    if (
+        not isinstance(found, tuple)
+        or not all(isinstance(part, Part) for part in found)
+        or not isinstance(event, Event)
+    ):
         raise CuratorError("bad-receipt", "What was paid for is no plan.")
-    return found
+    return found, event
 
 
 def _of_shape(cells: int, width: int) -> Callable[[Integers], Integers]:

@@ -17,32 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.kernel.facts import Refused
+from sulq.kernel.norms import Moves, Norms
 from sulq.kernel.polynomials import Interval, Polynomial, add, reach
 from sulq.kernel.relations import Certificate, Summand
 
 MAX_PATTERNS: Final = 256
 MAX_DIFFERENCES: Final = 2**27  # of entries of a table, looked at one by one
-
-
-@dataclass(frozen=True, slots=True)
-class Norms:
-    """Norms of a vector, in whole units; the L2 norm squared."""
-
-    l1: int
-    l2_squared: int
-    coordinate: int
-
-    def times(self, rows: int) -> Norms:
-        """The norms of so many equal vectors together."""
-        return Norms(self.l1 * rows, self.l2_squared * rows**2, self.coordinate * rows)
-
-
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """The largest norms of what one person adds to a block (`single`), and changes it by (`pair`)."""
-
-    single: Norms
-    pair: Norms
 
 
 def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:

@@ -22,7 +22,8 @@ from sulq.kernel.tree import Node, parse
 from sulq.kernel.values import Atoms, Expressions, cast
 
 MAX_ROWS: Final = 10**6  # of one person
-LARGEST: Final = 2**63 - 1
+LARGEST: Final = 2**63 - 1  # of a sum that is cast to BIGINT
+HUGE: Final = 2**126  # of a sum of integers, which DuckDB adds in 128 bits
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
 _SELECT: Final = ("type", "select_list", "from_table", "aggregate_handling", "where_clause")
 _CALL: Final = ("class", "type", "function_name", "arguments", "qualified_name", "alias", "distinct")
@@ -387,7 +388,9 @@ class _Certifier:
         atoms = self.atoms
         return Certificate(outputs, sets, rows, source.public, every, atoms.intervals, atoms.missing)
 
-    def _sum(self, item: Node, source: Relation, read: Expressions, grouped: tuple[Node, ...]) -> Summand | None:
+    def _sum(
+        self, item: Node, source: Relation, read: Expressions, grouped: tuple[Node, ...], limit: int = HUGE
+    ) -> Summand | None:
         """A sum, cast to 64 bits or as it is; None for the mark of a grouping set."""
         if item.get("type") == "GROUPING_FUNCTION":
             if item.only("class", "type", "children", "alias").many("children") != grouped:
@@ -397,7 +400,7 @@ class _Certifier:
             item.only("class", "type", "child", "type_expr", "try_cast", "alias")
             if item["type_expr"]["type_name"] != "BIGINT":
                 raise Refused("a sum cast to another type than BIGINT")
-            return self._sum(item["child"], source, read, grouped)
+            return self._sum(item["child"], source, read, grouped, LARGEST)
         name, arguments = _call(item)
         if name == "count_star" and not arguments:
             return Summand(constant(1))
@@ -415,15 +418,16 @@ class _Certifier:
         if value.polynomial is None or value.low is None or value.high is None:
             raise Refused("a sum of what is not whole and bounded")
         most = source.most * max(-value.low, value.high)
-        if most > (EXACT if value.type == "DOUBLE" else LARGEST):
+        if most > min(limit, EXACT if value.type == "DOUBLE" else HUGE):
             raise Refused("a sum that may leave the numbers that are added exactly")
         return Summand(value.polynomial, value.needs)
 
 
 def _stored(table: Table, name: str) -> Value:
     column = dict(table.columns)[name]
-    if column.type == "VARCHAR":
-        return Value("VARCHAR", null=column.missing)
+    if column.type == "VARCHAR":  # of digits, where it has ends
+        low, high = (None if end is None else Fraction(end) for end in (column.low, column.high))
+        return Value("VARCHAR", low, high, null=column.missing)
     if column.low is None or column.high is None or column.type not in (*INTEGERS, "DOUBLE"):
         raise Refused(f"a stored column of type {column.type}")
     return Value(column.type, Fraction(column.low), Fraction(column.high), whole=True, null=column.missing)

@@ -119,6 +119,9 @@ class RemoteRows:
             if not self._live or self._closed:
                 raise SetupError("not-ready", "This dataset's workers are being started.")
 
+    def check(self, plan: Plan) -> None:
+        """Nothing here: a worker has its plans certified before it reads a row."""
+
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Have a worker run a plan that was paid for; exactly one is asked, and once.
 

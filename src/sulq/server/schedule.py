@@ -94,6 +94,10 @@ class Paced:
         """Refuse before anything is paid."""
         self._rows.ready()
 
+    def check(self, plan: Plan) -> None:
+        """Refuse before anything is paid."""
+        self._rows.check(plan)
+
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Exact sums and their noise, at the tick."""
         turn: Turn = getattr(self._own, "turn", None) or Turn(self._schedule)

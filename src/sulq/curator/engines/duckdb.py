@@ -13,7 +13,7 @@ from typing import Final, TypeVar, cast
 import duckdb
 import numpy as np
 
-from sulq.curator.engines import derive_numpy, derive_sql, kept, prepare
+from sulq.curator.engines import certified, derive_numpy, derive_sql, kept, prepare
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.emit import NotInSql
@@ -31,8 +31,10 @@ from sulq.curator.engines.resident import Resident, limit
 from sulq.curator.engines.source import WILD, Origin, Registered
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.kernel.norms import Certified
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
+from sulq.terms.facts import Tables
 from sulq.terms.kinds import Integers
 from sulq.terms.private import Private
 from sulq.terms.relation import Relation, Table
@@ -255,6 +257,49 @@ class DuckEngine:
             NotInSql: a part of the relation is left to be worked out by hand.
         """
         return Proposer(*self._over(tallies[0].over)).propose(tallies)
+
+    @property
+    def tables(self) -> Tables:
+        """The public facts of its tables."""
+        return self._facts
+
+    def certified(self, tallies: Sequence[Tally]) -> tuple[tuple[Certified | None, ...], ...]:
+        """What the kernel certifies of the blocks of tallies, from public facts alone; None for what SQL does not sum.
+
+        Of groups that are found in the data, what a person moves the number of people by comes first.
+
+        Raises:
+            Refused: a statement has no certificate.
+        """
+        found: list[tuple[Certified | None, ...]] = [(None,) * len(tally.blocks) for tally in tallies]
+        if self._prepared is False:  # the types of rows that are read anew are the source's
+            return tuple(found)
+        known = certified.facts(self._facts, self._kept)
+        for places in alike(tallies):
+            for several in (places, *([place] for place in places)):
+                if several is places and len(places) == 1:
+                    continue
+                try:
+                    proposal = self.propose(*(tallies[i] for i in several))
+                except NotInSql:
+                    continue
+                moved = certified.of_proposal(proposal, known)
+                for i, place in enumerate(several):
+                    found[place] = certified.stated(moved, i, len(tallies[place].blocks))
+                if several is places:
+                    break
+        return tuple(found)
+
+    def certified_groups(self, tally: Tally) -> tuple[Certified | None, ...]:
+        """As `certified`, of groups that are found in the data: the number of people first."""
+        if self._prepared is False:
+            return (None,) * (1 + len(tally.blocks))
+        try:
+            asked = Proposer(*self._over(tally.over)).groups(tally, owned=shape(tally.over, self._facts).owned)
+        except NotInSql:
+            return (None,) * (1 + len(tally.blocks))
+        found = certified.of_groups(asked, certified.facts(self._facts, self._kept))
+        return tuple(found.get(place) for place in range(-1, len(tally.blocks)))
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""

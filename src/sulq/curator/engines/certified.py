@@ -1,0 +1,133 @@
+"""What the kernel says of the statements an engine would run: how far one person moves each block's sums.
+
+The facts are those of the declarations and of the kept tables, never of a row; a certificate is remembered under its
+text and its facts.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from sulq.curator.engines import grammar
+from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.proposal import Open, Part, Proposal, Statement
+from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Refused, Table
+from sulq.kernel.moves import moves, table
+from sulq.kernel.norms import Certified, Moves, Norms
+from sulq.kernel.numbers import Value
+from sulq.kernel.relations import Certificate, certify
+from sulq.terms.domain import Schema, Text
+from sulq.terms.facts import TableFacts, Tables
+
+HASHES = Column("BIGINT", 0, 2**60 - 1, missing=False)
+PLACES = Column("BIGINT", 0, MAX_STORED_ROWS, missing=False)
+
+
+def facts(tables: Tables, kept: Callable[[str], Rows]) -> Facts:
+    """The public facts of the kept tables."""
+    found = tuple(_table(item, tables, kept(item.schema.table)) for item in tables.tables)
+    return Facts(found, tables.unit.neighbors, tables.unit.column is None)
+
+
+def _table(item: TableFacts, tables: Tables, rows: Rows) -> Table:
+    columns = _columns(item.schema, rows)
+    person = None if item.public else tables.person_of(item)
+    if person is not None or tables.unit.positions_are_public:
+        columns.append((PERSON, HASHES))
+    if tables.unit.positions_are_public:
+        columns.append((PLACE, PLACES))
+    size = (item.rows or 0) if item.public else MAX_STORED_ROWS
+    altered = 0 if item.public else tables.rows_of(item) or 0
+    unique = rows.names.get(item.key or "")
+    return Table(tuple(rows.relation.split(".")), tuple(columns), altered, person is not None, size, unique)
+
+
+def _columns(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
+    found = []
+    for name, column in schema.columns:
+        stored = rows.names[name]
+        if isinstance(column, Text):
+            found.append((stored, Column("VARCHAR", missing=column.missing)))
+            continue
+        found.append((stored, Column(grammar.smallest(column), column.low, column.high, column.missing)))
+        if stored in rows.spelled:
+            found.append((rows.spelled[stored], Column("VARCHAR", column.low, column.high, column.missing)))
+    return found
+
+
+def of_proposal(proposal: Proposal, known: Facts) -> dict[tuple[int, int], Certified]:
+    """The blocks that statements sum, each by its tally and its place; those that are folded are not among them."""
+    found = {}
+    for statement in proposal.statements:
+        certificate = remembered(statement.scan.sql, known)
+        for part in statement.parts:
+            _marked(statement, part, certificate)
+            first = len(certificate.outputs) - len(statement.bounds)
+            present = _present(part, certificate)
+            for block in part.combined:
+                weights = [{first + place: weight for place, weight in each} for each in block.weights]
+                moved = moves(certificate, weights)
+                found[block.tally, block.block] = Certified(moved, certificate.rows, present)
+            for looked in part.looked:
+                units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
+                moved = table(certificate, units.astype(np.int64))
+                found[looked.tally, looked.block] = Certified(moved, certificate.rows, present)
+    return found
+
+
+def of_groups(groups: Open, known: Facts) -> dict[int, Certified]:
+    """The blocks of groups that are found in the data, by their places; -1: the number of people."""
+    certificate = remembered(groups.scan.sql, known)
+    found = {}
+    for block in groups.blocks:
+        weights = [{groups.keys + place: weight for place, weight in each} for each in block.weights]
+        found[block.block] = Certified(moves(certificate, weights), certificate.rows, present=False)
+    # A person is one of the people of at most so many groups, and stays so where rows change within a group.
+    people = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0))
+    return found | {-1: Certified(people, certificate.rows, present=False)}
+
+
+@functools.lru_cache(maxsize=512)
+def remembered(sql: str, known: Facts) -> Certificate:
+    """The certificate of a statement."""
+    return certify(sql, known)
+
+
+def _marked(statement: Statement, part: Part, certificate: Certificate) -> None:
+    """Refuse a part that reads several grouping sets, or a mark that is none's."""
+    if part.mark is None:
+        if len(certificate.sets) != 1:
+            raise Refused("a part of several grouping sets")
+        return
+    marks = {
+        sum(1 << (statement.keys - 1 - i) for i in range(statement.keys) if i not in each) for each in certificate.sets
+    }
+    if part.mark not in marks:
+        raise Refused("a part of no grouping set")
+
+
+def _present(part: Part, certificate: Certificate) -> bool:
+    """Whether each kept row is in one cell, whatever its cells hold."""
+    return certificate.every and all(_in_a_cell(part, certificate, i) for i in range(len(part.keys)))
+
+
+def _in_a_cell(part: Part, certificate: Certificate, place: int) -> bool:
+    key = part.keys[place]
+    value = certificate.outputs[key.column]
+    if not isinstance(value, Value) or value.low is None or value.high is None or value.nan:
+        return False
+    low, high = int(value.low) - key.shift, int(value.high) - key.shift
+    last = key.size if key.missing is None else key.missing
+    if key.places is None:
+        inside = low >= 0 and high < last
+    else:
+        inside = 0 <= low <= high < len(key.places) and min(key.places[low : high + 1]) >= 0
+    return inside and (not value.null or key.missing is not None)
+
+
+def stated(found: dict[tuple[int, int], Certified], tally: int, blocks: int) -> tuple[Certified | None, ...]:
+    """Of one tally's blocks what is certified, None for those that are folded."""
+    return tuple(found.get((tally, block)) for block in range(blocks))

@@ -1,0 +1,35 @@
+"""How far one person moves sums: what a certificate says in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Norms:
+    """Norms of a vector, in whole units; the L2 norm squared."""
+
+    l1: int
+    l2_squared: int
+    coordinate: int
+
+    def times(self, rows: int) -> Norms:
+        """The norms of so many equal vectors together."""
+        return Norms(self.l1 * rows, self.l2_squared * rows**2, self.coordinate * rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The largest norms of what one person adds to a block (`single`), and changes it by (`pair`)."""
+
+    single: Norms
+    pair: Norms
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """One block of sums: what a person moves it by, over how many rows, and whether a row is always in some cell."""
+
+    moves: Moves
+    rows: int
+    present: bool
