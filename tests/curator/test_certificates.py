@@ -1,0 +1,222 @@
+"""The kernel's certificates against plans: what a mistake in a proposer would release is refused before the debit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+import sulq
+from sulq import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.curator import plan, run
+from sulq.curator.engines import aggregate, certified, derive_sql, emit
+from sulq.curator.engines.emit import Emitter
+from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.piece import Piece
+from sulq.curator.plan import contribution
+from sulq.curator.plan.draft import Draft
+from sulq.errors import CuratorError, QuestionError
+from sulq.kernel.facts import Column
+from sulq.terms import shape
+from sulq.terms.domain import Schema
+from sulq.terms.rowfn import col
+
+ROWS = pa.table(
+    {
+        "pid": [i // 3 for i in range(60)],
+        "x": [i % 7 for i in range(60)],
+        "y": [i / 60 for i in range(60)],
+        "g": ["abc"[i % 3] for i in range(60)],
+        "note": [f"n{i % 4}" for i in range(60)],
+    }
+)
+VISITS = pa.table({"pid": [i // 4 for i in range(60)], "z": [i % 5 for i in range(60)]})
+
+
+def opened(unit: Unit | None = None, budget: object = Epsilon(1000)) -> sulq.Database:
+    """Two tables of people with several rows."""
+    return sulq.connect(
+        {"rows": ROWS, "visits": VISITS},
+        columns={
+            "rows": {
+                "x": sulq.Int(0, 6),
+                "y": sulq.Real(0, 1),
+                "g": sulq.Category(tuple("abc")),
+                "note": sulq.Text(),
+            },
+            "visits": {"z": sulq.Int(0, 4)},
+        },
+        unit=unit or Unit("pid", rows=3),
+        budget=budget,
+        synthetic=True,
+    )
+
+
+JOIN = "SELECT COUNT(*), SUM(x) FROM rows JOIN visits ON rows.pid = visits.pid"
+PER_PERSON = "SELECT SUM(n) FROM (SELECT pid, COUNT(*) AS n FROM rows GROUP BY pid)"
+ASKED: dict[str, Callable[[sulq.Database], object]] = {
+    "count": lambda db: db.count(spend=Epsilon(1), fresh=True),
+    "sums": lambda db: db.sql("SELECT g, SUM(x), AVG(y) FROM rows GROUP BY g", spend=Epsilon(1), fresh=True),
+    "join": lambda db: db.sql(JOIN, spend=Epsilon(1), fresh=True),
+    "per person": lambda db: db.sql(PER_PERSON, spend=Epsilon(1), fresh=True),
+    "median": lambda db: db.sql("SELECT MEDIAN(x) FROM rows", spend=Epsilon(1), fresh=True),
+}
+
+
+def spent(db: sulq.Database) -> object:
+    return db.facts.spent
+
+
+def refused(db: sulq.Database, ask: Callable[[sulq.Database], object]) -> None:
+    """An ask that is refused, for nothing."""
+    before = spent(db)
+    with pytest.raises(QuestionError) as stopped:
+        ask(db)
+    assert stopped.value.code == "uncertified"
+    assert spent(db) == before
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one", "zero_out"])
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_planned_is_certified(name: str, neighbors: str) -> None:
+    """Control of all below: without a mistake every one of them is answered."""
+    with opened(Unit("pid", rows=3, neighbors=neighbors)) as db:
+        ASKED[name](db)
+
+
+@pytest.mark.parametrize("spend", [Rho(0.1), EpsilonDelta(1, 1e-6)])
+def test_gaussian_noise_and_open_keys_are_certified(spend: object) -> None:
+    """Sums by listed keys, and by keys found in the data."""
+    with opened(budget=EpsilonDelta(1000, 1e-3)) as db:
+        db.sql("SELECT g, SUM(x) FROM rows GROUP BY g", spend=spend, fresh=True)
+        if isinstance(spend, EpsilonDelta):
+            db.sql("SELECT note, COUNT(*), SUM(x) FROM rows GROUP BY note", spend=spend, fresh=True)
+
+
+# Mistakes in what proposes: each one word or sign, each of which would have released more than was paid for.
+
+
+def test_a_shape_that_forgets_a_persons_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table's rows of a person counted as one: the loss would be three times the debit."""
+    real = shape._table
+    monkeypatch.setattr(shape, "_table", lambda table, facts: replace(real(table, facts), rows=1))
+    with opened() as db:
+        refused(db, ASKED["sums"])
+
+
+def test_a_join_that_forgets_its_pairs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine pairs of a person counted as three."""
+    monkeypatch.setattr(shape, "_pairs", lambda _join, left, *_: (left.rows, left.most))
+    with opened() as db:
+        refused(db, ASKED["join"])
+
+
+def test_a_fan_out_of_one_too_few_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that agree said to be one."""
+    monkeypatch.setattr(shape, "fan_out", lambda *_: 1)
+    with opened() as db:
+        refused(db, ASKED["join"])
+
+
+def test_an_emitter_that_does_not_clamp_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum of what is on its grid and not within its bounds; where no cell can pass them it is harmless."""
+    monkeypatch.setattr(emit, "clamped", lambda item, *_: item)
+    with opened() as db:
+        db.sum(col("x") * col("x") - 30, spend=Epsilon(1), fresh=True)
+        refused(db, lambda db: db.sum(col("x").clip(0, 2), spend=Epsilon(1), fresh=True))
+
+
+def test_an_emitter_of_a_finer_grid_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds in units of another step."""
+    real = Emitter.on_grid
+
+    def finer(self: Emitter, item: Piece, step: Fraction, low: int, high: int) -> Piece:
+        return real(self, item, step / 8, low * 8, high * 8)
+
+    monkeypatch.setattr(Emitter, "on_grid", finer)
+    with opened() as db:
+        refused(db, lambda db: db.sum(col("x") * col("y"), spend=Epsilon(1), fresh=True))
+
+
+def test_weights_that_count_twice_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block whose coordinate is twice its aggregate."""
+    monkeypatch.setattr(aggregate, "add", _doubled(aggregate.add))
+    with opened() as db:
+        refused(db, lambda db: db.sum("x", spend=Epsilon(1), fresh=True))
+
+
+def _doubled(add: Callable[..., None]) -> Callable[..., None]:
+    def twice(query: aggregate.Query, place: int, block: object) -> None:
+        add(query, place, block)
+        at, weights = query.blocks[-1]
+        query.blocks[-1] = (at, [{key: 2 * weight for key, weight in each.items()} for each in weights])
+
+    return twice
+
+
+def test_a_union_written_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person's groups that are put into the relation a second time."""
+    real = derive_sql._Writer._made
+
+    def twice(self: derive_sql._Writer, query: str, relation: object, *sources: object, **more: object) -> object:
+        made = real(self, query, relation, *sources, **more)
+        return replace(made, relation=f"(SELECT * FROM {made.relation} UNION ALL SELECT * FROM {made.relation})")
+
+    monkeypatch.setattr(derive_sql._Writer, "_made", twice)
+    with opened() as db:
+        refused(db, ASKED["per person"])
+
+
+def test_a_person_lost_on_the_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A join of two private tables that is not by the person."""
+    monkeypatch.setattr(derive_sql, "OWNER", "c0")
+    with opened() as db:
+        refused(db, ASKED["join"])
+
+
+def planned_with(monkeypatch: pytest.MonkeyPatch, **mistake: object) -> None:
+    """Plans whose step of contributions makes a mistake; their own checks compare with their own numbers."""
+
+    def wrong(draft: Draft) -> Draft:
+        return replace(contribution(draft), **mistake)
+
+    monkeypatch.setattr(plan, "STEPS", tuple(wrong if step is contribution else step for step in plan.STEPS))
+
+
+def test_a_calibration_with_too_little_noise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draw that records less than a person moves, and a scale for it."""
+    planned_with(monkeypatch, rows=1)
+    with opened() as db:
+        refused(db, ASKED["count"])
+
+
+def test_a_way_that_is_left_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under replace_one, rows that appear and vanish are not planned for."""
+    planned_with(monkeypatch, ways=("pair",))
+    with opened(Unit("pid", rows=3, neighbors="replace_one")) as db:
+        refused(db, lambda db: db.count(spend=Epsilon(1), fresh=True))
+
+
+def test_columns_that_reach_farther_than_planned_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Facts of a column that may be twice as large."""
+    real = certified._columns
+
+    def wider(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
+        return [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in real(schema, rows)]
+
+    monkeypatch.setattr(certified, "_columns", wider)
+    with opened() as db:
+        refused(db, lambda db: db.sum("x", spend=Epsilon(1), fresh=True))
+
+
+def test_where_rows_are_read_it_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check before the debit that was left out changes nothing: no row is read, though the debit stands."""
+    monkeypatch.setattr(run.Rows, "check", lambda *_: None)
+    real = shape._table
+    monkeypatch.setattr(shape, "_table", lambda table, facts: replace(real(table, facts), rows=1))
+    with opened() as db, pytest.raises(CuratorError) as stopped:
+        ASKED["sums"](db)
+    assert stopped.value.code == "uncertified"
