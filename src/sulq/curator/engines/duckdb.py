@@ -31,6 +31,7 @@ from sulq.curator.engines.resident import Resident, limit
 from sulq.curator.engines.source import WILD, Origin, Registered
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.norms import Certified
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
@@ -70,6 +71,7 @@ class DuckEngine:
                 "unreadable-data", "A path with * ? or [ needs a prepared copy.", "Rename it, or prepare it."
             )
         self._facts = dataset.facts
+        self._kernel_facts: KernelFacts | None = None
         self._prepared = prepared
         self._records: dict[Path | None, int | None] | None = None  # of each file, once checked
         if not isinstance(prepared, Path) or not prepared.exists():
@@ -274,7 +276,7 @@ class DuckEngine:
         found: list[tuple[Certified | None, ...]] = [(None,) * len(tally.blocks) for tally in tallies]
         if self._prepared is False:  # the types of rows that are read anew are the source's
             return tuple(found)
-        known = certified.facts(self._facts, self._kept)
+        known = self._known()
         for places in alike(tallies):
             for several in (places, *([place] for place in places)):
                 if several is places and len(places) == 1:
@@ -290,6 +292,12 @@ class DuckEngine:
                     break
         return tuple(found)
 
+    def _known(self) -> KernelFacts:
+        """The facts of its kept tables, which never change."""
+        if self._kernel_facts is None:
+            self._kernel_facts = certified.facts(self._facts, self._kept)
+        return self._kernel_facts
+
     def certified_groups(self, tally: Tally) -> tuple[Certified | None, ...]:
         """As `certified`, of groups that are found in the data: the number of people first."""
         if self._prepared is False:
@@ -298,7 +306,7 @@ class DuckEngine:
             asked = Proposer(*self._over(tally.over)).groups(tally, owned=shape(tally.over, self._facts).owned)
         except NotInSql:
             return (None,) * (1 + len(tally.blocks))
-        found = certified.of_groups(asked, certified.facts(self._facts, self._kept))
+        found = certified.of_groups(asked, self._known())
         return tuple(found.get(place) for place in range(-1, len(tally.blocks)))
 
     def groups(self, tally: Tally) -> Private[Groups]:
