@@ -33,7 +33,7 @@ def test_a_period_begins_before_its_moments(period: str) -> None:
     """Not longer before than was said."""
     expression = f"epoch_us(date_trunc('{period}', make_timestamp(CAST(c0 AS BIGINT) * 1000000000000000)))"
     value = read(expression)
-    for c0 in (-2, 0, 3):
+    for c0 in (-2, 0, 3):  # of moments before Christ: DECEIVERS
         (cell,) = duckdb.execute(f"SELECT {expression} FROM (SELECT {c0}::TINYINT AS c0)").fetchone() or (None,)
         assert not wrong(value, cell)
 

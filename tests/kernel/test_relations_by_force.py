@@ -38,10 +38,17 @@ def violations(sql: str, certificate: Certificate, held: worlds.Database, times:
         elif isinstance(output, Summand):
             single = moves(certificate, [{place: 1}]).single
             bounds[place] = (single.l1, single.l2_squared)
+    places = [i for i, output in enumerate(certificate.outputs) if isinstance(output, Summand) and not output.people]
+    signs = {place: -1 if i % 2 else 1 for i, place in enumerate(places)}
+    together = moves(certificate, [signs]).single.l1 if signs else 0  # what one sum takes from another
     for world in range(0, 3 * WORLDS, 3):
         before = held.sums(world, sql, certificate)
         for other in (1, 2):
             after = held.sums(world + other, sql, certificate)
+            groups = {key for key, _ in (*before, *after)}
+            gaps = [sum(w * (before[key, i] - after[key, i]) for i, w in signs.items()) for key in groups]
+            if sum(map(abs, gaps)) * times > together * other:
+                found.append(f"{sql}\n{signs}: moved {gaps}, certified {together} for {other}")
             for place, (l1, l2) in bounds.items():
                 moved = worlds.move(before, after, place)
                 if moved[0] * times > l1 * other or moved[1] * times > l2 * other**2:

@@ -26,7 +26,7 @@ def test_a_field_that_is_not_named_is_refused() -> None:
 def test_columns_that_are_referred_to() -> None:
     """Of a part, each once."""
     (item,) = parse("SELECT CASE WHEN c0 > 1 THEN c1 ELSE c0 END FROM kept")["select_list"]
-    assert sorted(ref["column_names"] for ref in item.refs()) == [("c0",), ("c1",)]
+    assert sorted(ref["column_names"] for ref in item.refs) == [("c0",), ("c1",)]
 
 
 @pytest.mark.parametrize(

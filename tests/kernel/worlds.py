@@ -59,7 +59,7 @@ class Database:
         self._connection.execute(f"SET schema = 'w{world}'")
         for row in self._connection.execute(sql).fetchall():
             outputs = list(zip(row, certificate.outputs, strict=True))
-            keys = tuple(_label(cell) for cell, kind in outputs if not isinstance(kind, Summand))
+            keys = tuple(_key(cell) for cell, kind in outputs if not isinstance(kind, Summand))
             for i, (cell, kind) in enumerate(outputs):
                 if isinstance(kind, Summand):
                     found[keys, i] += int(cell or 0)
@@ -73,7 +73,7 @@ class Database:
         names = [str(column[0]) for column in result.description or ()]
         for row in result.fetchall():
             cells = list(zip(names, row, strict=True))
-            keys = tuple(repr(cell) for name, cell in cells if not name.startswith("s"))
+            keys = tuple(_key(cell) for name, cell in cells if not name.startswith("s"))
             for name, cell in cells:
                 if name.startswith("s"):
                     found[keys, name] += 0 if cell is None else int(cell)
@@ -84,8 +84,8 @@ class Database:
         self._connection.close()
 
 
-def _label(cell: object) -> str:
-    """A key as the kernel tells it: DuckDB's groups have the sign of a zero from one of their rows."""
+def _key(cell: object) -> str:
+    """A key's text; 0 and -0 are one key, and which of them DuckDB shows is any row's."""
     return repr(cell + 0.0 if isinstance(cell, float) else cell)
 
 

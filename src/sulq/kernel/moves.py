@@ -9,8 +9,7 @@ Source: docs/theory/kernel.md; SR1, SR13.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -25,22 +24,23 @@ MAX_PATTERNS: Final = 256
 MAX_DIFFERENCES: Final = 2**27  # of entries of a table, looked at one by one
 
 
+def _largest(norms: Iterable[Norms]) -> Norms:
+    return Norms(*(max(several) for several in zip(*((n.l1, n.l2_squared, n.coordinate) for n in norms), strict=True)))
+
+
 def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
     """Of a block whose coordinates are these combinations of the outputs; for all of a person's rows together."""
-    summands = {place for weighted in weights for place in weighted}
     read: dict[int, Summand] = {}
-    for place in summands:
+    for place in {place for weighted in weights for place in weighted}:
         output = found.outputs[place]
         if not isinstance(output, Summand) or output.people:
             raise Refused("a coordinate of what is no sum of rows")
         read[place] = output
     rows = [_of_pattern(weights, read, gone, found.intervals) for gone in _patterns(found, read)]
-    single = Norms(
-        max(row.l1 for row in rows), max(row.l2_squared for row in rows), max(row.coordinate for row in rows)
-    )
+    single = _largest(norms for norms, _ in rows)
     hulls = [
         (min(lows), max(highs))
-        for lows, highs in (zip(*ends, strict=True) for ends in zip(*(row.ends for row in rows), strict=True))
+        for lows, highs in (zip(*ends, strict=True) for ends in zip(*(ends for _, ends in rows), strict=True))
     ]
     wide = [high - low for low, high in hulls]
     # Vectors whose signs agree are at most a right angle apart.
@@ -53,23 +53,12 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
     return Moves(single.times(found.rows), pair.times(found.rows))
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """What a row with one pattern of missing atoms can add: norms, and the interval of each coordinate."""
-
-    l1: int
-    l2_squared: int
-    coordinate: int
-    ends: list[Interval]
-
-
 def _patterns(found: Certificate, read: Mapping[int, Summand]) -> list[frozenset[int]]:
     """The sets of atoms that can be missing together, of those a sum needs."""
     atoms = sorted({atom for summand in read.values() for atom in summand.needs if found.missing[atom]})
     if 2 ** len(atoms) > MAX_PATTERNS:
         raise Refused("a block of too many values that may be missing")
-    sizes = range(len(atoms) + 1)
-    return [frozenset(gone) for size in sizes for gone in itertools.combinations(atoms, size)]
+    return [frozenset(gone) for size in range(len(atoms) + 1) for gone in itertools.combinations(atoms, size)]
 
 
 def _of_pattern(
@@ -77,7 +66,8 @@ def _of_pattern(
     read: Mapping[int, Summand],
     gone: frozenset[int],
     atoms: Mapping[int, Interval],
-) -> _Row:
+) -> tuple[Norms, list[Interval]]:
+    """What a row with one pattern of missing atoms can add: norms, and the interval of each coordinate."""
     coordinates: list[Polynomial] = []
     for weighted in weights:
         total: Polynomial = {}
@@ -93,7 +83,7 @@ def _of_pattern(
         for coordinate, (low, _) in zip(coordinates, ends, strict=True):
             whole = add(whole, coordinate, 1 if low >= 0 else -1)
         l1 = min(l1, reach(whole, atoms)[1])
-    return _Row(l1, min(sum(side * side for side in far), l1 * l1), max(far, default=0), ends)
+    return Norms(l1, min(sum(side * side for side in far), l1 * l1), max(far, default=0)), ends
 
 
 def table(found: Certificate, units: npt.NDArray[np.int64]) -> Moves:
@@ -104,15 +94,14 @@ def table(found: Certificate, units: npt.NDArray[np.int64]) -> Moves:
     """
     distinct = np.unique(np.concatenate([units, np.zeros_like(units[:1])]), axis=0)
     if (2 * int(np.abs(units).max(initial=0))) ** 2 * units.shape[1] >= 2**63:
-        units, distinct = units.astype(object), distinct.astype(object)
-    single = _largest(units)
+        distinct = distinct.astype(object)
+    single = _of_vectors(distinct)
     pair = Norms(2 * single.l1, 4 * single.l2_squared, 2 * single.coordinate)
     if distinct.size * len(distinct) <= MAX_DIFFERENCES:
-        gaps = [_largest(distinct - row) for row in distinct]
-        pair = Norms(*(max(norms) for norms in zip(*((n.l1, n.l2_squared, n.coordinate) for n in gaps), strict=True)))
+        pair = _largest(_of_vectors(distinct - row) for row in distinct)
     return Moves(single.times(found.rows), pair.times(found.rows))
 
 
-def _largest(vectors: npt.NDArray[np.int64]) -> Norms:
+def _of_vectors(vectors: npt.NDArray[np.int64]) -> Norms:
     far = np.abs(vectors)
     return Norms(int(far.sum(axis=1).max()), int((far * far).sum(axis=1).max()), int(far.max()))

@@ -20,7 +20,10 @@ class Norms:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """The largest norms of what one person adds to a block (`single`), and changes it by (`pair`)."""
+    """The largest norms of what one row adds to a block (`single`), and changes it by (`pair`), times a person's rows.
+
+    A row that comes or goes alone is no pair: whoever prices a person with fewer rows takes `single` too.
+    """
 
     single: Norms
     pair: Norms

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Final
 
 MAX_TERMS: Final = 64
@@ -43,43 +43,28 @@ def reach(polynomial: Polynomial, atoms: Mapping[int, Interval]) -> Interval:
     Of one atom squared the extreme of the parabola is looked at too; other polynomials are summed term by term.
     """
     used = sorted({atom for monomial in polynomial for atom in monomial})
+    places: list[tuple[int, ...]] = []
     if all(len(set(monomial)) == len(monomial) for monomial in polynomial) and 2 ** len(used) <= MAX_CORNERS:
-        found = [_at(polynomial, dict(zip(used, corner, strict=True))) for corner in _corners(used, atoms)]
+        places = list(itertools.product(*(atoms[atom] for atom in used)))
+    elif len(used) == 1 and max(map(len, polynomial)) == 2:  # atoms are whole: the best is beside the turn
+        (atom,), (low, high) = used, atoms[used[0]]
+        turn = -polynomial.get((atom,), 0) // (2 * polynomial[atom, atom])
+        places = [(low,), (high,), *((place,) for place in (turn, turn + 1) if low < place < high)]
+    if places:
+        found = [_at(polynomial, dict(zip(used, place, strict=True))) for place in places]
         return min(found), max(found)
-    if len(used) == 1 and max(map(len, polynomial)) == 2:
-        return _parabola(polynomial, used[0], *atoms[used[0]])
-    low = high = 0
-    for monomial, factor in polynomial.items():
-        a, b = _power(monomial, atoms)
-        low, high = low + min(a * factor, b * factor), high + max(a * factor, b * factor)
-    return low, high
-
-
-def _corners(used: list[int], atoms: Mapping[int, Interval]) -> itertools.product[tuple[int, ...]]:
-    return itertools.product(*(atoms[atom] for atom in used))
+    terms = [sorted(end * factor for end in _power(monomial, atoms)) for monomial, factor in polynomial.items()]
+    return sum(term[0] for term in terms), sum(term[1] for term in terms)
 
 
 def _at(polynomial: Polynomial, values: Mapping[int, int]) -> int:
-    total = 0
-    for monomial, factor in polynomial.items():
-        for atom in monomial:
-            factor *= values[atom]  # noqa: PLW2901 - the term's value
-        total += factor
-    return total
-
-
-def _parabola(polynomial: Polynomial, atom: int, low: int, high: int) -> Interval:
-    second, first = polynomial[atom, atom], polynomial.get((atom,), 0)
-    turn = Fraction(-first, 2 * second)
-    places = [low, high, *(place for place in (turn.__floor__(), turn.__ceil__()) if low < place < high)]
-    found = [_at(polynomial, {atom: place}) for place in places]  # atoms are whole: the best is beside the turn
-    return min(found), max(found)
+    return sum(factor * math.prod(values[atom] for atom in monomial) for monomial, factor in polynomial.items())
 
 
 def _power(monomial: Monomial, atoms: Mapping[int, Interval]) -> Interval:
     low = high = 1
-    for atom, several in itertools.groupby(monomial):
-        power = len(list(several))
+    for atom in set(monomial):
+        power = monomial.count(atom)
         ends = [end**power for end in atoms[atom]]
         if power % 2 == 0 and atoms[atom][0] < 0 < atoms[atom][1]:
             ends.append(0)

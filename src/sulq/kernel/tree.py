@@ -7,8 +7,8 @@ its identity. Fields with an empty value are left out; a field that a reader doe
 from __future__ import annotations
 
 import functools
-import itertools
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 import duckdb
@@ -16,18 +16,22 @@ import duckdb
 from sulq.kernel.facts import Refused
 
 MAX_TEXT_BYTES: Final = 2**22
-MAX_DEPTH: Final = 400
-_ORDER: Final = (("type", "ORDER_MODIFIER"),)
+_PLACES: Final = ("query_location", "query_location_length")  # where in the text a part stands
+_ORDER: Final = (("type", "ORDER_MODIFIER"),)  # an ORDER BY of nothing
+Fields = tuple[tuple[str, Any], ...]
 
 
 class Node:
-    """One part of a statement."""
+    """One part of a statement; `refs`: the references to columns in it."""
 
-    __slots__ = ("_fields", "_refs")
+    __slots__ = ("_fields", "refs")
 
-    def __init__(self, fields: tuple[tuple[str, Any], ...]) -> None:
+    def __init__(self, fields: Fields) -> None:
         self._fields = dict(fields)
-        self._refs: frozenset[Node] | None = None
+        parts = [part for _, item in fields for part in (item if isinstance(item, tuple) else (item,))]
+        self.refs: frozenset[Node] = frozenset().union(*(part.refs for part in parts if isinstance(part, Node)))
+        if self._fields.get("class") == "COLUMN_REF":
+            self.refs = frozenset({self})
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a text, a number, a Node or a tuple of them
         if name not in self._fields:
@@ -40,9 +44,9 @@ class Node:
 
     def only(self, *names: str) -> Node:
         """Refuse fields beside these; returns itself."""
-        beside = self._fields.keys() - set(names)
-        if beside:
-            raise Refused(f"{self.get('type')} with {min(beside)}")
+        for name in self._fields:
+            if name not in names:
+                raise Refused(f"{self.get('type')} with {name}")
         return self
 
     def many(self, name: str) -> tuple[Node, ...]:
@@ -51,16 +55,6 @@ class Node:
         if not isinstance(found, tuple) or not all(isinstance(item, Node) for item in found):
             raise Refused(f"{name} is no list of parts")
         return found
-
-    def refs(self) -> frozenset[Node]:
-        """The references to columns in it."""
-        if self._refs is None:
-            found = {self} if self.get("class") == "COLUMN_REF" else set()
-            parts = itertools.chain.from_iterable(
-                item if isinstance(item, tuple) else (item,) for item in self._fields.values()
-            )
-            self._refs = frozenset(found.union(*(part.refs() for part in parts if isinstance(part, Node))))
-        return self._refs
 
     def arguments(self) -> tuple[Node, ...]:
         """The arguments of a function, none of them named."""
@@ -74,20 +68,15 @@ def parse(sql: str) -> Node:
     cursor = _parser().cursor()
     try:
         found = cursor.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
-        read = json.loads(found[0]) if found else {}
+        read = json.loads(found[0] if found else "", object_pairs_hook=_interning())
     except (duckdb.Error, ValueError, RecursionError):
         raise Refused("DuckDB does not parse it") from None
     finally:
         cursor.close()
-    statements = read.get("statements", ())
-    if read.get("error") is not False or len(statements) != 1:
+    statements = read.only("statements").many("statements") if isinstance(read, Node) else ()
+    if len(statements) != 1:
         raise Refused("it is not one SELECT")
-    known: dict[tuple[tuple[str, Any], ...], Node] = {}
-    try:
-        statement = _interned(statements[0], known, 0)
-    except RecursionError:
-        raise Refused("it is nested too deeply") from None
-    node = statement.only("node", "named_param_map")["node"]
+    node = statements[0].only("node", "named_param_map")["node"]
     if not isinstance(node, Node):
         raise Refused("it is not one SELECT")
     return node
@@ -99,20 +88,25 @@ def _parser() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1, "enable_external_access": False})
 
 
-def _interned(value: Any, known: dict[tuple[tuple[str, Any], ...], Node], depth: int) -> Any:  # noqa: ANN401
-    """A part as a Node, None where it says nothing; a list as a tuple."""
-    if depth > MAX_DEPTH:
-        raise Refused("it is nested too deeply")
-    if isinstance(value, list):
-        return tuple([_interned(item, known, depth + 1) for item in value])
-    if not isinstance(value, dict):
-        return value
-    fields = []
-    for name, given in value.items():
-        if given is None or given is False or given in ("", []) or name.startswith("query_location"):
-            continue
-        item = _interned(given, known, depth + 1) if isinstance(given, (dict, list)) else given
-        if item is not None:
-            fields.append((name, item))
-    found = tuple(fields)
-    return None if not found or found == _ORDER else known.setdefault(found, Node(found))
+def _interning() -> Callable[[list[tuple[str, Any]]], Node | None]:
+    """Makes a Node of an object's fields, the same of the same; None where they say nothing."""
+    known: dict[Fields, Node] = {}
+
+    def interned(pairs: list[tuple[str, Any]]) -> Node | None:
+        fields = tuple(
+            (name, _fixed(item) if isinstance(item, list) else item)
+            for name, item in pairs
+            if (item or (item == 0 and item is not False)) and name not in _PLACES
+        )
+        if not fields or fields == _ORDER:
+            return None
+        found = known.get(fields)
+        if found is None:
+            found = known[fields] = Node(fields)
+        return found
+
+    return interned
+
+
+def _fixed(items: list[Any]) -> tuple[Any, ...]:
+    return tuple([_fixed(item) if isinstance(item, list) else item for item in items])

@@ -7,6 +7,7 @@ text and its facts.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -117,7 +118,7 @@ def _present(part: Part, certificate: Certificate) -> bool:
 def _in_a_cell(part: Part, certificate: Certificate, place: int) -> bool:
     key = part.keys[place]
     value = certificate.outputs[key.column]
-    if not isinstance(value, Value) or value.low is None or value.high is None or value.nan:
+    if not isinstance(value, Value) or value.nan or not (math.isfinite(value.low) and math.isfinite(value.high)):
         return False
     low, high = int(value.low) - key.shift, int(value.high) - key.shift
     last = key.size if key.missing is None else key.missing
