@@ -308,6 +308,15 @@ REFUSED = {
 }
 
 
+def test_the_mark_of_a_set_tells_keys_in_the_order_they_are_shown() -> None:
+    """Whatever order the sets name them in. Control: another order would be read as another set."""
+    rows = "(SELECT *, c0 AS k0, c2 AS k1 FROM kept) AS keyed GROUP BY GROUPING SETS ((k1), (k0, k1))"
+    found = certify(f"SELECT k0, k1, grouping_id(k0, k1) AS g, count(*) AS s0 FROM {rows}", FACTS)
+    assert sorted(map(sorted, found.sets)) == [[0, 1], [1]]
+    with pytest.raises(Refused):
+        certify(f"SELECT k0, k1, grouping_id(k1, k0) AS g, count(*) AS s0 FROM {rows}", FACTS)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_named_is_refused(name: str) -> None:
     """Whatever the kernel has no rule for ends in Refused, never in another exception."""

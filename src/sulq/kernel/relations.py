@@ -275,7 +275,8 @@ class _Certifier:
         if any(value.type == "OWNER" for value in keys.values()):
             raise Refused("sums by person")
         order = list(keys)
-        outputs = tuple(keys[item] if item in keys else self._sum(item, source, read, grouped) for item in items)
+        shown = tuple(item for item in items if item in keys)
+        outputs = tuple(keys[item] if item in keys else self._sum(item, source, read, shown) for item in items)
         sets = tuple(
             tuple(items.index(order[place]) if order[place] in items else -1 for place in each)
             for each in (node.get("group_sets") or ((),))
@@ -288,17 +289,17 @@ class _Certifier:
         return Certificate(outputs, sets, rows, source.public, source.every, self.atoms.intervals, self.atoms.missing)
 
     def _sum(
-        self, item: Node, source: Relation, read: Expressions, grouped: tuple[Node, ...], largest: int = HUGE
+        self, item: Node, source: Relation, read: Expressions, keys: tuple[Node, ...], largest: int = HUGE
     ) -> Summand | None:
         """A sum, cast to 64 bits or as it is; None for the mark of a grouping set."""
         if item.get("type") == "GROUPING_FUNCTION":
-            if item.only("class", "type", "children", "alias").many("children") != grouped:
-                raise Refused("the mark of other keys")
+            if item.only("class", "type", "children", "alias").many("children") != keys:
+                raise Refused("the mark of other keys, or in another order")
             return None
         if item.get("class") == "CAST":
             if item.only(*_CAST)["type_expr"]["type_name"] != "BIGINT":
                 raise Refused("a sum cast to another type than BIGINT")
-            return self._sum(item["child"], source, read, grouped, 2**63 - 1)
+            return self._sum(item["child"], source, read, keys, 2**63 - 1)
         name, argument = _aggregate(item)
         if argument is None:
             return Summand(constant(1))
