@@ -11,7 +11,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.curator import plan, run
+from sulq.curator import certificates, plan, run
 from sulq.curator.engines import aggregate, certified, derive_sql, emit
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
@@ -19,10 +19,15 @@ from sulq.curator.engines.piece import Piece
 from sulq.curator.plan import contribution
 from sulq.curator.plan.draft import Draft
 from sulq.errors import CuratorError, QuestionError
-from sulq.kernel.facts import Column
+from sulq.kernel.facts import Column, Refused
 from sulq.terms import shape
 from sulq.terms.domain import Schema
-from sulq.terms.rowfn import col
+from sulq.terms.law import BinomialLaw, Law
+from sulq.terms.plan import Plan
+from sulq.terms.privacy import Draw
+from sulq.terms.question import OpenSums, Sums
+from sulq.terms.relation import Table
+from sulq.terms.rowfn import col, lit
 
 ROWS = pa.table(
     {
@@ -220,3 +225,58 @@ def test_where_rows_are_read_it_is_checked_again(monkeypatch: pytest.MonkeyPatch
     with opened() as db, pytest.raises(CuratorError) as stopped:
         ASKED["sums"](db)
     assert stopped.value.code == "uncertified"
+
+
+def tampered(change: Callable[[Plan], Plan]) -> str:
+    """What the kernel says of a plan that somebody changed on its way to the rows; "" where it is certified."""
+    with opened(budget=EpsilonDelta(1000, 1e-3)) as db:
+        asked = Sums((lit(1), col("x")), by=(col("g"),), over=Table("rows"))
+        groups = OpenSums((col("x"),), by=(col("note"),), over=Table("rows"))
+        plans = [db.foresee(asked, spend=Epsilon(1)), db.foresee(asked, spend=Rho(1))]
+        plans.append(db.foresee(groups, spend=EpsilonDelta(1, 1e-6)))
+        found = []
+        for made in map(change, plans):
+            try:
+                certificates.check(made.parts, made.event, db._engine)
+            except Refused as refused:
+                found.append(str(refused))
+        return "; ".join(found)
+
+
+def with_draws(made: Plan, **change: Callable[[Draw], object]) -> Plan:
+    """A plan whose draws record something else."""
+    draws = tuple(replace(d, **{name: new(d) for name, new in change.items()}) for d in made.event.draws)
+    return replace(made, event=replace(made.event, draws=draws))
+
+
+def with_law(made: Plan, law: Callable[[Law], Law]) -> Plan:
+    """A plan with other noise on the last block."""
+    return replace(made, parts=tuple(replace(p, laws=(*p.laws[:-1], law(p.laws[-1]))) for p in made.parts))
+
+
+def cheaper(made: Plan) -> Plan:
+    """A plan for half the price."""
+    event = made.event
+    epsilon = None if event.epsilon is None else event.epsilon / 2
+    return replace(made, event=replace(event, epsilon=epsilon, rho=event.rho / 4))
+
+
+TAMPERED: dict[str, tuple[Callable[[Plan], Plan], int]] = {  # and how many of three plans are refused
+    "less noise": (lambda p: with_law(p, lambda law: replace(law, scale=Fraction(1, 8))), 3),
+    "another law": (lambda p: with_law(p, lambda _: BinomialLaw(4)), 3),
+    "a draw less": (lambda p: replace(p, event=replace(p.event, draws=p.event.draws[1:])), 3),
+    "a smaller debit": (cheaper, 3),
+    "a pure debit for Gaussian noise": (lambda p: replace(p, event=replace(p.event, epsilon=Fraction(1))), 2),
+    "a sensitivity too small": (lambda p: with_draws(p, sensitivity=lambda d: d.sensitivity / 9), 3),
+    "fewer groups alone": (lambda p: with_draws(p, alone=lambda d: min(d.alone, 1)), 1),
+    "no key delta": (lambda p: replace(p, event=replace(p.event, key_delta=Fraction(0))), 1),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_plan_that_was_changed_on_its_way_is_refused(name: str) -> None:
+    """Noise, draws and price must agree with each other and with the certificate. Control: unchanged they do."""
+    change, refusals = TAMPERED[name]
+    assert tampered(lambda made: made) == ""
+    assert len(tampered(change).split("; ")) == refusals
+    assert tampered(change)

@@ -16,10 +16,10 @@ from typing import Protocol, runtime_checkable
 from sulq.curator.statistics.sums import Extent, extent
 from sulq.kernel.facts import Refused
 from sulq.kernel.norms import Certified, Norms
-from sulq.mechanisms import priced
+from sulq.mechanisms import Cost, cost_of, priced
 from sulq.terms.engine import Engine, Tally
 from sulq.terms.facts import Tables
-from sulq.terms.law import GaussianLaw, LaplaceLaw
+from sulq.terms.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.plan import Part
 from sulq.terms.privacy import Draw, Event, Unit
 from sulq.terms.shape import shape
@@ -51,17 +51,41 @@ def check(parts: Sequence[Part], event: Event, engine: Engine) -> None:
     if not isinstance(engine, Certifying):
         return
     found = _certified(parts, engine)
-    spent = [Fraction(0), Fraction(0)]
-    whole = True
+    if len(event.draws) != sum(len(_noise(part)) for part in parts):
+        raise Refused("noise without a draw in the debit")
+    costs: list[Cost | None] = []
     draws = iter(event.draws)
     for part, blocks in zip(parts, found, strict=True):
-        mine = [next(draws) for _ in range(len(part.laws) + (part.people is not None))]
-        cost = _part(part, blocks, mine, engine.tables, queries=event.queries > 0)
-        whole = whole and cost is not None
-        spent = [a + b for a, b in zip(spent, cost or spent, strict=True)]
-    paid = event.rho if event.epsilon is None else event.epsilon
-    if whole and spent[event.epsilon is None] > paid:
+        mine = [next(draws) for _ in _noise(part)]
+        if not all(_same(law, draw) for law, draw in zip(_noise(part), mine, strict=True)):
+            raise Refused("noise of another law than its draw in the debit")
+        costs.append(_part(part, blocks, mine, engine.tables, queries=event.queries > 0))
+    known = [cost for cost in costs if cost is not None]  # of the others the plan's own price stands
+    if sum(cost.rho or 0 for cost in known) > event.rho and not event.queries:
         raise Refused("the certified loss is more than the debit")
+    if event.epsilon is not None and sum(_pure(cost) for cost in known) > event.epsilon:
+        raise Refused("the certified loss is more than the debit")
+    if sum(cost_of(draw).key_delta for draw in event.draws) > event.key_delta:
+        raise Refused("the chance that a group tells of a person is more than the debit")
+
+
+def _noise(part: Part) -> tuple[Law, ...]:
+    """The laws of a part's draws, in their order."""
+    return part.laws if part.people is None else (part.people, *part.laws)
+
+
+def _same(law: Law, draw: Draw) -> bool:
+    """Whether a draw of the debit is noise of this law."""
+    scale = Fraction(law.coins) if isinstance(law, BinomialLaw) else law.scale
+    level = (law.threshold_scale or None) if isinstance(law, AboveLaw) else None
+    threshold = law.threshold if isinstance(law, PassedLaw) else None
+    return (law.kind, scale, level, threshold) == (draw.mechanism, draw.scale, draw.level, draw.threshold)
+
+
+def _pure(cost: Cost) -> Fraction:
+    if cost.epsilon is None:
+        raise Refused("noise that has no pure loss for a pure debit")
+    return cost.epsilon
 
 
 def _certified(parts: Sequence[Part], engine: Certifying) -> list[tuple[Certified | None, ...]]:
@@ -78,24 +102,27 @@ def _certified(parts: Sequence[Part], engine: Certifying) -> list[tuple[Certifie
 
 def _part(
     part: Part, blocks: tuple[Certified | None, ...], draws: list[Draw], tables: Tables, *, queries: bool
-) -> tuple[Fraction, Fraction] | None:
-    """What a part's noise costs by certificate, as epsilon and as rho; None where a block of it has none."""
+) -> Cost | None:
+    """What a part's noise costs by certificate; None where a block of it has none."""
     if part.whole is not None:
         return None
-    over = shape(part.tally.over, tables)
+    unit, over = tables.unit, shape(part.tally.over, tables)
     for block, found in zip(part.tally.blocks, blocks[part.people is not None :], strict=True):
         if found is not None and not within(found, extent(block, over.schema), max(over.rows, 1)):
             raise Refused("one person moves a sum farther than planned")
     if part.score is not None or part.thresholds is not None:
         return None
-    known = [found for found in blocks if found is not None]
-    moves = [_ways(found, tables.unit, part) for found in known]
-    if len(known) == len(blocks):
-        bits = part.refine if part.people is None else (0, *part.refine)
-        for ways, draw, finer in zip(moves, draws, bits, strict=True):
+    if part.people is not None and blocks[0] is not None:
+        alone = blocks[0].rows * (2 if unit.neighbors == "replace_one" else 1)
+        if alone > draws[0].alone:
+            raise Refused("one person may be alone in more groups than planned")
+    moves = [None if found is None else _ways(found, unit, part) for found in blocks]
+    bits = part.refine if part.people is None else (0, *part.refine)
+    for ways, draw, finer in zip(moves, draws, bits, strict=True):
+        if ways is not None:
             _covered(ways, draw, finer, queries=queries)
-        return None if queries else _cost(moves, draws)
-    return None
+    known = [ways for ways in moves if ways is not None]
+    return None if queries or len(known) < len(moves) else _cost(known, draws)
 
 
 def within(found: Certified, planned: Extent, rows: int) -> bool:
@@ -135,16 +162,17 @@ def _covered(ways: Moves, draw: Draw, finer: int, *, queries: bool) -> None:
         raise Refused("one person moves a sum farther than its noise hides")
 
 
-def _cost(moves: list[Moves], draws: list[Draw]) -> tuple[Fraction, Fraction]:
-    """The exact loss of the worst way, in the currency of the noise."""
-    worst = [Fraction(0), Fraction(0)]
+def _cost(moves: list[Moves], draws: list[Draw]) -> Cost:
+    """The exact loss of the worst way: pure where all noise is, and zero-concentrated."""
+    pure = all(draw.mechanism == "laplace" for draw in draws)
+    epsilon = rho = Fraction(0)
     for way in sorted({way for ways in moves for way in ways}):
-        pure = rho = Fraction(0)
+        lost = curved = Fraction(0)
         for ways, draw in zip(moves, draws, strict=True):
             norm = ways.get(way, Norms(0, 0, 0))
             if draw.mechanism == "laplace":
-                pure += priced(LaplaceLaw(draw.scale), Fraction(norm.l1))
+                lost += priced(LaplaceLaw(draw.scale), Fraction(norm.l1))
             else:
-                rho += priced(GaussianLaw(draw.scale), Fraction(norm.l2_squared))
-        worst = [max(worst[0], pure), max(worst[1], rho + pure**2 / 2)]
-    return worst[0], worst[1]
+                curved += priced(GaussianLaw(draw.scale), Fraction(norm.l2_squared))
+        epsilon, rho = max(epsilon, lost), max(rho, curved + lost**2 / 2)
+    return Cost(epsilon if pure else None, rho)
