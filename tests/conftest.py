@@ -64,13 +64,17 @@ WATCHED = ("conformance", "curator", "privacy", "sql")  # what these ask of Duck
 
 
 @pytest.fixture(autouse=True)
-def certificates(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Certify every statement of the tests that ask engines; one without a certificate, or with a loose one, fails."""
-    beside = request.node.path.relative_to(Path(__file__).parent).parts[0] not in WATCHED
-    if beside or request.node.get_closest_marker("by_hand") is not None:  # such a test makes a statement fail
-        yield
-        return
+def certificates(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certify every statement of the tests that ask engines, but of those that make a statement fail."""
     certified.loose.clear()
-    certified.watch(monkeypatch)
-    yield
+    watched = request.node.path.relative_to(Path(__file__).parent).parts[0] in WATCHED
+    if watched and request.node.get_closest_marker("by_hand") is None:
+        certified.watch(monkeypatch)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[object]:
+    """A statement without a certificate, or with one that is looser than its plan, fails the test that asked it."""
+    outcome = yield
     assert certified.loose == []
+    return outcome
