@@ -107,6 +107,9 @@ class Fails:
     def ready(self) -> None:
         pass
 
+    def check(self, *_: object) -> None:
+        pass
+
     def run(self, *_: object) -> None:
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
