@@ -227,6 +227,18 @@ def test_where_rows_are_read_it_is_checked_again(monkeypatch: pytest.MonkeyPatch
     assert stopped.value.code == "uncertified"
 
 
+def test_the_same_sums_for_another_debit_are_checked_again() -> None:
+    """What was certified is remembered with its debit. Control: with that debit they are not checked twice."""
+    with opened() as db:
+        made = db.foresee(Sums((lit(1),), over=Table("rows")), spend=Epsilon(1))
+        rows = run.Rows(db._engine, lambda *_: True)
+        rows.check(made)
+        rows._all(made.parts, made.event)
+        with pytest.raises(CuratorError) as stopped:
+            rows._all(made.parts, replace(made.event, epsilon=Fraction(1, 2)))
+    assert stopped.value.code == "uncertified"
+
+
 def tampered(change: Callable[[Plan], Plan]) -> str:
     """What the kernel says of a plan that somebody changed on its way to the rows; "" where it is certified."""
     with opened(budget=EpsilonDelta(1000, 1e-3)) as db:

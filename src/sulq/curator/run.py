@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
@@ -72,7 +73,7 @@ class Rows:
         self._redeem = redeem
         self._release = release
         self._reveal = reveal
-        self._certified: tuple[Part, ...] | None = None
+        self._certified: tuple[tuple[Part, ...], Event] = ((), Event(None, Fraction(0)))
         self._own = {} if own is None else own  # the owner's functions, by the names analysts choose them by (SR5)
 
     def ready(self) -> None:
@@ -91,7 +92,7 @@ class Rows:
     def check(self, plan: Plan) -> None:
         """Refuse a plan that the kernel does not certify, before anything is paid."""
         self._certify(plan.parts, plan.event, QuestionError)
-        self._certified = plan.parts
+        self._certified = (plan.parts, plan.event)
 
     def _certify(self, parts: tuple[Part, ...], event: Event, family: type[SulqError]) -> None:
         try:
@@ -107,7 +108,8 @@ class Rows:
 
     def _all(self, parts: tuple[Part, ...], event: Event) -> tuple[Released, ...]:
         """One release for each part; the sums of all that have listed keys are asked for together (shared scans)."""
-        if parts is not self._certified:  # the very same were certified here a moment ago, and cannot change
+        known, paid = self._certified
+        if parts is not known or event is not paid:  # else the very same were certified here, and cannot change
             self._certify(parts, event, CuratorError)
         exact = iter(self._sums([part.tally for part in parts if part.people is None and part.whole is None]))
         return tuple(self._one(part, exact) for part in parts)

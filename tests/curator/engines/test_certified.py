@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sulq.curator.engines import certified
 from sulq.curator.engines.duckdb import DuckEngine
-from sulq.curator.engines.proposal import Key, Part
+from sulq.curator.engines.proposal import Combined, Fetch, Key, Looked, Open, Part, Proposal, Scan, Statement
 from sulq.kernel.facts import OWNER, Refused
 from sulq.kernel.relations import certify
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
@@ -104,3 +105,54 @@ def test_a_row_is_always_in_a_cell_only_where_no_key_can_miss_it() -> None:
         (whole, some, False),
     ):
         assert certified._present(Part((key,), 1, None), certificate) is present, key
+
+
+def proposed(sql: str, part: Part, aggregates: int) -> dict[tuple[int, int], object]:
+    """What is certified of one part of a statement."""
+    opened = duck(table())
+    statement = Statement(Scan(sql), 1, (1,) * aggregates, (part,))
+    return certified.of_proposal(Proposal(((3, (1,)),), (statement,)), certified.facts(opened.tables, opened._kept))
+
+
+COUNT = "SELECT c2 AS k0, count(*) AS s0, sum(c0) AS s1 FROM kept GROUP BY k0"
+SUM_FIRST = "SELECT c2 AS k0, sum(c0) AS s0, count(*) AS s1 FROM kept GROUP BY k0"
+BLOCK = Combined(0, 0, (((0, 1),),))
+LOOKED = Looked(0, 0, (0,), 1, np.array([1, 2, 3], dtype="<i8").tobytes())
+
+
+def test_a_sum_is_no_key() -> None:
+    """Read as a key, one row more would move a whole group to another cell. Control: the key is one."""
+    assert proposed(COUNT, Part((Key(0, 3),), 1, None, (BLOCK,)), 2)
+    with pytest.raises(Refused):
+        proposed(COUNT, Part((Key(1, 3),), 1, None, (BLOCK,)), 2)
+
+
+def test_a_public_table_is_read_by_counts_of_rows_alone() -> None:
+    """Times another sum, one row would move it by more than a row of the table. Control: a count of rows."""
+    assert proposed(COUNT, Part((Key(0, 3),), 1, None, (), (LOOKED,)), 2)
+    with pytest.raises(Refused):
+        proposed(SUM_FIRST, Part((Key(0, 3),), 1, None, (), (LOOKED,)), 2)
+
+
+def test_a_block_that_is_folded_too_is_not_certified() -> None:
+    """What is folded takes its place, and that no statement says. Control: without a fold it is certified."""
+    opened = duck(table())
+    known = certified.facts(opened.tables, opened._kept)
+    statement = Statement(Scan(COUNT), 1, (1, 1), (Part((Key(0, 3),), 1, None, (BLOCK,)),))
+    fetch = Fetch(Scan("SELECT c0 FROM kept"), ("age",), False, False, False, ((0, 0),))
+    assert certified.of_proposal(Proposal(((3, (1,)),), (statement,)), known)
+    assert not certified.of_proposal(Proposal(((3, (1,)),), (statement,), fetch), known)
+
+
+def test_groups_are_shown_by_their_people_alone() -> None:
+    """By rows, or by a sum, a person alone in a group would pass the threshold. Control: by different persons."""
+    opened = duck(table(), Unit("who", rows=2))
+    known = certified.facts(opened.tables, opened._kept)
+    sql = "SELECT c3 AS k0, sum(c0) AS s0, count(*) AS s1, count(DISTINCT o) AS s2 FROM kept GROUP BY k0"
+    for persons, fits in ((2, True), (1, False), (0, False)):
+        groups = Open(Scan(sql), 1, (1, 1, 1), persons, (BLOCK,))
+        if fits:
+            assert certified.of_groups(groups, known)[-1].rows == 2
+        else:
+            with pytest.raises(Refused):
+                certified.of_groups(groups, known)

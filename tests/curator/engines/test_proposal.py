@@ -304,3 +304,10 @@ def test_SR17_more_rows_than_statements_are_written_for_stop_the_owner(
                 engine.ready()
             assert refused.value.code == "unreadable-data"
         engine.close()
+
+
+def test_rows_of_a_result_that_are_one_cell_are_added() -> None:
+    """Whatever keys the statement has beside: a later row does not take an earlier one's place."""
+    statement = Statement(Scan(""), 1, (10,), (Part((Key(0, 3),), 1, None, (Combined(0, 0, (((0, 1),),)),)),))
+    columns = [(np.array(cells), np.zeros(3, dtype=np.bool_)) for cells in ([1, 1, 2], [4, 5, 7])]
+    assert assemble(statement, columns)[0, 0].tolist() == [[0], [9], [7]]

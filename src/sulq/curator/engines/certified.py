@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from sulq.curator.engines import grammar
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
-from sulq.curator.engines.proposal import Open, Part, Proposal, Statement
+from sulq.curator.engines.proposal import Combined, Open, Part, Proposal, Statement
 from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Refused, Table
 from sulq.kernel.moves import moves, table
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.kernel.numbers import Value
-from sulq.kernel.relations import Certificate, certify
+from sulq.kernel.polynomials import constant
+from sulq.kernel.relations import Certificate, Summand, certify
 from sulq.terms.domain import Schema, Text
 from sulq.terms.facts import TableFacts, Tables
 
 HASHES = Column("BIGINT", 0, 2**60 - 1, missing=False)
 PLACES = Column("BIGINT", 0, MAX_STORED_ROWS, missing=False)
+ROWS = Summand(constant(1))  # a row adds one to a count of rows
 
 
 def facts(tables: Tables, kept: Callable[[str], Rows]) -> Facts:
@@ -64,31 +66,50 @@ def of_proposal(proposal: Proposal, known: Facts) -> dict[tuple[int, int], Certi
     found = {}
     for statement in proposal.statements:
         certificate = remembered(statement.scan.sql, known)
+        first = len(certificate.outputs) - len(statement.bounds)
         for part in statement.parts:
             _marked(statement, part, certificate)
-            first = len(certificate.outputs) - len(statement.bounds)
+            _keyed(certificate, [key.column for key in part.keys])
             present = _present(part, certificate)
             for block in part.combined:
-                weights = [{first + place: weight for place, weight in each} for each in block.weights]
-                moved = moves(certificate, weights)
+                moved = moves(certificate, _placed(block, first))
                 found[block.tally, block.block] = Certified(moved, certificate.rows, present)
             for looked in part.looked:
+                if certificate.outputs[first] != ROWS:  # what is multiplied with the table
+                    raise Refused("a table read by other than a count of rows")
                 units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
                 moved = table(certificate, units.astype(np.int64))
                 found[looked.tally, looked.block] = Certified(moved, certificate.rows, present)
-    return found
+    folded = () if proposal.fetch is None else proposal.fetch.blocks
+    return {block: bound for block, bound in found.items() if block not in folded}
 
 
 def of_groups(groups: Open, known: Facts) -> dict[int, Certified]:
     """The blocks of groups that are found in the data, by their places; -1: the number of people."""
     certificate = remembered(groups.scan.sql, known)
+    _keyed(certificate, range(groups.keys))
+    counted = certificate.outputs[groups.keys + groups.persons]
+    people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))
+    if len(certificate.sets) != 1 or not people:
+        raise Refused("groups that are shown by other than their number of people")
     found = {}
     for block in groups.blocks:
-        weights = [{groups.keys + place: weight for place, weight in each} for each in block.weights]
-        found[block.block] = Certified(moves(certificate, weights), certificate.rows, present=False)
+        moved = moves(certificate, _placed(block, groups.keys))
+        found[block.block] = Certified(moved, certificate.rows, present=False)
     # A person is one of the people of at most so many groups, and stays so where rows change within a group.
-    people = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0))
-    return found | {-1: Certified(people, certificate.rows, present=False)}
+    one = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0))
+    return found | {-1: Certified(one, certificate.rows, present=False)}
+
+
+def _placed(block: Combined, first: int) -> list[dict[int, int]]:
+    """A block's weights by the places of the outputs, the first sum of which is at `first`."""
+    return [{first + place: weight for place, weight in each} for each in block.weights]
+
+
+def _keyed(certificate: Certificate, columns: Iterable[int]) -> None:
+    """Refuse cells that are told by a sum: with one row more a whole group would change its cell."""
+    if not all(isinstance(certificate.outputs[column], Value) for column in columns):
+        raise Refused("a sum read as a key")
 
 
 @functools.lru_cache(maxsize=512)
@@ -118,7 +139,9 @@ def _present(part: Part, certificate: Certificate) -> bool:
 def _in_a_cell(part: Part, certificate: Certificate, place: int) -> bool:
     key = part.keys[place]
     value = certificate.outputs[key.column]
-    if not isinstance(value, Value) or value.nan or not (math.isfinite(value.low) and math.isfinite(value.high)):
+    if not isinstance(value, Value) or not (value.whole or value.type == "VARCHAR"):
+        return False
+    if value.nan or not (math.isfinite(value.low) and math.isfinite(value.high)):
         return False
     low, high = int(value.low) - key.shift, int(value.high) - key.shift
     last = key.size if key.missing is None else key.missing

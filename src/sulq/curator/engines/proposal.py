@@ -286,7 +286,7 @@ def _combined(
         return {}
     index, counted = indexed(codes, [key.size for key in part.keys], len(totals[0]))
     cells, totals = index[counted], [values[counted] for values in totals]  # a NULL sum is filled with 0
-    if any(key.places is not None for key in part.keys):  # several values of a column are one cell
+    if len(cells) and np.bincount(cells).max() > 1:  # several rows of the result are one cell: they are added
         cells, inverse = np.unique(cells, return_inverse=True)
         merged = [cast("Integers | Objects", np.zeros(len(cells), dtype=values.dtype)) for values in totals]
         for into, values in zip(merged, totals, strict=True):
