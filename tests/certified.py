@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sulq.curator.certificates import within
 from sulq.curator.engines.duckdb import DuckEngine
-from sulq.curator.statistics.sums import extent
+from sulq.curator.statistics.sums import Extent, extent
 from sulq.errors import SulqError
 from sulq.kernel.facts import Refused
+from sulq.kernel.norms import Certified
 from sulq.terms.engine import Tally
 from sulq.terms.shape import shape
 
@@ -52,3 +52,16 @@ def watch(monkeypatch: Any) -> None:
     asked("sums", lambda tally: [tally])
     asked("sums_of", list)
     asked("groups", lambda tally: [tally])
+
+
+def within(found: Certified, planned: Extent, rows: int) -> bool:
+    """Whether the certified move is within the plan's, in every norm."""
+    single, pair = found.moves.single, found.moves.pair
+    return (
+        found.rows <= rows
+        and single.l1 <= planned.single_l1 * rows
+        and single.l2_squared <= planned.single_l2_squared * rows**2
+        and single.coordinate <= planned.single_coordinate * rows
+        and pair.l1 <= max(planned.pair_l1, planned.single_l1) * rows
+        and pair.l2_squared <= max(planned.pair_l2_squared, planned.single_l2_squared) * rows**2
+    )

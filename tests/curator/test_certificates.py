@@ -16,16 +16,18 @@ from sulq.curator.engines import aggregate, certified, derive_sql, emit
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.piece import Piece
-from sulq.curator.plan import contribution
+from sulq.curator.plan import above, choice, contribution
 from sulq.curator.plan.draft import Draft
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column, Refused
+from sulq.kernel.score import Linear, Rank
+from sulq.kernel.scoring import Span
 from sulq.terms import shape
 from sulq.terms.domain import Schema
 from sulq.terms.law import BinomialLaw, Law
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Draw
-from sulq.terms.question import OpenSums, Sums
+from sulq.terms.question import Above, Choose, OpenSums, Sums
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import col, lit
 
@@ -205,6 +207,27 @@ def test_a_way_that_is_left_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         refused(db, lambda db: db.count(spend=Epsilon(1), fresh=True))
 
 
+CHOICES: dict[str, Callable[[sulq.Database], object]] = {
+    "median": lambda db: db.ask(Choose(MOST.counts, Rank(1, 2)), spend=Epsilon(1)),
+    "most frequent": lambda db: db.ask(MOST, spend=Rho(1)),
+    "first above": lambda db: db.ask(FIRST, spend=Epsilon(1)),
+}
+MOST = Choose(Sums((lit(1),), by=(col("g"),), over=Table("rows")), Linear(((1, 0, 0), (0, 1, 0), (0, 0, 1))))
+FIRST = Above(Sums((col("x"),), by=(col("g"),), over=Table("rows")), 40)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_with_too_narrow_a_span_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores, or sums at a threshold, that move farther than their noise was made for. Control: as planned."""
+    with opened(budget=EpsilonDelta(1000, 1e-3)) as db:
+        CHOICES[name](db)
+        real = choice.span
+        monkeypatch.setattr(choice, "span", lambda *asked: Span(real(*asked).single // 2, real(*asked).pair))
+        extents = above.extent
+        monkeypatch.setattr(above, "extent", lambda *asked: replace(extents(*asked), single_l1=1, single_coordinate=1))
+        refused(db, CHOICES[name])
+
+
 def test_columns_that_reach_farther_than_planned_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts of a column that may be twice as large."""
     real = certified._columns
@@ -246,6 +269,8 @@ def tampered(change: Callable[[Plan], Plan]) -> str:
         groups = OpenSums((col("x"),), by=(col("note"),), over=Table("rows"))
         plans = [db.foresee(asked, spend=Epsilon(1)), db.foresee(asked, spend=Rho(1))]
         plans.append(db.foresee(groups, spend=EpsilonDelta(1, 1e-6)))
+        plans += [db.foresee(MOST, spend=spend) for spend in (Epsilon(1), Rho(1))]
+        plans += [db.foresee(FIRST, spend=spend) for spend in (Epsilon(1), Rho(1))]
         found = []
         for made in map(change, plans):
             try:
@@ -273,13 +298,13 @@ def cheaper(made: Plan) -> Plan:
     return replace(made, event=replace(event, epsilon=epsilon, rho=event.rho / 4))
 
 
-TAMPERED: dict[str, tuple[Callable[[Plan], Plan], int]] = {  # and how many of three plans are refused
-    "less noise": (lambda p: with_law(p, lambda law: replace(law, scale=Fraction(1, 8))), 3),
-    "another law": (lambda p: with_law(p, lambda _: BinomialLaw(4)), 3),
-    "a draw less": (lambda p: replace(p, event=replace(p.event, draws=p.event.draws[1:])), 3),
-    "a smaller debit": (cheaper, 3),
-    "a pure debit for Gaussian noise": (lambda p: replace(p, event=replace(p.event, epsilon=Fraction(1))), 2),
-    "a sensitivity too small": (lambda p: with_draws(p, sensitivity=lambda d: d.sensitivity / 9), 3),
+TAMPERED: dict[str, tuple[Callable[[Plan], Plan], int]] = {  # and how many of seven plans are refused
+    "less noise": (lambda p: with_law(p, lambda law: replace(law, scale=Fraction(1, 8))), 7),
+    "another law": (lambda p: with_law(p, lambda _: BinomialLaw(4)), 7),
+    "a draw less": (lambda p: replace(p, event=replace(p.event, draws=p.event.draws[1:])), 7),
+    "a smaller debit": (cheaper, 7),
+    "a pure debit for Gaussian noise": (lambda p: replace(p, event=replace(p.event, epsilon=Fraction(1))), 4),
+    "a sensitivity too small": (lambda p: with_draws(p, sensitivity=lambda d: d.sensitivity / 9), 7),
     "fewer groups alone": (lambda p: with_draws(p, alone=lambda d: min(d.alone, 1)), 1),
     "no key delta": (lambda p: replace(p, event=replace(p.event, key_delta=Fraction(0))), 1),
 }

@@ -13,17 +13,8 @@ import pytest
 from sulq import Choose, Sums, col
 from sulq.curator.plan import choice, draw
 from sulq.curator.run import Rows
-from sulq.curator.statistics.scores import Span, scores, span
 from sulq.errors import QuestionError, SulqError
-from sulq.release import Release, blr, contingency, halfspaces, infer, publish
-from sulq.release.directions import asking as asking_of_planes
-from sulq.release.saving import description
-from sulq.select import agnostic, choose, price
-from sulq.terms.answer import Answers
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.terms.private import Private
-from sulq.terms.rowfn import Col, Lit
-from sulq.terms.score import (
+from sulq.kernel.score import (
     SCORES,
     Contrast,
     Diagonal,
@@ -35,6 +26,15 @@ from sulq.terms.score import (
     Rank,
     Score,
 )
+from sulq.kernel.scoring import Span, scores, span
+from sulq.release import Release, blr, contingency, halfspaces, infer, publish
+from sulq.release.directions import asking as asking_of_planes
+from sulq.release.saving import description
+from sulq.select import agnostic, choose, price
+from sulq.terms.answer import Answers
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.terms.private import Private
+from sulq.terms.rowfn import Col, Lit
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences

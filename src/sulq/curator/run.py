@@ -13,9 +13,10 @@ import numpy as np
 from sulq.curator import certificates
 from sulq.curator.statistics import holistic
 from sulq.curator.statistics.owned import Function
-from sulq.curator.statistics.scores import scores
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.facts import Refused
+from sulq.kernel.score import Score
+from sulq.kernel.scoring import scores
 from sulq.mechanisms import release as add_noise
 from sulq.mechanisms import reveal as reveal_groups
 from sulq.terms import wire
@@ -28,7 +29,6 @@ from sulq.terms.private import Private
 from sulq.terms.receipt import Receipt
 from sulq.terms.relation import Table
 from sulq.terms.released import Noise, Released
-from sulq.terms.score import Score
 from sulq.terms.statistic import HeavyPersons
 
 LIMIT: Final = 2**62

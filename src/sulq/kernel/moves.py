@@ -22,6 +22,7 @@ from sulq.kernel.relations import Certificate, Summand
 
 MAX_PATTERNS: Final = 256
 MAX_DIFFERENCES: Final = 2**27  # of entries of a table, looked at one by one
+MAX_ENTRY: Final = 2**40  # of a table
 
 
 def _largest(norms: Iterable[Norms]) -> Norms:
@@ -50,7 +51,8 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
         min(sum(side * side for side in wide), apart * single.l2_squared),
         min(max(wide), 2 * single.coordinate),
     )
-    return Moves(single.times(found.rows), pair.times(found.rows))
+    low, high = zip(*hulls, strict=True)
+    return Moves(single.times(found.rows), pair.times(found.rows), low, high)
 
 
 def _patterns(found: Certificate, read: Mapping[int, Summand]) -> list[frozenset[int]]:
@@ -92,6 +94,8 @@ def table(found: Certificate, units: npt.NDArray[np.int64]) -> Moves:
     Nothing else can be added, so the norms of the table's rows are taken one by one, and of their differences where
     these are not too many. Where squares of differences might not fit 64 bits Python's integers are taken.
     """
+    if units.min(initial=0) < -MAX_ENTRY or units.max(initial=0) > MAX_ENTRY:
+        raise Refused("a table of too large numbers")
     distinct = np.unique(np.concatenate([units, np.zeros_like(units[:1])]), axis=0)
     if (2 * int(np.abs(units).max(initial=0))) ** 2 * units.shape[1] >= 2**63:
         distinct = distinct.astype(object)
@@ -99,7 +103,8 @@ def table(found: Certificate, units: npt.NDArray[np.int64]) -> Moves:
     pair = Norms(2 * single.l1, 4 * single.l2_squared, 2 * single.coordinate)
     if distinct.size * len(distinct) <= MAX_DIFFERENCES:
         pair = _largest(_of_vectors(distinct - row) for row in distinct)
-    return Moves(single.times(found.rows), pair.times(found.rows))
+    low, high = (tuple(int(end) for end in ends) for ends in (units.min(axis=0), units.max(axis=0)))
+    return Moves(single.times(found.rows), pair.times(found.rows), low, high, units)
 
 
 def _of_vectors(vectors: npt.NDArray[np.int64]) -> Norms:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,14 @@ class Moves:
     """The largest norms of what one row adds to a block (`single`), and changes it by (`pair`), times a person's rows.
 
     A row that comes or goes alone is no pair: whoever prices a person with fewer rows takes `single` too.
+    `low`, `high`: what one row adds to each coordinate. `vectors`: where it adds a row of a public table, the table.
     """
 
     single: Norms
     pair: Norms
+    low: tuple[int, ...] = ()
+    high: tuple[int, ...] = ()
+    vectors: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.kernel.score import MOST_ENTRIES, NegMaxAbs
 from sulq.release.paid import Paid
 from sulq.release.synthetic.data import SyntheticData, made
 from sulq.release.synthetic.finish import chooses
@@ -21,7 +22,6 @@ from sulq.terms.privacy import Loss
 from sulq.terms.purse import Progress, Purse
 from sulq.terms.question import Choose, Sums
 from sulq.terms.rowfn import Lit, Route
-from sulq.terms.score import MOST_ENTRIES, NegMaxAbs
 
 MOST_CANDIDATES: Final = 1_000_000
 MOST_ROWS: Final = 1000

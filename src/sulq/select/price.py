@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.kernel.score import Linear
 from sulq.select.choose import MOST
 from sulq.select.rounding import rounding
 from sulq.select.selected import Selected, select
@@ -22,7 +23,6 @@ from sulq.terms.purse import Progress, Purse
 from sulq.terms.question import Choose, Sums
 from sulq.terms.rowfn import Bins, Col, Lit, RowFn, named
 from sulq.terms.rowfn.vectors import bounded
-from sulq.terms.score import Linear
 
 FINE: Final = 2**20  # units of the largest price, where the prices have no common unit coarser than that
 

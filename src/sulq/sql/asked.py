@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
+from sulq.kernel.score import LARGEST_ENTRY, Rank
 from sulq.sql.leaves import Cut, Leaf, Reading
 from sulq.sql.stats import Stat
 from sulq.terms import wire
@@ -43,7 +44,6 @@ from sulq.terms.rowfn import (
     Vector,
 )
 from sulq.terms.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
-from sulq.terms.score import LARGEST_ENTRY, Rank
 from sulq.terms.shape import shape
 
 COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.desk

@@ -11,6 +11,7 @@ from sulq.terms.kinds import Integers
 from sulq.terms.private import Private
 from sulq.terms.relation import Relation
 from sulq.terms.rowfn.scalar import RowFn
+from sulq.terms.rowfn.vectors import Lookup
 
 BLANK: Final = -(2**63)  # a missing cell among listed rows: no whole unit of any column
 
@@ -33,6 +34,11 @@ class Block:
     def width(self) -> int:
         """Number of coordinates."""
         return len(self.low)
+
+    @property
+    def vectors(self) -> Integers | None:
+        """The rows of a public table, one of which each row adds; None where it adds something else."""
+        return self.fn.units()[0] if self.vector and isinstance(self.fn, Lookup) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

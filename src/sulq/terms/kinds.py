@@ -9,14 +9,15 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sulq.kernel import arrays
 from sulq.terms.domain import LONGEST_CELL, Schema
 
 HUGE: Final = Fraction(2) ** 300  # past this an interval counts as unbounded: doubles must not overflow
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
-Objects = npt.NDArray[np.object_]
+Floats = arrays.Floats
+Integers = arrays.Integers
+Truths = arrays.Truths
+Objects = arrays.Objects
 
 
 @dataclass(frozen=True, slots=True)

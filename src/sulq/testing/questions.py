@@ -9,6 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
+from sulq.kernel.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 from sulq.terms.question import Above, Choose, OpenSums, Question, Sums, Together
 from sulq.terms.rowfn import (
     Arith,
@@ -63,7 +64,6 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
-from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 
 P = ParamSpec("P")
 T = TypeVar("T")

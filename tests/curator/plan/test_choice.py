@@ -29,8 +29,8 @@ from sulq import (
     col,
 )
 from sulq.curator.plan import draw
-from sulq.curator.statistics.scores import scores
 from sulq.errors import QuestionError
+from sulq.kernel.scoring import scores
 from sulq.mechanisms import cost_of
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts

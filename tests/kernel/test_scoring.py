@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sulq.curator.statistics import scores as statistics
-from sulq.curator.statistics.scores import LIMIT, Span, candidates, scores, span
 from sulq.errors import QuestionError
+from sulq.kernel import scoring as statistics
+from sulq.kernel.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
+from sulq.kernel.scoring import LIMIT, Span, candidates, scores, span
 from sulq.terms.engine import Block
 from sulq.terms.rowfn import Col, Lit, Lookup
-from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 
 
 def block(*bounds: tuple[int, int]) -> Block:

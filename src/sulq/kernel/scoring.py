@@ -12,23 +12,33 @@ Source: docs/theory/choose.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
-from sulq.curator.statistics.wide import Wide
 from sulq.errors import QuestionError
-from sulq.terms.engine import Block
-from sulq.terms.kinds import Integers, Objects
-from sulq.terms.rowfn import Lookup
-from sulq.terms.score import Aimed, Contrast, Diagonal, Distance, Linear, NegAbs, NegMaxAbs, Rank, Score
+from sulq.kernel.arrays import Integers, Objects
+from sulq.kernel.score import Aimed, Contrast, Diagonal, Distance, Linear, NegAbs, NegMaxAbs, Rank, Score
+from sulq.kernel.wide import Wide
 
 LIMIT: Final = 2**61  # scores are clamped to this on either side: their gaps fit 64 bits
 MOST_GAPS: Final = 2**24  # distances from targets that all choices of a question look at together
 MOST_WORK: Final = 2**30  # products of a weight and a sum, of all choices of a question
 PIECE: Final = 2**18  # numbers reckoned at once
 Whole = Integers | Objects  # whole numbers of 64 bits, or Python's own
+
+
+class Bounded(Protocol):
+    """A block of sums: what one row adds to each coordinate; where it adds a row of a public table, the table."""
+
+    @property
+    def low(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def high(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def vectors(self) -> Integers | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +49,9 @@ class Span:
     pair: int
 
 
-def candidates(score: Score, blocks: tuple[Block, ...], cells: int, choices: int = 1) -> int:
+def candidates(score: Score, blocks: Sequence[Bounded], cells: int, choices: int = 1) -> int:
     """How many there are to choose from in each choice; refuses a score that does not fit the sums."""
-    width = sum(block.width for block in blocks)
+    width = sum(len(block.low) for block in blocks)
     if isinstance(score, Rank):
         if width != 1:
             raise QuestionError("bad-question", "A rank is of one count.")
@@ -77,7 +87,7 @@ def _bearable(work: int) -> None:
         raise QuestionError("too-large", f"The scores would take {work:,} products, more than {MOST_WORK:,}.")
 
 
-def span(score: Score, blocks: tuple[Block, ...], cells: int) -> Span:
+def span(score: Score, blocks: Sequence[Bounded], cells: int) -> Span:
     """The span of one row. A row may also count as zero: filtered, missing or clamped (SR1)."""
     low = [min(n, 0) for block in blocks for n in block.low]
     high = [max(n, 0) for block in blocks for n in block.high]
@@ -170,7 +180,7 @@ def _aimed(score: Aimed, matrix: Whole, low: Whole, high: Whole) -> Span:
     return Span(2 * one, 2 * min(int(pair.sum()), 2 * one))
 
 
-def _distance(score: Distance, blocks: tuple[Block, ...], cells: int) -> Span:
+def _distance(score: Distance, blocks: Sequence[Bounded], cells: int) -> Span:
     """A row is in one cell: a group's distance moves by at most the L1 norm of those of its values in the group.
 
     The largest rise plus the largest fall is at most twice the largest such move, and at most all of them together.
@@ -183,27 +193,23 @@ def _distance(score: Distance, blocks: tuple[Block, ...], cells: int) -> Span:
         moved = [0] * len(score.targets)
         for block, norm in zip(blocks, norms, strict=True):
             first = int(np.searchsorted(starts, left, side="right")) - 1
-            past = int(np.searchsorted(starts, left + block.width, side="left"))
+            past = int(np.searchsorted(starts, left + len(block.low), side="left"))
             for group in range(first, past):
-                start, stop = np.clip(starts[group : group + 2] - left, 0, block.width)
+                start, stop = np.clip(starts[group : group + 2] - left, 0, len(block.low))
                 moved[group] += int((norm[:, stop] - norm[:, start]).max())
-            left += block.width
+            left += len(block.low)
         moves = [abs(weight) * move for weight, move in zip(score.weights, moved, strict=True)]
         most = max(most, 2 * max(moves) if cells == 1 else min(2 * max(moves), sum(moves)))
     return Span(most, 2 * most)
 
 
-def _norms(block: Block) -> Integers:
+def _norms(block: Bounded) -> Whole:
     """For each vector a block may give, the L1 norms of its first 0, 1, 2, ... coordinates.
 
-    A public table gives its own rows (entries of at most 2^22: their sums fit); any other value, at worst, the
-    coordinates farthest from zero.
+    A public table gives its own rows; any other value, at worst, the coordinates farthest from zero.
     """
-    if isinstance(block.fn, Lookup) and block.vector:
-        rows = np.abs(block.fn.units()[0])
-    else:
-        far = [max(-a, b, 0) for a, b in zip(block.low, block.high, strict=True)]
-        rows = np.array([far], dtype=np.int64)
+    far = [max(-a, b, 0) for a, b in zip(block.low, block.high, strict=True)]
+    rows = _numbers(far, fits=sum(far) < LIMIT)[None] if block.vectors is None else np.abs(block.vectors)
     return np.cumsum(np.pad(rows, ((0, 0), (1, 0))), axis=1)
 
 

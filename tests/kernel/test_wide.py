@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from sulq.curator.statistics.scores import scores
-from sulq.curator.statistics.wide import Wide
-from sulq.terms.score import Contrast, Linear, NegAbs, Rank
+from sulq.kernel.score import Contrast, Linear, NegAbs, Rank
+from sulq.kernel.scoring import scores
+from sulq.kernel.wide import Wide
 
 LIMIT = 2**61
 EDGES = [

@@ -12,7 +12,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from sulq.terms.kinds import Floats, Integers
+from sulq.kernel.arrays import Floats, Integers
 
 DIGIT: Final = 31
 MASK: Final = (1 << DIGIT) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.terms.score import SCORES, Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
+from sulq.kernel.score import SCORES, Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 
 
 def code(make: object, *args: object) -> str:
