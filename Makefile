@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HEAVY := $(VENV)/.heavy
 BUILD := .build
-TRUSTED := src/sulq/mechanisms src/sulq/curator $(foreach part,coins record values krr bitwise oue hadamard methods diary respondent,src/sulq/local/$(part).py)
+TRUSTED := src/sulq/curator $(foreach part,coins record values krr bitwise oue hadamard methods diary respondent,src/sulq/local/$(part).py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check audit mutants bench format lint types imports wheel docs lines clean

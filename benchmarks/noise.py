@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from sulq.cli import audit_opendp
-from sulq.mechanisms import bulk
+from sulq.kernel.mechanisms import bulk
 from sulq.terms.law import GaussianLaw, LaplaceLaw
 
 GROUP = "Noise on one cell and on 1M cells, against OpenDP's sampler"

@@ -31,7 +31,7 @@ from benchmarks.report import Line, Report
 from benchmarks.timing import Timing
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
-from sulq.mechanisms import MECHANISMS, versions
+from sulq.kernel.mechanisms import MECHANISMS, versions
 from sulq.server import frames, process
 from sulq.server.access import Access
 from sulq.server.declared import declare

@@ -44,7 +44,9 @@ OTHERS: Final = (
         "curator/plan/threshold.py",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         '    return __import__("sulq.terms.law", fromlist=["law"]).LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1',
-        ("tests/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",),
+        (
+            "tests/kernel/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
+        ),
     ),
     Mutant(
         "SmartNoise #622",
@@ -107,7 +109,9 @@ OTHERS: Final = (
         "curator/plan/threshold.py",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5))",
-        ("tests/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",),
+        (
+            "tests/kernel/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
+        ),
     ),
     Mutant(
         "Google 05fac28",
@@ -128,37 +132,39 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2344",
         "one draw of noise is shared by all cells",
-        "mechanisms/laplace.py",
+        "kernel/mechanisms/laplace.py",
         "        return released(exact, lambda values: values + bulk.laplace(values.size, self.law.scale))",
         "        return released(exact, lambda values: values + bulk.laplace(1, self.law.scale))",
         (
-            "tests/mechanisms/test_laplace.py::test_T9_empty_groups_do_not_share_their_noise",
+            "tests/kernel/mechanisms/test_laplace.py::test_T9_empty_groups_do_not_share_their_noise",
             "tests/privacy/test_numbers.py::test_T9_cells_without_rows_have_noise_of_their_own",
         ),
     ),
     Mutant(
         "OpenDP #2911",
         "permute-and-flip is charged as the exponential mechanism, a quarter of its price",
-        "mechanisms/choose.py",
+        "kernel/mechanisms/choose.py",
         "        return self.epsilon(sensitivity) ** 2 / 2",
         "        return self.epsilon(sensitivity) ** 2 / 8",
-        ("tests/mechanisms/test_choose.py::test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice",),
+        (
+            "tests/kernel/mechanisms/test_choose.py::test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice",
+        ),
     ),
     Mutant(
         "OpenDP #2922",
         "a group at the threshold is shown, which its delta does not cover",
-        "mechanisms/open_keys.py",
+        "kernel/mechanisms/open_keys.py",
         "        return np.where(noisy > self.law.threshold, noisy, 0)",
         "        return np.where(noisy >= self.law.threshold, noisy, 0)",
         (
-            "tests/mechanisms/test_open_keys.py::test_T24_a_key_of_one_person_shows_at_most_at_its_delta",
-            "tests/mechanisms/test_open_keys.py::test_T7_a_groups_number_follows_the_law_given_that_it_passed",
+            "tests/kernel/mechanisms/test_open_keys.py::test_T24_a_key_of_one_person_shows_at_most_at_its_delta",
+            "tests/kernel/mechanisms/test_open_keys.py::test_T7_a_groups_number_follows_the_law_given_that_it_passed",
         ),
     ),
     Mutant(
         "OpenDP #2934",
         "forked processes share the state of a generator",
-        "mechanisms/entropy.py",
+        "kernel/entropy.py",
         "    drawn = os.urandom(count)",
         '    drawn = __import__("numpy").random.bytes(count)',
         ("tests/privacy/test_randomness.py::test_T67_children_of_one_process_draw_different_noise",),
@@ -199,10 +205,10 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2638",
         "the Gaussian sampler is biased",
-        "mechanisms/bulk.py",
+        "kernel/mechanisms/bulk.py",
         "    centre = scale**2 / t",
         "    centre = scale**2 / (t + 1)",
-        ("tests/mechanisms/test_gaussian.py::test_T7_the_sampler_follows_its_law",),
+        ("tests/kernel/mechanisms/test_gaussian.py::test_T7_the_sampler_follows_its_law",),
     ),
     Mutant(
         "OpenDP 0.4.0",
@@ -215,7 +221,7 @@ OTHERS: Final = (
     Mutant(
         "PySyft #6914",
         "less noise costs less",
-        "mechanisms/laplace.py",
+        "kernel/mechanisms/laplace.py",
         "        return sensitivity / self.law.scale",
         "        return sensitivity * self.law.scale",
         ("tests/cli/test_audit_laws.py::test_T20_prices_cover_the_exact_losses_of_the_whole_table",),

@@ -22,7 +22,7 @@ from sulq.curator.run import Rows
 from sulq.curator.statistics.owned import load
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, SulqError
-from sulq.mechanisms import MECHANISMS, versions
+from sulq.kernel.mechanisms import MECHANISMS, versions
 from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Unit
 

@@ -10,9 +10,9 @@ from scipy import stats
 
 from sulq.audit.fit import FAR, fit
 from sulq.errors import QuestionError
-from sulq.mechanisms import release
+from sulq.kernel.mechanisms import release
+from sulq.kernel.private import Private
 from sulq.terms.law import GaussianLaw, LaplaceLaw
-from sulq.terms.private import Private
 
 
 @pytest.mark.parametrize(

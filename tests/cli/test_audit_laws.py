@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 from sulq.cli.audit_laws import Scope
+from sulq.kernel.mechanisms import MECHANISMS, Cost
 from sulq.local.methods import METHODS
-from sulq.mechanisms import MECHANISMS, Cost
 from sulq.terms.law import LaplaceLaw
 
 checks = importlib.import_module("sulq.cli.audit_laws")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from sulq.cli import app
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SulqError
-from sulq.mechanisms import MECHANISMS
+from sulq.kernel.mechanisms import MECHANISMS
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.privacy import Epsilon, Unit
 from tests.curator.ledger.cases import pure

@@ -14,11 +14,11 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Share
 from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError
-from sulq.mechanisms import MECHANISMS
+from sulq.kernel.mechanisms import MECHANISMS
+from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.answer import Answers
 from sulq.terms.domain import Schema
-from sulq.terms.private import Private
 from sulq.terms.rowfn import Bins, Each, Lit
 
 SCHEMA = Schema.of("data", {"x": Int(0, 9), "flag": Bool(), "city": Category(("b", "a"))})

@@ -18,9 +18,9 @@ from sulq.curator.flights import Flight, Flights
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, CuratorError, SulqError
-from sulq.mechanisms import MECHANISMS, release
+from sulq.kernel.mechanisms import MECHANISMS, release
+from sulq.kernel.private import Private
 from sulq.terms.domain import Schema
-from sulq.terms.private import Private
 from sulq.terms.rowfn import Lit
 
 T = TypeVar("T")

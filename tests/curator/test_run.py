@@ -11,10 +11,10 @@ from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.curator.plan import draw
 from sulq.curator.run import LIMIT, Rows
 from sulq.errors import CuratorError
+from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
-from sulq.terms.private import Private
 from sulq.terms.receipt import Receipt
 from sulq.terms.rowfn import Bins, Lit
 

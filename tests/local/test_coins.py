@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
+from sulq.kernel import coins as exact
+from sulq.kernel import entropy
 from sulq.local import coins
-from sulq.mechanisms import coins as exact
-from sulq.mechanisms import entropy
 
 EPSILONS = [Fraction(1, 10**6), Fraction(1, 10), Fraction(1), Fraction(5, 2), Fraction(20), Fraction(1000)]
 

@@ -13,6 +13,8 @@ import pytest
 import sulq
 from sulq import Epsilon, Unit, each, lookup
 from sulq.errors import QuestionError
+from sulq.kernel.mechanisms import release
+from sulq.kernel.private import Private
 from sulq.local import Collector, Respondent, separation
 from sulq.local.bitwise import BitwiseResponse
 from sulq.local.hadamard import HadamardResponse
@@ -28,9 +30,7 @@ from sulq.local.separation import (
     release_bound,
     variance_bound,
 )
-from sulq.mechanisms import release
 from sulq.terms.law import LaplaceLaw
-from sulq.terms.private import Private
 
 
 def parity(r: int, x: int) -> int:

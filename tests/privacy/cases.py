@@ -22,11 +22,11 @@ from sulq.curator.run import Rows
 from sulq.database import Database
 from sulq.desk import Desk
 from sulq.errors import SulqError
-from sulq.mechanisms import MECHANISMS, release
+from sulq.kernel.mechanisms import MECHANISMS, release
+from sulq.kernel.private import Private
 from sulq.terms.engine import Engine
 from sulq.terms.facts import Facts
 from sulq.terms.privacy import Budget, Epsilon, Loss, Unit
-from sulq.terms.private import Private
 from sulq.terms.question import Question
 from sulq.testing import neighbours
 from sulq.testing.bad import Plain

@@ -16,10 +16,10 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Release, Rows
 from sulq.desk import Desk
 from sulq.errors import BudgetExceeded, QuestionError, SulqError
+from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.engine import Engine, Groups
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.terms.private import Private
 from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import Each, Lit, Vector
 from sulq.testing import exact as without_noise

@@ -22,9 +22,9 @@ from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, SetupError, SulqError
-from sulq.mechanisms import MECHANISMS, release
+from sulq.kernel.mechanisms import MECHANISMS, release
+from sulq.kernel.private import Private
 from sulq.terms.answer import Answer
-from sulq.terms.private import Private
 from sulq.terms.rowfn import Lit
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer

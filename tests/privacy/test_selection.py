@@ -14,6 +14,7 @@ from sulq import Choose, Sums, col
 from sulq.curator.plan import choice, draw
 from sulq.curator.run import Rows
 from sulq.errors import QuestionError, SulqError
+from sulq.kernel.private import Private
 from sulq.kernel.score import (
     SCORES,
     Contrast,
@@ -33,7 +34,6 @@ from sulq.release.saving import description
 from sulq.select import agnostic, choose, price
 from sulq.terms.answer import Answers
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.terms.private import Private
 from sulq.terms.rowfn import Col, Lit
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer

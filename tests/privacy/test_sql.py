@@ -14,7 +14,7 @@ from sulq.curator.engines import open_dataset
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.desk import Desk
-from sulq.mechanisms import MECHANISMS, release
+from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.terms import domain, wire
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Engine

@@ -29,11 +29,11 @@ from sulq import (
     col,
 )
 from sulq.errors import QuestionError
-from sulq.mechanisms import Exponential
+from sulq.kernel.mechanisms import Exponential
+from sulq.kernel.private import Private
 from sulq.select import Selected, choose
 from sulq.terms import wire
 from sulq.terms.law import ExponentialLaw, FlipLaw
-from sulq.terms.private import Private
 from sulq.terms.question import Together
 from sulq.terms.rowfn import Each, Lit
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused

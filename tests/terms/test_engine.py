@@ -6,10 +6,10 @@ import itertools
 from fractions import Fraction
 
 from sulq.curator.plan import draw
+from sulq.kernel.private import Private
 from sulq.terms.domain import Bool, Category, Int, Schema
 from sulq.terms.engine import Block, Tally, sums_of
 from sulq.terms.privacy import Epsilon
-from sulq.terms.private import Private
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import Col, Lit, Vector
 from tests.frames import Frame, sums

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from sulq.kernel.private import Private
 from sulq.terms import vocabulary
 from sulq.terms.domain import COLUMNS
-from sulq.terms.private import Private
 from sulq.terms.question import QUESTIONS
 from sulq.terms.rowfn import ROW_FUNCTIONS
 

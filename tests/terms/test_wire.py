@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import sulq
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SulqError
+from sulq.kernel.private import Private
 from sulq.kernel.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms import vocabulary, wire
 from sulq.terms.answer import Answer, Answers
@@ -37,7 +38,6 @@ from sulq.terms.law import (
 )
 from sulq.terms.plan import Part, Plan, Whole
 from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
-from sulq.terms.private import Private
 from sulq.terms.quantiles import HOW, Bed, Picked, Quantile, Quantiles
 from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.terms.readings import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread

@@ -14,10 +14,10 @@ import pytest
 from sulq import Epsilon, Sums, Unit, col
 from sulq.desk import Desk
 from sulq.errors import SetupError
-from sulq.mechanisms import MECHANISMS, release
+from sulq.kernel.mechanisms import MECHANISMS, release
+from sulq.kernel.private import Private
 from sulq.terms.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw
 from sulq.terms.privacy import Draw, Event
-from sulq.terms.private import Private
 from sulq.terms.rowfn import Lit
 from sulq.testing import neighbours
 from sulq.testing.bad import Plain

@@ -91,7 +91,7 @@ def accuracy(told: dict[str, Any]) -> tuple[Run, str]:
     import pyarrow.parquet as pq
 
     import sulq
-    from sulq.mechanisms import bulk
+    from sulq.kernel.mechanisms import bulk
 
     db, spend, question = survey(told | {"question": "accuracy"}), sulq.Epsilon(told["epsilon"]), told["question"]
     answer = {
@@ -181,7 +181,7 @@ def noise(told: dict[str, Any]) -> tuple[Run, str]:
     """Integers in, noisy integers out, by the sampler that answers use."""
     import numpy as np
 
-    from sulq.mechanisms import bulk
+    from sulq.kernel.mechanisms import bulk
 
     draw, scale = getattr(bulk, told["question"]), Fraction(told["scale"])
     values = np.arange(told["cells"], dtype=np.int64)

@@ -41,7 +41,7 @@ from sulq.curator.run import Release, Rows
 from sulq.database import Database
 from sulq.desk import Desk
 from sulq.errors import SulqError
-from sulq.mechanisms import MECHANISMS, release
+from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.terms.domain import Bool, Int
 from sulq.terms.engine import Engine
 from sulq.terms.kinds import Truths

@@ -12,12 +12,12 @@ import numpy as np
 
 from sulq.audit.fit import FAR, Fit, fit
 from sulq.audit.pmf import Pmf, exact_epsilon, excess, noisy, renyi
+from sulq.kernel.mechanisms import MECHANISMS, cost_of, release
+from sulq.kernel.private import Private
 from sulq.local.methods import METHODS, Reports, Response
-from sulq.mechanisms import MECHANISMS, cost_of, release
 from sulq.terms.kinds import Integers
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.terms.privacy import Draw
-from sulq.terms.private import Private
 from sulq.terms.sublinear import coin_delta
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ import numpy as np
 from sulq.audit.fit import fit
 from sulq.cli.audit_laws import WRONG, Result, Scope, controls
 from sulq.errors import SetupError
-from sulq.mechanisms import priced
+from sulq.kernel.mechanisms import priced
 from sulq.terms.kinds import Integers
 from sulq.terms.law import GaussianLaw, LaplaceLaw
 

@@ -13,7 +13,7 @@ from sulq.cli.open import address, declared, ledger_of, remote
 from sulq.cli.show import console
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SetupError
-from sulq.mechanisms import MECHANISMS
+from sulq.kernel.mechanisms import MECHANISMS
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear
 
 

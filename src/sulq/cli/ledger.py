@@ -17,7 +17,7 @@ from sulq.curator.ledger.postgres import is_address
 from sulq.curator.ledger.receipts import check_receipt
 from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
-from sulq.mechanisms import MECHANISMS
+from sulq.kernel.mechanisms import MECHANISMS
 
 ledger = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Look at a ledger, check it and its receipts, share its budget."

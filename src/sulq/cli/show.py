@@ -11,7 +11,7 @@ import apsw
 from rich.console import Console
 from rich.table import Table
 
-from sulq.mechanisms.entropy import SOURCE
+from sulq.kernel.entropy import SOURCE
 from sulq.version import __version__
 
 console = Console(highlight=False, soft_wrap=True)

@@ -15,10 +15,10 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from sulq.kernel.facts import Refused
+from sulq.kernel.mechanisms import Cost, cost_of, priced
 from sulq.kernel.norms import Certified, Norms
 from sulq.kernel.score import Score
 from sulq.kernel.scoring import candidates, span
-from sulq.mechanisms import Cost, cost_of, priced
 from sulq.terms.engine import Engine, Tally
 from sulq.terms.facts import Tables
 from sulq.terms.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw

@@ -15,17 +15,17 @@ from sulq.curator.statistics import holistic
 from sulq.curator.statistics.owned import Function
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.facts import Refused
+from sulq.kernel.mechanisms import release as add_noise
+from sulq.kernel.mechanisms import reveal as reveal_groups
+from sulq.kernel.private import Private
 from sulq.kernel.score import Score
 from sulq.kernel.scoring import scores
-from sulq.mechanisms import release as add_noise
-from sulq.mechanisms import reveal as reveal_groups
 from sulq.terms import wire
 from sulq.terms.engine import Engine, Groups, Tally, sums_of
 from sulq.terms.kinds import Integers
 from sulq.terms.law import Law
 from sulq.terms.plan import Part, Plan, Whole
 from sulq.terms.privacy import Event
-from sulq.terms.private import Private
 from sulq.terms.receipt import Receipt
 from sulq.terms.relation import Table
 from sulq.terms.released import Noise, Released

@@ -1,4 +1,4 @@
-"""The kinds of NumPy arrays that sums and noise are in."""
+"""Types of NumPy arrays, named once."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.mechanisms import coins, entropy
+from sulq.kernel import coins, entropy
 from sulq.terms.kinds import Integers, Truths
 
 WHOLE: Final = 2**64

@@ -17,16 +17,16 @@ from fractions import Fraction
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.kernel.mechanisms import release
+from sulq.kernel.private import Private
 from sulq.local import coins
 from sulq.local.collector import Collector
 from sulq.local.record import MOST_CELLS
 from sulq.local.respondent import Respondent
-from sulq.mechanisms import release
 from sulq.terms.domain import Bool
 from sulq.terms.kinds import Integers
 from sulq.terms.law import LaplaceLaw, round_up
 from sulq.terms.parameters import checked, whole
-from sulq.terms.private import Private
 from sulq.terms.rowfn import Lookup, each
 
 

@@ -27,7 +27,7 @@ from typing import Final, Literal, Self, cast, get_args
 import apsw
 
 from sulq.errors import AccessDenied, QuestionError, SetupError
-from sulq.mechanisms.entropy import random_bytes
+from sulq.kernel.entropy import random_bytes
 
 Role = Literal["owner", "analyst", "auditor"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
-from sulq.mechanisms.entropy import random_bytes
+from sulq.kernel.entropy import random_bytes
 from sulq.server.caller import Asker
 from sulq.server.console import mount_console
 from sulq.server.job_desk import Here

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
-from sulq.mechanisms.entropy import random_bytes
+from sulq.kernel.entropy import random_bytes
 from sulq.server.answers import loss_of, sql_json
 from sulq.server.caller import Body, mistakes
 from sulq.server.documented import Spend

@@ -25,7 +25,7 @@ from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.shelves import books_in
 from sulq.curator.ledger.sources import Source, agree
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
-from sulq.mechanisms import MECHANISMS, versions
+from sulq.kernel.mechanisms import MECHANISMS, versions
 from sulq.server import frames
 from sulq.server.counts import Counts
 from sulq.server.frames import Frame

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from sulq.errors import SetupError, SulqError
-from sulq.mechanisms.entropy import random_bytes
+from sulq.kernel.entropy import random_bytes
 from sulq.server import frames, isolation, run_folder
 from sulq.server.frames import Frame
 from sulq.server.process import Process, launched

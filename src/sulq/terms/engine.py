@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol, runtime_checkable
 
+from sulq.kernel.private import Private
 from sulq.terms.kinds import Integers
-from sulq.terms.private import Private
 from sulq.terms.relation import Relation
 from sulq.terms.rowfn.scalar import RowFn
 from sulq.terms.rowfn.vectors import Lookup

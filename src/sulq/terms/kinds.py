@@ -9,15 +9,15 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sulq.kernel import arrays
+from sulq.kernel.arrays import Floats, Integers, Objects, Truths
 from sulq.terms.domain import LONGEST_CELL, Schema
 
-HUGE: Final = Fraction(2) ** 300  # past this an interval counts as unbounded: doubles must not overflow
+__all__ = [
+    "HUGE", "Cells", "Code", "Floats", "Frame", "Grid", "Integers", "Kind", "Objects", "Scalar", "Truth", "Truths",
+    "Words", "union",
+]  # fmt: skip
 
-Floats = arrays.Floats
-Integers = arrays.Integers
-Truths = arrays.Truths
-Objects = arrays.Objects
+HUGE: Final = Fraction(2) ** 300  # past this an interval counts as unbounded: doubles must not overflow
 
 
 @dataclass(frozen=True, slots=True)

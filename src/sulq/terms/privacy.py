@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from sulq.errors import QuestionError, SetupError
-from sulq.terms.accounting import best_order, conversion_cost, rho_within
+from sulq.kernel.accounting import best_order, conversion_cost, rho_within
 
 Neighbors = Literal["add_remove", "replace_one", "zero_out"]
 NEIGHBORS: Final = ("add_remove", "replace_one", "zero_out")

@@ -17,6 +17,7 @@ import numpy as np
 
 from sulq.curator.curator import Curator
 from sulq.curator.run import Rows
+from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Bool, Category, Column, Schema, Text, days, microseconds
@@ -24,7 +25,6 @@ from sulq.terms.engine import Block, Tally
 from sulq.terms.kinds import Cells, Floats, Integers, Truths
 from sulq.terms.law import AboveLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.privacy import Loss, Unit
-from sulq.terms.private import Private
 from sulq.terms.question import Question
 from sulq.terms.receipt import Receipt
 from sulq.terms.rowfn.scalar import evaluate, numbers, truths

@@ -11,6 +11,7 @@ from sulq.curator.curator import Curator
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied
+from sulq.kernel.private import Private
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.engine import Groups
 from sulq.terms.facts import Facts
@@ -19,7 +20,6 @@ from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, SubLinear
-from sulq.terms.private import Private
 from sulq.terms.question import OpenSums, Question, Together
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Noise, Released

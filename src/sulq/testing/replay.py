@@ -25,7 +25,8 @@ from sulq.curator.ledger.entries import Line
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Release, Reveal, Rows
 from sulq.errors import SulqError
-from sulq.mechanisms import reveal as reveal_groups
+from sulq.kernel.mechanisms import reveal as reveal_groups
+from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Schema, Text
@@ -46,7 +47,6 @@ from sulq.terms.law import (
 )
 from sulq.terms.oracle import Oracle
 from sulq.terms.privacy import Budget, Draw, Event, Unit
-from sulq.terms.private import Private
 from sulq.terms.released import Noise, Released
 
 CHOICES: Final = (FlipLaw, ExponentialLaw)

@@ -13,7 +13,7 @@ from sulq import Above, Category, Epsilon, EpsilonDelta, Int, Real, Rho, SubLine
 from sulq.curator.plan import STEPS, above, draw
 from sulq.curator.plan.draft import Draft
 from sulq.errors import QuestionError
-from sulq.mechanisms import cost_of
+from sulq.kernel.mechanisms import cost_of
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
 from sulq.terms.law import AboveLaw

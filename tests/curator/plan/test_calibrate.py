@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SetupError
-from sulq.mechanisms import cost_of, priced
+from sulq.kernel.mechanisms import cost_of, priced
 from sulq.terms.domain import Bool, Category, Int, Real, Schema
 from sulq.terms.engine import Tally
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw

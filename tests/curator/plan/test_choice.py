@@ -30,8 +30,8 @@ from sulq import (
 )
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError
+from sulq.kernel.mechanisms import cost_of
 from sulq.kernel.scoring import scores
-from sulq.mechanisms import cost_of
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
 from sulq.terms.law import ExponentialLaw, FlipLaw

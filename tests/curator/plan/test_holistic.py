@@ -9,7 +9,7 @@ import pytest
 from sulq.curator.plan import draw
 from sulq.curator.plan.holistic import MOST_EDGES, MOST_NUMBERS
 from sulq.errors import QuestionError
-from sulq.mechanisms import cost_of
+from sulq.kernel.mechanisms import cost_of
 from sulq.terms.domain import Category, Int, Real, Schema
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.facts import Facts, TableFacts

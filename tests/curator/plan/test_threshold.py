@@ -10,8 +10,8 @@ from sulq import Category, Epsilon, EpsilonDelta, Int, OpenSums, Rho, SubLinear,
 from sulq.curator.plan import draw
 from sulq.curator.plan.threshold import least_threshold
 from sulq.errors import QuestionError
-from sulq.mechanisms import cost_of
-from sulq.terms.accounting import rho_within
+from sulq.kernel.accounting import rho_within
+from sulq.kernel.mechanisms import cost_of
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
 from sulq.terms.law import GaussianLaw, PassedLaw

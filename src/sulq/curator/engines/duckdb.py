@@ -33,11 +33,11 @@ from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.norms import Certified
+from sulq.kernel.private import Private
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.facts import Tables
 from sulq.terms.kinds import Integers
-from sulq.terms.private import Private
 from sulq.terms.relation import Relation, Table
 from sulq.terms.shape import shape
 

@@ -22,10 +22,10 @@ from sulq.curator.engines.person_column import inexact, person_column
 from sulq.curator.engines.source import Origin, suffix
 from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.kernel.private import Private
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers, Objects, Truths
 from sulq.terms.privacy import Unit
-from sulq.terms.private import Private
 from sulq.terms.relation import Table
 
 BATCH: Final = 65_536

@@ -32,11 +32,11 @@ from sulq.curator.engines.postgres_session import Sessions
 from sulq.curator.engines.question import BATCH, Question, alike
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.kernel.private import Private
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
 from sulq.terms.postgres_address import Address
-from sulq.terms.private import Private
 from sulq.terms.relation import Table
 from sulq.terms.shape import MOST_ROWS_STORED, shape
 

@@ -28,7 +28,7 @@ from sulq.curator.engines.postgres_source import Offered, Stream, offered, strea
 from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import Dataset, Given, check_persons
 from sulq.errors import SetupError
-from sulq.mechanisms.entropy import random_bytes
+from sulq.kernel.entropy import random_bytes
 from sulq.terms.domain import Schema
 from sulq.terms.postgres_address import Address
 from sulq.terms.privacy import Unit

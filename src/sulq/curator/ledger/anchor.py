@@ -24,7 +24,7 @@ from sulq.curator.ledger.filter import Totals
 from sulq.curator.ledger.signature import Signer, signed
 from sulq.curator.ledger.state import Mark
 from sulq.errors import CuratorError, SetupError, SulqError
-from sulq.mechanisms.entropy import random_bytes
+from sulq.kernel.entropy import random_bytes
 from sulq.terms import wire
 
 FORMAT: Final = 1

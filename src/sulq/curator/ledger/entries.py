@@ -28,7 +28,7 @@ from sulq.curator.ledger.filter import Totals
 from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.signature import derived
 from sulq.errors import QuestionError, SetupError
-from sulq.mechanisms.entropy import random_bytes
+from sulq.kernel.entropy import random_bytes
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.terms.accounting import conversion_cost
+from sulq.kernel.accounting import conversion_cost
 from sulq.terms.privacy import (
     GRAIN,
     LARGEST,

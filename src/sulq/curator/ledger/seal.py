@@ -7,7 +7,7 @@ import hmac
 import threading
 from typing import Self
 
-from sulq.mechanisms.entropy import random_bytes
+from sulq.kernel.entropy import random_bytes
 from sulq.terms.receipt import Receipt
 
 

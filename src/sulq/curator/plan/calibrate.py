@@ -13,7 +13,7 @@ from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.curator.plan.threshold import threshold
 from sulq.errors import QuestionError
-from sulq.mechanisms import priced
+from sulq.kernel.mechanisms import priced
 from sulq.terms.engine import Block
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Queries, Rho, SubLinear

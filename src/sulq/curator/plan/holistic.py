@@ -15,7 +15,7 @@ from sulq.curator.statistics.figure import Figure, Move, limit
 from sulq.curator.statistics.graphs import frame
 from sulq.curator.statistics.holistic import STATISTICS
 from sulq.errors import QuestionError
-from sulq.mechanisms import cost_of
+from sulq.kernel.mechanisms import cost_of
 from sulq.terms.domain import EPOCH, Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.estimator import Certificate

@@ -9,7 +9,7 @@ from fractions import Fraction
 from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.errors import QuestionError
-from sulq.mechanisms import cost_of
+from sulq.kernel.mechanisms import cost_of
 from sulq.terms.law import GaussianLaw, Law, PassedLaw
 from sulq.terms.privacy import Draw
 

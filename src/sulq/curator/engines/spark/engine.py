@@ -25,10 +25,10 @@ from sulq.curator.engines.spark.sent import nameless, sendable
 from sulq.curator.engines.spark.work import derived, looked_at, row_by_row
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
-from sulq.terms.private import Private
 from sulq.terms.relation import Table
 from sulq.terms.shape import shape
 

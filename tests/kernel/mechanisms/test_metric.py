@@ -13,11 +13,11 @@ from scipy.stats import binom, chi2
 from sulq.curator.statistics.figure import Move
 from sulq.curator.statistics.metric import distances, moved
 from sulq.errors import CuratorError, QuestionError
-from sulq.mechanisms import BitFlips, NearPoint, cost_of, mechanism, release
-from sulq.mechanisms.metric import flips
+from sulq.kernel.mechanisms import BitFlips, NearPoint, cost_of, mechanism, release
+from sulq.kernel.mechanisms.metric import flips
+from sulq.kernel.private import Private
 from sulq.terms.law import BitLaw, MetricLaw
 from sulq.terms.privacy import Draw
-from sulq.terms.private import Private
 from sulq.terms.space import DISTANCES, Box, Points, units
 
 ALARM = 1e-8

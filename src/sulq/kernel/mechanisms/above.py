@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.mechanisms import bulk
-from sulq.mechanisms._release import chosen
-from sulq.terms.kinds import Integers
+from sulq.kernel.arrays import Integers
+from sulq.kernel.mechanisms import bulk
+from sulq.kernel.mechanisms._release import chosen
+from sulq.kernel.private import Private
 from sulq.terms.law import AboveLaw
-from sulq.terms.private import Private
 
 
 @dataclass(frozen=True, slots=True)

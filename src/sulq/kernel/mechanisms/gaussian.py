@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sulq.mechanisms import bulk
-from sulq.mechanisms._release import released
-from sulq.terms.kinds import Integers
+from sulq.kernel.arrays import Integers
+from sulq.kernel.mechanisms import bulk
+from sulq.kernel.mechanisms._release import released
+from sulq.kernel.private import Private
 from sulq.terms.law import GaussianLaw
-from sulq.terms.private import Private
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from sulq.mechanisms import MECHANISMS, mechanism, priced, release
+from sulq.kernel.mechanisms import MECHANISMS, mechanism, priced, release
+from sulq.kernel.private import Private
 from sulq.terms.law import LaplaceLaw, round_up
-from sulq.terms.private import Private
 from tests.counts import count
-from tests.mechanisms.fit import (
+from tests.kernel.mechanisms.fit import (
     LEVEL,
     SIGMAS,
     correlation_off,

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.mechanisms._release import opened
-from sulq.mechanisms.gaussian import DiscreteGaussian
+from sulq.kernel.arrays import Integers
+from sulq.kernel.mechanisms._release import opened
+from sulq.kernel.mechanisms.gaussian import DiscreteGaussian
+from sulq.kernel.private import Private
 from sulq.terms.engine import Groups
-from sulq.terms.kinds import Integers
 from sulq.terms.law import GaussianLaw, PassedLaw
-from sulq.terms.private import Private
 from sulq.terms.released import Noise, Released
 
 

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sulq.mechanisms
+import sulq.kernel.mechanisms
 from sulq.errors import CuratorError
-from sulq.mechanisms import entropy, release
+from sulq.kernel import entropy
+from sulq.kernel.mechanisms import release
+from sulq.kernel.private import Private
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
-from sulq.terms.private import Private
 
-SRC = Path(sulq.mechanisms.__file__).parents[1]
-TRUSTED = ("mechanisms", "curator", "terms", "local")
+SRC = Path(sulq.kernel.mechanisms.__file__).parents[2]
+TRUSTED = ("kernel", "curator", "terms", "local")
 SEEDS = re.compile(r"(^|_)(seed|seeds|random_state|set_state)(_|$)", re.IGNORECASE)
 SOURCES = ("random", "secrets", "numpy.random", "uuid")
 
@@ -69,9 +70,9 @@ def test_T66_nothing_in_the_package_takes_a_seed() -> None:
 
 
 def test_T66_trusted_code_draws_bits_in_one_place() -> None:
-    """T66: in the trusted half the operating system's generator is read in mechanisms/entropy.py and nowhere else."""
+    """T66: in the trusted half the operating system's generator is read in kernel/entropy.py and nowhere else."""
     found = {name: sorted(set(generators(tree))) for name, tree in parsed(*TRUSTED).items()}
-    assert {name: names for name, names in found.items() if names} == {"mechanisms/entropy.py": ["os.urandom"]}
+    assert {name: names for name, names in found.items() if names} == {"kernel/entropy.py": ["os.urandom"]}
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,16 @@ from importlib import metadata
 from typing import Final, Literal, Protocol
 
 from sulq.errors import QuestionError
-from sulq.mechanisms._release import LIMIT
-from sulq.mechanisms.above import SparseVector
-from sulq.mechanisms.binomial import CentredBinomial
-from sulq.mechanisms.choose import Exponential, PermuteAndFlip
-from sulq.mechanisms.gaussian import DiscreteGaussian
-from sulq.mechanisms.laplace import DiscreteLaplace
-from sulq.mechanisms.metric import BitFlips, NearPoint
-from sulq.mechanisms.open_keys import Thresholded
-from sulq.terms.kinds import Integers
+from sulq.kernel.arrays import Integers
+from sulq.kernel.mechanisms._release import LIMIT
+from sulq.kernel.mechanisms.above import SparseVector
+from sulq.kernel.mechanisms.binomial import CentredBinomial
+from sulq.kernel.mechanisms.choose import Exponential, PermuteAndFlip
+from sulq.kernel.mechanisms.gaussian import DiscreteGaussian
+from sulq.kernel.mechanisms.laplace import DiscreteLaplace
+from sulq.kernel.mechanisms.metric import BitFlips, NearPoint
+from sulq.kernel.mechanisms.open_keys import Thresholded
+from sulq.kernel.private import Private
 from sulq.terms.law import (
     AboveLaw,
     BinomialLaw,
@@ -35,7 +36,6 @@ from sulq.terms.law import (
     PassedLaw,
 )
 from sulq.terms.privacy import NEIGHBORS, Draw
-from sulq.terms.private import Private
 from sulq.version import __version__
 
 
@@ -100,42 +100,42 @@ MECHANISMS: Final[dict[str, Row]] = {
             NEIGHBORS,
             "l1",
             LaplaceLaw,
-            "tests/mechanisms/test_laplace.py::test_T20_exact_epsilon_is_the_debit",
+            "tests/kernel/mechanisms/test_laplace.py::test_T20_exact_epsilon_is_the_debit",
         ),
         Row(
             "gaussian",
             NEIGHBORS,
             "l2",
             GaussianLaw,
-            "tests/mechanisms/test_gaussian.py::test_T20_exact_renyi_divergence_is_within_the_debit",
+            "tests/kernel/mechanisms/test_gaussian.py::test_T20_exact_renyi_divergence_is_within_the_debit",
         ),
         Row(
             "binomial",
             NEIGHBORS,
             "l1",
             lambda coins: BinomialLaw(_whole(coins)),
-            "tests/mechanisms/test_binomial.py::test_T20_searched_coins_meet_the_exact_target",
+            "tests/kernel/mechanisms/test_binomial.py::test_T20_searched_coins_meet_the_exact_target",
         ),
         Row(
             "permute_and_flip",
             NEIGHBORS,
             "l1",
             lambda scale: FlipLaw(scale, 2),
-            "tests/mechanisms/test_choose.py::test_T20_exact_epsilon_of_permute_and_flip_is_the_debit",
+            "tests/kernel/mechanisms/test_choose.py::test_T20_exact_epsilon_of_permute_and_flip_is_the_debit",
         ),
         Row(
             "exponential",
             NEIGHBORS,
             "l2",
             lambda scale: ExponentialLaw(scale, 2),
-            "tests/mechanisms/test_choose.py::test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit",
+            "tests/kernel/mechanisms/test_choose.py::test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit",
         ),
         Row(
             "passed",
             NEIGHBORS,
             "l2",
             lambda scale: PassedLaw(scale, 1),
-            "tests/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
+            "tests/kernel/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
             lambda draw: Thresholded(PassedLaw(draw.scale, _whole(draw.threshold))).key_delta(draw.alone),
         ),
         Row(
@@ -143,21 +143,21 @@ MECHANISMS: Final[dict[str, Row]] = {
             NEIGHBORS,
             "l1",
             lambda scale: AboveLaw(scale, Fraction(0), 1),
-            "tests/mechanisms/test_above.py::test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit",
+            "tests/kernel/mechanisms/test_above.py::test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit",
         ),
         Row(
             "metric",
             NEIGHBORS,
             "l1",
             lambda scale: MetricLaw(scale, 2),
-            "tests/mechanisms/test_metric.py::test_T20_exact_epsilon_of_a_near_point_is_within_the_debit",
+            "tests/kernel/mechanisms/test_metric.py::test_T20_exact_epsilon_of_a_near_point_is_within_the_debit",
         ),
         Row(
             "bits",
             NEIGHBORS,
             "l1",
             BitLaw,
-            "tests/mechanisms/test_metric.py::test_T20_exact_epsilon_of_bit_flips_is_the_debit",
+            "tests/kernel/mechanisms/test_metric.py::test_T20_exact_epsilon_of_bit_flips_is_the_debit",
         ),
     )
 }

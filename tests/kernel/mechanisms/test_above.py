@@ -13,10 +13,11 @@ import pytest
 from scipy.stats import binom, chi2
 
 from sulq.errors import CuratorError, QuestionError
-from sulq.mechanisms import MECHANISMS, SparseVector, cost_of, entropy, mechanism, release
+from sulq.kernel import entropy
+from sulq.kernel.mechanisms import MECHANISMS, SparseVector, cost_of, mechanism, release
+from sulq.kernel.private import Private
 from sulq.terms.law import AboveLaw
 from sulq.terms.privacy import Draw
-from sulq.terms.private import Private
 
 ALARM = 1e-8
 NONE = Fraction(0)

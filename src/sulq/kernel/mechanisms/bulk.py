@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.mechanisms import coins, entropy
-from sulq.terms.kinds import Integers, Truths
+from sulq.kernel import coins, entropy
+from sulq.kernel.arrays import Integers, Truths
 
 _AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
 _MOST: Final = 2**10  # powers: e^-1024 is the chance of more; times the widest scale, 2^50, they fit 64 bits

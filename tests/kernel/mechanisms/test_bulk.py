@@ -12,12 +12,13 @@ from scipy.stats import chi2, chi2_contingency
 
 from sulq.cli import audit_opendp
 from sulq.errors import CuratorError
-from sulq.mechanisms import bulk, coins, entropy, release
-from sulq.mechanisms._release import LIMIT
+from sulq.kernel import coins, entropy
+from sulq.kernel.mechanisms import bulk, release
+from sulq.kernel.mechanisms._release import LIMIT
+from sulq.kernel.private import Private
 from sulq.terms.law import LARGEST_SCALE, SMALLEST_SCALE, AboveLaw, GaussianLaw, LaplaceLaw, Law, round_up
-from sulq.terms.private import Private
 from tests.counts import count
-from tests.mechanisms.fit import LEVEL, SIGMAS, drawn, drawn_one_by_one, fit, moments_off
+from tests.kernel.mechanisms.fit import LEVEL, SIGMAS, drawn, drawn_one_by_one, fit, moments_off
 
 SCALES = [
     *(Fraction(n, d) for n, d in ((1, 4), (1, 2), (1, 1), (9, 8), (3, 2), (2, 1), (5, 1), (40, 1))),

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.stats import chi2
 
-from sulq.mechanisms import release
+from sulq.kernel.mechanisms import release
+from sulq.kernel.private import Private
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
-from sulq.terms.private import Private
 
 LEVEL = 1e-8  # p-values below this fail: wrongly once in a hundred million
 SIGMAS = 6.0

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.mechanisms import coins
-from sulq.mechanisms._release import chosen, released
-from sulq.mechanisms.choose import proposed
-from sulq.terms.kinds import Integers
+from sulq.kernel import coins
+from sulq.kernel.arrays import Integers
+from sulq.kernel.mechanisms._release import chosen, released
+from sulq.kernel.mechanisms.choose import proposed
+from sulq.kernel.private import Private
 from sulq.terms.law import BitLaw, MetricLaw
-from sulq.terms.private import Private
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from sulq.mechanisms import entropy
-from sulq.mechanisms._release import released
-from sulq.terms.kinds import Integers
+from sulq.kernel import entropy
+from sulq.kernel.arrays import Integers
+from sulq.kernel.mechanisms._release import released
+from sulq.kernel.private import Private
 from sulq.terms.law import BinomialLaw
-from sulq.terms.private import Private
 
 _WORD: Final = 64
 _BATCH_WORDS: Final = 2**19  # 4 MiB of bits at a time

@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import sulq.mechanisms
+import sulq.kernel.mechanisms
 from sulq.errors import CuratorError
-from sulq.mechanisms import entropy, release
-from sulq.mechanisms._release import LIMIT, chosen, released
+from sulq.kernel import entropy
+from sulq.kernel.mechanisms import release
+from sulq.kernel.mechanisms._release import LIMIT, chosen, released
+from sulq.kernel.private import Private
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
-from sulq.terms.private import Private
 
 LAWS: list[Law] = [LaplaceLaw(Fraction(2)), GaussianLaw(Fraction(2)), BinomialLaw(20)]
 SECRET = 987654321
@@ -113,8 +114,8 @@ def test_a_sampler_that_gives_back_something_else_is_not_believed(returned: np.n
 
 
 def test_only_the_release_opens_a_box() -> None:
-    """Private.open is called in mechanisms/_release.py and nowhere else in the mechanisms."""
-    folder = Path(sulq.mechanisms.__file__).parent
+    """Private.open is called in kernel/mechanisms/_release.py and nowhere else in the mechanisms."""
+    folder = Path(sulq.kernel.mechanisms.__file__).parent
     callers = {
         path.name
         for path in folder.glob("*.py")

@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from sulq.mechanisms import coins
-from sulq.mechanisms._release import chosen
-from sulq.terms.kinds import Integers
+from sulq.kernel import coins
+from sulq.kernel.arrays import Integers
+from sulq.kernel.mechanisms._release import chosen
+from sulq.kernel.private import Private
 from sulq.terms.law import ExponentialLaw, FlipLaw
-from sulq.terms.private import Private
 
 _AT_ONCE: Final = 2**20  # coins
 

@@ -14,11 +14,11 @@ from scipy.stats import binom
 
 from sulq.curator.plan.threshold import least_threshold
 from sulq.errors import CuratorError, QuestionError
-from sulq.mechanisms import cost_of, release, reveal
+from sulq.kernel.mechanisms import cost_of, release, reveal
+from sulq.kernel.private import Private
 from sulq.terms.engine import Groups
 from sulq.terms.law import GaussianLaw, LaplaceLaw, PassedLaw, round_up
 from sulq.terms.privacy import Draw
-from sulq.terms.private import Private
 from sulq.terms.released import Noise, Released
 
 ONE = Fraction(1)

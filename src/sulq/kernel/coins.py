@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.mechanisms import entropy
-from sulq.terms.kinds import Floats, Integers, Truths
+from sulq.kernel import entropy
+from sulq.kernel.arrays import Floats, Integers, Truths
 
 Words = npt.NDArray[np.uint64]
 

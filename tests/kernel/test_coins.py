@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
-from sulq.mechanisms import coins, entropy
+from sulq.kernel import coins, entropy
 
 ALARM = 1e-8
 

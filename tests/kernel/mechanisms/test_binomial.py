@@ -9,13 +9,23 @@ import numpy as np
 import pytest
 
 from sulq.errors import CuratorError
-from sulq.mechanisms import entropy, mechanism, priced, release
-from sulq.mechanisms.binomial import heads
+from sulq.kernel import entropy
+from sulq.kernel.mechanisms import mechanism, priced, release
+from sulq.kernel.mechanisms.binomial import heads
+from sulq.kernel.private import Private
 from sulq.terms.law import BinomialLaw
-from sulq.terms.private import Private
 from sulq.terms.sublinear import coins_exact
 from tests.counts import count
-from tests.mechanisms.fit import LEVEL, SIGMAS, correlation_off, drawn, exceedance_off, fit, moments_off, ties_off
+from tests.kernel.mechanisms.fit import (
+    LEVEL,
+    SIGMAS,
+    correlation_off,
+    drawn,
+    exceedance_off,
+    fit,
+    moments_off,
+    ties_off,
+)
 
 COINS = [2, 30, 64, 400, 10_180, *(4, 10, 62, 66, 126, 128, 130, 1000, 1022, 4096), *(2**k + 2 for k in range(13, 19))]
 

@@ -10,11 +10,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from sulq.mechanisms import MECHANISMS, mechanism, priced
-from sulq.terms.accounting import epsilon_of, rho_within
+from sulq.kernel.accounting import epsilon_of, rho_within
+from sulq.kernel.mechanisms import MECHANISMS, mechanism, priced
 from sulq.terms.law import GaussianLaw, round_up
 from tests.counts import count
-from tests.mechanisms.fit import (
+from tests.kernel.mechanisms.fit import (
     LEVEL,
     SIGMAS,
     correlation_off,

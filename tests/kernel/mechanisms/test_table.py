@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.mechanisms import MECHANISMS, Cost, cost_of, mechanism, priced, table, versions
+from sulq.kernel.mechanisms import MECHANISMS, Cost, cost_of, mechanism, priced, table, versions
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.privacy import NEIGHBORS, Draw
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def draw(name: str, scale: Fraction, sensitivity: Fraction, *, norm: str | None = None) -> Draw:

@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 import numpy as np
 
 from sulq.errors import CuratorError
-from sulq.terms.kinds import Integers
-from sulq.terms.private import Private
+from sulq.kernel.arrays import Integers
+from sulq.kernel.private import Private
 
 LIMIT: Final = 2**62
 
