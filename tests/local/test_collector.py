@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from tests.counts import count
 
 COLUMNS = {"x0": sulq.Bool(), "x1": sulq.Bool(), "x2": sulq.Bool(), "y": sulq.Bool()}
 NAMES = ["x0", "x1", "x2"]
-NOTHING = Epsilon.total(sulq.terms.privacy.Fraction(0))
+NOTHING = Epsilon.total(Fraction(0))
 
 
 def people(number: int, seed: int = 1) -> dict[str, np.ndarray]:

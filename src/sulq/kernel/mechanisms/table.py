@@ -14,6 +14,7 @@ from typing import Final, Literal, Protocol
 
 from sulq.errors import QuestionError
 from sulq.kernel.arrays import Integers
+from sulq.kernel.losses import NEIGHBORS, Draw
 from sulq.kernel.mechanisms._release import LIMIT
 from sulq.kernel.mechanisms.above import SparseVector
 from sulq.kernel.mechanisms.binomial import CentredBinomial
@@ -35,7 +36,6 @@ from sulq.terms.law import (
     MetricLaw,
     PassedLaw,
 )
-from sulq.terms.privacy import NEIGHBORS, Draw
 from sulq.version import __version__
 
 

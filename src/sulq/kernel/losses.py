@@ -1,0 +1,435 @@
+"""Who is protected, what an answer costs, and how much there is to spend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, Literal
+
+from sulq.errors import QuestionError, SetupError
+from sulq.kernel.accounting import best_order, conversion_cost, rho_within
+
+Neighbors = Literal["add_remove", "replace_one", "zero_out"]
+NEIGHBORS: Final = ("add_remove", "replace_one", "zero_out")
+Fold = Literal["case", "spelling"]
+FOLDS: Final = (None, "case", "spelling")
+Number = int | float | Fraction | Decimal
+
+LARGEST: Final = 1000  # an epsilon past this is no protection and surely a mistake
+SMALLEST: Final = Fraction(1, 10**15)  # what is smaller is refused, not rounded to nothing
+SMALLEST_DELTA: Final = Fraction(1, 10**300)  # logarithms of it are still ordinary doubles
+GRAIN: Final = 10**18  # the ledger counts losses in whole units of 1/GRAIN, each rounded up (SR3)
+
+
+def exactly(value: object, name: str, *, largest: Fraction | int = LARGEST) -> Fraction:
+    """Read a positive number as the decimal it was written as, or refuse it.
+
+    0.1 means one tenth, not the double next to it, so that ten asks of 0.1 fit
+    a budget of 1. NaN, infinities, text, truth values and numbers too small to
+    be counted are refused (T51, T52).
+    """
+    number = _rational(value, name)
+    if number < SMALLEST or number > largest:
+        raise QuestionError("bad-loss", f"{name} must lie between {float(SMALLEST):g} and {float(largest):g}.")
+    return number
+
+
+def _rational(value: object, name: str) -> Fraction:
+    """Read a finite number as it was written."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal)):
+        raise QuestionError("bad-loss", f"{name} must be a number, not {type(value).__name__}.")
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise QuestionError("bad-loss", f"{name} must be finite.")
+        return Fraction(float.__repr__(value))  # a subclass (numpy.float64) may print itself otherwise
+    # An exponent of a billion is a short text and an endless fraction.
+    if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > 400):
+        raise QuestionError("bad-loss", f"{name} must be finite and not out of all measure.")
+    return Fraction(value)
+
+
+def _held(value: object, name: str, *, largest: Fraction | int = LARGEST) -> Fraction:
+    """Read what is spent or left in total, which unlike a spend may be zero: an exact fraction."""
+    if isinstance(value, Fraction) and 0 <= value < SMALLEST:
+        return value
+    return exactly(value, name, largest=largest)
+
+
+def _part(number: Fraction, part: Number) -> Fraction:
+    """A part of a loss in whole units of the ledger, rounded down: so the parts of a loss fit where it fits."""
+    units = number * Fraction(part) * GRAIN
+    return exactly(Fraction(units.numerator // units.denominator, GRAIN), "a share")
+
+
+def _people(people: object) -> int:
+    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+        raise QuestionError("bad-loss", "A group has one person or more.")
+    return people
+
+
+def plain(number: Fraction) -> str:
+    """Write a fraction as the short decimal a person would."""
+    value = float(number)
+    return f"{value:.6g}" if value else "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Epsilon:
+    """Pure loss: no outcome becomes more than e^epsilon times likelier [S3.2, S4.1]."""
+
+    epsilon: Number
+
+    def __post_init__(self) -> None:
+        _held(self.epsilon, "epsilon")
+
+    @classmethod
+    def total(cls, amount: Fraction) -> Epsilon:
+        """What is spent or left altogether: zero is allowed here, and refused as a spend."""
+        return cls(Fraction(amount))
+
+    @property
+    def exact(self) -> Fraction:
+        """The number as it was written, to be spent: never zero."""
+        return exactly(self.epsilon, "epsilon")
+
+    @property
+    def amount(self) -> Fraction:
+        """The number as it was written; of a total it may be zero."""
+        return _held(self.epsilon, "epsilon")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Epsilon) and self.amount == other.amount
+
+    def __hash__(self) -> int:
+        return hash((Epsilon, self.amount))
+
+    def share(self, part: Number) -> Epsilon:
+        """This part of the loss; shares of one loss compose back to it [S2.6]."""
+        return Epsilon(_part(self.exact, part))
+
+    def group(self, people: int) -> Epsilon:
+        """What a group of so many people together may lose: epsilon adds up [S3.3, S4.22]."""
+        return Epsilon(self.exact * _people(people))
+
+    def __str__(self) -> str:
+        return f"epsilon {plain(self.amount)}"
+
+    def __repr__(self) -> str:
+        return f"Epsilon({plain(self.amount)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rho:
+    """Zero-concentrated loss: Renyi divergence at most rho*alpha at every order alpha."""
+
+    rho: Number
+
+    def __post_init__(self) -> None:
+        _held(self.rho, "rho")
+
+    @classmethod
+    def total(cls, amount: Fraction) -> Rho:
+        """What is spent or left altogether: zero is allowed here, and refused as a spend."""
+        return cls(Fraction(amount))
+
+    @property
+    def exact(self) -> Fraction:
+        """The number as it was written, to be spent: never zero."""
+        return exactly(self.rho, "rho")
+
+    @property
+    def amount(self) -> Fraction:
+        """The number as it was written; of a total it may be zero."""
+        return _held(self.rho, "rho")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rho) and self.amount == other.amount
+
+    def __hash__(self) -> int:
+        return hash((Rho, self.amount))
+
+    def share(self, part: Number) -> Rho:
+        """This part of the loss; shares of one loss compose back to it."""
+        return Rho(_part(self.exact, part))
+
+    def group(self, people: int) -> Rho:
+        """What a group of so many people together may lose: rho grows with the square [BS16, Prop. 27]."""
+        return Rho(self.exact * _people(people) ** 2)
+
+    def __str__(self) -> str:
+        return f"rho {plain(self.amount)}"
+
+    def __repr__(self) -> str:
+        return f"Rho({plain(self.amount)})"
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonDelta:
+    """Approximate loss: e^epsilon, except with probability delta."""
+
+    epsilon: Number
+    delta: Number
+
+    def __post_init__(self) -> None:
+        _held(self.epsilon, "epsilon")
+        delta = _held_delta(self.delta)
+        if delta >= 1:
+            raise QuestionError("bad-loss", "delta must be below 1.")
+
+    @classmethod
+    def total(cls, epsilon: Fraction, delta: Fraction) -> EpsilonDelta:
+        """What is spent or left altogether: zeros are allowed here, and refused as a spend."""
+        return cls(Fraction(epsilon), Fraction(delta))
+
+    @property
+    def exact(self) -> Fraction:
+        """Epsilon as it was written, to be spent: never zero."""
+        return exactly(self.epsilon, "epsilon")
+
+    @property
+    def amount(self) -> Fraction:
+        """Epsilon as it was written; of a total it may be zero."""
+        return _held(self.epsilon, "epsilon")
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """Delta as it was written."""
+        return exactly_delta(self.delta)
+
+    @property
+    def rho(self) -> Fraction:
+        """The zero-concentrated loss this admits, by the tight conversion."""
+        return rho_within(float(self.exact), float(self.exact_delta))
+
+    def share(self, part: Number) -> Rho:
+        """This part of the loss, as the zero-concentrated loss it is accounted in."""
+        return Rho(_part(self.rho, part))
+
+    def group(self, people: int) -> EpsilonDelta:
+        """What a group of so many people together may lose.
+
+        Changing one after the other, epsilon adds up and delta is multiplied by
+        (e^(people*epsilon) - 1)/(e^epsilon - 1), rounded up [S4.22].
+        """
+        epsilon = float(self.exact)
+        # A few float operations, each off by at most 2^-52 relative; 1e-12 covers them all.
+        factor = Fraction(math.expm1(_people(people) * epsilon) / math.expm1(epsilon) * (1.0 + 1e-12))
+        return EpsilonDelta(self.exact * people, self.exact_delta * factor)
+
+    def _key(self) -> tuple[Fraction, Fraction]:
+        return self.amount, _held_delta(self.delta)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EpsilonDelta) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((EpsilonDelta, self._key()))
+
+    def __str__(self) -> str:
+        return f"epsilon {plain(self.amount)}, delta {plain(_held_delta(self.delta))}"
+
+    def __repr__(self) -> str:
+        return f"EpsilonDelta({plain(self.amount)}, {plain(_held_delta(self.delta))})"
+
+
+def probability(value: object) -> float:
+    """Read a probability strictly between 0 and 1, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value < 1:
+        raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
+    return float(value)
+
+
+def exactly_delta(value: object) -> Fraction:
+    """Read a delta, which may be far smaller than an epsilon."""
+    number = _rational(value, "delta")
+    if not SMALLEST_DELTA <= number <= 1:
+        raise QuestionError("bad-loss", f"delta must lie between {float(SMALLEST_DELTA):g} and 1.")
+    return number
+
+
+def _held_delta(value: object) -> Fraction:
+    """Read the delta of a total, which may be zero."""
+    return value if isinstance(value, Fraction) and value == 0 else exactly_delta(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """A number of scalar noisy sums: the currency of a SubLinear budget [S0.8]."""
+
+    queries: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.queries, bool) or not isinstance(self.queries, int) or self.queries < 0:
+            raise QuestionError("bad-loss", "queries must be a whole number, zero or more.")
+
+    @property
+    def exact(self) -> Fraction:
+        """The number of queries."""
+        return Fraction(self.queries)
+
+    def __str__(self) -> str:
+        return f"{self.queries} queries"
+
+
+Loss = Epsilon | Rho | EpsilonDelta | Queries
+
+CALIBRATIONS: Final = ("posterior", "dp", "theorem1", "theorem4", "laplace", "binomial")
+
+
+@dataclass(frozen=True, slots=True)
+class SubLinear:
+    """The SuLQ policy itself: at most `queries` noisy sums, each with noise of variance R.
+
+    Privacy: (epsilon, delta, T)-privacy of the whole interaction, T = queries
+    [BDMN05, Def. 1 and Theorem 1; S0.4, S0.6]; which reading is certified,
+    `posterior` or `dp`, follows from the calibration (X3) and is on each answer.
+    """
+
+    epsilon: Number
+    delta: Number
+    queries: int
+    calibration: str = "posterior"
+
+    def __post_init__(self) -> None:
+        exactly(self.epsilon, "epsilon")
+        exactly_delta(self.delta)
+        if isinstance(self.queries, bool) or not isinstance(self.queries, int) or not 1 <= self.queries <= 10**9:
+            raise QuestionError("bad-loss", "queries must be a whole number from 1 to 1e9.")
+        if not isinstance(self.calibration, str) or self.calibration not in CALIBRATIONS:
+            raise SetupError("bad-declaration", f"calibration is one of {', '.join(CALIBRATIONS)}.")
+
+    @property
+    def exact(self) -> Fraction:
+        """Epsilon as it was written."""
+        return exactly(self.epsilon, "epsilon")
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """Delta as it was written."""
+        return exactly_delta(self.delta)
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.exact, self.exact_delta, self.queries, self.calibration)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SubLinear) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((SubLinear, self._key()))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.queries} queries at epsilon {plain(self.exact)}, delta {plain(self.exact_delta)} "
+            f"({self.calibration})"
+        )
+
+
+Budget = Epsilon | Rho | EpsilonDelta | SubLinear
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whom one answer hides: all rows of a person, at most `rows` of them kept.
+
+    Without a column the row is the person. `neighbors` is the relation between
+    two data sets that must look alike: a person's rows added or removed
+    (`add_remove`), exchanged for another's (`replace_one`), or blanked
+    (`zero_out`: the number of rows and their positions are public).
+
+    `fold` says which ids name one person. None: equal ones do, numbers by value
+    whatever their type, texts by their bytes. "case": texts that differ in the case
+    of ASCII letters do too. "spelling": so do texts that differ in blanks around
+    them, in forms of Unicode or in `.0` after a whole number, and 7 and "7" do.
+    """
+
+    column: str | None = None
+    rows: int = 1
+    neighbors: Neighbors = "add_remove"
+    fold: Fold | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.neighbors, str) or self.neighbors not in NEIGHBORS:
+            raise SetupError("bad-declaration", f"neighbors is one of {', '.join(NEIGHBORS)}.")
+        if self.fold is not None and (not isinstance(self.fold, str) or self.fold not in FOLDS):
+            raise SetupError("bad-declaration", "fold is None, 'case' or 'spelling'.")
+        if self.column is None and self.fold is not None:
+            raise SetupError("bad-declaration", "fold needs the column that says whose row it is.")
+        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or not 1 <= self.rows <= 10**6:
+            raise SetupError("bad-declaration", "rows must be a whole number from 1 to 1e6.")
+        if self.column is None and self.rows != 1:
+            raise SetupError("bad-declaration", "rows needs the column that says whose row it is.")
+        if self.column is not None and (not isinstance(self.column, str) or not self.column):
+            raise SetupError("bad-declaration", "the unit's column must be a name.")
+
+    def __str__(self) -> str:
+        rows = "one row" if self.rows == 1 else f"up to {self.rows} rows"
+        ids = "" if self.fold is None else f", ids folded by {self.fold}"
+        who = "one row" if self.column is None else f"a person ({self.column}, {rows}{ids})"
+        return f"{who}, {self.neighbors}"
+
+    @property
+    def positions_are_public(self) -> bool:
+        """Whether a row's place may be spoken of: never where a neighbour shifts it [SR11].
+
+        Where a column says whose row it is, a person may own more rows than are kept,
+        and exchanging them for fewer moves the rows of everyone behind.
+        """
+        return self.neighbors == "zero_out" or (self.neighbors == "replace_one" and self.column is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One call of a mechanism: enough to recompute its cost from the pmf (SR3, SR22)."""
+
+    mechanism: str  # a row of the mechanism table
+    neighbors: Neighbors
+    norm: str  # "l1" or "l2"
+    sensitivity: Fraction  # in grid units; l2: squared
+    scale: Fraction  # in grid units; binomial: the number of coins
+    step: Fraction  # one grid unit in the answer's own units
+    cells: int  # 0 where keys are open and nobody knows
+    threshold: int | None = None  # of open keys: what a group's noisy number of people must be above
+    alone: int = 0  # likewise: how many groups one person alone may hold
+    level: Fraction | None = None  # of a sparse vector with a noisy threshold: the scale of that noise
+    most: Fraction = Fraction(0)  # likewise: how far one person moves one sum; `sensitivity` is then the span
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to a person space in one ask: its loss and the draws behind it.
+
+    `epsilon` is None where no pure loss holds; `key_delta` is charged to unknown
+    keys (SR14); `queries` counts scalar sums under SubLinear.
+    """
+
+    epsilon: Fraction | None
+    rho: Fraction
+    key_delta: Fraction = Fraction(0)
+    queries: int = 0
+    draws: tuple[Draw, ...] = ()
+    versions: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How an EpsilonDelta budget is divided, fixed once when its ledger is created (SR3)."""
+
+    alpha: Fraction  # the Renyi order all events are read at
+    room: Fraction  # E - c(alpha, D'): what the sum of min(epsilon, alpha*rho) may reach
+    delta: Fraction  # D', paid once by the conversion
+    key_delta: Fraction  # D_keys, for tables with open keys
+
+    @classmethod
+    def of(cls, budget: EpsilonDelta, *, open_keys: bool) -> Split:
+        """Divide delta between the conversion and open keys, and fix the order.
+
+        Privacy: if the Renyi losses at order alpha of adaptively chosen asks add
+        up to at most E - c(alpha, D'), their answers together are (E, D')-private;
+        the order is fixed in advance, so plain addition is a filter (SR3).
+        """
+        delta = budget.exact_delta / 2 if open_keys else budget.exact_delta
+        alpha = best_order(float(budget.exact), float(delta))
+        room = float(budget.exact) - conversion_cost(alpha, float(delta))
+        return cls(Fraction(alpha), max(Fraction(room), Fraction(0)), delta, budget.exact_delta - delta)
