@@ -59,12 +59,12 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #621",
         "several answers are accounted for as one",
-        "curator/ledger/filter.py",
+        "kernel/ledger/filter.py",
         "            self.epsilon + other.epsilon,",
         "            max(self.epsilon, other.epsilon),",
         (
-            "tests/curator/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",
-            "tests/curator/ledger/test_filter.py::test_T53_histories_cost_what_the_closed_forms_say",
+            "tests/kernel/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",
+            "tests/kernel/ledger/test_filter.py::test_T53_histories_cost_what_the_closed_forms_say",
         ),
     ),
     Mutant(
@@ -267,9 +267,9 @@ OTHERS: Final = (
     Mutant(
         "openmed #2457",
         "a price too small for the ledger's unit is rounded to nothing",
-        "curator/ledger/filter.py",
+        "kernel/ledger/filter.py",
         "    return -(-amount.numerator * GRAIN // amount.denominator)",
         "    return amount.numerator * GRAIN // amount.denominator",
-        ("tests/curator/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",),
+        ("tests/kernel/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",),
     ),
 )

@@ -10,7 +10,7 @@ PLAN: Final = "tests/curator/plan"
 CSV_FILE: Final = "tests/curator/engines/test_csv_file.py"
 FILES: Final = "tests/privacy/test_files.py"
 TEXTS: Final = "tests/terms/rowfn/test_texts.py"
-LEDGER: Final = "tests/curator/ledger"
+LEDGER: Final = "tests/kernel/ledger"
 
 OWN: Final = (
     Mutant(
@@ -112,7 +112,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, ids of older ledgers",
         "a ledger from before `fold` takes its people apart",
-        "curator/ledger/entries.py",
+        "kernel/ledger/entries.py",
         '        unit = dataclasses.replace(unit, fold="spelling")',
         "        unit = dataclasses.replace(unit, fold=None)",
         ("tests/privacy/test_ids.py::test_T97_ledgers_from_before_keep_their_fold",),
@@ -356,7 +356,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, UNLOGGED",
         "a live process goes on with a ledger in PostgreSQL that was set UNLOGGED",
-        "curator/ledger/postgres.py",
+        "kernel/ledger/postgres.py",
         "    WHERE ({STRUCTURE} WHERE pg_class.oid IN ({OURS})) = %(sound)s",
         "    WHERE %(sound)s <> ''",
         (f"{LEDGER}/test_postgres.py::test_T105_a_ledger_changed_under_a_live_process_takes_no_debit",),
@@ -364,7 +364,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, the previous entry",
         "a live process goes on with a long ledger in PostgreSQL whose last entry was deleted",
-        "curator/ledger/postgres.py",
+        "kernel/ledger/postgres.py",
         "    AND EXISTS (SELECT FROM {{0}}.entries WHERE seq = %(seq)s AND hash = %(hash)b)",
         "",
         (f"{LEDGER}/test_postgres.py::test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn",),
@@ -372,7 +372,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, the ledger's file",
         "a live process goes on with a file whose entries were deleted",
-        "curator/ledger/sqlite.py",
+        "kernel/ledger/sqlite.py",
         "        if not self._is_ours() or self._db.execute(WHOLE, self._window(seq)).fetchall() != [(1,)]:",
         "        if False:",
         (f"{LEDGER}/test_sqlite.py::test_T105_a_file_changed_under_a_live_process_takes_no_debit",),
@@ -380,7 +380,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, logged statements",
         "a ledger is begun where the server's log has its keys",
-        "curator/ledger/postgres.py",
+        "kernel/ledger/postgres.py",
         "    if logged:",
         "    if False:",
         (f"{LEDGER}/test_postgres.py::test_T105_no_ledger_is_begun_where_its_keys_would_be_logged",),

@@ -23,8 +23,8 @@ from typing import NoReturn
 from sulq.curator.ledger import opening
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
-from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
 from sulq.errors import BudgetExceeded, SulqError
+from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
 from sulq.terms.privacy import Budget, Epsilon, Unit
 from tests.curator.ledger.cases import MECHANISMS, memory_folder, pure
 from tests.privacy.disks import Disk

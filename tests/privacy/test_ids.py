@@ -28,8 +28,8 @@ import sulq
 from sulq.curator.engines import open_dataset, open_engine, source
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
-from sulq.curator.ledger import chain, entries
 from sulq.errors import SetupError
+from sulq.kernel.ledger import chain, entries
 from sulq.terms.domain import Int, Schema
 from sulq.terms.engine import Tally
 from sulq.terms.facts import TableFacts

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import sulq
-from sulq.curator.ledger.seal import Seal
 from sulq.curator.plan import draw
 from sulq.errors import CuratorError, SetupError
+from sulq.kernel.ledger.seal import Seal
 from sulq.server import frames, pool
 from sulq.server.pool import Post, RemoteRows
 from sulq.terms import wire

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import sulq
-from sulq.curator.ledger.seal import Seal
 from sulq.curator.plan import draw
 from sulq.errors import SulqError
+from sulq.kernel.ledger.seal import Seal
 from sulq.server import frames, isolation, process
 from sulq.server.declared import declare
 from sulq.server.settings import Declared

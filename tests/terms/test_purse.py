@@ -14,9 +14,9 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.curator.ledger import registry
-from sulq.curator.ledger.filter import Filter
 from sulq.curator.ledger.shares import NOTHING, Accounts, Share
 from sulq.errors import BudgetExceeded
+from sulq.kernel.ledger.filter import Filter
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.privacy import Event, Split

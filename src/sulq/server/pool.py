@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from sulq.curator.ledger.seal import Seal
 from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.kernel.ledger.seal import Seal
 from sulq.server import frames
 from sulq.server.frames import Frame
 from sulq.terms import wire

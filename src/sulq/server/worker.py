@@ -21,11 +21,11 @@ from sulq.curator import engines
 from sulq.curator.engines import Counting, OpenEngine, by_cell, open_dataset
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
-from sulq.curator.ledger.seal import Seal
 from sulq.curator.ledger.shelves import sources_of
 from sulq.curator.run import Rows
 from sulq.curator.statistics.owned import load
 from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.kernel.ledger.seal import Seal
 from sulq.server import child, database, frames, isolation
 from sulq.server.frames import Frame
 from sulq.server.settings import Declared

@@ -21,10 +21,10 @@ from typing import Final, TypeVar, cast
 import numpy as np
 
 from sulq.curator.curator import Curator
-from sulq.curator.ledger.entries import Line
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Release, Reveal, Rows
 from sulq.errors import SulqError
+from sulq.kernel.ledger.entries import Line
 from sulq.kernel.mechanisms import reveal as reveal_groups
 from sulq.kernel.private import Private
 from sulq.terms import wire

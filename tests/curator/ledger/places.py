@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sulq.curator.ledger.chain import Row
-from sulq.curator.ledger.postgres import Address, PostgresStore
-from sulq.curator.ledger.sqlite import SqliteStore
-from sulq.curator.ledger.store import Store
+from sulq.kernel.ledger.chain import Row
+from sulq.kernel.ledger.postgres import Address, PostgresStore
+from sulq.kernel.ledger.sqlite import SqliteStore
+from sulq.kernel.ledger.store import Store
 from tests.curator.ledger.cases import memory_folder
 from tests.postgres import server
 

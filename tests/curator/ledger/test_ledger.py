@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.ledger import chain, entries
-from sulq.curator.ledger.filter import Totals
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
-from sulq.curator.ledger.sqlite import SqliteStore
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.kernel.ledger import chain, entries
+from sulq.kernel.ledger.filter import Totals
+from sulq.kernel.ledger.sqlite import SqliteStore
 from sulq.terms import wire
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit
 from sulq.terms.receipt import Receipt

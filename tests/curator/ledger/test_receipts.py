@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.ledger import entries
-from sulq.curator.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.receipts import check_receipt
 from sulq.curator.ledger.signature import Signer
-from sulq.curator.ledger.sqlite import SqliteStore
 from sulq.errors import QuestionError, SetupError, SulqError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
+from sulq.kernel.ledger.sqlite import SqliteStore
 from sulq.terms import wire
 from sulq.terms.privacy import EpsilonDelta, Unit
 from tests.curator.ledger.cases import ask, gaussian, memory_folder, opened, pure

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sulq.curator.ledger.filter import Filter
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Accounts, Share, Standing
 from sulq.errors import BudgetExceeded, QuestionError, SetupError, SulqError
+from sulq.kernel.ledger.filter import Filter
 from sulq.terms.privacy import GRAIN, Budget, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
 from tests import counts
 from tests.counts import count

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.curator.ledger import entries
 from sulq.curator.ledger.signature import LENGTH, Signer, derived, signed
+from sulq.kernel.ledger import entries
 from sulq.terms.privacy import Epsilon, Unit
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sulq.curator.ledger import entries, transcript
-from sulq.curator.ledger.chain import Row, canonical, link
+from sulq.curator.ledger import transcript
 from sulq.errors import QuestionError, SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import Row, canonical, link
 from sulq.terms.privacy import Epsilon
 from tests.curator.ledger.cases import ask, gaussian, memory_folder, opened, pure
 

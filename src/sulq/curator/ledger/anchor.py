@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from sulq.curator.ledger import entries
-from sulq.curator.ledger.chain import canonical
-from sulq.curator.ledger.filter import Totals
 from sulq.curator.ledger.signature import Signer, signed
-from sulq.curator.ledger.state import Mark
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.entropy import random_bytes
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import canonical
+from sulq.kernel.ledger.filter import Totals
+from sulq.kernel.ledger.state import Mark
 from sulq.terms import wire
 
 FORMAT: Final = 1

@@ -13,22 +13,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from sulq.curator.ledger import entries, transcript
+from sulq.curator.ledger import transcript
 from sulq.curator.ledger.anchor import Anchor, Noted
-from sulq.curator.ledger.entries import Line, Registration, damaged
-from sulq.curator.ledger.filter import Totals, widened
 from sulq.curator.ledger.keys import Keys, check_key
 from sulq.curator.ledger.opening import Report, compare, connect, place_of, report, verify
-from sulq.curator.ledger.postgres import Address
-from sulq.curator.ledger.seal import Seal
 from sulq.curator.ledger.shares import NOTHING, Share, Standing, check_analyst
 from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import Book, Source, covered, kept_source, source_key
-from sulq.curator.ledger.state import Charge, State, load
-from sulq.curator.ledger.store import Store
-from sulq.curator.ledger.turns import Draft
-from sulq.curator.ledger.writer import Writer, flush
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.entries import Line, Registration, damaged
+from sulq.kernel.ledger.filter import Totals, widened
+from sulq.kernel.ledger.postgres import Address
+from sulq.kernel.ledger.seal import Seal
+from sulq.kernel.ledger.state import Charge, State, load
+from sulq.kernel.ledger.store import Store
+from sulq.kernel.ledger.turns import Draft
+from sulq.kernel.ledger.writer import Writer, flush
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, EpsilonDelta, Event, Loss, Split, SubLinear, Unit

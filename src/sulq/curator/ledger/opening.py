@@ -9,17 +9,17 @@ from pathlib import Path
 
 import apsw
 
-from sulq.curator.ledger import entries
-from sulq.curator.ledger.chain import ORIGIN, Row, link
-from sulq.curator.ledger.entries import Genesis, damaged
-from sulq.curator.ledger.filter import Totals
-from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
 from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import SUFFIX
-from sulq.curator.ledger.sqlite import READ, WRITE, SqliteStore
-from sulq.curator.ledger.state import State, load
-from sulq.curator.ledger.store import Busy, Store
 from sulq.errors import SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import ORIGIN, Row, link
+from sulq.kernel.ledger.entries import Genesis, damaged
+from sulq.kernel.ledger.filter import Totals
+from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
+from sulq.kernel.ledger.sqlite import READ, WRITE, SqliteStore
+from sulq.kernel.ledger.state import State, load
+from sulq.kernel.ledger.store import Busy, Store
 from sulq.terms.privacy import Budget, Loss, Unit
 
 

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final, cast
 
-from sulq.curator.ledger.chain import Row
-from sulq.curator.ledger.postgres import NAME, PostgresStore
 from sulq.errors import SulqError
+from sulq.kernel.ledger.chain import Row
+from sulq.kernel.ledger.postgres import NAME, PostgresStore
 
 # A table, the tables that a view or its copy is made of, and those it is a partition or a child of.
 UNDER: Final = """

@@ -10,8 +10,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sulq.curator.ledger.filter import WHOLE, Filter, Totals
 from sulq.errors import SetupError
+from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
 from sulq.terms.privacy import Loss
 
 FINEST: Final = 10**9  # the largest bottom of a share's fraction

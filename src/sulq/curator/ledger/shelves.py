@@ -10,10 +10,10 @@ from pathlib import Path
 import apsw
 
 from sulq.curator.ledger.opening import look, opening
-from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
 from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
 from sulq.curator.ledger.sources import SUFFIX, Book, Likeness, Source, agree, book_of, choose, noted
 from sulq.errors import SetupError
+from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
 from sulq.terms import postgres_address
 from sulq.terms.places import beside, ledger_at, ledger_of
 

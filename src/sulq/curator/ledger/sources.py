@@ -26,9 +26,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from sulq.curator.ledger.chain import Row, canonical
-from sulq.curator.ledger.entries import damaged
 from sulq.errors import SetupError
+from sulq.kernel.ledger.chain import Row, canonical
+from sulq.kernel.ledger.entries import damaged
 
 SUFFIX: Final = ".ledger"  # by which ledgers are found in a folder
 WHOLE: Final = 1 << 24  # bytes of a file that are read whole; of a longer one PIECES, both ends among them

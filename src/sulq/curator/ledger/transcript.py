@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from sulq.curator.ledger import entries
-from sulq.curator.ledger.chain import ORIGIN, Row, link
-from sulq.curator.ledger.entries import Body, Line, damaged
-from sulq.curator.ledger.state import Charge, State
-from sulq.curator.ledger.store import Store
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import ORIGIN, Row, link
+from sulq.kernel.ledger.entries import Body, Line, damaged
+from sulq.kernel.ledger.state import Charge, State
+from sulq.kernel.ledger.store import Store
 from sulq.terms.receipt import SignedReceipt
 
 FEW: Final = 4

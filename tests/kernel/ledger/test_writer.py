@@ -11,9 +11,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sulq.curator.ledger.chain import Row
-from sulq.curator.ledger.state import State
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
+from sulq.kernel.ledger.chain import Row
+from sulq.kernel.ledger.state import State
 from sulq.terms.privacy import Epsilon
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 from tests.curator.ledger.places import STORES, Place, empty

@@ -14,13 +14,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sulq.curator.ledger import sqlite
-from sulq.curator.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import opening, report, verify
-from sulq.curator.ledger.sqlite import MEMORY, SCHEMA, SqliteStore
-from sulq.curator.ledger.state import State, load
 from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.kernel.ledger import sqlite
+from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
+from sulq.kernel.ledger.sqlite import MEMORY, SCHEMA, SqliteStore
+from sulq.kernel.ledger.state import State, load
 from sulq.terms.privacy import Epsilon
 from tests.counts import count
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure

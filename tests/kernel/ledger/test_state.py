@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.curator.ledger import entries
-from sulq.curator.ledger.chain import ORIGIN, Row, link
-from sulq.curator.ledger.filter import Totals
 from sulq.curator.ledger.shares import Share
-from sulq.curator.ledger.sqlite import SqliteStore
-from sulq.curator.ledger.state import State, load
 from sulq.errors import SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import ORIGIN, Row, link
+from sulq.kernel.ledger.filter import Totals
+from sulq.kernel.ledger.sqlite import SqliteStore
+from sulq.kernel.ledger.state import State, load
 from sulq.terms import wire
 from sulq.terms.privacy import Epsilon, Rho, Unit
 from tests.curator.ledger.cases import pure

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from sulq.curator.ledger import entries
-from sulq.curator.ledger.chain import ORIGIN, Row, link
-from sulq.curator.ledger.entries import Body, Genesis, Registration, damaged
-from sulq.curator.ledger.filter import Filter, Totals
 from sulq.curator.ledger.shares import Accounts
 from sulq.curator.ledger.sources import Cover, read_cover, read_registered
-from sulq.curator.ledger.store import Store
 from sulq.errors import SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import ORIGIN, Row, link
+from sulq.kernel.ledger.entries import Body, Genesis, Registration, damaged
+from sulq.kernel.ledger.filter import Filter, Totals
+from sulq.kernel.ledger.store import Store
 
 
 @dataclass(slots=True)

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
-from sulq.curator.ledger.chain import Row, link
-from sulq.curator.ledger.entries import Registration
-from sulq.curator.ledger.filter import Filter
 from sulq.curator.ledger.shares import Accounts
-from sulq.curator.ledger.state import State
 from sulq.errors import CuratorError, SulqError
+from sulq.kernel.ledger.chain import Row, link
+from sulq.kernel.ledger.entries import Registration
+from sulq.kernel.ledger.filter import Filter
+from sulq.kernel.ledger.state import State
 
 T = TypeVar("T")
 PATIENCE: Final = 0.0005  # seconds a leader waits for as many as came last time

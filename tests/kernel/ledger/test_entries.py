@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from sulq.curator.ledger import entries
-from sulq.curator.ledger.chain import Row
 from sulq.errors import SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import Row
 from sulq.terms import wire
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sulq.curator.ledger.chain import ORIGIN, Row, canonical, link
-from sulq.curator.ledger.store import Behind, Store
+from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
+from sulq.kernel.ledger.store import Behind, Store
 from tests.curator.ledger.places import STORES, Place, create, empty, store_at
 
 

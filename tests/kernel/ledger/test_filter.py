@@ -15,8 +15,8 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sulq.curator.ledger.filter import Filter, Totals, units, whole_units, widened
 from sulq.errors import QuestionError
+from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units, widened
 from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
 from tests import counts
 from tests.counts import count

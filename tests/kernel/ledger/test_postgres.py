@@ -15,13 +15,13 @@ import psycopg
 import pytest
 
 import sulq
-from sulq.curator.ledger import postgres
-from sulq.curator.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
-from sulq.curator.ledger.postgres import Address, PostgresStore, is_address
-from sulq.curator.ledger.store import Behind
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
+from sulq.kernel.ledger import postgres
+from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
+from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
+from sulq.kernel.ledger.store import Behind
 from sulq.terms.privacy import Epsilon
 from tests.curator.ledger.cases import ask, opened, pure
 from tests.curator.ledger.places import empty
@@ -604,7 +604,7 @@ def test_T105_a_ledger_changed_under_a_live_process_takes_no_debit(how: str, url
 
 def test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each append looks for the last entry and for some others in turn: the last is missed at once, others soon."""
-    monkeypatch.setattr("sulq.curator.ledger.store.MAX_CHECKED_ENTRIES", 4)
+    monkeypatch.setattr("sulq.kernel.ledger.store.MAX_CHECKED_ENTRIES", 4)
     six(url)
     with opened(url, Epsilon(100)) as ledger:
         for number in range(20):

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from sulq.curator.ledger.seal import Seal
+from sulq.kernel.ledger.seal import Seal
 from sulq.terms import wire
 from sulq.terms.receipt import Receipt
 

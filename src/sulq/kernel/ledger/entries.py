@@ -23,12 +23,12 @@ from typing import Final, NamedTuple, cast
 
 import apsw
 
-from sulq.curator.ledger.chain import ORIGIN, Row, canonical
-from sulq.curator.ledger.filter import Totals
 from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.signature import derived
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.entropy import random_bytes
+from sulq.kernel.ledger.chain import ORIGIN, Row, canonical
+from sulq.kernel.ledger.filter import Totals
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote
 
-from sulq.curator.ledger.chain import Row
-from sulq.curator.ledger.entries import damaged
-from sulq.curator.ledger.store import COVERING, Behind, Busy, Doubt, Store
 from sulq.errors import SetupError, SulqError
+from sulq.kernel.ledger.chain import Row
+from sulq.kernel.ledger.entries import damaged
+from sulq.kernel.ledger.store import COVERING, Behind, Busy, Doubt, Store
 
 if TYPE_CHECKING:
     import psycopg

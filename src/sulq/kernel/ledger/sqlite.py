@@ -12,11 +12,11 @@ from typing import Final, Self
 
 import apsw
 
-from sulq.curator.ledger.chain import ORIGIN, Row, link
-from sulq.curator.ledger.entries import damaged
-from sulq.curator.ledger.store import COVERING, Store
 from sulq.errors import SetupError
 from sulq.kernel.entropy import random_bytes
+from sulq.kernel.ledger.chain import ORIGIN, Row, link
+from sulq.kernel.ledger.entries import damaged
+from sulq.kernel.ledger.store import COVERING, Store
 
 OLDEST: Final = (3, 51, 3)  # older ones have the WAL-reset bug (T49); we keep away from WAL and from them
 MEMORY: Final = ":memory:"

@@ -11,13 +11,13 @@ from typing import TypeVar
 
 import apsw
 
-from sulq.curator.ledger import forks
 from sulq.curator.ledger.opening import busy, opening
-from sulq.curator.ledger.state import State, load
-from sulq.curator.ledger.store import Behind, Busy, Doubt, Store
 from sulq.curator.ledger.transcript import stored_answer
-from sulq.curator.ledger.turns import Draft, Turn, Turns
 from sulq.errors import AccessDenied, CuratorError, SulqError
+from sulq.kernel.ledger import forks
+from sulq.kernel.ledger.state import State, load
+from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store
+from sulq.kernel.ledger.turns import Draft, Turn, Turns
 
 T = TypeVar("T")
 

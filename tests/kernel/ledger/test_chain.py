@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from sulq.curator.ledger.chain import ORIGIN, canonical, link
+from sulq.kernel.ledger.chain import ORIGIN, canonical, link
 
 
 def test_a_link_covers_what_came_before_the_place_and_the_text() -> None:

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from sulq.curator.ledger.chain import Row
+from sulq.kernel.ledger.chain import Row
 
 COVERING: Final = ('"kind":"cover"', '"kind":"register"')  # in the entries that say what data a ledger covers
 MAX_CHECKED_ENTRIES: Final = 64  # entries that one append looks for, beside the last one

@@ -1,0 +1,1 @@
+"""The ledger core: debits are durable, in one chain, and within the budget."""
