@@ -28,6 +28,7 @@ from sulq.terms.law import BinomialLaw, Law
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Draw
 from sulq.terms.question import Above, Choose, OpenSums, Sums
+from sulq.terms.receipt import Receipt
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import col, lit
 
@@ -62,6 +63,7 @@ def opened(unit: Unit | None = None, budget: object = Epsilon(1000)) -> sulq.Dat
     )
 
 
+RECEIPT = Receipt(1, "entry", "plan", "mac")
 JOIN = "SELECT COUNT(*), SUM(x) FROM rows JOIN visits ON rows.pid = visits.pid"
 PER_PERSON = "SELECT SUM(n) FROM (SELECT pid, COUNT(*) AS n FROM rows GROUP BY pid)"
 ASKED: dict[str, Callable[[sulq.Database], object]] = {
@@ -256,9 +258,9 @@ def test_the_same_sums_for_another_debit_are_checked_again() -> None:
         made = db.foresee(Sums((lit(1),), over=Table("rows")), spend=Epsilon(1))
         rows = run.Rows(db._engine, lambda *_: True)
         rows.check(made)
-        rows._all(made.parts, made.event)
+        rows.run(made, RECEIPT)
         with pytest.raises(CuratorError) as stopped:
-            rows._all(made.parts, replace(made.event, epsilon=Fraction(1, 2)))
+            rows.run(replace(made, event=replace(made.event, epsilon=Fraction(1, 2))), RECEIPT)
     assert stopped.value.code == "uncertified"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import sulq
 from sulq.curator.plan import draw
-from sulq.errors import CuratorError, SetupError
+from sulq.errors import CuratorError, QuestionError, SetupError
 from sulq.kernel.ledger.seal import Seal
 from sulq.server import frames, pool
 from sulq.server.pool import Post, RemoteRows
@@ -282,3 +282,98 @@ def test_another_generation_than_announced_is_not_used(found: Pool, monkeypatch:
     found.rows.post(Post("other", 4, fake.path, KEY))
     with pytest.raises(SetupError):
         found.rows.ready()
+
+
+REFUSED = {"refused": {"kind": "QuestionError", "code": "uncertified", "message": "Not so.", "remedy": "Report it."}}
+
+
+def certifying(*, known: bool = True) -> Callable[[dict], dict]:
+    """A worker that certifies whatever it is given, and knows it afterwards, or does not."""
+
+    def answer(frame: dict) -> dict:
+        if "check" in frame:
+            return {"certified": True}
+        return GIVEN if known or frame["run"] is not None else {"unknown": True}
+
+    return answer
+
+
+def test_a_plan_is_sent_once_to_be_certified_and_then_its_receipt_alone(found: Pool) -> None:
+    """The worker that certified a plan runs it, though others are idle, and is not sent its text again."""
+    fakes = [found.worker(certifying()) for _ in range(3)]
+    for _ in range(5):
+        found.rows.check(PLAN, wire.encode(PLAN), "alice")
+        found.rows.run(PLAN, found.receipt())
+    for fake in fakes:
+        checks = [frame for frame in fake.heard if "check" in frame]
+        assert all(frame == {"check": wire.encode(PLAN), "whose": "alice"} for frame in checks)
+        assert len(checks) == len(fake.runs)
+        assert all((frame["run"], frame["whose"]) == (None, "alice") for frame in fake.runs)
+    assert sum(len(fake.runs) for fake in fakes) == 5
+
+
+def test_a_worker_that_does_not_know_the_plan_any_more_is_sent_it_again(found: Pool) -> None:
+    """It has not used the receipt; what it is sent then is the text. Control: one that says so again has failed."""
+    fake = found.worker(certifying(known=False))
+    found.rows.check(PLAN)
+    found.rows.run(PLAN, found.receipt())
+    assert [frame["run"] for frame in fake.runs] == [None, wire.encode(PLAN)]
+    assert fake.runs[0]["receipt"] == fake.runs[1]["receipt"]
+    fake.answer = lambda frame: {"certified": True} if "check" in frame else {"unknown": True}
+    found.rows.check(PLAN)
+    with pytest.raises(CuratorError) as failed:
+        found.rows.run(PLAN, found.receipt())
+    assert failed.value.code == "engine-failed"
+
+
+def test_a_worker_that_died_between_check_and_debit_is_replaced_by_another(found: Pool) -> None:
+    """Another is sent the text, and the receipt is stamped for it; nobody runs it twice."""
+    first, second = found.worker(certifying()), found.worker(certifying())
+    found.rows.check(PLAN)
+    gone, there = (first, second) if any("check" in frame for frame in first.heard) else (second, first)
+    gone.hang_up()
+    gone.close()
+    found.rows.run(PLAN, found.receipt())
+    assert [frame["run"] for frame in gone.runs + there.runs] == [wire.encode(PLAN)]
+
+
+def test_what_is_not_certified_is_refused_in_the_workers_words(found: Pool) -> None:
+    """Before any receipt; the worker is idle again and runs nothing."""
+    fake = found.worker(lambda _: REFUSED)
+    with pytest.raises(QuestionError) as refused:
+        found.rows.check(PLAN)
+    assert (refused.value.code, refused.value.message) == ("uncertified", "Not so.")
+    assert fake.runs == []
+    assert len(found.rows._idle) == 1
+
+
+CHANGED = {"stopped": {"kind": "SetupError", "code": "source-changed", "message": "the cell is 7"}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _: None,
+        lambda _: time.sleep(5) or {},
+        lambda _: {"failed": "bad-receipt"},
+        lambda _: {},
+        lambda _: CHANGED,
+    ],
+)
+@pytest.mark.parametrize("found", [1.0], indirect=True)
+def test_whatever_a_worker_does_with_a_check_nothing_is_paid(found: Pool, answer: Callable) -> None:
+    """It hangs up, overruns, fails, or its data changed: the dataset is not ready, in words that tell nothing."""
+    found.worker(answer)
+    with pytest.raises(SetupError) as refused:
+        found.rows.check(PLAN)
+    assert refused.value.code == "not-ready"
+    assert "7" not in str(refused.value)
+
+
+def test_a_check_that_is_late_is_not_paid_for(found: Pool) -> None:
+    """Under a schedule a plan is certified by the moment from which its run would have too little time."""
+    begun = time.monotonic()
+    with found.rows.until(begun + 60, begun + 0.1), pytest.raises(SetupError) as refused:
+        found.rows.check(PLAN)
+    assert refused.value.code == "not-ready"
+    assert time.monotonic() - begun < 30

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 import sulq
 from sulq.curator.plan import draw
-from sulq.errors import SulqError
+from sulq.errors import QuestionError, SulqError
 from sulq.kernel.ledger.seal import Seal
 from sulq.server import frames, isolation, process
 from sulq.server.declared import declare
@@ -44,7 +45,10 @@ class Started:
 
     def run(self, receipt: object, plan: object = None) -> dict:
         text = wire.encode(plan or self.plan)
-        frames.send(self.sock, {"run": text, "receipt": wire.to_json(receipt)})
+        return self.said({"run": text, "receipt": wire.to_json(receipt)})
+
+    def said(self, frame: dict) -> dict:
+        frames.send(self.sock, frame)
         return frames.receive(self.sock)
 
 
@@ -121,6 +125,54 @@ def test_a_worker_goes_on_for_the_next_clerk() -> None:
             assert found.run(receipt) == {"failed": "bad-receipt"}
             frames.send(again, {"ready": True})
             assert frames.receive(again) == {"ready": True}
+
+
+def test_a_worker_certifies_a_plan_before_it_is_paid_for() -> None:
+    """What was certified is run for its receipt alone, once; what was not is unknown, and its receipt stays good.
+
+    Controls: a plan for half its price, and texts that are no plan, are refused in the words of the door.
+    """
+    with worker() as found:
+        receipt = found.seal.stamp(1, b"\x01" * 32, wire.digest(found.plan))
+        alone = {"run": None, "receipt": wire.to_json(receipt)}
+        assert found.said(alone) == {"unknown": True}
+        cheap = replace(found.plan, event=replace(found.plan.event, epsilon=found.plan.event.epsilon / 2))
+        for text in (wire.encode(cheap), "{}", "", "[1", '{"kind":"Plan"}', wire.encode(sulq.Unit())):
+            told = found.said({"check": text})["refused"]
+            assert (told["kind"], told["code"]) == ("QuestionError", "uncertified")
+        assert found.said({"check": 7}) == {"failed": "bad-receipt"}
+        assert found.said(alone) == {"unknown": True}
+        assert found.said({"check": wire.encode(found.plan), "whose": "alice"}) == {"certified": True}
+        forged = found.said({"run": None, "receipt": wire.to_json(receipt) | {"seq": 4}})
+        assert forged == {"failed": "bad-receipt"}
+        assert "released" in found.said(alone)
+        assert found.said(alone) == {"failed": "bad-receipt"}
+
+
+def test_what_a_worker_does_not_certify_is_free() -> None:
+    """The analyst hears it in the words of the door, nothing is spent, and no receipt is given.
+
+    Control: what the same worker certifies is answered and charged.
+    """
+    spend = wire.to_json(sulq.Epsilon(1))
+    with service(workers=1, worker="tests.server.doubting_worker") as running:
+        before = running.ask("alice", "facts")
+        for _ in range(2):
+            with pytest.raises(QuestionError) as refused:
+                running.ask("alice", "ask", {"question": wire.to_json(sulq.Sums((sulq.col("age"),))), "spend": spend})
+            assert refused.value.code == "uncertified"
+            assert refused.value.message.startswith("The kernel does not certify this question: one person moves")
+        assert running.ask("alice", "facts") == before
+        running.ask("alice", "ask", {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": spend})
+        assert running.ask("alice", "facts") != before
+
+
+def test_a_worker_trusts_no_check_but_its_own() -> None:
+    """A receipt of its own seal for a plan that pays too little: not run, though the seal is right."""
+    with worker() as found:
+        cheap = replace(found.plan, event=replace(found.plan.event, epsilon=found.plan.event.epsilon / 2))
+        receipt = found.seal.stamp(1, b"\x01" * 32, wire.digest(cheap))
+        assert found.run(receipt, cheap) == {"failed": "uncertified"}
 
 
 @pytest.mark.parametrize("frame", [{}, {"run": 7}, {"run": "{}"}, {"run": "x", "receipt": {"kind": "Unit"}}])

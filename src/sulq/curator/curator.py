@@ -151,10 +151,10 @@ class Curator:
         )
 
     def _buy(self, plan: Plan, flight: Flight, asked: str, key: str | None, *, reuse: bool = False) -> Answer | Answers:
-        self._rows.check(plan)
         question, event = plan.question, plan.event
         writer = wire.Writer()  # one for all: the plan holds the question's tables and trees again
         text = writer.text(plan)
+        self._rows.check(plan, text, self._analyst or "")
         flight.begun = True
         receipt = self._ledger.debit(
             event,

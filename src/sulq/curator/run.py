@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, Protocol, TypeVar, cast
@@ -18,6 +19,7 @@ from sulq.kernel.facts import Refused
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
 from sulq.kernel.private import Private
+from sulq.kernel.remembered import asked_by
 from sulq.kernel.score import Score
 from sulq.kernel.scoring import scores
 from sulq.terms import wire
@@ -32,6 +34,7 @@ from sulq.terms.released import Noise, Released
 from sulq.terms.statistic import HeavyPersons
 
 LIMIT: Final = 2**62
+ROOM: Final = 2**22  # characters of texts whose plans are kept between check and run
 Release = Callable[[Law, Private[Integers]], Integers]
 Reveal = Callable[[tuple[Noise, ...], Private[Groups]], Released]
 T = TypeVar("T")
@@ -46,8 +49,11 @@ class Runner(Protocol):
         """Make the kept rows available before anything is paid; releases nothing."""
         ...
 
-    def check(self, plan: Plan) -> None:
-        """Refuse a plan that the kernel does not certify, before anything is paid; where rows are elsewhere, there."""
+    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
+        """Refuse a plan that the kernel does not certify, before anything is paid; where rows are elsewhere, there.
+
+        `text`: its canonical JSON, if at hand. `whose`: the asker, whose certificates are remembered apart (T39).
+        """
         ...
 
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
@@ -74,11 +80,27 @@ class Rows:
         self._release = release
         self._reveal = reveal
         self._certified: tuple[tuple[Part, ...], Event] = ((), Event(None, Fraction(0)))
+        self._checked = _Checked()
         self._own = {} if own is None else own  # the owner's functions, by the names analysts choose them by (SR5)
 
     def ready(self) -> None:
         """Make the kept rows available before anything is paid; releases nothing."""
         self._ready()
+
+    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
+        """Refuse a plan that the kernel does not certify, before anything is paid; reads no row."""
+        self._certify(plan.parts, plan.event, QuestionError, whose)
+        self._certified = (plan.parts, plan.event)
+
+    def check_text(self, text: str, whose: str = "") -> None:
+        """As `check`, for a plan's canonical JSON as another process sent it; remembered by its digest (`knows`)."""
+        parts, event = _parts(text, QuestionError)
+        self._certify(parts, event, QuestionError, whose)
+        self._checked.put(wire.digest_of(text), parts, len(text))
+
+    def knows(self, digest: str) -> bool:
+        """Whether the text of this digest was certified here, and may be run without being sent again."""
+        return self._checked.get(digest) is not None
 
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Exact sums and their noise: one release for each part of the plan.
@@ -86,31 +108,44 @@ class Rows:
         The text is not taken on trust: what is run is the plan, so what must have been paid for is the plan.
         """
         if not self._redeem(receipt, wire.digest(plan)):
-            raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
-        return self._all(plan.parts, plan.event)
-
-    def check(self, plan: Plan) -> None:
-        """Refuse a plan that the kernel does not certify, before anything is paid."""
-        self._certify(plan.parts, plan.event, QuestionError)
-        self._certified = (plan.parts, plan.event)
-
-    def _certify(self, parts: tuple[Part, ...], event: Event, family: type[SulqError]) -> None:
-        try:
-            certificates.check(parts, event, self._engine)
-        except Refused as refused:
-            raise family("uncertified", f"The kernel does not certify this question: {refused}.") from None
-
-    def run_text(self, text: str, receipt: Receipt) -> tuple[Released, ...]:
-        """As `run`, for a plan's canonical JSON as another process sent it: not even read unless it was paid for."""
-        if not self._redeem(receipt, wire.digest_of(text)):
-            raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
-        return self._all(*_parts(text))
-
-    def _all(self, parts: tuple[Part, ...], event: Event) -> tuple[Released, ...]:
-        """One release for each part; the sums of all that have listed keys are asked for together (shared scans)."""
+            raise _unpaid()
         known, paid = self._certified
-        if parts is not known or event is not paid:  # else the very same were certified here, and cannot change
-            self._certify(parts, event, CuratorError)
+        if plan.parts is not known or plan.event is not paid:  # else the very same were certified here
+            self._certify(plan.parts, plan.event, CuratorError)
+        return self._all(plan.parts)
+
+    def run_text(self, text: str | None, receipt: Receipt, whose: str = "") -> tuple[Released, ...]:
+        """As `run`, for a plan's canonical JSON as another process sent it: not even read unless it was paid for.
+
+        None: what was certified here and is known by the digest that the receipt is for.
+        """
+        digest = receipt.plan if text is None else wire.digest_of(text)
+        known = self._checked.get(digest)  # of this very text, and what was certified cannot change
+        if (known is None and text is None) or not self._redeem(receipt, digest):
+            raise _unpaid()
+        if known is None:
+            known, event = _parts(cast("str", text), CuratorError)
+            self._certify(known, event, CuratorError, whose)
+        return self._all(known)
+
+    def _certify(self, parts: tuple[Part, ...], event: Event, family: type[SulqError], whose: str = "") -> None:
+        """Refuse what the kernel does not certify; whatever is raised meanwhile is a refusal too."""
+        try:
+            with asked_by(whose):
+                certificates.check(parts, event, self._engine)
+        except Refused as refused:
+            why = str(refused)
+        except SulqError as error:
+            why = error.message.rstrip(".")
+        except Exception as error:  # noqa: BLE001 - a plan that no planner draws; nothing is read or paid for it
+            _log.error("a plan could not be certified: %s", type(error).__name__)
+            why = "it is not what a plan can be"
+        else:
+            return
+        raise family("uncertified", f"The kernel does not certify this question: {why}.")
+
+    def _all(self, parts: tuple[Part, ...]) -> tuple[Released, ...]:
+        """One release for each part; the sums of all that have listed keys are asked for together (shared scans)."""
         exact = iter(self._sums([part.tally for part in parts if part.people is None and part.whole is None]))
         return tuple(self._one(part, exact) for part in parts)
 
@@ -186,20 +221,39 @@ class Rows:
         self._engine.close()
 
 
-def _parts(text: str) -> tuple[tuple[Part, ...], Event]:
+class _Checked:
+    """Plans that were certified, by the digests of their texts: the last one, and others while there is room."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[str, tuple[tuple[Part, ...], int]] = OrderedDict()
+        self._length = 0
+
+    def put(self, digest: str, parts: tuple[Part, ...], length: int) -> None:
+        self._length += length - self._found.pop(digest, ((), 0))[1]
+        self._found[digest] = (parts, length)
+        while self._length > ROOM and len(self._found) > 1:
+            self._length -= self._found.popitem(last=False)[1][1]
+
+    def get(self, digest: str) -> tuple[Part, ...] | None:
+        found = self._found.get(digest)
+        return None if found is None else found[0]
+
+
+def _unpaid() -> CuratorError:
+    return CuratorError("bad-receipt", "This plan's debit could not be verified.")
+
+
+def _parts(text: str, family: type[SulqError]) -> tuple[tuple[Part, ...], Event]:
     """The parts of a plan in canonical JSON, and the event that was paid; the question was read by whoever paid."""
-    tree = wire.strict(text)
-    if not isinstance(tree, dict) or tree.get("kind") != "Plan":
-        raise CuratorError("bad-receipt", "What was paid for is no plan.")
-    found = wire.from_json(tree.get("parts"))
-    event = wire.from_json(tree.get("event"))
-    if (
-        not isinstance(found, tuple)
-        or not all(isinstance(part, Part) for part in found)
-        or not isinstance(event, Event)
-    ):
-        raise CuratorError("bad-receipt", "What was paid for is no plan.")
-    return found, event
+    try:
+        tree = wire.strict(text)
+        if isinstance(tree, dict) and tree.get("kind") == "Plan":
+            parts, event = wire.from_json(tree.get("parts")), wire.from_json(tree.get("event"))
+            if isinstance(parts, tuple) and all(isinstance(part, Part) for part in parts) and isinstance(event, Event):
+                return cast("tuple[Part, ...]", parts), event
+    except Exception as error:  # noqa: BLE001 - a text that no planner writes
+        _log.error("a text is no plan: %s", type(error).__name__)
+    raise family("uncertified", "The kernel does not certify this question: its text is no plan.")
 
 
 def _of_shape(cells: int, width: int) -> Callable[[Integers], Integers]:

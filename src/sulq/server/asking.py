@@ -78,7 +78,8 @@ def timed(held: Held, whose: str, work: Callable[[], T]) -> T:
                 raise SetupError("not-ready", "Too many questions are under way.", "Try again in a moment.")
             turn.worked = slot.close
             if held.rows is not None:
-                times.enter_context(held.rows.until(turn.arrived + schedule.period))
+                end = turn.arrived + schedule.period
+                times.enter_context(held.rows.until(end, end - schedule.period / 2))
             if held.paced is not None:
                 times.enter_context(held.paced.during(turn))
             return work()

@@ -1,9 +1,10 @@
 """The clerk's end of the workers: the part that sees rows, in other processes, with the same face as in this one.
 
-A plan goes to one worker, with a receipt stamped for that worker alone and for
-this generation of it. Once a frame is sent whole it is never sent again, to
-anyone: if the worker dies or overruns, the question stays charged and ends in
-the one outcome every failure has (R5, T32, T37).
+A plan is certified by a worker before it is paid for. Then it goes to one worker,
+with a receipt stamped for that worker alone and for this generation of it. Once that
+frame is sent whole it is never sent again, to anyone, unless the worker says that it
+does not know the plan: if it dies or overruns, the question stays charged and ends
+in the one outcome every failure has (R5, T32, T37).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ OPENING: Final = 10.0  # seconds an ask waits, uncharged, for a worker that is b
 QUEUE: Final = 16  # runs that may be ahead of one that was charged
 LOOK: Final = 1.0  # seconds between looks at an idle worker
 LOOKING: Final = 1.0  # seconds that all else waits for them
+READ: Final = {"ready", "certified", "refused", "released"}  # what a worker says whose data is as it was
 PASSES: Final = "unreadable-data"  # a database that is away may come back, and the same worker goes on
 FAILURES: Final = {
     "engine-failed": "The rows could not be summed.",
@@ -85,7 +87,7 @@ class RemoteRows:
         self._posted: set[tuple[str, int]] = set()  # one connection for each: a worker listens to one at a time
         self._stopped: SulqError | None = None
         self._closed = False
-        self._until = threading.local()
+        self._own = threading.local()  # of each ask: its times, and who certified its plan
 
     def post(self, post: Post) -> None:
         """Connect to a worker that was started; it answers when it has opened its rows, however long that takes."""
@@ -102,13 +104,13 @@ class RemoteRows:
             return list(self._live.values())
 
     @contextmanager
-    def until(self, moment: float | None) -> Iterator[None]:
-        """Let no run of this thread go on past a moment of the monotonic clock."""
-        self._until.moment = moment
+    def until(self, end: float | None, begin: float | None = None) -> Iterator[None]:
+        """Let no run of this thread go on past a moment of the monotonic clock, and pay for none after another."""
+        self._own.end, self._own.begin = end, begin
         try:
             yield
         finally:
-            self._until.moment = None
+            self._own.end = self._own.begin = None
 
     def ready(self) -> None:
         """Refuse, before anything is paid, while there is no worker, or its data is not what was registered."""
@@ -119,45 +121,91 @@ class RemoteRows:
             if not self._live or self._closed:
                 raise SetupError("not-ready", "This dataset's workers are being started.")
 
-    def check(self, plan: Plan) -> None:
-        """Nothing here: a worker has its plans certified before it reads a row."""
+    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
+        """Have a worker certify a plan, before anything is paid; it is then asked to run it, if it is idle by then.
+
+        Raises:
+            QuestionError: `uncertified`, in the worker's words, which follow from public facts alone.
+            SetupError: `not-ready`, where no worker said anything of it in time.
+        """
+        text = wire.encode(plan) if text is None else text
+        deadline = getattr(self._own, "begin", None)
+        self._own.certified = None
+        while True:
+            worker = self._taken(deadline)
+            if worker is None:
+                raise SetupError("not-ready", "Too many questions are under way.", "Try again in a moment.")
+            if self._sent(worker, {"check": text, "whose": whose}):
+                break
+        reply = self._heard(worker, self._left(deadline))
+        if reply is not None:
+            self._back(worker, reply)
+        if reply is None or not reply.keys() & {"certified", "refused", "stopped"}:
+            raise SetupError("not-ready", "This dataset's workers are being started.", "Try again in a moment.")
+        if "stopped" in reply:
+            raise stopped()
+        if "refused" in reply:
+            frames.opened({"error": reply["refused"]})
+        self._own.certified = (worker, whose)
 
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Have a worker run a plan that was paid for; exactly one is asked, and once.
 
-        The worker runs what the text says, so it is the text that must have been paid for.
+        The worker runs what the text says, so it is the text that must have been paid for. One that has certified
+        the text is sent the receipt alone; if it does not know the text after all, it has not used the receipt.
         """
         text = wire.encode(plan) if text is None else text
         if not self._redeem(receipt, wire.digest_of(text)):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
-        deadline = getattr(self._until, "moment", None)
+        deadline = getattr(self._own, "end", None)
+        certified, whose = getattr(self._own, "certified", None) or (None, "")
+        self._own.certified = None
         while True:
-            worker = self._taken(deadline)
+            worker = self._taken(deadline, certified)
+            if worker is None:
+                self._event("no-worker")
+                raise _failure("engine-failed")
             stamped = worker.seal.stamp(receipt.seq, bytes.fromhex(receipt.entry), receipt.plan)
-            limit = self._limit if deadline is None else min(self._limit, deadline - time.monotonic())
-            try:
-                worker.sock.settimeout(self._limit)
-                frames.send(worker.sock, {"run": text, "receipt": wire.to_json(stamped)})
-            except OSError:  # it died before it heard all of it, so it ran nothing: another may
-                self._lost(worker)
+            known = worker is certified
+            limit = self._left(deadline)
+            frame = {"run": None if known else text, "receipt": wire.to_json(stamped), "whose": whose}
+            if not self._sent(worker, frame):  # it died before it heard all of it, so it ran nothing: another may
                 continue
-            return self._reply(worker, limit)
+            reply = self._heard(worker, limit)
+            if reply is not None:
+                self._back(worker, reply)
+                if known and "unknown" in reply:
+                    certified = None
+                    continue
+            if reply is None or "released" not in reply:
+                raise _failure(str((reply or {}).get("failed", "engine-failed")))
+            return cast("tuple[Released, ...]", wire.from_json(reply["released"]))
 
-    def _reply(self, worker: Worker, limit: float) -> tuple[Released, ...]:
-        reply: Frame = {}
+    def _left(self, deadline: float | None) -> float:
+        """How long a worker has for an answer."""
+        return self._limit if deadline is None else min(self._limit, deadline - time.monotonic())
+
+    def _sent(self, worker: Worker, frame: Frame) -> bool:
+        """Whether a worker was sent all of a frame; if not it is gone."""
         try:
-            reply = self._received(worker, time.monotonic() + limit)
+            worker.sock.settimeout(self._limit)
+            frames.send(worker.sock, frame)
+        except OSError:
+            self._lost(worker)
+            return False
+        return True
+
+    def _heard(self, worker: Worker, limit: float) -> Frame | None:
+        """A worker's reply; None where it died or overran, and is used no more."""
+        try:
+            return self._received(worker, time.monotonic() + limit)
         except (OSError, EOFError, SulqError) as error:
             what = "overrun" if isinstance(error, TimeoutError) else "worker-lost"
             self._event(what)
             _log.error("a question ended with its worker", extra={"worker": worker.name, "what": what})
             self._lost(worker)
             self._kill(worker.name, worker.generation)
-        else:
-            self._back(worker, reply)
-        if "released" not in reply:
-            raise _failure(str(reply.get("failed", "engine-failed")))
-        return cast("tuple[Released, ...]", wire.from_json(reply["released"]))
+        return None
 
     def _received(self, worker: Worker, deadline: float) -> Frame:
         """The reply, if it is here in time."""
@@ -167,19 +215,21 @@ class RemoteRows:
         worker.sock.settimeout(left)
         return frames.receive(worker.sock)
 
-    def _taken(self, deadline: float | None) -> Worker:
-        """An idle worker, for a question that is charged already."""
+    def _taken(self, deadline: float | None, wanted: Worker | None = None) -> Worker | None:
+        """An idle worker, the wanted one if it is idle; None where none is in time."""
         patience = QUEUE * self._limit if deadline is None else deadline - time.monotonic()
         with self._change:
             if not self._change.wait_for(lambda: self._idle or self._closed, timeout=max(patience, 0)) or self._closed:
-                self._event("no-worker")
-                raise _failure("engine-failed")
-            return self._idle.popleft()
+                return None
+            if wanted is None or wanted not in self._idle:
+                return self._idle.popleft()
+            self._idle.remove(wanted)
+            return wanted
 
     def _back(self, worker: Worker, reply: Frame) -> None:
         worker.looked = time.monotonic()
         stopped = reply.get("stopped")
-        read = bool(reply.get("ready")) or "released" in reply  # a failure says nothing of the data
+        read = bool(reply.keys() & READ)  # a failure says nothing of the data
         with self._change:
             if stopped is not None:
                 self._stop(stopped)

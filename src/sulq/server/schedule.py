@@ -94,9 +94,9 @@ class Paced:
         """Refuse before anything is paid."""
         self._rows.ready()
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
         """Refuse before anything is paid."""
-        self._rows.check(plan)
+        self._rows.check(plan, text, whose)
 
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Exact sums and their noise, at the tick."""

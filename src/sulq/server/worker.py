@@ -3,7 +3,8 @@
 It acts on a plan only with a receipt stamped by its own seal, and once (T43,
 T60): the seal's key is new for each worker that is started, and comes to it
 through the supervisor's pipe. Whatever else reaches its socket is refused. What
-leaves it are released integers, or one of three codes.
+leaves it are released integers, or one of three codes; and before a debit, from public
+facts alone, whether the kernel certifies a plan, or why not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.shelves import sources_of
 from sulq.curator.run import Rows
 from sulq.curator.statistics.owned import load
-from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.seal import Seal
 from sulq.server import child, database, frames, isolation
 from sulq.server.frames import Frame
@@ -134,16 +135,18 @@ class Worker:
                 talk.close()  # the clerk is gone, and will connect again
 
     def answer(self, frame: Frame) -> Frame:
-        """What one frame gets: released integers, a code, or word that the data is no longer what was registered."""
+        """What one frame gets: released integers, a code, or word that the data is no longer what was registered.
+
+        A plan to be checked gets its certificate, or why it has none: the words follow from public facts alone.
+        """
         try:
             self._opened.run.ready()
-            if "run" not in frame:
-                return {"ready": True}
-            receipt = wire.from_json(frame.get("receipt"))
-            if not isinstance(receipt, Receipt):
-                return {"failed": "bad-receipt"}
-            released = self._opened.run.run_text(str(frame["run"]), receipt)
-            return {"released": [wire.to_json(item) for item in released]}
+            if "check" in frame:
+                self._opened.run.check_text(_text(frame["check"]), str(frame.get("whose", "")))
+                return {"certified": True}
+            return self._run(frame) if "run" in frame else {"ready": True}
+        except QuestionError as error:
+            return {"refused": frames.refusal(error)["error"]}
         except CuratorError as error:
             return {"failed": error.code}
         except SulqError as error:
@@ -151,6 +154,22 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - one outcome for every failure after the debit (R5)
             _log.error("a question failed", extra={"error": type(error).__name__})
         return {"failed": "engine-failed"}
+
+    def _run(self, frame: Frame) -> Frame:
+        receipt = wire.from_json(frame.get("receipt"))
+        if not isinstance(receipt, Receipt):
+            return {"failed": "bad-receipt"}
+        text = None if frame["run"] is None else _text(frame["run"])
+        if text is None and not self._opened.run.knows(receipt.plan):
+            return {"unknown": True}  # the receipt is as good as before
+        released = self._opened.run.run_text(text, receipt, str(frame.get("whose", "")))
+        return {"released": [wire.to_json(item) for item in released]}
+
+
+def _text(told: object) -> str:
+    if not isinstance(told, str):
+        raise CuratorError("bad-receipt", "A plan is a text.")
+    return told
 
 
 def main() -> None:

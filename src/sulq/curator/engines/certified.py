@@ -1,12 +1,10 @@
 """What the kernel says of the statements an engine would run: how far one person moves each block's sums.
 
-The facts are those of the declarations and of the kept tables, never of a row; a certificate is remembered under its
-text and its facts.
+The facts are those of the declarations and of the kept tables, never of a row.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable
 
@@ -20,7 +18,8 @@ from sulq.kernel.moves import moves, table
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.kernel.numbers import Value
 from sulq.kernel.polynomials import constant
-from sulq.kernel.relations import Certificate, Summand, certify
+from sulq.kernel.relations import Certificate, Summand
+from sulq.kernel.remembered import remembered
 from sulq.terms.domain import Schema, Text
 from sulq.terms.facts import TableFacts, Tables
 
@@ -110,12 +109,6 @@ def _keyed(certificate: Certificate, columns: Iterable[int]) -> None:
     """Refuse cells that are told by a sum: with one row more a whole group would change its cell."""
     if not all(isinstance(certificate.outputs[column], Value) for column in columns):
         raise Refused("a sum read as a key")
-
-
-@functools.lru_cache(maxsize=512)
-def remembered(sql: str, known: Facts) -> Certificate:
-    """The certificate of a statement."""
-    return certify(sql, known)
 
 
 def _marked(statement: Statement, part: Part, certificate: Certificate) -> None:
