@@ -137,12 +137,11 @@ def broken(prepared: object, monkeypatch: pytest.MonkeyPatch) -> module.DuckEngi
 
 
 @pytest.mark.by_hand
-@pytest.mark.parametrize("prepared", [None, False])
 def test_T30_an_error_of_the_engine_is_not_an_outcome(
-    prepared: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where SQL fails because of a row, the reference meaning answers; the log has the kind of the error alone."""
-    engine = broken(prepared, monkeypatch)
+    """Without a copy, where SQL fails because of a row, the reference meaning answers; the log has the error's kind."""
+    engine = broken(False, monkeypatch)
     plain = memory(ROWS, Unit("who", 3))
     asked = (col("age"), lit(1), col("pay"), outer(["age", "pay"]))
     tallies = [ask(*asked), ask(*asked, where=bucket(2) == 1), ask(*asked, by=(col("city"),))]
@@ -215,17 +214,56 @@ def test_several_tallies_take_one_pass(prepared: object, monkeypatch: pytest.Mon
 
 
 @pytest.mark.by_hand
-@pytest.mark.parametrize("prepared", [None, False])
 def test_T30_an_error_in_a_shared_pass_is_not_an_outcome(
-    prepared: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where the one pass fails because of a row each tally is asked by itself, and then by hand."""
-    engine, plain = broken(prepared, monkeypatch), memory(ROWS, Unit("who", 3))
+    """Without a copy, where the one pass fails because of a row, each tally is asked by itself, and then by hand."""
+    engine, plain = broken(False, monkeypatch), memory(ROWS, Unit("who", 3))
     tallies = [ask(col("age")), ask(lit(1), by=(col("city"),))]
     with caplog.at_level(logging.DEBUG):
         found = [sums.open().tolist() for sums in engine.sums_of(tallies)]
     assert found == [plain.sums(tally).open().tolist() for tally in tallies]
     assert "asked again by hand, each alone: ConversionException" in caplog.text
+    assert CANARY not in caplog.text
+    engine.close()
+
+
+@pytest.mark.by_hand
+def test_of_a_prepared_copy_nothing_is_run_that_was_not_certified(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A certified statement that fails all the same is one constant error: no other text, and nothing by hand.
+
+    Control: the same without the failure is answered, by the very statements that are certified.
+    """
+    ran: list[str] = []
+    for name in ("few", "many"):
+        real = getattr(questions_module.Question, name)
+
+        def noted(self: object, scan: object, *, real: object = real, **more: object) -> object:
+            ran.append(scan.sql)
+            return real(self, scan, **more)
+
+        monkeypatch.setattr(questions_module.Question, name, noted)
+    tallies = [ask(col("age")), ask(lit(1), by=(col("city"),))]
+    groups = replace(tallies[0], by=(Key(col("note"), ()),))
+    asks = (lambda e: e.sums(tallies[0]), lambda e: e.sums_of(tallies), lambda e: e.groups(groups))
+    whole = duck(ROWS, Unit("who", 3), prepared=None)
+    for asked in asks:
+        asked(whole)
+    proposals = [whole.propose(tallies[0]), whole.propose(*tallies)]
+    texts = [statement.scan.sql for proposal in proposals for statement in proposal.statements]
+    assert ran[:-1] == texts
+    whole.close()
+    engine = broken(None, monkeypatch)
+    monkeypatch.setattr(module, "fetched", lambda *_, **__: pytest.fail("rows were read by hand"))
+    for asked in asks:
+        ran.clear()
+        with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError) as failed:
+            asked(engine)
+        assert failed.value.code == "engine-failed"
+        assert failed.value.__context__ is failed.value.__cause__ is None
+        assert len(ran) == 1
     assert CANARY not in caplog.text
     engine.close()
 

@@ -242,9 +242,12 @@ class DuckEngine:
                 return self._question(cursor, *tallies).sums()
         except NotInSql:
             return None
-        except Exception as error:  # noqa: BLE001 - asked one by one each has its outcome (T30)
-            _log.error("asked again by hand, each alone: %s", type(error).__name__)  # no text, no trace (T31)
-            return None
+        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
+            said = "the engine failed" if self._prepared is not False else "asked again by hand, each alone"
+            _log.error("%s: %s", said, type(error).__name__)  # no text, no trace (T31)
+        if self._prepared is not False:  # each alone is another text than the one that was certified
+            raise CuratorError("engine-failed", "The rows could not be summed.")
+        return None
 
     def _question(self, cursor: duckdb.DuckDBPyConnection, *tallies: Tally) -> Question:
         over = tallies[0].over
@@ -347,10 +350,11 @@ class DuckEngine:
             return np.array(found, dtype=np.int64)
 
     def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
-        """Ask in SQL; what SQL does not say, or fails to work out, is worked out by hand from the kept rows.
+        """Ask in SQL; what SQL does not say is worked out by hand from the kept rows, and so chosen before any is read.
 
-        An error of DuckDB's arithmetic may depend on a row, so it must not be an
-        outcome: the reference meaning of the same tally is total (T30).
+        Of a prepared copy nothing but what was certified is run, and that fails for want of memory alone: one error
+        (docs/theory/kernel.md). Where rows are read anew an error may depend on a row, so it must not be an outcome:
+        the reference meaning of the same tally is total (T30).
         """
         self.ready()
         try:
@@ -360,6 +364,8 @@ class DuckEngine:
                 except NotInSql:
                     pass
                 except duckdb.Error as error:
+                    if self._prepared is not False:
+                        raise
                     _log.error("asked again by hand: %s", type(error).__name__)
                 return by_hand(tally, derive_numpy.derive(tally.over, self._facts, self._reader(tally)))
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
