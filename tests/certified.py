@@ -1,11 +1,11 @@
-"""The corpus: whatever tests ask of DuckDB is certified too, and no certificate is looser than the plan's bound."""
+"""The corpus: whatever tests ask of stored rows is certified, and no certificate is looser than the plan's bound."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sulq.curator.engines.duckdb import DuckEngine
+from sulq.curator.engines.duckdb import StoredEngine
 from sulq.curator.statistics.sums import Extent, extent
 from sulq.errors import SulqError
 from sulq.kernel.facts import Refused
@@ -16,7 +16,7 @@ from sulq.terms.shape import shape
 loose: list[str] = []  # what a test must not leave behind
 
 
-def watched(engine: DuckEngine, tallies: Sequence[Tally], *, groups: bool = False) -> None:
+def watched(engine: StoredEngine, tallies: Sequence[Tally], *, groups: bool = False) -> None:
     """Certify what is asked; note statements without a certificate and blocks whose bound is past the plan's."""
     found = shape(tallies[0].over, engine.tables) if groups else None
     if found is not None and not found.owned and found.rows > 1:  # no plan asks for such groups: they have no people
@@ -41,13 +41,13 @@ def watch(monkeypatch: Any) -> None:
     """Watch all engines of a test."""
 
     def asked(name: str, tallies: Callable[[Any], list[Tally]]) -> None:
-        real = getattr(DuckEngine, name)
+        real = getattr(StoredEngine, name)
 
-        def method(self: DuckEngine, tally: Any, **more: Any) -> Any:
+        def method(self: StoredEngine, tally: Any, **more: Any) -> Any:
             watched(self, tallies(tally), groups=name == "groups")
             return real(self, tally, **more)
 
-        monkeypatch.setattr(DuckEngine, name, method)
+        monkeypatch.setattr(StoredEngine, name, method)
 
     asked("sums", lambda tally: [tally])
     asked("sums_of", list)

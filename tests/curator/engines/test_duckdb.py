@@ -140,7 +140,7 @@ def broken(prepared: object, monkeypatch: pytest.MonkeyPatch) -> module.DuckEngi
 def test_T30_an_error_of_the_engine_is_not_an_outcome(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without a copy, where SQL fails because of a row, the reference meaning answers; the log has the error's kind."""
+    """Where SQL without a certificate fails because of a row, the reference meaning answers; the log has its kind."""
     engine = broken(False, monkeypatch)
     plain = memory(ROWS, Unit("who", 3))
     asked = (col("age"), lit(1), col("pay"), outer(["age", "pay"]))
@@ -163,18 +163,21 @@ def test_T30_an_error_of_the_engine_is_not_an_outcome(
 def test_T31_a_failure_has_a_code_and_no_text(
     prepared: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where the rows cannot even be fetched, the error that may name a cell becomes a constant."""
+    """Where certified text fails, or rows cannot even be fetched, the error that may name a cell becomes a constant."""
     engine = broken(prepared, monkeypatch)
 
     def fails(cursor: object, *_: object, **__: object) -> None:
         cursor.execute(f"SELECT CAST('{CANARY}' AS INTEGER)").fetchall()
 
-    monkeypatch.setattr(module, "fetched", fails)
-    with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError) as failed:
-        engine.sums(ask(col("age")))
-    assert failed.value.code == "engine-failed"
-    assert failed.value.__context__ is failed.value.__cause__ is None
-    assert CANARY not in caplog.text + str(failed.value)
+    if prepared is False:
+        monkeypatch.setattr(module, "fetched", fails)
+    for asked in (lambda: engine.sums(ask(col("age"))), lambda: engine.sums_of([ask(col("age")), ask(lit(1))])):
+        with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError) as failed:
+            asked()
+        assert failed.value.code == "engine-failed"
+        assert failed.value.__context__ is failed.value.__cause__ is None
+        assert CANARY not in caplog.text + str(failed.value)
+    assert ("by hand" in caplog.text) is (prepared is False)  # what was certified is run, or nothing
     assert "Exception" in caplog.text
     engine.close()
 
@@ -217,7 +220,7 @@ def test_several_tallies_take_one_pass(prepared: object, monkeypatch: pytest.Mon
 def test_T30_an_error_in_a_shared_pass_is_not_an_outcome(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without a copy, where the one pass fails because of a row, each tally is asked by itself, and then by hand."""
+    """Where the one pass without a certificate fails because of a row each tally is asked alone, and then by hand."""
     engine, plain = broken(False, monkeypatch), memory(ROWS, Unit("who", 3))
     tallies = [ask(col("age")), ask(lit(1), by=(col("city"),))]
     with caplog.at_level(logging.DEBUG):

@@ -1,19 +1,21 @@
-"""Kept rows of a copy as batches: every row once, each cell beside its own, in batches of any size."""
+"""The kept rows of a copy in DuckDB: every row once, each cell beside its own, whatever is read at a time."""
 
 from __future__ import annotations
+
+from contextlib import closing
 
 import psycopg
 import pyarrow as pa
 import pytest
 
 from sulq.curator.engines import postgres_read
-from sulq.curator.engines.needed import Needed
-from sulq.curator.engines.postgres_read import Reader, by_pages
+from sulq.curator.engines.connection import Connection
+from sulq.errors import SetupError
 from sulq.terms.domain import Int, Schema, Text
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import Length, Like, col, lit
 from tests.curator.engines.cases import ask
-from tests.curator.engines.postgres_cases import at, engine, filled
+from tests.curator.engines.postgres_cases import PostgresEngine, at, engine, filled
 from tests.postgres import server
 
 SCHEMA = Schema.of("data", {"n": Int(-(2**53), 2**53), "w": Text()})
@@ -31,71 +33,71 @@ def opened():
     found.close()
 
 
-@pytest.mark.parametrize(("size", "pages"), [(1_000, 1), (7, 512), (10**9, 3), (65_536, 512)])
-def test_every_row_is_read_once_and_whole(opened, size: int, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def copy_of(found: PostgresEngine) -> tuple[str, int]:
+    """The one table of an engine's copy, and its number of pages."""
+    return found._copy.tables["data"], found._copy.pages["data"]
+
+
+@pytest.mark.parametrize("pages", [1, 3, 512])
+def test_every_row_is_read_once_and_whole(opened, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells of a row stay together, whatever is read at a time; a missing cell is missing."""
     monkeypatch.setattr(postgres_read, "PAGES_OF_TEXT", pages)
-    schema, rows, count = opened._table("data")
-    wanted = Needed(schema.names)
-    wanted.person = True
-    reader = Reader(schema, rows, count, wanted, owned=True)
-    seen, people = [], set()
-    with opened._sessions.one() as db:
-        for batch in reader.batches(db, reader.statement(by_pages(rows).relation), {}, size):
-            assert 0 < batch.size <= size
-            numbers, texts = batch.codes("n"), batch.codes("w")
-            for i in range(batch.size):
-                gone = numbers.missing is not None and bool(numbers.missing[i])
-                assert texts.values[i] == (None if gone else f"\u05d0{numbers.values[i]}")
-                seen.append(None if gone else int(numbers.values[i]))
-            people |= set(zip(batch.person().tolist(), batch.owner.tolist(), strict=True))
-    assert sorted(n for n in seen if n is not None) == [i - 2_500 for i in range(ROWS) if i % 7]
-    assert len(seen) == len(people) == ROWS
-
-
-def test_all_rows_at_once_are_those_rows(opened) -> None:
-    """In memory they are the same; of no column there is still a number of rows."""
-    schema, rows, count = opened._table("data")
-    with opened._sessions.one() as db:
-        whole = Reader(schema, rows, count, Needed(schema.names), owned=True).whole(db)
-        bare = Reader(schema, rows, count, Needed()).whole(db)
-    assert whole.size == bare.size == ROWS
-    assert int(whole.codes("n").missing.sum()) == len(range(0, ROWS, 7))
-    assert whole.owner is not None
+    columns = postgres_read.columns_of(SCHEMA, owned=True)
+    assert columns == {"c0": "BIGINT", "c1": "VARCHAR", "h": "BIGINT", "o": "BIGINT"}
+    with closing(Connection()) as made, opened._sessions.one() as db:
+        assert postgres_read.load(db, copy_of(opened), made, "kept", columns) == ROWS
+        rows = made.root.execute("SELECT c0, c1, h, o FROM kept").fetchall()
+    assert all(text == (None if n is None else f"\u05d0{n}") for n, text, _, _ in rows)
+    assert sorted(n for n, *_ in rows if n is not None) == [i - 2_500 for i in range(ROWS) if i % 7]
+    assert len({who for *_, who in rows}) == len({h for _, _, h, _ in rows}) == ROWS
 
 
 def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that somebody moves or deletes between two pages are where they were; the next pass sees what is left."""
+    """Rows that somebody deletes between two pages are where they were; the next pass sees what is left."""
     monkeypatch.setattr(postgres_read, "PAGES", 1)
     schema = Schema.of("data", {"n": Int(0, ROWS)})
     found = engine(at(filled(pa.table({"n": list(range(ROWS))}))), schema=schema)
     found.ready()
-    _, rows, count = found._table("data")
-    assert count > 3
-    reader = Reader(schema, rows, count, Needed(schema.names))
-    statement = reader.statement(by_pages(rows).relation)
-    with found._sessions.one() as db:
-        batches = reader.batches(db, statement, {}, ROWS)
-        size = next(batches).size
-        server().do(f"DELETE FROM {rows.relation} WHERE {rows.names['n']} >= 4000")
-        server().do(f"UPDATE {rows.relation} SET {rows.names['n']} = {rows.names['n']}")
-        assert size + sum(batch.size for batch in batches) == ROWS
+    columns, (relation, pages) = postgres_read.columns_of(schema, owned=False), copy_of(found)
+    assert pages > 3
+    genuine, deleted = postgres_read._unpacked, []
+
+    def unpacked(cells: object) -> pa.Array:
+        if not deleted:
+            deleted.append(server().do(f"DELETE FROM {relation} WHERE c0 >= 4000"))
+        return genuine(cells)
+
+    monkeypatch.setattr(postgres_read, "_unpacked", unpacked)
+    with closing(Connection()) as made, found._sessions.one() as db:
+        assert postgres_read.load(db, (relation, pages), made, "kept", columns) == ROWS
         assert db.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        assert reader.whole(db).size < ROWS  # control: they are gone
-        left = reader.batches(db, statement, {}, ROWS)
-        next(left)
-    with found._sessions.one() as other:
-        assert other is not db  # one that was left in the middle is not used again
+        assert postgres_read.load(db, (relation, pages), made, "again", columns) == 4_000  # control: they are gone
     found.close()
+
+
+def test_a_copy_that_lost_rows_or_has_wider_ones_is_refused() -> None:
+    """Before the debit: rows are as many as were copied, and of the types the kernel's facts name; control: as it was.
+
+    No text of the database's, and no cell.
+    """
+    schema = Schema.of("data", {"n": Int(0, 9)})
+    name = filled(pa.table({"n": [1, 2, 3]}))
+    for harm, code in (("DELETE FROM {} WHERE c0 = 3", "prepared-unusable"), ("UPDATE {} SET c0 = 999", "unreadable")):
+        first = engine(at(name), schema=schema, renew=True)
+        first.ready()
+        assert first.sums(ask(col("n"), schema=schema)).open().tolist() == [[6]]
+        server().do(harm.format(copy_of(first)[0]))
+        first.close()
+        with pytest.raises(SetupError, match=code) as refused:
+            engine(at(name), schema=schema).ready()
+        assert "999" not in f"{refused.value} {refused.value.__context__}"
 
 
 def test_an_empty_table_has_no_rows():
     """Nor pages."""
     found = engine(at(filled(pa.table({"n": pa.array([], pa.int64()), "w": pa.array([], pa.string())}))), schema=SCHEMA)
     found.ready()
-    schema, rows, count = found._table("data")
-    with found._sessions.one() as db:
-        assert Reader(schema, rows, count, Needed(schema.names)).whole(db).size == 0
+    assert found.sums(ask(lit(1), schema=SCHEMA)).open().tolist() == [[0]]
     found.close()
 
 

@@ -48,8 +48,8 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class DuckEngine:
-    """Rows in a private, locked DuckDB; one fresh cursor a question."""
+class Files:
+    """Where a DuckDB engine's rows come from: files and frames, prepared or read for each question."""
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class DuckEngine:
         self._facts = dataset.facts
         self._kernel_facts: KernelFacts | None = None
         self._prepared = prepared
+        self.certifies = prepared is not False  # the types of rows that are read anew are the source's
         self._records: dict[Path | None, int | None] | None = None  # of each file, once checked
         if not isinstance(prepared, Path) or not prepared.exists():
             self._check(given.origin for given in dataset.tables)
@@ -88,13 +89,6 @@ class DuckEngine:
         self._closed = False
         if self._records is None and not self._fits():
             self._check(registered.origin for registered in self._tables)
-
-    @classmethod
-    def of(
-        cls, dataset: Dataset, *, prepared: Path | bool | None, renew: bool, progress: Progress | None
-    ) -> DuckEngine:
-        """Open files or frames."""
-        return cls(dataset, prepared=prepared, renew=renew, progress=progress)
 
     def fingerprint(self, table: str = "") -> str:
         """What a table was read from: name, size and time of a file, or "frame"."""
@@ -220,6 +214,75 @@ class DuckEngine:
                 cursor.register(f"source{item.number}", item.source.frame)
         return cursor
 
+    def _kept(self, name: str) -> Rows:
+        """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
+        registered = self._registered(self._facts.table_of(name).schema.table)
+        schema, most = registered.schema, shape(Table(name), self._facts).most
+        if self._prepared is False:
+            read = kept.select(registered, stored=False)
+            return replace(read, relation=registered.kept, most=min(most, MOST_ROWS_READ), frames={})
+        names, filed = kept.names(schema), isinstance(self._prepared, Path)
+        relation = f"data.{registered.kept}" if filed else registered.kept
+        spelled = kept.spelled(schema) if filed else {}
+        return Rows(relation, {}, names, frozenset(), {}, most, spelled=spelled)
+
+    def _places(self, name: str) -> int | None:
+        return self._registered(name).places
+
+    def heavy(self, table: str) -> Private[Integers]:
+        """Persons of whom not all rows are kept, and the others: noted when rows were prepared, or counted now."""
+        self.ready()
+        try:
+            if self._connection is not None:
+                name = self._facts.table_of(table).schema.table
+                place = [item.schema.table for item in self._tables].index(name)
+                return Private(self._heavy(self._connection, place))
+        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
+            _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
+        raise CuratorError("engine-failed", "The rows could not be read.")
+
+    def _heavy(self, connection: Connection, place: int) -> Integers:
+        noted = f"{'data.' if isinstance(self._prepared, Path) else ''}{kept.HEAVY}"
+        rows = kept.people(self._tables) if self._prepared is False else None
+        relation = noted if rows is None else f"({kept.heavy(self._tables, rows.relation)})"
+        with closing(self._cursor(connection)) as cursor:
+            found = cursor.execute(f"SELECT heavy, others FROM {relation} WHERE t = {place}").fetchone()
+            return np.array(found, dtype=np.int64)
+
+
+class StoredEngine:
+    """Kept rows in a private, locked DuckDB: what is asked of them is proposed, certified and run, each on its cursor.
+
+    How rows come there is a subclass's: it opens the connection in `ready`, and says in `_kept` how a table stands.
+    """
+
+    certifies = True  # whether rows stand as the kernel's facts say: then nothing is run but what it certified
+    _facts: Tables
+    _kernel_facts: KernelFacts | None = None
+    _connection: Connection | None = None
+    _resident: Resident | None = None
+    _batch: int = BATCH
+    _closed = False
+
+    def ready(self) -> None:
+        """Make the rows available, before any debit."""
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        """Make sure that the rows are there, for whoever did not pay."""
+        self.ready()
+
+    def _kept(self, name: str) -> Rows:
+        """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
+        raise NotImplementedError
+
+    def _cursor(self, connection: Connection) -> duckdb.DuckDBPyConnection:
+        return connection.cursor()
+
+    def _places(self, name: str) -> int | None:
+        """How many rows a table's source has, where that is public (SR6)."""
+        return None
+
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""
         return Private(self._asked(tally, lambda question: question.sums()[0], self._folded))
@@ -234,7 +297,7 @@ class DuckEngine:
 
     def _shared(self, tallies: Sequence[Tally]) -> list[Integers] | None:
         """The sums of tallies over the same rows; None where each is better asked by itself."""
-        self.ready()
+        self._begin()
         if self._connection is None:
             return None
         try:
@@ -242,10 +305,10 @@ class DuckEngine:
                 return self._question(cursor, *tallies).sums()
         except NotInSql:
             return None
-        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
-            said = "the engine failed" if self._prepared is not False else "asked again by hand, each alone"
-            _log.error("%s: %s", said, type(error).__name__)  # no text, no trace (T31)
-        if self._prepared is not False:  # each alone is another text than the one that was certified
+        except Exception as error:  # noqa: BLE001 - asked one by one each has its outcome (T30)
+            what = "the engine failed" if self.certifies else "asked again by hand, each alone"
+            _log.error("%s: %s", what, type(error).__name__)  # no text, no trace (T31)
+        if self.certifies:  # each alone is other text than what was certified
             raise CuratorError("engine-failed", "The rows could not be summed.")
         return None
 
@@ -277,7 +340,7 @@ class DuckEngine:
             Refused: a statement has no certificate.
         """
         found: list[tuple[Certified | None, ...]] = [(None,) * len(tally.blocks) for tally in tallies]
-        if self._prepared is False:  # the types of rows that are read anew are the source's
+        if not self.certifies:
             return tuple(found)
         known = self._known()
         for places in alike(tallies):
@@ -303,7 +366,7 @@ class DuckEngine:
 
     def certified_groups(self, tally: Tally) -> tuple[Certified | None, ...]:
         """As `certified`, of groups that are found in the data: the number of people first."""
-        if self._prepared is False:
+        if not self.certifies:
             return (None,) * (1 + len(tally.blocks))
         try:
             asked = Proposer(*self._over(tally.over)).groups(tally, owned=shape(tally.over, self._facts).owned)
@@ -318,45 +381,25 @@ class DuckEngine:
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts, read from the kept rows as they are."""
-        self.ready()
+        self._begin()
         try:
             if self._connection is not None:
                 name = cast("Table", tally.over).name
-                rows, places = self._reader(tally)(name), self._registered(name).places
+                rows, places = self._reader(tally)(name), self._places(name)
                 rows = rows.placed(places) if blanks and places is not None else rows
                 return Private(listed(tally, rows, blanks=blanks))
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be read.")
 
-    def heavy(self, table: str) -> Private[Integers]:
-        """Persons of whom not all rows are kept, and the others: noted when rows were prepared, or counted now."""
-        self.ready()
-        try:
-            if self._connection is not None:
-                name = self._facts.table_of(table).schema.table
-                place = [item.schema.table for item in self._tables].index(name)
-                return Private(self._heavy(self._connection, place))
-        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
-            _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
-        raise CuratorError("engine-failed", "The rows could not be read.")
-
-    def _heavy(self, connection: Connection, place: int) -> Integers:
-        noted = f"{'data.' if isinstance(self._prepared, Path) else ''}{kept.HEAVY}"
-        rows = kept.people(self._tables) if self._prepared is False else None
-        relation = noted if rows is None else f"({kept.heavy(self._tables, rows.relation)})"
-        with closing(self._cursor(connection)) as cursor:
-            found = cursor.execute(f"SELECT heavy, others FROM {relation} WHERE t = {place}").fetchone()
-            return np.array(found, dtype=np.int64)
-
     def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
-        """Ask in SQL; what SQL does not say is worked out by hand from the kept rows, and so chosen before any is read.
+        """Ask in SQL; what SQL does not say is worked out by hand from the kept rows.
 
-        Of a prepared copy nothing but what was certified is run, and that fails for want of memory alone: one error
-        (docs/theory/kernel.md). Where rows are read anew an error may depend on a row, so it must not be an outcome:
-        the reference meaning of the same tally is total (T30).
+        An error of DuckDB's arithmetic may depend on a row, so it must not be an
+        outcome (T30): a certified statement has none. Rows that are read for each
+        question have no certificate; there the reference meaning of the same tally, which is total, answers.
         """
-        self.ready()
+        self._begin()
         try:
             if self._connection is not None:
                 try:
@@ -364,7 +407,7 @@ class DuckEngine:
                 except NotInSql:
                     pass
                 except duckdb.Error as error:
-                    if self._prepared is not False:
+                    if self.certifies:
                         raise
                     _log.error("asked again by hand: %s", type(error).__name__)
                 return by_hand(tally, derive_numpy.derive(tally.over, self._facts, self._reader(tally)))
@@ -381,18 +424,6 @@ class DuckEngine:
         if not isinstance(over, Table):
             return derive_sql.derive(over, self._facts, self._kept)
         return self._facts.table_of(over.name).schema, self._kept(over.name)
-
-    def _kept(self, name: str) -> Rows:
-        """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
-        registered = self._registered(self._facts.table_of(name).schema.table)
-        schema, most = registered.schema, shape(Table(name), self._facts).most
-        if self._prepared is False:
-            read = kept.select(registered, stored=False)
-            return replace(read, relation=registered.kept, most=min(most, MOST_ROWS_READ), frames={})
-        names, filed = kept.names(schema), isinstance(self._prepared, Path)
-        relation = f"data.{registered.kept}" if filed else registered.kept
-        spelled = kept.spelled(schema) if filed else {}
-        return Rows(relation, {}, names, frozenset(), {}, most, spelled=spelled)
 
     def _reader(self, tally: Tally) -> Callable[[str], Batch]:
         """How a table's kept rows come into memory; of a table asked itself, only what the tally looks at."""
@@ -420,3 +451,14 @@ class DuckEngine:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+class DuckEngine(Files, StoredEngine):
+    """Rows of files and frames in a private, locked DuckDB; one fresh cursor a question."""
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, *, prepared: Path | bool | None, renew: bool, progress: Progress | None
+    ) -> DuckEngine:
+        """Open files or frames."""
+        return cls(dataset, prepared=prepared, renew=renew, progress=progress)

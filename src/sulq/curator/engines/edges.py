@@ -5,20 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from fractions import Fraction
-from typing import Final, NamedTuple
 
 from sulq.curator.engines.read_sql import whole
-
-
-class Said(NamedTuple):
-    """How a database says a whole number of a kind, and the division of whole numbers that are not negative."""
-
-    integer: str
-    over: str
-
-
-DUCKDB: Final = Said("TRY_CAST({{0}} AS {})", "//")
-POSTGRES: Final = Said("CAST({{0}} AS {})", "/")
 
 
 def limited(edges: list[float], step: Fraction, low: int, high: int) -> tuple[list[Fraction], list[int], int]:
@@ -35,7 +23,6 @@ def divided(
     *,
     within: tuple[int, int] | None = None,
     beyond: bool = False,
-    said: Said = DUCKDB,
 ) -> str | None:
     """Bins of one width as one integer division of an operand {0}; None where no division gives exactly these bins.
 
@@ -61,7 +48,7 @@ def divided(
             for i, (first, last) in enumerate(zip(lower, ends, strict=True))
         )
         if right and largest < 2**62 and lower[0] * times >= less:
-            item = said.integer.format("INTEGER" if largest < 2**31 else "BIGINT")
+            item = f"TRY_CAST({{0}} AS {'INTEGER' if largest < 2**31 else 'BIGINT'})"
             end = ""
             if closing and not beyond and lower[-1] < top:  # it counts as the unit below it, which is of the same bin
                 item = f"({item} - CAST({{0}} = {whole(top)} AS INTEGER))"
@@ -69,16 +56,16 @@ def divided(
                 top, end = top - 1, f" WHEN {{0}} = {whole(top)} THEN {count - 1}"
             outside = [f"{{0}} >= {whole(lower[0])}"] if within is None or within[0] < lower[0] else []
             outside += [f"{{0}} <= {whole(top)}"] if within is None or within[1] > top else []
-            place = _place(item, times, less, by, said.over)
+            place = _place(item, times, less, by)
             return f"CASE WHEN {' AND '.join(outside)} THEN {place}{end} END" if outside else place
     return None
 
 
-def _place(item: str, times: int, less: int, by: int, over: str) -> str:
+def _place(item: str, times: int, less: int, by: int) -> str:
     """(item * times - less) // by, without what changes nothing."""
     item = item if times == 1 else f"{item} * {times}"
     item = f"({item} - {whole(less)})" if less else item
-    return item if by == 1 else f"({item}) {over} {by}"
+    return item if by == 1 else f"({item}) // {by}"
 
 
 def search(lower: list[str], top: str) -> str:

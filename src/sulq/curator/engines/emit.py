@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import ClassVar, Final
 
 from sulq.curator.engines import emit_dates, emit_labels, emit_maths, emit_texts
-from sulq.curator.engines.edges import DUCKDB, Said, divided, limited, places, search
+from sulq.curator.engines.edges import divided, limited, places, search
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import Keyed, NotInSql, Piece, clamped, joined
 from sulq.curator.engines.proposal import Scan
@@ -73,7 +73,6 @@ FEW: Final = 512  # so many values of a column are grouped by as they are, and t
 class Emitter:
     """Writes the row functions of one tally over the kept rows."""
 
-    said: ClassVar[Said] = DUCKDB  # how this database says whole numbers
     bound: ClassVar[re.Pattern[str]] = re.compile(r"\$(text[0-9]+)\b")  # and the place of a bound text
 
     grouping = "grouping_id"  # which grouping set a group is of: a bit for each key that is not in it
@@ -165,9 +164,7 @@ class Emitter:
         if column.high - column.low < FEW:
             return Keyed(self.column(name), column.low, places(exact, column.low, column.high))
         within = (column.low, column.high)
-        division = (
-            None if len(edges) > MOST_BINS else divided(exact, limits, top, within=within, beyond=True, said=self.said)
-        )
+        division = None if len(edges) > MOST_BINS else divided(exact, limits, top, within=within, beyond=True)
         if division is None:
             return None
         return Keyed(joined(division, self.column(name)), 0, (*range(len(edges) - 1), len(edges) - 2))
@@ -415,7 +412,7 @@ class Emitter:
         column = self.schema.find(fn.item.name) if isinstance(fn.item, Col) else None
         if column is not None and not isinstance(column, Text) and isinstance(fn.item, Col):
             exact, limits, top = limited(edges, column.step, column.low, column.high)
-            division = divided(exact, limits, top, within=(column.low, column.high), said=self.said)
+            division = divided(exact, limits, top, within=(column.low, column.high))
             return joined(division or search(list(map(whole, limits)), whole(top)), self.column(fn.item.name))
         item = self.named(self.number(fn.item))
         return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)

@@ -124,21 +124,17 @@ class Proposer:
     def fetch(self, tallies: Sequence[Tally], blocks: tuple[tuple[int, int], ...]) -> Fetch:
         """The columns that some blocks are folded over; if these are one tally's, of the rows its condition keeps."""
         left = open_blocks(tallies, blocks)
-        emitter, condition, filtered = self.paged(), "", False
+        emitter, condition, filtered = self.emitter(), "", False
         if len(left) == 1 and left[0].where is not None:
             try:
                 condition, filtered = f" WHERE {emitter.truth(left[0].where).sql}", True
                 left = [replace(left[0], where=None)]
             except NotInSql:
-                emitter = self.paged()
+                emitter = self.emitter()
         wanted = needed(*left)
         names = tuple(name for name in self.schema.names if name in wanted.columns)
         scan = emitter.scan(self.columns(emitter.relation(), wanted, condition))
         return Fetch(scan, names, wanted.person, wanted.place, filtered, blocks)
-
-    def paged(self) -> Emitter:
-        """Writes row functions over the rows as they are fetched."""
-        return self.emitter()
 
     def columns(self, relation: str, wanted: Needed, condition: str = "", *, owned: bool = False) -> str:
         """A SELECT of what is wanted of each row: columns with their codes counted from 0, and what stands beside."""

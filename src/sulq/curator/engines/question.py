@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -36,7 +36,7 @@ class Question:
 
     def __init__(
         self,
-        cursor: duckdb.DuckDBPyConnection | None,
+        cursor: duckdb.DuckDBPyConnection,
         schema: Schema,
         rows: Rows,
         *tallies: Tally,
@@ -44,7 +44,7 @@ class Question:
         owned: bool = False,
         resident: Resident | None = None,
     ) -> None:
-        self.cursor = cast("duckdb.DuckDBPyConnection", cursor)  # an engine with sessions of its own has none
+        self.cursor = cursor
         self.schema = schema
         self.rows = rows
         self.tallies = tallies
