@@ -16,7 +16,7 @@ from sulq.kernel.mechanisms import MECHANISMS, cost_of, release
 from sulq.kernel.private import Private
 from sulq.local.methods import METHODS, Reports, Response
 from sulq.terms.kinds import Integers
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw, accurate
 from sulq.terms.privacy import Draw
 from sulq.terms.sublinear import coin_delta
 
@@ -98,7 +98,7 @@ def samplers(scope: Scope) -> Result:
 
 def _law(name: str, scale: Fraction) -> Law:
     """The law of a row of the table at a scale; of binomial noise the scale is a number of coins."""
-    return MECHANISMS[name].law(Fraction(2 * math.ceil(scale * COINS)) if name == "binomial" else scale)
+    return accurate(MECHANISMS[name].law(Fraction(2 * math.ceil(scale * COINS)) if name == "binomial" else scale))
 
 
 def _drawn(sampled: Law, law: Law, draws: int) -> Fit:
@@ -205,7 +205,7 @@ def _losses(name: str, scales: list[Fraction]) -> Iterator[tuple[float, float]]:
 def _cases(name: str, scale: Fraction, move: int) -> Iterator[Case]:
     row = MECHANISMS[name]
     cost = row.cost(scale, Fraction(move if row.norm == "l1" else move**2))
-    for first, second in _laws(row.law(scale), move):
+    for first, second in _laws(accurate(row.law(scale)), move):
         yield Case(first, second, cost.epsilon, cost.rho)
 
 

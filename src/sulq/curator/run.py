@@ -17,7 +17,7 @@ from sulq.curator.statistics.owned import Function
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.facts import Refused
 from sulq.kernel.mechanisms import release as add_noise
-from sulq.kernel.mechanisms import reveal as reveal_groups
+from sulq.kernel.mechanisms import reveal
 from sulq.kernel.private import Private
 from sulq.kernel.remembered import asked_by
 from sulq.kernel.score import Score
@@ -40,6 +40,12 @@ Reveal = Callable[[tuple[Noise, ...], Private[Groups]], Released]
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+def reveal_groups(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
+    """Groups found in the data that pass their threshold."""
+    shown = reveal(noise, exact)
+    return Released(shown.units, noise, shown.labels)
 
 
 class Runner(Protocol):

@@ -1,11 +1,13 @@
-"""Private[T]: an exact value in a box that does not open by accident."""
+"""Private[T]: an exact value in a box that does not open by accident; and the groups that one may hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
 
 from sulq.errors import AccessDenied
+from sulq.kernel.arrays import Integers
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -43,3 +45,19 @@ class Private(Generic[T]):
     __hash__ = __bool__ = __len__ = __iter__ = __getitem__ = _refuse
     __int__ = __float__ = __complex__ = __index__ = __array__ = __format__ = _refuse
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Exact sums of the groups that occur, where the keys are not listed in advance (SR14).
+
+    `keys`: one tuple a group, each of Python values: text, a label, a truth value,
+    a whole number (days or microseconds from 1970 for a clock), or None: a missing
+    key is a key like any other. Sorted ascending, None last. `sums`: int64 of shape
+    (groups, width), saturated at +-2^62. `persons`: how many different people each
+    group's rows belong to; how many rows, where they are nobody's in particular.
+    """
+
+    keys: tuple[tuple[object, ...], ...]
+    sums: Integers
+    persons: Integers

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol, runtime_checkable
 
-from sulq.kernel.private import Private
+from sulq.kernel.private import Groups, Private
 from sulq.terms.kinds import Integers
 from sulq.terms.relation import Relation
 from sulq.terms.rowfn.scalar import RowFn
 from sulq.terms.rowfn.vectors import Lookup
+
+__all__ = ["BLANK", "Block", "Engine", "Groups", "Key", "Scanning", "Tally", "sums_of"]
 
 BLANK: Final = -(2**63)  # a missing cell among listed rows: no whole unit of any column
 
@@ -68,22 +70,6 @@ class Tally:
     def width(self) -> int:
         """Number of sums in each cell."""
         return sum(block.width for block in self.blocks)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
-    """Exact sums of the groups that occur, where the keys are not listed in advance (SR14).
-
-    `keys`: one tuple a group, each of Python values: text, a label, a truth value,
-    a whole number (days or microseconds from 1970 for a clock), or None: a missing
-    key is a key like any other. Sorted ascending, None last. `sums`: int64 of shape
-    (groups, width), saturated at +-2^62. `persons`: how many different people each
-    group's rows belong to; how many rows, where they are nobody's in particular.
-    """
-
-    keys: tuple[tuple[object, ...], ...]
-    sums: Integers
-    persons: Integers
 
 
 class Engine(Protocol):

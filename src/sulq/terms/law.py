@@ -1,8 +1,7 @@
-"""Noise laws: exact mathematics of integer noise, without any sampling.
+"""Noise laws with their accuracy: exact mathematics of integer noise, without any sampling.
 
-All noise is an integer number of grid units; an answer is units times the
-step of its grid. A law knows its probabilities, its variance and how far off
-it can be, so that both ends of a wire tell the same accuracy.
+Each is the kernel's law of the same name. It knows its probabilities, its variance and how far off
+it can be, so that both ends of a wire tell the same accuracy. An answer is units times the step of its grid.
 """
 
 from __future__ import annotations
@@ -10,26 +9,35 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from statistics import NormalDist
-from typing import ClassVar, Final
+from typing import Final, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from sulq.errors import QuestionError
+from sulq.kernel import laws
+from sulq.kernel.arrays import Floats
+from sulq.kernel.laws import (
+    LARGEST_COINS,
+    LARGEST_SCALE,
+    SMALLEST_SCALE,
+    gaussian_mass,
+    gaussian_tail,
+    gaussian_tails,
+    up,
+)
 
-Floats = npt.NDArray[np.float64]
+__all__ = [
+    "LARGEST_COINS", "LARGEST_SCALE", "SMALLEST_BETA", "SMALLEST_SCALE", "AboveLaw", "BinomialLaw", "BitLaw",
+    "ExponentialLaw", "FlipLaw", "GaussianLaw", "LaplaceLaw", "Law", "MetricLaw", "PassedLaw", "accurate",
+    "round_up",
+]  # fmt: skip
 
-SMALLEST_SCALE: Final = Fraction(1, 1024)  # a sensitivity of one unit at the largest epsilon there is (1000)
-LARGEST_SCALE: Final = Fraction(2**50)  # noise stays 2^12 scales away from the ends of 64 bits (T5)
-LARGEST_COINS: Final = 2**24  # 2 MiB of fresh bits per answer
 SMALLEST_BETA: Final = 1e-300
 
-# Every tail below is a few hundred float operations of relative error 2^-52 on
-# arguments below 800, or a running sum of fewer than 10^5 positive terms.
-_MARGIN: Final = 1e-10
+_MARGIN: Final = 1e-10  # by which tails are rounded up
 _UNDERFLOW: Final = 1e-305
 _LOOSE: Final = 3e-6  # how far above the true one a tail below may be, relatively
 _NORMAL: Final = NormalDist()
@@ -44,19 +52,13 @@ def round_up(number: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceLaw:
+class LaplaceLaw(laws.LaplaceLaw):
     """Integer noise with P(z) proportional to exp(-|z|/scale).
 
     Accuracy: P(|Z| > t) = 2 a^(t+1)/(1 + a), a = exp(-1/scale) [X2].
     Source: DMNS06, Proposition 1, on the integers; the variance is 2a/(1-a)^2,
     near 2 scale^2 and not scale^2 (E01).
     """
-
-    scale: Fraction
-    kind: ClassVar[str] = "laplace"
-
-    def __post_init__(self) -> None:
-        _check_scale(self.scale)
 
     def pmf(self, z: int) -> float:
         """Probability of noise z."""
@@ -68,7 +70,7 @@ class LaplaceLaw:
         if t < 0:
             return 1.0
         scale = float(self.scale)
-        return _up(2.0 * math.exp(-(t + 1) / scale) / (1.0 + math.exp(-1.0 / scale)))
+        return up(2.0 * math.exp(-(t + 1) / scale) / (1.0 + math.exp(-1.0 / scale)))
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
@@ -84,7 +86,7 @@ class LaplaceLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianLaw:
+class GaussianLaw(laws.GaussianLaw):
     """Integer noise with P(z) proportional to exp(-z^2/(2 scale^2)).
 
     Accuracy: the exact sum where the scale is small; above, the normal tail
@@ -93,35 +95,23 @@ class GaussianLaw:
     Source: CKS20, Definition 1.
     """
 
-    scale: Fraction
-    kind: ClassVar[str] = "gaussian"
-
-    def __post_init__(self) -> None:
-        _check_scale(self.scale)
-
     def pmf(self, z: int) -> float:
         """Probability of noise z."""
         scale = float(self.scale)
-        return math.exp(-0.5 * (z / scale) ** 2) / _gaussian_mass(scale)
+        return math.exp(-0.5 * (z / scale) ** 2) / gaussian_mass(scale)
 
     def tail(self, t: int) -> float:
         """Probability that the noise is farther than t from zero, rounded up."""
-        if t < 0:
-            return 1.0
-        scale = float(self.scale)
-        if scale <= _TABLE_SCALE:
-            table = _gaussian_tails(scale)
-            return float(table[t]) if t < len(table) else _up(0.0)
-        return _gaussian_tail(scale, t)
+        return 1.0 if t < 0 else gaussian_tail(self.scale, t)
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
         _check_beta(beta)
         scale = float(self.scale)
         if scale <= _TABLE_SCALE:
-            return _first_within(_gaussian_tails(scale), beta)
+            return _first_within(gaussian_tails(scale), beta)
         reach = -_NORMAL.inv_cdf(beta / (2.0 * (1.0 + _MARGIN))) * scale
-        return _smallest(lambda t: _gaussian_tail(scale, t), math.ceil(reach - 0.5), beta)
+        return _smallest(self.tail, math.ceil(reach - 0.5), beta)
 
     def variance(self) -> float:
         """Variance in squared grid units; never above scale^2 [CKS20]."""
@@ -129,26 +119,17 @@ class GaussianLaw:
         if scale >= 2.0:  # the difference from scale^2 is below exp(-70) of it
             return scale * scale
         z = np.arange(1, math.ceil(_REACH * scale) + 2, dtype=np.float64)
-        return float(2.0 * np.sum(z * z * np.exp(-0.5 * (z / scale) ** 2)) / _gaussian_mass(scale))
+        return float(2.0 * np.sum(z * z * np.exp(-0.5 * (z / scale) ** 2)) / gaussian_mass(scale))
 
 
 @dataclass(frozen=True, slots=True)
-class BinomialLaw:
+class BinomialLaw(laws.BinomialLaw):
     """The number of heads among `coins` fair coins, less coins/2; coins is even.
 
     Accuracy: the exact sum of binomial probabilities, rounded up; the first
     call for a number of coins builds a table (a few milliseconds at 2^24).
     Source: the noise of the SuLQ survey [S1.5]; variance coins/4 (E08).
     """
-
-    coins: int
-    kind: ClassVar[str] = "binomial"
-
-    def __post_init__(self) -> None:
-        if isinstance(self.coins, bool) or not isinstance(self.coins, int) or self.coins % 2:
-            raise QuestionError("too-little-noise", "The number of coins must be even: odd ones give half units.")
-        if not 2 <= self.coins <= LARGEST_COINS:
-            raise QuestionError("too-little-noise", f"The number of coins must lie between 2 and {LARGEST_COINS}.")
 
     def pmf(self, z: int) -> float:
         """Probability of noise z."""
@@ -166,7 +147,7 @@ class BinomialLaw:
         if t >= self.coins // 2:
             return 0.0  # the support ends at coins/2
         table = _coin_table(self.coins)[1]
-        return float(table[t]) if t < len(table) else _up(0.0)
+        return float(table[t]) if t < len(table) else up(0.0)
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
@@ -178,17 +159,12 @@ class BinomialLaw:
         return self.coins / 4.0
 
 
-@dataclass(frozen=True, slots=True)
 class _Choice:
     """How far below the best score a chosen candidate's may be, in whole units of score."""
 
+    __slots__ = ()
     scale: Fraction
     candidates: int
-
-    def __post_init__(self) -> None:
-        _check_scale(self.scale)
-        if type(self.candidates) is not int or self.candidates < 1:
-            raise QuestionError("too-large", "A choice has one candidate or more.")
 
     def tail(self, t: int) -> float:
         """Probability that the chosen score is more than t below the best, rounded up, whatever the scores are.
@@ -200,7 +176,7 @@ class _Choice:
         if t < 0:
             return 1.0
         weight = (self.candidates - 1) * math.exp(-(t + 1) / float(self.scale))
-        return _up(weight / (1.0 + weight)) if self.candidates > 1 else 0.0
+        return up(weight / (1.0 + weight)) if self.candidates > 1 else 0.0
 
     def accuracy(self, beta: float) -> int:
         """Smallest t such that the chosen score is within t of the best except with probability beta."""
@@ -220,14 +196,12 @@ class _Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class FlipLaw(_Choice):
+class FlipLaw(_Choice, laws.FlipLaw):
     """Each candidate flips a coin of bias exp(-gap/scale), gap its distance below the best; one of the heads is drawn.
 
     Accuracy: as the exponential choice of the same scale, or better.
     Source: permute-and-flip [MS20]; docs/theory/choose.md.
     """
-
-    kind: ClassVar[str] = "permute_and_flip"
 
     def pmf(self, z: int) -> float:
         """Probability that of two candidates the one z below the other is drawn."""
@@ -236,14 +210,12 @@ class FlipLaw(_Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialLaw(_Choice):
+class ExponentialLaw(_Choice, laws.ExponentialLaw):
     """A candidate is drawn with probability proportional to exp(+score/scale).
 
     Accuracy: `tail`. Source: the exponential mechanism [S3.9], with the sign of a
     utility (E29); docs/theory/choose.md.
     """
-
-    kind: ClassVar[str] = "exponential"
 
     def pmf(self, z: int) -> float:
         """Probability that of two candidates the one z below the other is drawn."""
@@ -252,14 +224,12 @@ class ExponentialLaw(_Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class MetricLaw(_Choice):
+class MetricLaw(_Choice, laws.MetricLaw):
     """A point of a finite metric space is drawn with probability proportional to exp(-distance/scale).
 
     The distance is that from the exact value, so near points are likely: the sign is a minus (E42).
     Accuracy: `tail`, in whole units of distance past the nearest point. Source: DMNS06, section 3.3 [S4.15].
     """
-
-    kind: ClassVar[str] = "metric"
 
     def pmf(self, z: int) -> float:
         """Probability that of two points the one z farther than the other is drawn."""
@@ -268,17 +238,11 @@ class MetricLaw(_Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class BitLaw:
+class BitLaw(laws.BitLaw):
     """A bit is flipped with probability 1/(1 + e^(1/scale)), whatever it is [S4.16, E43].
 
     Accuracy: exact; noise is 0, or 1 where the bit was flipped.
     """
-
-    scale: Fraction
-    kind: ClassVar[str] = "bits"
-
-    def __post_init__(self) -> None:
-        _check_scale(self.scale)
 
     @property
     def flipped(self) -> float:
@@ -292,7 +256,7 @@ class BitLaw:
 
     def tail(self, t: int) -> float:
         """Probability that a bit is more than t off, rounded up."""
-        return 1.0 if t < 0 else _up(self.flipped) if t == 0 else 0.0
+        return 1.0 if t < 0 else up(self.flipped) if t == 0 else 0.0
 
     def accuracy(self, beta: float) -> int:
         """0 where flips are rarer than beta, else 1: how far off a bit may be."""
@@ -305,22 +269,13 @@ class BitLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class PassedLaw:
+class PassedLaw(laws.PassedLaw):
     """Discrete Gaussian noise on a group's number of people, seen only where the sum is above the threshold.
 
     Accuracy: `tail`, `accuracy` and `variance` are those of the noise before the
     threshold looks at it; `ends` is an interval given that the group has passed (SR14).
     Source: docs/theory/open-keys.md.
     """
-
-    scale: Fraction
-    threshold: int
-    kind: ClassVar[str] = "passed"
-
-    def __post_init__(self) -> None:
-        _check_scale(self.scale)
-        if type(self.threshold) is not int or not 1 <= self.threshold <= 2**61:
-            raise QuestionError("too-little-noise", "A threshold is a whole number of people, one or more.")
 
     @property
     def noise(self) -> GaussianLaw:
@@ -349,10 +304,6 @@ class PassedLaw:
         within = max(beyond * (1.0 - _LOOSE) - _UNDERFLOW, 0.0)
         return (within, beyond) if z > 0 else (1.0 - beyond, 1.0 - within)
 
-    def alone(self) -> float:
-        """Probability, rounded up, that a group of one person passes."""
-        return self.at_least(self.threshold)[1]
-
     def ends(self, noisy: int, beta: float) -> tuple[int, int]:
         """From how many people to how many, given that this number was released.
 
@@ -377,7 +328,7 @@ class PassedLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class AboveLaw:
+class AboveLaw(laws.AboveLaw):
     """Discrete Laplace noise on each of `sums` sums and, of a scale of its own, on the threshold they share.
 
     A `threshold_scale` of 0 leaves the threshold as it is. The first sum whose noisy
@@ -385,18 +336,6 @@ class AboveLaw:
     the threshold's, symmetric about zero.
     Accuracy: `tail`. Source: docs/theory/above.md.
     """
-
-    scale: Fraction
-    threshold_scale: Fraction
-    sums: int
-    kind: ClassVar[str] = "above"
-
-    def __post_init__(self) -> None:
-        _check_scale(self.scale)
-        if self.threshold_scale != 0:
-            _check_scale(self.threshold_scale)
-        if type(self.sums) is not int or self.sums < 1:
-            raise QuestionError("too-large", "A threshold is for one sum or more.")
 
     def pmf(self, z: int) -> float:
         """Probability that a sum z below its threshold passes it."""
@@ -408,7 +347,7 @@ class AboveLaw:
         Accuracy: of each sum only one of both can go wrong, and needs W beyond t on one
         side; so at most P(W > t) for each sum, the exact one, rounded up.
         """
-        return 1.0 if t < 0 else _up(self.sums * self._beyond(t))
+        return 1.0 if t < 0 else up(self.sums * self._beyond(t))
 
     def accuracy(self, beta: float) -> int:
         """Smallest t such that nothing is on the wrong side by more than t except with probability beta."""
@@ -444,25 +383,17 @@ class AboveLaw:
 
 
 Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | PassedLaw | AboveLaw
+_LAWS: Final[dict[str, type[Law]]] = {law.kind: law for law in get_args(Law)}
 
 
-def _check_scale(scale: Fraction) -> None:
-    if not isinstance(scale, Fraction):
-        raise TypeError("a scale is an exact Fraction")
-    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        raise QuestionError(
-            "too-little-noise",
-            f"The noise scale must lie between {float(SMALLEST_SCALE):g} and {float(LARGEST_SCALE):g} grid units.",
-        )
+def accurate(law: laws.Law) -> Law:
+    """A law of the kernel's, with its accuracy."""
+    return _LAWS[law.kind](**{field.name: getattr(law, field.name) for field in fields(law)})
 
 
 def _check_beta(beta: float) -> None:
     if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not SMALLEST_BETA <= beta < 1:
         raise QuestionError("bad-question", "beta must be a probability of at least 1e-300 and below 1.")
-
-
-def _up(probability: float) -> float:
-    return min(1.0, probability * (1.0 + _MARGIN) + _UNDERFLOW)
 
 
 def _smallest(tail: Callable[[int], float], guess: int, beta: float) -> int:
@@ -496,36 +427,6 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 def _first_within(descending: Floats, beta: float) -> int:
     return len(descending) - int(np.searchsorted(descending[::-1], beta, side="right"))
-
-
-def _gaussian_mass(scale: float) -> float:
-    """Sum of exp(-z^2/(2 scale^2)) over the integers, by whichever series is short."""
-    if scale < 1.0:
-        return 1.0 + 2.0 * math.fsum(math.exp(-0.5 * (z / scale) ** 2) for z in range(1, 12))
-    # Poisson summation: the mass is that of the normal, times 1 + 2 sum exp(-2 pi^2 scale^2 k^2).
-    ripple = math.fsum(math.exp(-2.0 * (math.pi * scale * k) ** 2) for k in range(1, 4))
-    return scale * math.sqrt(2.0 * math.pi) * (1.0 + 2.0 * ripple)
-
-
-@functools.lru_cache(maxsize=256)
-def _gaussian_tails(scale: float) -> Floats:
-    """P(|Z| > t) for t = 0, 1, ... as far as doubles reach, summed from the far end."""
-    z = np.arange(1, math.ceil(_REACH * scale) + 2, dtype=np.float64)
-    beyond = np.cumsum(np.exp(-0.5 * (z / scale) ** 2)[::-1])[::-1]
-    return _frozen_tails(2.0 * beyond / _gaussian_mass(scale))
-
-
-def _gaussian_tail(scale: float, t: int) -> float:
-    """Upper bound of P(|Z| > t) for scales above 64, tight to 2e-6 or better."""
-    # With f(x) = exp(-x^2/(2 scale^2)) and a = t + 1/2 the sum of f beyond t is
-    # at most  int_a f + f'(a)/24 + (1/384) int_a |f''''|,  and where the sixth
-    # derivative is positive (u >= 3.3243) at most  int_a f + f'(a)/24 - (7/5760) f'''(a).
-    u = (t + 0.5) / scale
-    f = math.exp(-0.5 * u * u)
-    rest = (7.0 / 5760.0) * (u**3 - 3.0 * u) * f if u >= 3.33 else 3.6 / 384.0
-    square = scale * scale
-    correction = (rest / square - u * f / 24.0) / square
-    return _up(math.erfc(u / math.sqrt(2.0)) + math.sqrt(2.0 / math.pi) * correction)
 
 
 @functools.lru_cache(maxsize=32)

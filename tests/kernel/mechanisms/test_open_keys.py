@@ -88,7 +88,7 @@ def test_T24_a_key_of_one_person_shows_at_most_at_its_delta(delta: float) -> Non
     rates = []
     for threshold in (tau, tau - 4):
         shown = reveal(noises(scale, threshold), Private(groups_of([1] * n, [[]] * n)))
-        hits = shown.cells
+        hits = len(shown.units)
         rates.append(beta_law.ppf(1e-8, hits, n - hits + 1) if hits else 0.0)
     assert rates[0] <= delta < rates[1]
 
@@ -119,11 +119,11 @@ def test_T7_a_groups_number_follows_the_law_given_that_it_passed() -> None:
     law, n = PassedLaw(Fraction(3), 15), 40_000
     shown = reveal((Noise(law, ONE, 1),), Private(groups_of([12] * n, [[]] * n)))
     passing = float(beyond(law.scale, 4))
-    assert min(binom.cdf(shown.cells, n, passing), binom.sf(shown.cells - 1, n, passing)) > 1e-8
+    assert min(binom.cdf(len(shown.units), n, passing), binom.sf(len(shown.units) - 1, n, passing)) > 1e-8
     for y in (16, 17, 20):
         p = float(beyond(law.scale, y - 12) / beyond(law.scale, 4))
         hits = int((shown.units[:, 0] >= y).sum())
-        assert min(binom.cdf(hits, shown.cells, p), binom.sf(hits - 1, shown.cells, p)) > 1e-8
+        assert min(binom.cdf(hits, len(shown.units), p), binom.sf(hits - 1, len(shown.units), p)) > 1e-8
 
 
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-4])

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from sulq.kernel.arrays import Integers
+from sulq.kernel.laws import AboveLaw
 from sulq.kernel.mechanisms import bulk
 from sulq.kernel.mechanisms._release import chosen
 from sulq.kernel.private import Private
-from sulq.terms.law import AboveLaw
 
 
 @dataclass(frozen=True, slots=True)

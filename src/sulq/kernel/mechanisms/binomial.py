@@ -11,9 +11,9 @@ import numpy as np
 
 from sulq.kernel import entropy
 from sulq.kernel.arrays import Integers
+from sulq.kernel.laws import BinomialLaw
 from sulq.kernel.mechanisms._release import released
 from sulq.kernel.private import Private
-from sulq.terms.law import BinomialLaw
 
 _WORD: Final = 64
 _BATCH_WORDS: Final = 2**19  # 4 MiB of bits at a time

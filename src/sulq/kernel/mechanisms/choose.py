@@ -10,9 +10,9 @@ import numpy as np
 
 from sulq.kernel import coins
 from sulq.kernel.arrays import Integers
+from sulq.kernel.laws import ExponentialLaw, FlipLaw
 from sulq.kernel.mechanisms._release import chosen
 from sulq.kernel.private import Private
-from sulq.terms.law import ExponentialLaw, FlipLaw
 
 _AT_ONCE: Final = 2**20  # coins
 

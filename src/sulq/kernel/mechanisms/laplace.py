@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sulq.kernel.arrays import Integers
+from sulq.kernel.laws import LaplaceLaw
 from sulq.kernel.mechanisms import bulk
 from sulq.kernel.mechanisms._release import released
 from sulq.kernel.private import Private
-from sulq.terms.law import LaplaceLaw
 
 
 @dataclass(frozen=True, slots=True)

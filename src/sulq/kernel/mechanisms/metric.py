@@ -9,10 +9,10 @@ import numpy as np
 
 from sulq.kernel import coins
 from sulq.kernel.arrays import Integers
+from sulq.kernel.laws import BitLaw, MetricLaw
 from sulq.kernel.mechanisms._release import chosen, released
 from sulq.kernel.mechanisms.choose import proposed
 from sulq.kernel.private import Private
-from sulq.terms.law import BitLaw, MetricLaw
 
 
 @dataclass(frozen=True, slots=True)

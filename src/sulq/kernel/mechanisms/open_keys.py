@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from sulq.kernel.arrays import Integers
+from sulq.kernel.laws import GaussianLaw, Law, PassedLaw
 from sulq.kernel.mechanisms._release import opened
 from sulq.kernel.mechanisms.gaussian import DiscreteGaussian
-from sulq.kernel.private import Private
-from sulq.terms.engine import Groups
-from sulq.terms.law import GaussianLaw, PassedLaw
-from sulq.terms.released import Noise, Released
+from sulq.kernel.private import Groups, Private
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Thresholded:
     and holds at most m groups alone, the release is delta-approximate rho-zCDP with
     rho = D2/(2 scale^2) and delta = m P(noise >= threshold), the exact tail rounded
     up (T24, T25); no pure epsilon holds [BS16, Definition 8.1].
-    Accuracy: `PassedLaw.ends`, given that the group passed.
+    Accuracy: `sulq.terms.law.PassedLaw.ends`, given that the group passed.
     Source: docs/theory/open-keys.md; sampled as `DiscreteGaussian`.
     """
 
@@ -47,7 +47,26 @@ class Thresholded:
         return np.where(noisy > self.law.threshold, noisy, 0)
 
 
-def reveal(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
+class Columns(Protocol):
+    """The law of the noise on so many neighbouring columns."""
+
+    @property
+    def law(self) -> Law:
+        """The law."""
+
+    @property
+    def width(self) -> int:
+        """How many columns."""
+
+
+class Shown(NamedTuple):
+    """The groups that passed: noisy numbers, a row for each, and its label, ascending."""
+
+    units: Integers
+    labels: tuple[tuple[object, ...], ...]
+
+
+def reveal(noise: Sequence[Columns], exact: Private[Groups]) -> Shown:
     """The groups that pass, ascending, with their noisy numbers of people and noisy sums.
 
     `noise`: the law of the people first, then those of the sums, column by column.
@@ -56,7 +75,7 @@ def reveal(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
     return opened(exact, lambda groups: _revealed(noise, groups))
 
 
-def _revealed(noise: tuple[Noise, ...], groups: Groups) -> Released:
+def _revealed(noise: Sequence[Columns], groups: Groups) -> Shown:
     people, *rest = noise
     width = sum(item.width for item in rest)
     if groups.sums.shape != (len(groups.keys), width) or groups.persons.shape != (len(groups.keys),):
@@ -72,7 +91,7 @@ def _revealed(noise: tuple[Noise, ...], groups: Groups) -> Released:
             raise TypeError
         columns.append(DiscreteGaussian(item.law).release(Private(groups.sums[kept, start : start + item.width])))
         start += item.width
-    return Released(np.concatenate(columns, axis=1), noise, tuple(groups.keys[i] for i in kept))
+    return Shown(np.concatenate(columns, axis=1), tuple(groups.keys[i] for i in kept))
 
 
 def _ascending(labels: list[tuple[object, ...]]) -> Integers:

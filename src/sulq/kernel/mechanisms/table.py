@@ -14,17 +14,7 @@ from typing import Final, Literal, Protocol
 
 from sulq.errors import QuestionError
 from sulq.kernel.arrays import Integers
-from sulq.kernel.losses import NEIGHBORS, Draw
-from sulq.kernel.mechanisms._release import LIMIT
-from sulq.kernel.mechanisms.above import SparseVector
-from sulq.kernel.mechanisms.binomial import CentredBinomial
-from sulq.kernel.mechanisms.choose import Exponential, PermuteAndFlip
-from sulq.kernel.mechanisms.gaussian import DiscreteGaussian
-from sulq.kernel.mechanisms.laplace import DiscreteLaplace
-from sulq.kernel.mechanisms.metric import BitFlips, NearPoint
-from sulq.kernel.mechanisms.open_keys import Thresholded
-from sulq.kernel.private import Private
-from sulq.terms.law import (
+from sulq.kernel.laws import (
     AboveLaw,
     BinomialLaw,
     BitLaw,
@@ -36,6 +26,16 @@ from sulq.terms.law import (
     MetricLaw,
     PassedLaw,
 )
+from sulq.kernel.losses import NEIGHBORS, Draw
+from sulq.kernel.mechanisms._release import LIMIT
+from sulq.kernel.mechanisms.above import SparseVector
+from sulq.kernel.mechanisms.binomial import CentredBinomial
+from sulq.kernel.mechanisms.choose import Exponential, PermuteAndFlip
+from sulq.kernel.mechanisms.gaussian import DiscreteGaussian
+from sulq.kernel.mechanisms.laplace import DiscreteLaplace
+from sulq.kernel.mechanisms.metric import BitFlips, NearPoint
+from sulq.kernel.mechanisms.open_keys import Thresholded
+from sulq.kernel.private import Private
 from sulq.version import __version__
 
 
@@ -68,8 +68,8 @@ class Cost:
 class Row:
     """One mechanism: whom it may protect, in which norm it is priced, its law, and the test that binds it.
 
-    `law` reads a Draw's scale (binomial: the number of coins); `pmf`, `epsilon`
-    and `rho` follow from it. A sensitivity is in grid units, for l2 squared; of a
+    `law` reads a Draw's scale (binomial: the number of coins); `epsilon` and `rho` follow
+    from it, and so does its pmf (`sulq.terms.law`). A sensitivity is in grid units, for l2 squared; of a
     choice it is the norm of the spans by which its cells' scores move, of a sparse
     vector the span or the total that `SparseVector` says, of a point of a metric space
     what `NearPoint` says, of bits how many of them one person moves.
@@ -81,10 +81,6 @@ class Row:
     law: Callable[[Fraction], Law]
     exact_test: str
     key_delta: Callable[[Draw], Fraction] = lambda _draw: Fraction(0)
-
-    def pmf(self, scale: Fraction, z: int) -> float:
-        """Probability of noise z."""
-        return self.law(scale).pmf(z)
 
     def cost(self, scale: Fraction, sensitivity: Fraction) -> Cost:
         """The exact price, from the law alone."""

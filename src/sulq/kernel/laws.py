@@ -1,0 +1,232 @@
+"""Noise laws: what noise is drawn, within which limits, and what of it a price needs.
+
+All noise is an integer number of grid units. How far off an answer may be is told outside, by `sulq.terms.law`,
+whose laws are these with their accuracy.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final
+
+import numpy as np
+
+from sulq.errors import QuestionError
+from sulq.kernel.arrays import Floats
+
+SMALLEST_SCALE: Final = Fraction(1, 1024)  # a sensitivity of one unit at the largest epsilon there is (1000)
+LARGEST_SCALE: Final = Fraction(2**50)  # noise stays 2^12 scales away from the ends of 64 bits (T5)
+LARGEST_COINS: Final = 2**24  # 2 MiB of fresh bits per answer
+
+# Every tail below is a few hundred float operations of relative error 2^-52 on
+# arguments below 800, or a running sum of fewer than 10^5 positive terms.
+_MARGIN: Final = 1e-10
+_UNDERFLOW: Final = 1e-305
+_TABLE_SCALE: Final = 64.0
+_REACH: Final = 40.0  # exp(-40^2/2) is below the smallest double
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """A law with one scale, in grid units."""
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLaw(_Scaled):
+    """Integer noise with P(z) proportional to exp(-|z|/scale).
+
+    Source: DMNS06, Proposition 1, on the integers.
+    """
+
+    kind: ClassVar[str] = "laplace"
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianLaw(_Scaled):
+    """Integer noise with P(z) proportional to exp(-z^2/(2 scale^2)).
+
+    Source: CKS20, Definition 1.
+    """
+
+    kind: ClassVar[str] = "gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class BinomialLaw:
+    """The number of heads among `coins` fair coins, less coins/2; coins is even.
+
+    Source: the noise of the SuLQ survey [S1.5].
+    """
+
+    coins: int
+    kind: ClassVar[str] = "binomial"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.coins, bool) or not isinstance(self.coins, int) or self.coins % 2:
+            raise QuestionError("too-little-noise", "The number of coins must be even: odd ones give half units.")
+        if not 2 <= self.coins <= LARGEST_COINS:
+            raise QuestionError("too-little-noise", f"The number of coins must lie between 2 and {LARGEST_COINS}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice(_Scaled):
+    """A law of choices among so many candidates."""
+
+    candidates: int
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        if type(self.candidates) is not int or self.candidates < 1:
+            raise QuestionError("too-large", "A choice has one candidate or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class FlipLaw(_Choice):
+    """Each candidate flips a coin of bias exp(-gap/scale), gap its distance below the best; one of the heads is drawn.
+
+    Source: permute-and-flip [MS20]; docs/theory/choose.md.
+    """
+
+    kind: ClassVar[str] = "permute_and_flip"
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialLaw(_Choice):
+    """A candidate is drawn with probability proportional to exp(+score/scale).
+
+    Source: the exponential mechanism [S3.9], with the sign of a utility (E29); docs/theory/choose.md.
+    """
+
+    kind: ClassVar[str] = "exponential"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLaw(_Choice):
+    """A point of a finite metric space is drawn with probability proportional to exp(-distance/scale).
+
+    The distance is that from the exact value, so near points are likely: the sign is a minus (E42).
+    Source: DMNS06, section 3.3 [S4.15].
+    """
+
+    kind: ClassVar[str] = "metric"
+
+
+@dataclass(frozen=True, slots=True)
+class BitLaw(_Scaled):
+    """A bit is flipped with probability 1/(1 + e^(1/scale)), whatever it is [S4.16, E43]."""
+
+    kind: ClassVar[str] = "bits"
+
+
+@dataclass(frozen=True, slots=True)
+class PassedLaw(_Scaled):
+    """Discrete Gaussian noise on a group's number of people, seen only where the sum is above the threshold.
+
+    Source: docs/theory/open-keys.md.
+    """
+
+    threshold: int
+    kind: ClassVar[str] = "passed"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        if type(self.threshold) is not int or not 1 <= self.threshold <= 2**61:
+            raise QuestionError("too-little-noise", "A threshold is a whole number of people, one or more.")
+
+    @property
+    def noise(self) -> GaussianLaw:
+        """The law of the noise itself."""
+        return GaussianLaw(self.scale)
+
+    def alone(self) -> float:
+        """Probability, rounded up, that a group of one person passes: that the noise is `threshold` or more."""
+        return gaussian_tail(self.scale, self.threshold - 1) / 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class AboveLaw(_Scaled):
+    """Discrete Laplace noise on each of `sums` sums and, of a scale of its own, on the threshold they share.
+
+    A `threshold_scale` of 0 leaves the threshold as it is. The first sum whose noisy
+    value is at or above its noisy threshold is told; noise enters as W, the sum's less
+    the threshold's, symmetric about zero.
+    Source: docs/theory/above.md.
+    """
+
+    threshold_scale: Fraction
+    sums: int
+    kind: ClassVar[str] = "above"
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        if self.threshold_scale != 0:
+            check_scale(self.threshold_scale)
+        if type(self.sums) is not int or self.sums < 1:
+            raise QuestionError("too-large", "A threshold is for one sum or more.")
+
+
+Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | PassedLaw | AboveLaw
+
+
+def check_scale(scale: Fraction) -> None:
+    """Refuse a scale that noise is not drawn at."""
+    if not isinstance(scale, Fraction):
+        raise TypeError("a scale is an exact Fraction")
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+        raise QuestionError(
+            "too-little-noise",
+            f"The noise scale must lie between {float(SMALLEST_SCALE):g} and {float(LARGEST_SCALE):g} grid units.",
+        )
+
+
+def gaussian_tail(scale: Fraction, t: int) -> float:
+    """P(|Z| > t) of discrete Gaussian noise, rounded up, for t of 0 or more.
+
+    Privacy: what groups of one person cost is this tail (SR14). It is the exact sum where the scale is small; above,
+    the normal tail from t + 1/2 with its Euler-Maclaurin correction (docs/theory/discrete-gaussian.md).
+    """
+    width = float(scale)
+    if width <= _TABLE_SCALE:
+        table = gaussian_tails(width)
+        return float(table[t]) if t < len(table) else up(0.0)
+    # With f(x) = exp(-x^2/(2 scale^2)) and a = t + 1/2 the sum of f beyond t is
+    # at most  int_a f + f'(a)/24 + (1/384) int_a |f''''|,  and where the sixth
+    # derivative is positive (u >= 3.3243) at most  int_a f + f'(a)/24 - (7/5760) f'''(a).
+    u = (t + 0.5) / width
+    f = math.exp(-0.5 * u * u)
+    rest = (7.0 / 5760.0) * (u**3 - 3.0 * u) * f if u >= 3.33 else 3.6 / 384.0
+    square = width * width
+    correction = (rest / square - u * f / 24.0) / square
+    return up(math.erfc(u / math.sqrt(2.0)) + math.sqrt(2.0 / math.pi) * correction)
+
+
+@functools.lru_cache(maxsize=256)
+def gaussian_tails(scale: float) -> Floats:
+    """P(|Z| > t) for t = 0, 1, ... as far as doubles reach, summed from the far end, rounded up."""
+    z = np.arange(1, math.ceil(_REACH * scale) + 2, dtype=np.float64)
+    beyond = np.cumsum(np.exp(-0.5 * (z / scale) ** 2)[::-1])[::-1]
+    tails = np.minimum(1.0, 2.0 * beyond / gaussian_mass(scale) * (1.0 + _MARGIN) + _UNDERFLOW)
+    tails.flags.writeable = False
+    return tails
+
+
+def gaussian_mass(scale: float) -> float:
+    """Sum of exp(-z^2/(2 scale^2)) over the integers, by whichever series is short."""
+    if scale < 1.0:
+        return 1.0 + 2.0 * math.fsum(math.exp(-0.5 * (z / scale) ** 2) for z in range(1, 12))
+    # Poisson summation: the mass is that of the normal, times 1 + 2 sum exp(-2 pi^2 scale^2 k^2).
+    ripple = math.fsum(math.exp(-2.0 * (math.pi * scale * k) ** 2) for k in range(1, 4))
+    return scale * math.sqrt(2.0 * math.pi) * (1.0 + 2.0 * ripple)
+
+
+def up(probability: float) -> float:
+    """A probability that was worked out in doubles, rounded up."""
+    return min(1.0, probability * (1.0 + _MARGIN) + _UNDERFLOW)

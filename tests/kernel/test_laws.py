@@ -1,0 +1,55 @@
+"""The kernel's laws: limits of their scales, the tail a price needs, and the vocabulary's laws made of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import get_args
+
+import pytest
+
+from sulq.errors import QuestionError
+from sulq.kernel import laws
+from sulq.kernel.mechanisms import MECHANISMS, mechanism
+from sulq.terms import law
+from tests.terms.exact import gaussian_upper
+
+
+def fields_of(kind: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_law_with_accuracy_is_the_kernels_own(name: str) -> None:
+    """Same kind, same fields, and drawn and priced as the kernel's; none adds a field that a price would not see."""
+    own = MECHANISMS[name].law(Fraction(4))
+    told = law.accurate(own)
+    assert isinstance(told, type(own))
+    assert (told.kind, fields_of(type(told))) == (own.kind, fields_of(type(own)))
+    assert type(mechanism(told)) is type(mechanism(own))
+    assert dataclasses.astuple(told) == dataclasses.astuple(own)
+    assert {kind.kind for kind in get_args(laws.Law)} == {kind.kind for kind in get_args(law.Law)} == set(MECHANISMS)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2000), Fraction(2**51), Fraction(0), Fraction(-1)])
+def test_T5_a_scale_out_of_bounds_has_no_law(scale: Fraction) -> None:
+    """T5: noise that would not hide a unit, or reach the ends of 64 bits, has no law; a float is no scale."""
+    makers = (laws.LaplaceLaw, laws.GaussianLaw, laws.BitLaw, lambda s: laws.PassedLaw(s, 3))
+    makers += (lambda s: laws.FlipLaw(s, 2), lambda s: laws.AboveLaw(Fraction(1), s or Fraction(-1), 2))
+    for make in makers:
+        with pytest.raises(QuestionError):
+            make(scale)
+        with pytest.raises(TypeError):
+            make(2.0)
+        make(Fraction(2))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2), Fraction(64), Fraction(65), Fraction(1000)])
+def test_SR14_the_chance_that_a_person_alone_shows_is_never_too_small(scale: Fraction) -> None:
+    """SR14, T25: against arbitrary precision, rounded up by less than 3e-6. Control: one less exceeds it."""
+    for threshold in (1, 2, math.ceil(scale * 2), math.ceil(scale * 5) + 1):
+        found = laws.PassedLaw(scale, threshold).alone()
+        exact = gaussian_upper(scale, threshold - 1)
+        assert exact <= found <= exact * (1 + 3e-6) + 1e-300
+    assert gaussian_upper(scale, 0) > laws.PassedLaw(scale, 2).alone()
