@@ -1,0 +1,217 @@
+"""What releases cost: the noise that hides certified moves, compared with what is debited.
+
+The loss is worked out from the laws that are drawn and from the certificates alone. What a debit records of each draw
+(its law, its sensitivity) must be true as well, since whoever verifies the ledger recomputes the loss from it.
+
+Source: docs/theory/kernel.md; SR1, SR3, SR8, SR13, SR14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sulq.kernel.facts import Refused
+from sulq.kernel.laws import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.kernel.losses import Draw, Event, Unit
+from sulq.kernel.mechanisms import Cost, cost_of, priced
+from sulq.kernel.norms import Certified, Norms
+from sulq.kernel.score import Score
+from sulq.kernel.scoring import candidates, span
+
+Moves = dict[str, Norms]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What is released of some blocks of sums: each with noise, or a choice or a threshold by all of them.
+
+    `laws`: of each block; of the number of people first, where groups are found in the data; of a choice or a threshold
+    one. `refine`: by how many bits each block's grid is finer than its sums. `cells`: how many are summed, 0 where
+    groups are found in the data; `answered`: how many are told apart in the answer; `width`: numbers a cell.
+    `whole`: a statistic of the whole table, which has no certificate: its price is the one that its draw records.
+    """
+
+    laws: tuple[Law, ...]
+    refine: tuple[int, ...]
+    cells: int
+    answered: int
+    width: int
+    score: Score | None = None
+    above: bool = False
+    people: bool = False
+    whole: bool = False
+
+
+def check(releases: Sequence[Release], found: Sequence[Sequence[Certified | None]], event: Event, unit: Unit) -> None:
+    """Refuse releases whose certified loss is more than the debit; `found`: of each release its blocks.
+
+    A release of which a block has no certificate has no certified loss either: of it the draws alone are compared.
+
+    Raises:
+        Refused: the debit does not cover the releases.
+    """
+    if len(event.draws) != sum(len(release.laws) for release in releases):
+        raise Refused("noise without a draw in the debit")
+    if event.queries and event.queries < sum(release.cells * release.width for release in releases):
+        raise Refused("more numbers than queries in the debit")
+    costs: list[Cost] = []
+    draws = iter(event.draws)
+    for release, blocks in zip(releases, found, strict=True):
+        mine = [next(draws) for _ in release.laws]
+        if not all(_same(law, draw, unit) for law, draw in zip(release.laws, mine, strict=True)):
+            raise Refused("noise of another law than its draw in the debit")
+        cost = _loss(release, blocks, mine, unit, queries=event.queries > 0)
+        costs += [] if cost is None else [cost]
+    if sum(cost.rho or 0 for cost in costs) > event.rho and not event.queries:
+        raise Refused("the certified loss is more than the debit")
+    if event.epsilon is not None and sum(_pure(cost) for cost in costs) > event.epsilon:
+        raise Refused("the certified loss is more than the debit")
+    if sum(cost_of(draw).key_delta for draw in event.draws) > event.key_delta:
+        raise Refused("the chance that a group tells of a person is more than the debit")
+
+
+def _same(law: Law, draw: Draw, unit: Unit) -> bool:
+    """Whether a draw of the debit is noise of this law, for neighbours as the unit has them."""
+    scale = Fraction(law.coins) if isinstance(law, BinomialLaw) else law.scale
+    level = (law.threshold_scale or None) if isinstance(law, AboveLaw) else None
+    threshold = law.threshold if isinstance(law, PassedLaw) else None
+    drawn = (draw.mechanism, draw.scale, draw.level, draw.threshold, draw.neighbors)
+    return (law.kind, scale, level, threshold, unit.neighbors) == drawn
+
+
+def _pure(cost: Cost) -> Fraction:
+    if cost.epsilon is None:
+        raise Refused("noise that has no pure loss for a pure debit")
+    return cost.epsilon
+
+
+def _loss(
+    release: Release, blocks: Sequence[Certified | None], draws: list[Draw], unit: Unit, *, queries: bool
+) -> Cost | None:
+    """What one release costs by certificate; None where a block of it has none, or where it is paid for in queries."""
+    if release.whole:
+        return cost_of(draws[0])
+    known = [found for found in blocks if found is not None]
+    if release.score is not None or release.above:
+        if len(known) < len(blocks):
+            return None
+        if release.score is not None:
+            return _choice(release, release.score, known, draws[0], unit)
+        return _above(release, known, draws[0], unit)
+    if release.people and blocks[0] is not None:
+        alone = blocks[0].rows * (2 if unit.neighbors == "replace_one" else 1)
+        if alone > draws[0].alone:
+            raise Refused("one person may be alone in more groups than planned")
+    apart = release.people or release.answered != 1
+    moves = [None if found is None else _norms(found, _ways([found], unit, apart=apart)) for found in blocks]
+    bits = (0, *release.refine) if release.people else release.refine
+    for ways, draw, finer in zip(moves, draws, bits, strict=True):
+        if ways is not None:
+            _covered(ways, draw, finer, queries=queries)
+    certain = [ways for ways in moves if ways is not None]
+    return None if queries or len(certain) < len(moves) else _cost(certain, draws)
+
+
+def _ways(blocks: Sequence[Certified], unit: Unit, *, apart: bool) -> tuple[str, ...]:
+    """The ways in which one person can move some blocks, under the unit's relation.
+
+    `single`: k rows appear or vanish. `pair`: k rows change into k others of the same cell. `apart`: k rows leave one
+    cell and k enter another. Between these lie all mixtures of fewer rows: a norm of the move is convex in how many
+    rows go out and come in, so its maximum is at these corners. Exactly one row is always there only under
+    replace_one, where the row is the person and each row is in a cell.
+    """
+    if unit.neighbors != "replace_one":
+        return ("single",)
+    present = unit.column is None and all(found.present for found in blocks)
+    return (*(() if present else ("single",)), "pair", *(("apart",) if apart else ()))
+
+
+def _norms(found: Certified, ways: tuple[str, ...]) -> Moves:
+    """How far one person moves a block in each way; `apart`, rows leave one cell and enter another."""
+    single = found.moves.single
+    every = {
+        "single": single,
+        "pair": found.moves.pair,
+        "apart": Norms(2 * single.l1, 2 * single.l2_squared, single.coordinate),
+    }
+    return {way: every[way] for way in ways}
+
+
+def _covered(ways: Moves, draw: Draw, finer: int, *, queries: bool) -> None:
+    """Refuse a block that moves farther than its draw records; under SubLinear noise is for one coordinate (SR8)."""
+    square = 2 if draw.norm == "l2" else 1
+    if queries:
+        most = max((norm.coordinate << finer) ** square for norm in ways.values())
+    else:
+        most = max(norm.l2_squared if square == 2 else norm.l1 for norm in ways.values())
+    if most > draw.sensitivity:
+        raise Refused("one person moves a sum farther than its noise hides")
+
+
+def _cost(moves: list[Moves], draws: list[Draw]) -> Cost:
+    """The exact loss of the worst way: pure where all noise is, and zero-concentrated."""
+    pure = all(draw.mechanism == "laplace" for draw in draws)
+    epsilon = rho = Fraction(0)
+    for way in sorted({way for ways in moves for way in ways}):
+        lost = curved = Fraction(0)
+        for ways, draw in zip(moves, draws, strict=True):
+            norm = ways.get(way, Norms(0, 0, 0))
+            if draw.mechanism == "laplace":
+                lost += priced(LaplaceLaw(draw.scale), Fraction(norm.l1))
+            else:
+                curved += priced(GaussianLaw(draw.scale), Fraction(norm.l2_squared))
+        epsilon, rho = max(epsilon, lost), max(rho, curved + lost**2 / 2)
+    return Cost(epsilon if pure else None, rho)
+
+
+def _choice(release: Release, score: Score, blocks: Sequence[Certified], draw: Draw, unit: Unit) -> Cost:
+    """The exact loss of choices by their scores' spans.
+
+    Privacy: k_g rows of choice g span at most k_g times what one row does; the k_g add up to
+    k at most, a person's rows being shared by all choices, and their squares to k^2 (SR13).
+    Source: docs/theory/choose.md.
+    """
+    sums, cells = [block.moves for block in blocks], release.cells // release.answered
+    candidates(score, sums, cells, release.answered)
+    found = span(score, sums, cells)
+    rows = max(block.rows for block in blocks)
+    spans = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}
+    ways = [spans[way] for way in _ways(blocks, unit, apart=release.answered != 1)]
+    if draw.norm == "l1":
+        most = max(rows * moved * choices for moved, choices in ways)
+    else:
+        most = max((rows * moved) ** 2 * choices for moved, choices in ways)
+    if most > draw.sensitivity:
+        raise Refused("one person moves scores farther apart than the choice hides")
+    return cost_of(replace(draw, sensitivity=Fraction(most)))
+
+
+def _above(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit) -> Cost:
+    """The exact loss of a threshold: how far a person moves one sum, two of them apart, and all together.
+
+    Privacy: a number moves one sum of its cell, so it spans no more than it moves; a vector's coordinates may rise and
+    fall at once. Rows that leave one cell and enter another lower one sum and raise another.
+    Source: docs/theory/above.md.
+    """
+    (block,) = blocks
+    single, pair, rows = block.moves.single, block.moves.pair, block.rows
+    rise, fall = (rows * max((0, *ends)) for ends in (block.moves.high, [-low for low in block.moves.low]))
+    one = len(block.moves.low) == 1
+    spans = {
+        "single": (single.l1, single.coordinate, single.coordinate if one else rise + fall),
+        "pair": (pair.l1, pair.coordinate, pair.coordinate if one else 2 * pair.coordinate),
+        "apart": (2 * single.l1, single.coordinate, 2 * single.coordinate),
+    }
+    ways = [spans[way] for way in _ways(blocks, unit, apart=release.cells != 1)]
+    if draw.level is None:
+        costs = [cost_of(replace(draw, sensitivity=Fraction(total))) for total, _, _ in ways]
+    else:
+        costs = [
+            cost_of(replace(draw, sensitivity=Fraction(apart), most=Fraction(max(most, 1)))) for _, most, apart in ways
+        ]
+    worst = max(costs, key=lambda cost: cost.epsilon or 0)
+    if _pure(worst) > _pure(cost_of(draw)):
+        raise Refused("one person moves sums farther than the threshold's noise hides")
+    return worst

@@ -1,0 +1,168 @@
+"""Prices of releases from certified moves: against all neighbours, one by one, and a debit that is a little less."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sulq.kernel.facts import Refused
+from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
+from sulq.kernel.losses import Draw, Event, Unit
+from sulq.kernel.norms import Certified, Moves, Norms
+from sulq.kernel.price import Release, check
+from sulq.kernel.score import Linear
+
+SCALE = Fraction(4)
+UNITS = [Unit("who", rows, neighbors) for rows in (1, 2) for neighbors in ("add_remove", "replace_one", "zero_out")]
+UNITS.append(Unit(neighbors="replace_one"))
+LOW, HIGH = -1, 2  # what a row may add to each of two coordinates
+ROWS = [np.array(row) for row in itertools.product((LOW, 0, HIGH), repeat=2)]
+
+
+def certified(rows: int, *, present: bool = False) -> Certified:
+    """Rows that add two numbers from LOW to HIGH: the certificate that a statement of them has."""
+    single, pair = Norms(4, 8, 2), Norms(6, 18, 3)
+    return Certified(Moves(single.times(rows), pair.times(rows), (LOW,) * 2, (HIGH,) * 2), rows, present)
+
+
+def moved(unit: Unit, cells: int, *, present: bool) -> list[np.ndarray]:
+    """Every change of the sums, cell by cell, that one person can cause."""
+    some = [np.zeros((cells, 2), dtype=np.int64)] * (not present)
+    for cell, row in itertools.product(range(cells), ROWS):
+        one = np.zeros((cells, 2), dtype=np.int64)
+        one[cell] = row
+        some.append(one)
+    held = [sum(several[1:], several[0]) for several in itertools.combinations_with_replacement(some, unit.rows)]
+    if unit.neighbors == "replace_one":
+        return [after - before for before, after in itertools.product(held, repeat=2)]
+    return held
+
+
+def fits(release: Release, blocks: list[Certified], event: Event, unit: Unit) -> bool:
+    try:
+        check([release], [blocks], event, unit)
+    except Refused:
+        return False
+    return True
+
+
+def drawn(law: object, unit: Unit, norm: str, move: int, **more: object) -> Draw:
+    """A draw whose record is large enough for anything."""
+    return Draw(law.kind, unit.neighbors, norm, Fraction(move), law.scale, Fraction(1), 0, **more)
+
+
+@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_SR1_noise_is_priced_as_the_worst_neighbour(unit: Unit, cells: int) -> None:
+    """The exact loss over all neighbours is paid for, and hardly more. Control: for a little less it is refused."""
+    present = unit.column is None
+    every = moved(unit, cells, present=present)
+    block = certified(unit.rows, present=present)
+    for law, norm, worst in (
+        (LaplaceLaw(SCALE), "l1", max(int(np.abs(move).sum()) for move in every)),
+        (GaussianLaw(SCALE), "l2", max(int((move * move).sum()) for move in every)),
+    ):
+        pure = norm == "l1"
+        loss = worst / SCALE if pure else worst / (2 * SCALE**2)
+        release = Release((law,), (0,), cells, cells, 2)
+        draws = (drawn(law, unit, norm, 1000),)
+        paid = Event(loss, loss**2 / 2, draws=draws) if pure else Event(None, loss, draws=draws)
+        assert fits(release, [block], paid, unit), (law, worst)
+        less = loss * Fraction(99, 100)
+        assert not fits(
+            release, [block], Event(less, less**2 / 2, draws=draws) if pure else replace(paid, rho=less), unit
+        )
+        few = replace(draws[0], sensitivity=Fraction(worst - 1))
+        assert not fits(release, [block], replace(paid, draws=(few,)), unit)  # what the ledger would record is false
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+@pytest.mark.parametrize("choices", [1, 2])
+def test_SR13_choices_are_priced_as_the_worst_neighbour(unit: Unit, choices: int) -> None:
+    """The spans of scores over all neighbours are within the certified ones. Control: a little less is refused."""
+    present = unit.column is None
+    score = Linear(((1, 0), (0, 1)))
+    block = certified(unit.rows, present=present)
+    every = moved(unit, choices, present=present)
+    spans = [[max(0, *own) - min(0, *own) for own in move.tolist()] for move in every]
+    for law, norm, worst in (
+        (FlipLaw(SCALE, 2), "l1", max(sum(each) for each in spans)),
+        (ExponentialLaw(SCALE, 2), "l2", max(sum(n * n for n in each) for each in spans)),
+    ):
+        release = Release((law,), (0,), choices, choices, 2, score)
+        draws, pure = (drawn(law, unit, norm, 1000),), norm == "l1"
+        loss = worst / SCALE if pure else worst / (8 * SCALE**2)
+        less = loss * Fraction(99, 100)
+        paid = [Event(n, n**2 / 2, draws=draws) if pure else Event(None, n, draws=draws) for n in (less, 2 * loss)]
+        assert [fits(release, [block], event, unit) for event in paid] == [False, True]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.parametrize("level", [Fraction(0), Fraction(8)])
+def test_a_threshold_is_priced_as_the_worst_neighbour(unit: Unit, cells: int, level: Fraction) -> None:
+    """Over all neighbours: all moves together, or the largest and the span. Control: a little less is refused."""
+    present = unit.column is None
+    block = certified(unit.rows, present=present)
+    law = AboveLaw(SCALE, level, 2 * cells)
+    losses = [
+        Fraction(int(np.abs(move).max())) / level + Fraction(max(0, int(move.max())) - min(0, int(move.min()))) / SCALE
+        if level
+        else Fraction(int(np.abs(move).sum())) / SCALE
+        for move in moved(unit, cells, present=present)
+    ]
+    draw = drawn(law, unit, "l1", 1000, level=level or None, most=Fraction(1000 if level else 0))
+    release = Release((law,), (0,), cells, 1, 2, above=True)
+    worst = max(losses)
+    less = worst * Fraction(99, 100)
+    events = [Event(paid, paid**2 / 2, draws=(draw,)) for paid in (less, 2 * worst)]
+    assert [fits(release, [block], event, unit) for event in events] == [False, True]
+
+
+def test_SR14_groups_that_one_person_is_alone_in_are_counted() -> None:
+    """K groups, and 2k where a person is exchanged for another. Control: one fewer is refused."""
+    for unit, groups in ((Unit("who", 2), 2), (Unit("who", 2, "replace_one"), 4)):
+        law = PassedLaw(SCALE, 30)
+        release = Release((law, GaussianLaw(SCALE)), (0,), 0, 0, 2, people=True)
+        people = Certified(Moves(Norms(2, 2, 1), Norms(0, 0, 0)), 2, False)
+        for alone, certain in ((groups, True), (groups - 1, False)):
+            draws = (
+                drawn(law, unit, "l2", 1000, threshold=30, alone=alone),
+                drawn(GaussianLaw(SCALE), unit, "l2", 1000),
+            )
+            event = Event(None, Fraction(1000), Fraction(1, 10), draws=draws)
+            assert fits(release, [people, certified(2)], event, unit) is certain
+
+
+def test_SR8_under_queries_each_number_is_one_and_moves_as_recorded() -> None:
+    """A grid of finer units moves by as many more. Controls: a query less, and a record of the coarse grid."""
+    unit, law = Unit("who", 2), GaussianLaw(SCALE)
+    release = Release((law,), (3,), 5, 5, 2)
+    fine = drawn(law, unit, "l2", (2 * 2 << 3) ** 2)
+    event = Event(None, Fraction(0), queries=10, draws=(fine,))
+    assert fits(release, [certified(2)], event, unit)
+    assert not fits(release, [certified(2)], replace(event, queries=9), unit)
+    assert not fits(release, [certified(2)], replace(event, draws=(replace(fine, sensitivity=Fraction(16)),)), unit)
+
+
+def test_a_statistic_of_the_whole_is_priced_by_its_record() -> None:
+    """It has no certificate. Control: a debit below what its draw costs."""
+    unit, law = Unit(), LaplaceLaw(SCALE)
+    release = Release((law,), (0,), 1, 1, 1, whole=True)
+    draws = (drawn(law, unit, "l1", 3),)
+    paid = Event(Fraction(3, 4), Fraction(9, 32), draws=draws)
+    assert fits(release, [], paid, unit)
+    assert not fits(release, [], replace(paid, epsilon=Fraction(2, 4)), unit)
+
+
+def test_neighbours_of_another_relation_are_refused() -> None:
+    """The ledger records whom the noise hides from. Control: the unit's own."""
+    unit, law = Unit("who", 2), LaplaceLaw(SCALE)
+    release, draw = Release((law,), (0,), 1, 1, 2), drawn(law, unit, "l1", 1000)
+    event = Event(Fraction(100), Fraction(5000), draws=(draw,))
+    assert fits(release, [certified(2)], event, unit)
+    assert not fits(release, [certified(2)], replace(event, draws=(replace(draw, neighbors="zero_out"),)), unit)
