@@ -31,11 +31,15 @@ class Noted:
     def __init__(self, budget: object = None) -> None:
         self.steps: list[str] = []
         budget = Epsilon(1) if budget is None else budget
-        self.ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=budget, synthetic=False)
+        self.ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=budget, synthetic=True)
         debit = self.ledger.debit
         self.ledger.debit = lambda *args, **named: (self.steps.append("debit"), debit(*args, **named))[1]
         self.curator = Curator(
-            Rows(self, self.ledger.redeem, self.release), self.ledger, SCHEMA, size=7, versions=(("numpy", "1"),)
+            Rows(self, self.ledger.redeem).replace_noise(self.ledger, self.release),
+            self.ledger,
+            SCHEMA,
+            size=7,
+            versions=(("numpy", "1"),),
         )
 
     def ready(self) -> None:
@@ -156,7 +160,7 @@ def test_T39_SR12_scope_and_declarations_keep_answers_apart() -> None:
     other = Schema.of("other", {"x": Int(0, 9)})
 
     def reused(schema: Schema = SCHEMA, size: int = 7, scope: str = "") -> bool:
-        rows = Rows(noted, noted.ledger.redeem, noted.release)
+        rows = Rows(noted, noted.ledger.redeem).replace_noise(noted.ledger, noted.release)
         curator = Curator(rows, noted.ledger, schema, size=size, versions=(), scope=scope)
         return curator.ask(COUNT, spend=Epsilon(0.01), reuse=True).reused
 
@@ -171,7 +175,7 @@ def test_T44_a_key_belongs_to_one_table() -> None:
     """The same words put to another table of the person space are another question, and the key is taken (T44)."""
     noted = Noted()
     noted.curator.ask(COUNT, spend=Epsilon(0.1), key="k")
-    rows = Rows(noted, noted.ledger.redeem, noted.release)
+    rows = Rows(noted, noted.ledger.redeem).replace_noise(noted.ledger, noted.release)
     other = Curator(rows, noted.ledger, Schema.of("other", {"x": Int(0, 9)}), size=None, versions=())
     with pytest.raises(QuestionError) as refused:
         other.ask(COUNT, spend=Epsilon(0.1), key="k")

@@ -33,12 +33,20 @@ class Slow:
     """Rows that are summed when told so, or after a moment; each sum is counted."""
 
     def __init__(self, budget: object = None, *, pause: float = 0.3) -> None:
-        self.ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=budget or Epsilon(1))
+        self.ledger = Ledger.open(
+            None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=budget or Epsilon(1), synthetic=True
+        )
         self.runs = 0
         self.go = threading.Event()
         self.error: BaseException | None = None
         self._pause = pause
-        self.curator = Curator(Rows(self, self.ledger.redeem, release), self.ledger, SCHEMA, size=None, versions=())
+        self.curator = Curator(
+            Rows(self, self.ledger.redeem).replace_noise(self.ledger, release),
+            self.ledger,
+            SCHEMA,
+            size=None,
+            versions=(),
+        )
 
     def ready(self) -> None:
         """Nothing to do."""

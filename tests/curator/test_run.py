@@ -10,7 +10,7 @@ import pytest
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.curator.plan import draw
 from sulq.curator.run import LIMIT, Rows
-from sulq.errors import CuratorError
+from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.domain import Schema
@@ -49,6 +49,18 @@ def plan_of(question: Sums, budget: object = None, size: int | None = None):
 THREE = Sums((Lit(1), col("x")), None, (Bins(col("x"), (0, 3, 6, 9)),))
 
 
+class Book:
+    """A ledger whose first entry says, or does not say, that the data are made up."""
+
+    def __init__(self, said: object) -> None:
+        self.synthetic = said
+
+
+def made_up(source: object, redeem: object, release: object) -> Rows:
+    """Rows of made-up data, with other noise than the mechanisms'."""
+    return Rows(source, redeem).replace_noise(Book(True), release)
+
+
 def plain(_law: object, exact: Private) -> np.ndarray:
     return exact.open()
 
@@ -63,7 +75,7 @@ def test_T43_rows_run_only_for_a_receipt_that_is_redeemed() -> None:
         return len(asked) == 1
 
     source = Fixed(np.zeros((3, 2), dtype=np.int64))
-    rows = Rows(source, redeem, plain)
+    rows = made_up(source, redeem, plain)
     assert rows.run(plan, RECEIPT)
     source.found = ValueError("must not be read")
     with pytest.raises(CuratorError) as refused:
@@ -75,7 +87,7 @@ def test_T43_rows_run_only_for_a_receipt_that_is_redeemed() -> None:
 def test_T43_a_plan_from_another_process_is_read_only_if_it_was_paid_for() -> None:
     """The text's own digest is what was paid for: a text of anything else is refused before it is parsed."""
     plan = plan_of(THREE)
-    rows = Rows(Fixed(np.zeros((3, 2), dtype=np.int64)), lambda _, digest: digest == wire.digest(plan), plain)
+    rows = made_up(Fixed(np.zeros((3, 2), dtype=np.int64)), lambda _, digest: digest == wire.digest(plan), plain)
     (released,) = rows.run_text(wire.encode(plan), RECEIPT)
     assert released.units.tolist() == [[0, 0]] * 3
     for text in (wire.encode(plan) + " ", wire.encode(plan_of(Sums((Lit(1),)))), "not JSON", ""):
@@ -105,7 +117,7 @@ def test_T30_T31_whatever_an_engine_gives_or_raises_there_is_one_error(
     """A wrong shape, a wrong type and any exception end in one constant error without a context (T29, T30, T31)."""
     caplog.set_level(logging.DEBUG, "sulq")
     with pytest.raises(CuratorError) as failed:
-        Rows(Fixed(found), lambda *_: True, plain).run(plan_of(THREE), RECEIPT)
+        made_up(Fixed(found), lambda *_: True, plain).run(plan_of(THREE), RECEIPT)
     assert str(failed.value) == str(CuratorError("engine-failed", "The rows could not be summed."))
     assert failed.value.__context__ is None
     assert failed.value.__cause__ is None
@@ -120,7 +132,7 @@ def test_T68_whatever_a_mechanism_raises_there_is_one_error(caplog: pytest.LogCa
         raise ValueError(f"sum {exact.open()} does not fit")
 
     with pytest.raises(CuratorError) as failed:
-        Rows(Fixed(np.full((3, 2), 4711)), lambda *_: True, failing).run(plan_of(THREE), RECEIPT)
+        made_up(Fixed(np.full((3, 2), 4711)), lambda *_: True, failing).run(plan_of(THREE), RECEIPT)
     assert failed.value.code == "noise-failed"
     assert failed.value.__context__ is None
     assert "4711" not in caplog.text
@@ -136,7 +148,7 @@ def test_blocks_get_their_own_law_and_columns_in_order() -> None:
         return exact.open() + 100
 
     found = np.arange(6).reshape(3, 2)
-    (released,) = Rows(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
+    (released,) = made_up(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
     assert [law for law, _ in given] == list(plan.parts[0].laws)
     assert [part.tolist() for _, part in given] == [[[0], [2], [4]], [[1], [3], [5]]]
     assert released.units.tolist() == (found + 100).tolist()
@@ -156,7 +168,7 @@ def test_neighbouring_blocks_of_one_law_are_drawn_for_together() -> None:
         return exact.open() + 100 * len(given)
 
     found = np.arange(12).reshape(3, 4)
-    (released,) = Rows(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
+    (released,) = made_up(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
     assert [law for law, _ in given] == [laws[0], laws[2], laws[3]]
     assert [part[0] for _, part in given] == [[0, 1], [2], [3]]
     assert released.units.tolist() == (found + np.array([100, 100, 200, 300])).tolist()
@@ -175,7 +187,7 @@ def test_T5_exact_sums_are_saturated_before_they_meet_noise() -> None:
     bits = plan.parts[0].refine[0]
     assert bits > 0
     for value in (2**62, -(2**62), 2**62 - 1, 5):
-        (released,) = Rows(Fixed(np.array([[value]])), lambda *_: True, plain).run(plan, RECEIPT)
+        (released,) = made_up(Fixed(np.array([[value]])), lambda *_: True, plain).run(plan, RECEIPT)
         room = LIMIT >> bits
         assert int(released.units[0, 0]) == max(-room, min(room, value)) << bits
     assert (np.array([2**62]) << bits).tolist() != [2**62 << bits]
@@ -192,11 +204,26 @@ def test_T5_sums_meet_their_thresholds_in_one_call(level: object) -> None:
         return np.array([[1]])
 
     found = np.array([[2**62], [7], [-(2**62)]])
-    (released,) = Rows(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
+    (released,) = made_up(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
     levels = np.broadcast_to(level, 3).tolist()
     assert [law for law, _ in given] == list(plan.parts[0].laws)
     assert given[0][1].tolist() == [[2**61 - levels[0], 7 - levels[1], -(2**61) - levels[2]]]
     assert released.units.tolist() == [[1]]
+
+
+@pytest.mark.parametrize("said", [False, None, 1, "yes"])
+def test_SR9_noise_is_replaced_only_where_the_ledger_says_that_the_data_are_made_up(said: object) -> None:
+    """Refused with a code and a next step, and the noise stays what it was. Control: synthetic data are exact."""
+    rows = Rows(Fixed(np.full((9, 2), 4711, dtype=np.int64)), lambda *_: True)
+    asked = plan_of(Sums((Lit(1),) * 2, None, (Bins(col("x"), tuple(range(10))),)))
+    with pytest.raises(AccessDenied) as refused:
+        rows.replace_noise(Book(said), plain)
+    assert refused.value.code == "not-synthetic"
+    assert "synthetic=True" in refused.value.remedy
+    (released,) = rows.run(asked, RECEIPT)
+    assert (released.units != 4711).any()  # but by chance, 1e-8
+    (released,) = rows.replace_noise(Book(True), plain).run(asked, RECEIPT)
+    assert (released.units == 4711).all()
 
 
 def test_close_lets_go_of_the_engine() -> None:

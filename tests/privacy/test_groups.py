@@ -13,7 +13,7 @@ import pytest
 import sulq
 from sulq import Above, Choose, OpenSums, Rank, Sums, Together, col
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.run import Release, Rows
+from sulq.curator.run import Rows
 from sulq.desk import Desk
 from sulq.errors import BudgetExceeded, QuestionError, SulqError
 from sulq.kernel.private import Private
@@ -24,7 +24,7 @@ from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import Each, Lit, Vector
 from sulq.testing import exact as without_noise
 from sulq.testing import neighbours
-from sulq.testing.bad import Bare
+from sulq.testing.bad import bare
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences
 from tests import counts
@@ -79,13 +79,10 @@ def test_RP_SR5_catches_thresholds_that_cost_too_little(kind: str, monkeypatch: 
     first, second = people("HLY", age=9), people("HLY", age=9) + people("H", age=50)
     assert replayed(kind, first, second, [RISING], Unit()) == []
 
-    def bare(source: Engine, ledger: Ledger, release: Release) -> Rows:
-        return Bare(source, ledger.redeem, release)
-
     # The same count against falling thresholds: the first it reaches, without noise of its own, tells the count.
     ladder = asking(Above(Sums((Vector((col("age") > 0,) * 99, 1),)), tuple(range(50, -49, -1))), Epsilon(1))
     assert replayed(kind, first, second, [ladder], Unit()) == []
-    assert any("outcome" in line for line in replayed(kind, first, second, [ladder], Unit(), rows=bare))
+    assert any("outcome" in line for line in replayed(kind, first, second, [ladder], Unit(), noise=bare))
     exchange = Unit(None, 1, "replace_one")
     split = Vector((*(col("age") > level for level in range(8)), *(col("age") <= level for level in range(8))), 1)
     signed = asking(Above(Sums((split,)), 3), Epsilon(1))
@@ -152,8 +149,8 @@ def others(kind: str, first: list, second: list, unit: Unit, sight: type[Rows] =
 
         return ask
 
-    def seen(source: Engine, ledger: Ledger, release: Release) -> Rows:
-        return sight(source, ledger.redeem, release)
+    def seen(source: Engine, ledger: Ledger) -> Rows:
+        return sight(source, ledger.redeem)
 
     recorded = None
     for rows in (first, second):

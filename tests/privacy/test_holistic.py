@@ -48,7 +48,7 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.listed import listed
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
-from sulq.curator.run import Release, Rows
+from sulq.curator.run import Rows
 from sulq.curator.statistics import holistic, min_cut
 from sulq.curator.statistics.figure import monotone
 from sulq.curator.statistics.holistic import Entry
@@ -155,8 +155,8 @@ def declared(source: Engine, programs: list[object], unit: Unit, **options: obje
     """A run with the owner's declarations."""
     own = load(OWN)
 
-    def rows(engine: Engine, ledger: Ledger, release: Release) -> Rows:
-        return Rows(engine, ledger.redeem, release, own=own)
+    def rows(engine: Engine, ledger: Ledger) -> Rows:
+        return Rows(engine, ledger.redeem, own)
 
     return run(source, programs, unit, BUDGET, schema=SCHEMA, tables=TABLES, rows=rows, **options)
 

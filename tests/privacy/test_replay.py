@@ -29,7 +29,7 @@ from sulq.errors import SulqError
 from sulq.terms.privacy import CALIBRATIONS, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.terms.rowfn import Bins, Lit
 from sulq.testing import neighbours
-from sulq.testing.bad import Late, Nosy, Silent
+from sulq.testing.bad import Late, nosy, silent
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences
 from tests import counts
@@ -253,10 +253,10 @@ def test_RP_catches_bad_engines(fault: str, program: object, unit: Unit, newcome
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-@pytest.mark.parametrize("bad", [Silent, Nosy])
-def test_RP_catches_missing_and_nosy_noise(kind: str, bad: type[Rows]) -> None:
+@pytest.mark.parametrize("bad", [silent, nosy])
+def test_RP_catches_missing_and_nosy_noise(kind: str, bad: object) -> None:
     """Control: a count without noise, and noise whose width follows the rows, are caught on both engines."""
-    options = {"rows": lambda source, ledger, release: bad(source, ledger.redeem, release)}
+    options = {"noise": bad}
     first, second = people("HLY"), people("HLYY")
     assert replayed(kind, first, second, [COUNT], Unit()) == []
     assert replayed(kind, first, second, [COUNT], Unit(), **options) != []
@@ -265,7 +265,7 @@ def test_RP_catches_missing_and_nosy_noise(kind: str, bad: type[Rows]) -> None:
 @pytest.mark.parametrize("kind", REPLAYED)
 def test_RP_T43_catches_a_debit_after_the_sums(kind: str) -> None:
     """Control: a curator that computes first and debits afterwards is caught, whatever the rows are (T43)."""
-    options = {"curator": Late, "rows": lambda source, _ledger, release: Rows(source, lambda *_: True, release)}
+    options = {"curator": Late, "rows": lambda source, _ledger: Rows(source, lambda *_: True)}
     assert "rows were read before the debit" in replayed(kind, people("HL"), people("HL"), [COUNT], Unit(), **options)
 
 

@@ -75,8 +75,10 @@ def values(answers: Iterable[Answer]) -> list[list[int]]:
 def faults(pairs: int, rng: np.random.Generator) -> tuple[list[str], int]:
     """What is wrong with pairs of asks, the second in other words at another price; how many were reused."""
     drawer, source, found, reuses = Drawer(rng), Counted(), [], 0
-    ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=EpsilonDelta(900, 1e-6))
-    rows = Rows(source, ledger.redeem, source.release)
+    ledger = Ledger.open(
+        None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=EpsilonDelta(900, 1e-6), synthetic=True
+    )
+    rows = Rows(source, ledger.redeem).replace_noise(ledger, source.release)
     done = 0
     while done < pairs:
         curator = Curator(rows, ledger, neighbours.SCHEMA, size=None, versions=(), scope=str(done))
@@ -343,8 +345,8 @@ def test_T39_outside_the_scope_nothing_tells_what_was_asked() -> None:
 
     def world(inside: Sums, scope: str) -> tuple[object, ...]:
         source = Counted()
-        ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=Epsilon(10))
-        rows = Rows(source, ledger.redeem, source.release)
+        ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=Epsilon(10), synthetic=True)
+        rows = Rows(source, ledger.redeem).replace_noise(ledger, source.release)
 
         def curator(scope: str) -> Curator:
             return Curator(rows, ledger, neighbours.SCHEMA, size=None, versions=(), scope=scope)

@@ -12,8 +12,10 @@ import sulq
 from sulq import Above, Epsilon, EpsilonDelta, Int, Real, Rho, SubLinear, Sums, Together, col
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, QuestionError
+from sulq.kernel.mechanisms import release
 from sulq.terms.rowfn import Bins, Lit, Vector
 from sulq.testing import exact
+from sulq.testing.exact import without_noise
 
 X = [1, 5, 7, 3, None, 9]
 Y = [0.5, 0.25, 0.75, 1.0, 0.0, -4.0]
@@ -56,6 +58,11 @@ def test_T94_exact_answers_are_refused_for_private_data_and_other_oracles() -> N
         with pytest.raises(AccessDenied) as refused:
             exact(db)
         assert refused.value.code == "not-synthetic"
+        assert "synthetic=True" in refused.value.remedy
+        rows = db._oracle._rows
+        with pytest.raises(AccessDenied):  # where rows are read, too: no other way leads to other noise
+            rows.replace_noise(db._ledger, without_noise)
+        assert rows._release is release
     with opened() as db:
         truth = exact(db)
         assert isinstance(truth, Desk)

@@ -51,7 +51,7 @@ from sulq.terms.rowfn import col, each, lit, lookup
 from sulq.terms.space import Box, Cube
 from sulq.terms.statistic import Aggregated, Occurring, ToSorted, ToUnique
 from sulq.testing import exact, neighbours
-from sulq.testing.bad import Late, Silent
+from sulq.testing.bad import Late, silent
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import Run, differences, record
@@ -125,7 +125,7 @@ def replay(scope: Scope) -> Result:
     rows = [neighbours.row(random, f"p{i}", special=0.0) for i in range(3)]
     count: list[Program] = [lambda desk: desk.count(spend=Epsilon(1))]
     noticed = [
-        bool(_told_apart(rows, rows[1:], count, UNITS[0], "duckdb", part=_silent)[0]),
+        bool(_told_apart(rows, rows[1:], count, UNITS[0], "duckdb", noise=silent)[0]),
         bool(_told_apart(rows, rows[1:], count, UNITS[0], "duckdb", part=_trusting, curator=Late)[0]),
     ]
     kinds = ", ".join(sorted(answered))
@@ -155,13 +155,9 @@ def _refused(outcome: str) -> bool:
     return not outcome.startswith(("[", "{"))
 
 
-def _silent(engine: Engine, ledger: Ledger, draw: Release) -> Rows:
-    return Silent(engine, ledger.redeem, draw)
-
-
-def _trusting(engine: Engine, _: Ledger, draw: Release) -> Rows:
+def _trusting(engine: Engine, _: Ledger) -> Rows:
     """Runs whatever it is given, paid or not."""
-    return Rows(engine, lambda _receipt, _plan: True, draw)
+    return Rows(engine, lambda _receipt, _plan: True)
 
 
 def _told_apart(
@@ -171,7 +167,8 @@ def _told_apart(
     unit: Unit,
     kind: str,
     *,
-    part: Callable[[Engine, Ledger, Release], Rows] = lambda engine, ledger, draw: Rows(engine, ledger.redeem, draw),
+    part: Callable[[Engine, Ledger], Rows] = lambda engine, ledger: Rows(engine, ledger.redeem),
+    noise: Callable[[Release], Release] = lambda release: release,
     curator: type[Curator] = Curator,
 ) -> tuple[list[str], Run]:
     """What tells two data sets apart but noise, and the first run; a control brings its own part, or its own curator.
@@ -188,6 +185,7 @@ def _told_apart(
                 budget=BUDGET,
                 engine=kind,
                 ledger=Path(folder) / "people.ledger",
+                synthetic=True,
             )
             run = record(
                 db._engine,  # noqa: SLF001 - no door leads to the rows; that is the point
@@ -200,6 +198,7 @@ def _told_apart(
                 mechanisms=tuple(MECHANISMS),
                 earlier=runs[0] if runs else None,
                 rows=part,
+                noise=noise,
                 curator=curator,
             )
             db.close()

@@ -7,14 +7,14 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, Protocol, Self, TypeVar, cast, final
 
 import numpy as np
 
 from sulq.curator import certificates
 from sulq.curator.statistics import holistic
 from sulq.curator.statistics.owned import Function
-from sulq.errors import CuratorError, QuestionError, SulqError
+from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.kernel.facts import Refused
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal
@@ -34,6 +34,9 @@ from sulq.terms.released import Noise, Released
 from sulq.terms.statistic import HeavyPersons
 
 LIMIT: Final = 2**62
+NEXT: Final = (
+    "Use a ledger of its own, begun with synthetic=True, for made-up data; private data have no exact answers."
+)
 ROOM: Final = 2**22  # characters of texts whose plans are kept between check and run
 Release = Callable[[Law, Private[Integers]], Integers]
 Reveal = Callable[[tuple[Noise, ...], Private[Groups]], Released]
@@ -67,6 +70,16 @@ class Runner(Protocol):
         ...
 
 
+class Book(Protocol):
+    """What the part that sees rows reads of a ledger's first entry."""
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether the data were declared to be made up."""
+        ...
+
+
+@final
 class Rows:
     """Runs plans that were paid for; `redeem` says, once for each receipt, whether one was."""
 
@@ -74,8 +87,6 @@ class Rows:
         self,
         engine: Engine,
         redeem: Callable[[Receipt, str], bool],
-        release: Release = add_noise,
-        reveal: Reveal = reveal_groups,
         own: Mapping[str, Function] | None = None,
         *,
         ready: Callable[[], None] | None = None,
@@ -83,11 +94,24 @@ class Rows:
         self._engine = engine
         self._ready = engine.ready if ready is None else ready  # where something is made ready aside, it waits
         self._redeem = redeem
-        self._release = release
-        self._reveal = reveal
+        self._release: Release = add_noise
+        self._reveal: Reveal = reveal_groups
         self._certified: tuple[tuple[Part, ...], Event] = ((), Event(None, Fraction(0)))
         self._checked = _Checked()
         self._own = {} if own is None else own  # the owner's functions, by the names analysts choose them by (SR5)
+
+    def replace_noise(self, ledger: Book, release: Release = add_noise, reveal: Reveal = reveal_groups) -> Self:
+        """Release by other functions than the mechanisms', for made-up data alone: the one way to do so (SR9).
+
+        Raises:
+            AccessDenied: the first entry of the data's ledger does not say that they are synthetic.
+        """
+        if ledger.synthetic is not True:
+            raise AccessDenied(
+                "not-synthetic", "The first entry of this ledger does not say that the data are synthetic.", NEXT
+            )
+        self._release, self._reveal = release, reveal
+        return self
 
     def ready(self) -> None:
         """Make the kept rows available before anything is paid; releases nothing."""

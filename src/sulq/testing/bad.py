@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, cast
@@ -16,7 +16,7 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.curator.curator import Curator
-from sulq.curator.run import Rows
+from sulq.curator.run import Release
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
@@ -188,34 +188,33 @@ def _clock(value: object) -> int:
         return days(value)
 
 
-class Silent(Rows):
+def silent(release: Release) -> Release:
     """Releases a single cell as it is: a count without noise."""
-
-    def _noisy(self, law: Law, exact: Private[Integers], columns: Callable[[Integers], Integers]) -> Integers:
-        found = exact.map(columns)
-        return found.open() if found.open().size == 1 else super()._noisy(law, exact, columns)
+    return lambda law, exact: exact.open() if exact.open().size == 1 else release(law, exact)
 
 
-class Nosy(Rows):
+def nosy(release: Release) -> Release:
     """Takes noise whose width depends on the rows."""
 
-    def _noisy(self, law: Law, exact: Private[Integers], columns: Callable[[Integers], Integers]) -> Integers:
-        wide = Fraction(1 + abs(int(exact.open().sum())) % 7)
+    def wide(law: Law, exact: Private[Integers]) -> Integers:
         if isinstance(law, (LaplaceLaw, GaussianLaw)):
-            law = type(law)(law.scale * wide)
-        return super()._noisy(law, exact, columns)
+            law = type(law)(law.scale * (1 + abs(int(exact.open().sum())) % 7))
+        return release(law, exact)
+
+    return wide
 
 
-class Bare(Rows):
+def bare(release: Release) -> Release:
     """Compares sums without noise of their own with the noisy threshold, as published sparse vectors have done."""
 
-    def _noisy(self, law: Law, exact: Private[Integers], columns: Callable[[Integers], Integers]) -> Integers:
+    def compared(law: Law, exact: Private[Integers]) -> Integers:
         if not isinstance(law, AboveLaw):
-            return super()._noisy(law, exact, columns)
-        above = exact.map(columns).open()
-        level = super()._noisy(LaplaceLaw(law.scale), exact, lambda _sums: np.zeros((1, 1), dtype=np.int64))
-        first: Integers = np.where(above >= level, np.arange(law.sums), law.sums).min(axis=1, keepdims=True)
+            return release(law, exact)
+        level = release(LaplaceLaw(law.scale), exact.map(lambda _sums: np.zeros((1, 1), dtype=np.int64)))
+        first: Integers = np.where(exact.open() >= level, np.arange(law.sums), law.sums).min(axis=1, keepdims=True)
         return first
+
+    return compared
 
 
 class Late(Curator):

@@ -46,14 +46,13 @@ class Exact:
     """An Oracle that answers exactly and charges nothing."""
 
     def __init__(self, curator: Curator) -> None:
-        if not curator.facts.synthetic:
-            raise AccessDenied("not-synthetic", "This data was not declared synthetic when its ledger was created.")
         self._curator = curator
         rows = curator._rows  # noqa: SLF001 - no door leads here; that is the point
         if not isinstance(rows, Rows):
             raise AccessDenied("private-value", "These rows are in another process, which gives nothing exact.")
         engine, own = rows._engine, rows._own  # noqa: SLF001
-        self._rows = Rows(engine, lambda _receipt, _plan: True, without_noise, all_groups, own)
+        ledger = curator._ledger  # noqa: SLF001
+        self._rows = Rows(engine, lambda _receipt, _plan: True, own).replace_noise(ledger, without_noise, all_groups)
 
     @property
     def facts(self) -> Facts:

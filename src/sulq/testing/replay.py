@@ -146,9 +146,8 @@ def record(
     reveal: Reveal = reveal_groups,
     size: int | None = None,
     earlier: Run | None = None,
-    rows: Callable[[Engine, Ledger, Release], Rows] = lambda engine, ledger, release: Rows(
-        engine, ledger.redeem, release
-    ),
+    rows: Callable[[Engine, Ledger], Rows] = lambda engine, ledger: Rows(engine, ledger.redeem),
+    noise: Callable[[Release], Release] = lambda release: release,
     curator: type[Curator] = Curator,
     tables: tuple[TableFacts, ...] = (),
 ) -> Run:
@@ -167,6 +166,7 @@ def record(
         size: The declared size.
         earlier: The run whose noisy outputs are given again.
         rows: Makes the part that sees rows; a control brings a bad one.
+        noise: Puts a control's bad mechanism before those whose calls are recorded.
         curator: Likewise for the curator.
         tables: What else is declared of the tables, the first of them `schema`'s.
     """
@@ -209,12 +209,11 @@ def record(
     with (
         _listening(run.log),
         Ledger.open(
-            None, mechanisms=mechanisms, unit=unit, budget=budget, synthetic=False, open_keys=open_keys
+            None, mechanisms=mechanisms, unit=unit, budget=budget, synthetic=True, open_keys=open_keys
         ) as ledger,
     ):
         watched = _Watched(engine, paid, run.reads)
-        seeing = rows(watched, ledger, listen)
-        seeing._reveal = listen_groups  # noqa: SLF001 - whoever made it
+        seeing = rows(watched, ledger).replace_noise(ledger, noise(listen), listen_groups)
         asked = desk(curator(seeing, ledger, schema, size=size, versions=(), tables=tables))
         for program in programs:
             before = ledger.totals.events
