@@ -108,7 +108,9 @@ class Database(Desk):
         except BaseException:
             self._ledger.give_up()
             raise
-        rows = Rows(self._engine, self._ledger.redeem, own=own, ready=self._preparation.ready)
+        rows = Rows(
+            self._engine, self._ledger.redeem, own=own, ready=self._preparation.ready, budget=self._ledger.budget
+        )
         several = () if tables[0].alone and first.plain else dataset.facts.tables
         super().__init__(
             Curator(rows, self._ledger, first.schema, size=tables[0].size, versions=versions(), tables=several)

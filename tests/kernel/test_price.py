@@ -13,7 +13,7 @@ from sulq.kernel.facts import Refused
 from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.kernel.losses import Draw, Event, Unit
 from sulq.kernel.norms import Certified, Moves, Norms
-from sulq.kernel.price import Release, check
+from sulq.kernel.price import Least, Release, check
 from sulq.kernel.score import Linear
 
 SCALE = Fraction(4)
@@ -139,14 +139,22 @@ def test_SR14_groups_that_one_person_is_alone_in_are_counted() -> None:
 
 
 def test_SR8_under_queries_each_number_is_one_and_moves_as_recorded() -> None:
-    """A grid of finer units moves by as many more. Controls: a query less, and a record of the coarse grid."""
+    """A grid of finer units moves by as many more. Controls: less noise, a query less, a coarse record."""
     unit, law = Unit("who", 2), GaussianLaw(SCALE)
     release = Release((law,), (3,), 5, 5, 2)
     fine = drawn(law, unit, "l2", (2 * 2 << 3) ** 2)
     event = Event(None, Fraction(0), queries=10, draws=(fine,))
-    assert fits(release, [certified(2)], event, unit)
-    assert not fits(release, [certified(2)], replace(event, queries=9), unit)
-    assert not fits(release, [certified(2)], replace(event, draws=(replace(fine, sensitivity=Fraction(16)),)), unit)
+    coarse = replace(event, draws=(replace(fine, sensitivity=Fraction(16)),))
+    cases = [(event, SCALE / 32, True), (replace(event, queries=9), SCALE / 32, False), (coarse, SCALE / 32, False)]
+    cases.append((event, SCALE / 31, False))  # noise for a sum that one person moves by one unit, and 32 are moved
+    for asked, scale, certain in cases:
+        try:
+            check([release], [[certified(2)]], asked, unit, lambda _, scale=scale: Least("gaussian", scale, 4))
+        except Refused:
+            assert not certain
+        else:
+            assert certain
+    assert not fits(release, [certified(2)], event, unit)  # no budget of queries
 
 
 def test_a_statistic_of_the_whole_is_priced_by_its_record() -> None:

@@ -9,6 +9,7 @@ Source: docs/theory/kernel.md; SR1, SR3.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 from sulq.kernel import price
@@ -16,7 +17,8 @@ from sulq.kernel.norms import Certified
 from sulq.terms.engine import Engine, Tally
 from sulq.terms.facts import Tables
 from sulq.terms.plan import Part
-from sulq.terms.privacy import Event
+from sulq.terms.privacy import Budget, Event, SubLinear
+from sulq.terms.sublinear import noise_for
 
 
 @runtime_checkable
@@ -34,14 +36,23 @@ class Certifying(Protocol):
         ...
 
 
-def check(parts: Sequence[Part], event: Event, engine: Engine) -> None:
+def check(parts: Sequence[Part], event: Event, engine: Engine, budget: Budget | None = None) -> None:
     """Refuse a plan whose statements one person moves farther than was paid for; reads no row.
+
+    `budget`: which a SubLinear one says how much noise each query has.
 
     Raises:
         Refused: the kernel does not certify it.
     """
-    if isinstance(engine, Certifying):
-        price.check([_release(part) for part in parts], _certified(parts, engine), event, engine.tables.unit)
+    if not isinstance(engine, Certifying):
+        return
+    least = partial(_least, budget) if isinstance(budget, SubLinear) else None
+    price.check([_release(part) for part in parts], _certified(parts, engine), event, engine.tables.unit, least)
+
+
+def _least(budget: SubLinear, move: int) -> price.Least:
+    noise = noise_for(budget, sensitivity=move if budget.calibration == "binomial" else 1)
+    return price.Least(noise.kind, noise.scale, noise.units)
 
 
 def _release(part: Part) -> price.Release:

@@ -27,7 +27,7 @@ from sulq.terms.engine import Engine, Groups, Tally, sums_of
 from sulq.terms.kinds import Integers
 from sulq.terms.law import Law
 from sulq.terms.plan import Part, Plan, Whole
-from sulq.terms.privacy import Event
+from sulq.terms.privacy import Budget, Event
 from sulq.terms.receipt import Receipt
 from sulq.terms.relation import Table
 from sulq.terms.released import Noise, Released
@@ -90,8 +90,10 @@ class Rows:
         own: Mapping[str, Function] | None = None,
         *,
         ready: Callable[[], None] | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._engine = engine
+        self._budget = budget  # of the ledger: a SubLinear one says how much noise a query has
         self._ready = engine.ready if ready is None else ready  # where something is made ready aside, it waits
         self._redeem = redeem
         self._release: Release = add_noise
@@ -162,7 +164,7 @@ class Rows:
         """Refuse what the kernel does not certify; whatever is raised meanwhile is a refusal too."""
         try:
             with asked_by(whose):
-                certificates.check(parts, event, self._engine)
+                certificates.check(parts, event, self._engine, self._budget)
         except Refused as refused:
             why = str(refused)
         except SulqError as error:

@@ -8,7 +8,7 @@ Source: docs/theory/kernel.md; SR1, SR3, SR8, SR13, SR14.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -44,10 +44,29 @@ class Release:
     whole: bool = False
 
 
-def check(releases: Sequence[Release], found: Sequence[Sequence[Certified | None]], event: Event, unit: Unit) -> None:
+@dataclass(frozen=True, slots=True)
+class Least:
+    """The least noise of one query under a SubLinear budget: its law, and its scale for a sum that moves by one.
+
+    `units`: the scale is at least so many units of the grid. Of binomial noise `scale` is the number of coins.
+    """
+
+    kind: str
+    scale: Fraction
+    units: int
+
+
+def check(
+    releases: Sequence[Release],
+    found: Sequence[Sequence[Certified | None]],
+    event: Event,
+    unit: Unit,
+    least: Callable[[int], Least] | None = None,
+) -> None:
     """Refuse releases whose certified loss is more than the debit; `found`: of each release its blocks.
 
     A release of which a block has no certificate has no certified loss either: of it the draws alone are compared.
+    `least`: under a SubLinear budget, the noise of a query for a sum that one person moves so far.
 
     Raises:
         Refused: the debit does not cover the releases.
@@ -56,13 +75,15 @@ def check(releases: Sequence[Release], found: Sequence[Sequence[Certified | None
         raise Refused("noise without a draw in the debit")
     if event.queries and event.queries < sum(release.cells * release.width for release in releases):
         raise Refused("more numbers than queries in the debit")
+    if event.queries and least is None:
+        raise Refused("queries, where the budget is no number of queries")
     costs: list[Cost] = []
     draws = iter(event.draws)
     for release, blocks in zip(releases, found, strict=True):
         mine = [next(draws) for _ in release.laws]
         if not all(_same(law, draw, unit) for law, draw in zip(release.laws, mine, strict=True)):
             raise Refused("noise of another law than its draw in the debit")
-        cost = _loss(release, blocks, mine, unit, queries=event.queries > 0)
+        cost = _loss(release, blocks, mine, unit, least if event.queries else None)
         costs += [] if cost is None else [cost]
     if sum(cost.rho or 0 for cost in costs) > event.rho and not event.queries:
         raise Refused("the certified loss is more than the debit")
@@ -88,7 +109,11 @@ def _pure(cost: Cost) -> Fraction:
 
 
 def _loss(
-    release: Release, blocks: Sequence[Certified | None], draws: list[Draw], unit: Unit, *, queries: bool
+    release: Release,
+    blocks: Sequence[Certified | None],
+    draws: list[Draw],
+    unit: Unit,
+    least: Callable[[int], Least] | None,
 ) -> Cost | None:
     """What one release costs by certificate; None where a block of it has none, or where it is paid for in queries."""
     if release.whole:
@@ -108,10 +133,12 @@ def _loss(
     moves = [None if found is None else _norms(found, _ways([found], unit, apart=apart)) for found in blocks]
     bits = (0, *release.refine) if release.people else release.refine
     for ways, draw, finer in zip(moves, draws, bits, strict=True):
-        if ways is not None:
-            _covered(ways, draw, finer, queries=queries)
+        if ways is not None and least is not None:
+            _hidden(max(norm.coordinate for norm in ways.values()), draw, finer, least)
+        elif ways is not None:
+            _covered(ways, draw)
     certain = [ways for ways in moves if ways is not None]
-    return None if queries or len(certain) < len(moves) else _cost(certain, draws)
+    return None if least is not None or len(certain) < len(moves) else _cost(certain, draws)
 
 
 def _ways(blocks: Sequence[Certified], unit: Unit, *, apart: bool) -> tuple[str, ...]:
@@ -139,14 +166,21 @@ def _norms(found: Certified, ways: tuple[str, ...]) -> Moves:
     return {way: every[way] for way in ways}
 
 
-def _covered(ways: Moves, draw: Draw, finer: int, *, queries: bool) -> None:
-    """Refuse a block that moves farther than its draw records; under SubLinear noise is for one coordinate (SR8)."""
-    square = 2 if draw.norm == "l2" else 1
-    if queries:
-        most = max((norm.coordinate << finer) ** square for norm in ways.values())
-    else:
-        most = max(norm.l2_squared if square == 2 else norm.l1 for norm in ways.values())
+def _covered(ways: Moves, draw: Draw) -> None:
+    """Refuse a block that moves farther than its draw records."""
+    most = max(norm.l2_squared if draw.norm == "l2" else norm.l1 for norm in ways.values())
     if most > draw.sensitivity:
+        raise Refused("one person moves a sum farther than its noise hides")
+
+
+def _hidden(coordinate: int, draw: Draw, finer: int, least: Callable[[int], Least]) -> None:
+    """Refuse less noise than a query has, on each number by itself (SR8)."""
+    move = max(coordinate, 1) << finer
+    needed = least(max(coordinate, 1))
+    enough = needed.scale if needed.kind == "binomial" else max(move * needed.scale, Fraction(needed.units))
+    if draw.mechanism != needed.kind or draw.scale < enough or (needed.kind == "binomial" and finer):
+        raise Refused("less noise than the budget puts on a query")
+    if move ** (2 if draw.norm == "l2" else 1) > draw.sensitivity:
         raise Refused("one person moves a sum farther than its noise hides")
 
 

@@ -72,7 +72,7 @@ class Opened:
         ]
         self.covers = [source.read().to_json() for source in sources_of(private)]
         own = load([item for table in declared.tables for item in table.facts.estimators])
-        self.run = Rows(self.engine, seal.redeem, own=own)
+        self.run = Rows(self.engine, seal.redeem, own=own, budget=declared.budget)
 
 
 class Talk:

@@ -146,7 +146,7 @@ def record(
     reveal: Reveal = reveal_groups,
     size: int | None = None,
     earlier: Run | None = None,
-    rows: Callable[[Engine, Ledger], Rows] = lambda engine, ledger: Rows(engine, ledger.redeem),
+    rows: Callable[[Engine, Ledger], Rows] = lambda engine, ledger: Rows(engine, ledger.redeem, budget=ledger.budget),
     noise: Callable[[Release], Release] = lambda release: release,
     curator: type[Curator] = Curator,
     tables: tuple[TableFacts, ...] = (),
