@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sulq.kernel.facts import Refused
-from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
+from sulq.kernel.laws import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.kernel.losses import Draw, Event, Unit
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.kernel.price import Least, Release, check
@@ -52,7 +52,8 @@ def fits(release: Release, blocks: list[Certified], event: Event, unit: Unit) ->
 
 def drawn(law: object, unit: Unit, norm: str, move: int, **more: object) -> Draw:
     """A draw whose record is large enough for anything."""
-    return Draw(law.kind, unit.neighbors, norm, Fraction(move), law.scale, Fraction(1), 0, **more)
+    scale = Fraction(law.coins) if isinstance(law, BinomialLaw) else law.scale
+    return Draw(law.kind, unit.neighbors, norm, Fraction(move), scale, Fraction(1), 0, **more)
 
 
 @pytest.mark.parametrize("cells", [1, 2])
@@ -174,3 +175,54 @@ def test_neighbours_of_another_relation_are_refused() -> None:
     event = Event(Fraction(100), Fraction(5000), draws=(draw,))
     assert fits(release, [certified(2)], event, unit)
     assert not fits(release, [certified(2)], replace(event, draws=(replace(draw, neighbors="zero_out"),)), unit)
+
+
+def test_a_finer_grid_moves_by_as_many_more_units() -> None:
+    """Sums are put on the finer grid before noise. Control: on their own grid the same debit is enough."""
+    unit, law = Unit("who", 2), LaplaceLaw(SCALE)
+    draw = drawn(law, unit, "l1", 1000)
+    event = Event(Fraction(8, SCALE), Fraction(2), draws=(draw,))
+    for bits, certain in ((0, True), (1, False)):
+        assert fits(Release((law,), (bits,), 1, 1, 2), [certified(2)], event, unit) is certain
+
+
+RICH = Event(Fraction(10**6), Fraction(10**12), Fraction(1))
+OTHER = {
+    "binomial noise on sums": (Release((BinomialLaw(64),), (0,), 1, 1, 2), "l1"),
+    "flips on sums": (Release((FlipLaw(SCALE, 2),), (0,), 1, 1, 2), "l1"),
+    "noise for a choice": (Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, Linear(((1, 0),))), "l1"),
+    "noise at a threshold": (Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, above=True), "l1"),
+    "groups without a threshold": (Release((GaussianLaw(SCALE),), (), 0, 0, 2, people=True), "l2"),
+    "a law for no block": (Release((LaplaceLaw(SCALE),) * 2, (0, 0), 1, 1, 2), "l1"),
+    "binomial noise on the whole": (Release((BinomialLaw(64),), (0,), 1, 1, 1, whole=True), "l1"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_SR22_a_law_prices_what_it_is_for_and_nothing_else(name: str) -> None:
+    """However much is paid. Control: Laplace noise on sums."""
+    release, norm = OTHER[name]
+    unit = Unit("who", 2)
+    for asked, kind, certain in ((Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2), "l1", True), (release, norm, False)):
+        blocks = [] if asked.whole else [certified(2)]
+        draws = tuple(drawn(law, unit, kind, 1000) for law in asked.laws)
+        event = replace(RICH, draws=draws, epsilon=RICH.epsilon if certain else None)
+        assert fits(asked, blocks, event, unit) is certain
+
+
+def test_a_release_is_of_one_kind() -> None:
+    """What is priced as one kind must not be released as another."""
+    for kinds in ({"people": True, "above": True}, {"whole": True, "people": True}, {"above": True, "whole": True}):
+        with pytest.raises(Refused):
+            Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, **kinds)
+    with pytest.raises(Refused):
+        Release((FlipLaw(SCALE, 2),), (0,), 1, 1, 2, Linear(((1, 0),)), people=True)
+
+
+@pytest.mark.parametrize("kind", [{"score": Linear(((1, 0),))}, {"above": True}, {"whole": True}, {"people": True}])
+def test_queries_are_noisy_sums_alone(kind: dict[str, object]) -> None:
+    """A debit in queries has no loss that a choice could be compared with."""
+    unit, law = Unit("who", 2), FlipLaw(SCALE, 2)
+    event = Event(None, Fraction(0), queries=10, draws=(drawn(law, unit, "l1", 1000),))
+    with pytest.raises(Refused, match="queries"):
+        check([Release((law,), (0,), 1, 1, 2, **kind)], [[certified(2)]], event, unit, lambda _: Least("laplace", 1, 1))

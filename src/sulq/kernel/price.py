@@ -43,6 +43,15 @@ class Release:
     people: bool = False
     whole: bool = False
 
+    def __post_init__(self) -> None:
+        if (self.score is not None) + self.above + self.people + self.whole > 1:
+            raise Refused("a release of several kinds")
+
+    @property
+    def told(self) -> bool:
+        """Whether one law decides what is told of all blocks."""
+        return self.score is not None or self.above or self.whole
+
 
 @dataclass(frozen=True, slots=True)
 class Least:
@@ -71,6 +80,11 @@ def check(
     Raises:
         Refused: the debit does not cover the releases.
     """
+    if any(
+        len(release.laws) != (1 if release.told else len(blocks))
+        for release, blocks in zip(releases, found, strict=True)
+    ):
+        raise Refused("a law for other than each block")
     if len(event.draws) != sum(len(release.laws) for release in releases):
         raise Refused("noise without a draw in the debit")
     if event.queries and event.queries < sum(release.cells * release.width for release in releases):
@@ -85,7 +99,7 @@ def check(
             raise Refused("noise of another law than its draw in the debit")
         cost = _loss(release, blocks, mine, unit, least if event.queries else None)
         costs += [] if cost is None else [cost]
-    if sum(cost.rho or 0 for cost in costs) > event.rho and not event.queries:
+    if not event.queries and sum(_concentrated(cost) for cost in costs) > event.rho:
         raise Refused("the certified loss is more than the debit")
     if event.epsilon is not None and sum(_pure(cost) for cost in costs) > event.epsilon:
         raise Refused("the certified loss is more than the debit")
@@ -108,6 +122,12 @@ def _pure(cost: Cost) -> Fraction:
     return cost.epsilon
 
 
+def _concentrated(cost: Cost) -> Fraction:
+    if cost.rho is None:
+        raise Refused("noise that has no loss but in queries")
+    return cost.rho
+
+
 def _loss(
     release: Release,
     blocks: Sequence[Certified | None],
@@ -116,6 +136,8 @@ def _loss(
     least: Callable[[int], Least] | None,
 ) -> Cost | None:
     """What one release costs by certificate; None where a block of it has none, or where it is paid for in queries."""
+    if least is not None and (release.told or release.people):
+        raise Refused("other than noisy sums, which alone are queries")
     if release.whole:
         return cost_of(draws[0])
     known = [found for found in blocks if found is not None]
@@ -125,13 +147,18 @@ def _loss(
         if release.score is not None:
             return _choice(release, release.score, known, draws[0], unit)
         return _above(release, known, draws[0], unit)
+    if release.people and draws[0].threshold is None:
+        raise Refused("groups found in the data that have no threshold to pass")
     if release.people and blocks[0] is not None:
         alone = blocks[0].rows * (2 if unit.neighbors == "replace_one" else 1)
         if alone > draws[0].alone:
             raise Refused("one person may be alone in more groups than planned")
     apart = release.people or release.answered != 1
-    moves = [None if found is None else _norms(found, _ways([found], unit, apart=apart)) for found in blocks]
-    bits = (0, *release.refine) if release.people else release.refine
+    bits = (0,) * len(blocks) if release.people else release.refine
+    moves = [
+        None if found is None else _norms(found, _ways([found], unit, apart=apart), 1 << finer)
+        for found, finer in zip(blocks, bits, strict=True)
+    ]
     for ways, draw, finer in zip(moves, draws, bits, strict=True):
         if ways is not None and least is not None:
             _hidden(max(norm.coordinate for norm in ways.values()), draw, finer, least)
@@ -155,12 +182,12 @@ def _ways(blocks: Sequence[Certified], unit: Unit, *, apart: bool) -> tuple[str,
     return (*(() if present else ("single",)), "pair", *(("apart",) if apart else ()))
 
 
-def _norms(found: Certified, ways: tuple[str, ...]) -> Moves:
-    """How far one person moves a block in each way; `apart`, rows leave one cell and enter another."""
-    single = found.moves.single
+def _norms(found: Certified, ways: tuple[str, ...], units: int) -> Moves:
+    """How far one person moves a block in each way, of so many finer units; `apart`: from one cell to another."""
+    single = found.moves.single.times(units)
     every = {
         "single": single,
-        "pair": found.moves.pair,
+        "pair": found.moves.pair.times(units),
         "apart": Norms(2 * single.l1, 2 * single.l2_squared, single.coordinate),
     }
     return {way: every[way] for way in ways}
@@ -175,8 +202,8 @@ def _covered(ways: Moves, draw: Draw) -> None:
 
 def _hidden(coordinate: int, draw: Draw, finer: int, least: Callable[[int], Least]) -> None:
     """Refuse less noise than a query has, on each number by itself (SR8)."""
-    move = max(coordinate, 1) << finer
-    needed = least(max(coordinate, 1))
+    move = max(coordinate, 1 << finer)
+    needed = least(move >> finer)
     enough = needed.scale if needed.kind == "binomial" else max(move * needed.scale, Fraction(needed.units))
     if draw.mechanism != needed.kind or draw.scale < enough or (needed.kind == "binomial" and finer):
         raise Refused("less noise than the budget puts on a query")
@@ -194,8 +221,10 @@ def _cost(moves: list[Moves], draws: list[Draw]) -> Cost:
             norm = ways.get(way, Norms(0, 0, 0))
             if draw.mechanism == "laplace":
                 lost += priced(LaplaceLaw(draw.scale), Fraction(norm.l1))
-            else:
+            elif draw.mechanism in ("gaussian", "passed"):
                 curved += priced(GaussianLaw(draw.scale), Fraction(norm.l2_squared))
+            else:
+                raise Refused(f"{draw.mechanism} noise on sums")
         epsilon, rho = max(epsilon, lost), max(rho, curved + lost**2 / 2)
     return Cost(epsilon if pure else None, rho)
 
@@ -207,6 +236,8 @@ def _choice(release: Release, score: Score, blocks: Sequence[Certified], draw: D
     k at most, a person's rows being shared by all choices, and their squares to k^2 (SR13).
     Source: docs/theory/choose.md.
     """
+    if draw.mechanism not in ("permute_and_flip", "exponential"):
+        raise Refused(f"{draw.mechanism} noise for a choice")
     sums, cells = [block.moves for block in blocks], release.cells // release.answered
     candidates(score, sums, cells, release.answered)
     found = span(score, sums, cells)
@@ -229,6 +260,8 @@ def _above(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit
     fall at once. Rows that leave one cell and enter another lower one sum and raise another.
     Source: docs/theory/above.md.
     """
+    if draw.mechanism != "above":
+        raise Refused(f"{draw.mechanism} noise for a threshold")
     (block,) = blocks
     single, pair, rows = block.moves.single, block.moves.pair, block.rows
     rise, fall = (rows * max((0, *ends)) for ends in (block.moves.high, [-low for low in block.moves.low]))
