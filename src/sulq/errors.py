@@ -142,6 +142,7 @@ CODES: Final[dict[str, str]] = {
     "several-ledgers": "Name the one that holds: ledger=...; move copies of it to another folder.",
     "source-changed": "Register the changed data again: connect(..., renew=True) or `sulq prepare --renew`.",
     "prepared-unusable": "Delete the prepared copy or run `sulq prepare`; it is built from the data alone.",
+    "unfit-rows": "Delete the prepared copy and open the data again; if this comes back, report it as a bug of sulq.",
     "ledger-busy": "Another process holds the ledger; nothing was spent, try again.",
     "ledger-damaged": "Do not answer from it; restore the ledger from a good copy and run `sulq ledger verify`.",
     "ledger-rolled-back": "Restore the newest copy, or burn the gap: `sulq ledger reconcile LEDGER --anchor ANCHOR`.",

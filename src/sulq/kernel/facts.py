@@ -9,6 +9,8 @@ Neighbors = Literal["add_remove", "replace_one", "zero_out"]
 
 MAX_STORED_ROWS: Final = 2**40  # of a table; checked when its rows are kept
 OWNER: Final = "o"  # the column that says whose a row is
+OWNER_TYPE: Final = "BIGINT"  # in all tables: a cast to compare two might merge persons
+HASH: Final = "h"  # the column of a person's public hash, one for all rows of a person
 
 
 class Refused(Exception):
@@ -30,7 +32,8 @@ class Table:
     """A kept table, by the name statements use.
 
     `rows`: how many rows one person has at most; 0 where rows are public. `owned`: whether the column `o` names each
-    row's person. `size`: how many rows there are at most. `unique`: a column without two equal values.
+    row's person, after all others. `size`: how many rows there are at most. `unique`: a column without two equal
+    values among a person's rows, or among public ones. What a table says here is checked when it is opened (keep.py).
     """
 
     name: tuple[str, ...]

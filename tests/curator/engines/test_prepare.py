@@ -10,14 +10,24 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import sulq
+from sulq import Epsilon
 from sulq.curator.engines import kept, prepare
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.question import Question
+from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SetupError
+from sulq.kernel import keep
 from sulq.terms.domain import Category, Int, Schema
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import col, each, lit
@@ -252,3 +262,138 @@ def test_T96_a_csv_file_read_as_another_number_of_records_is_refused(unit: Unit,
             assert "RFC 4180" in str(stopped.value)
         engine.close()
         (tmp_path / "data.prepared").unlink(missing_ok=True)
+
+
+# Mistakes planted in what prepares rows: each contradicts a fact that certificates rest on, and the kernel's check of
+# the prepared tables finds it before anything is paid.
+
+PEOPLE = pa.table(
+    {
+        "pid": [i // 5 for i in range(60)],
+        "x": [i % 70 for i in range(60)],
+        "g": ["abcd"[i % 4] if i % 7 else None for i in range(60)],
+        "n": [i % 3 if i % 5 else None for i in range(60)],
+    }
+)
+REGIONS = pa.table({"code": [1, 2, 2], "name": ["n", "s", "s"]})
+MISTAKES: dict[str, tuple[str, str]] = {  # a piece of the statement of kept rows, and what is written instead
+    "a clamp left out": ("WHEN b0 > 6 THEN 6", "WHEN b0 > 6 THEN TRY_CAST(b0 AS BIGINT)"),
+    "a row more of each person": ("<= 3) AS kept", "<= 4) AS kept"),
+    "rows that are nobody's": ("JOIN people ON w = people.person", "LEFT JOIN people ON w = people.person + 1"),
+    "codes counted from 1": ("AS BIGINT) - 1 AS c1", "AS BIGINT) AS c1"),
+    "a default left out": ("coalesce(CASE", "nullif(CASE"),
+    "another type": ("TRY_CAST(c0 AS TINYINT)", "TRY_CAST(c0 AS SMALLINT)"),
+    "another hash in each row": ("sha256(u), 1, 15", "sha256(concat(u, c0)), 1, 15"),
+    "hashes of more bits": ("sha256(u), 1, 15", "sha256(u), 1, 16"),
+}
+SPELLED = {  # in files alone
+    "a code spelled wrong": ("lpad(CAST(c1 AS VARCHAR)", "lpad(CAST(c1 + 1 AS VARCHAR)"),
+}
+
+
+def mistaken(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> list[bool]:
+    """Kept rows by another statement; says for each table that is made whether it is another."""
+    real, changed = prepare._create, []
+
+    def wrong(connection: Connection, name: str, rows: kept.Rows, **more: Any) -> None:
+        relation = rows.relation.replace(old, new)
+        changed.append(relation != rows.relation)
+        real(connection, name, replace(rows, relation=relation), **more)
+
+    monkeypatch.setattr(prepare, "_create", wrong)
+    return changed
+
+
+def connected(prepared: Path | None, data: Path, **more: Any) -> sulq.Database:
+    """A table of people with several rows each."""
+    if not data.exists():
+        pq.write_table(PEOPLE, data)
+    given = PEOPLE if prepared is None else data
+    columns = {"x": sulq.Int(0, 6), "g": sulq.Category(tuple("abcd")), "n": sulq.Int(0, 5, missing=False)}
+    unit = Unit("pid", rows=3)
+    return sulq.connect(given, columns=columns, unit=unit, budget=Epsilon(9), synthetic=True, prepared=prepared, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [*((name, "memory") for name in MISTAKES), ("a clamp left out", "file"), *((name, "file") for name in SPELLED)],
+)
+def test_a_mistake_in_preparing_stops_the_owner(
+    name: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is spent, nothing is said of a row. Control: without the check the answer is given away."""
+    copy = tmp_path / "copy" if place == "file" else None
+    changed = mistaken(monkeypatch, *(MISTAKES | SPELLED)[name])
+    with connected(copy, tmp_path / "people.parquet") as db:
+        before = db.facts.spent
+        with pytest.raises(SetupError) as stopped:
+            db.sum("x", spend=Epsilon(1))
+        assert any(changed)
+        assert stopped.value.code == "unfit-rows"
+        assert db.facts.spent == before
+        monkeypatch.setattr(keep, "check", lambda *_: None)
+        db.sum("x", spend=Epsilon(1))
+        assert db.facts.spent == Epsilon(1)
+
+
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_rows_without_a_mistake_are_answered_from(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control of the mistakes: the same rows, read as they should be."""
+    mistaken(monkeypatch, "", "")
+    with connected(tmp_path / "copy" if place == "file" else None, tmp_path / "people.parquet") as db:
+        db.sum("x", spend=Epsilon(1))
+
+
+@pytest.mark.parametrize("left_out", ["twice", "rows_at_most"])
+def test_a_public_table_that_is_not_as_said_stops_the_owner(left_out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is not unique, or more rows than are public: joins with it would have more rows than was certified."""
+    regions = REGIONS if left_out == "twice" else REGIONS.slice(0, 2)
+    if left_out == "twice":
+        monkeypatch.setattr(kept, "twice", lambda _: None)
+    else:
+        monkeypatch.setattr("sulq.database.rows_at_most", lambda *_: 1)
+    columns = {
+        "people": {"x": sulq.Int(0, 69)},
+        "regions": {"code": sulq.Int(0, 9), "name": sulq.Category(("n", "s"))},
+    }
+
+    def opened() -> sulq.Database:
+        return sulq.connect(
+            {"people": PEOPLE, "regions": regions},
+            columns=columns,
+            keys={"regions": "code"},
+            public=["regions"],
+            unit=Unit("pid", rows=3),
+            budget=Epsilon(9),
+            synthetic=True,
+        )
+
+    with pytest.raises(SetupError, match="unfit-rows"):
+        opened()
+    monkeypatch.setattr(keep, "check", lambda *_: None)
+    opened().close()
+
+
+def test_a_copy_is_checked_each_time_it_is_opened(tmp_path: Path) -> None:
+    """What it records of itself proves nothing of its rows: whoever can write the file could write both."""
+    copy, data = tmp_path / "copy", tmp_path / "people.parquet"
+    with connected(copy, data, ledger=tmp_path / "people.ledger") as db:
+        db.sum("x", spend=Epsilon(1))
+    with closing(duckdb.connect(str(copy))) as connection:
+        connection.execute("UPDATE kept SET c0 = 100 WHERE o = 1")
+    with connected(copy, data, ledger=tmp_path / "people.ledger") as db:
+        with pytest.raises(SetupError, match="unfit-rows"):
+            db.sum("x", spend=Epsilon(1), fresh=True)
+        assert db.facts.spent == Epsilon(1)
+
+
+def test_it_is_checked_once_and_before_the_debit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks later neither waits for it nor can cause it."""
+    done: list[str] = []
+    real, debit = keep.check, Ledger.debit
+    monkeypatch.setattr(keep, "check", lambda *known: (done.append("check"), real(*known)))
+    monkeypatch.setattr(Ledger, "debit", lambda *paid, **more: (done.append("debit"), debit(*paid, **more))[1])
+    with connected(tmp_path / "copy", tmp_path / "people.parquet") as db:
+        for _ in range(3):
+            db.sum("x", spend=Epsilon(1), fresh=True)
+    assert done == ["check", "debit", "debit", "debit"]

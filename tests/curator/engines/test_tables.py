@@ -145,7 +145,8 @@ def test_a_new_reference_is_checked_against_an_old_copy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", READERS)
 def test_missing_keys_are_no_duplicates(name: str) -> None:
     """A missing key joins nothing, so any number of rows may have one."""
-    engine = opened_by(name, dataset(regions=pa.table({"code": [1, None, None], "name": ["n", "s", "s"]})))
+    tables = (PEOPLE, VISITS, replace(REGIONS, rows=3))
+    engine = opened_by(name, dataset(*tables, regions=pa.table({"code": [1, None, None], "name": ["n", "s", "s"]})))
     assert total(engine, LIVING) == [1]
     engine.close()
 

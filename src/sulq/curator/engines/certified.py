@@ -41,7 +41,8 @@ def _table(item: TableFacts, tables: Tables, rows: Rows) -> Table:
         columns.append((PERSON, HASHES))
     if tables.unit.positions_are_public:
         columns.append((PLACE, PLACES))
-    size = (item.rows or 0) if item.public else MAX_STORED_ROWS
+    columns += _spelled(item.schema, rows)  # in the order in which they are stored: `*` stands for it
+    size = item.rows if item.public and item.rows is not None else MAX_STORED_ROWS
     altered = 0 if item.public else tables.rows_of(item) or 0
     unique = rows.names.get(item.key or "")
     return Table(tuple(rows.relation.split(".")), tuple(columns), altered, person is not None, size, unique)
@@ -55,8 +56,16 @@ def _columns(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
             found.append((stored, Column("VARCHAR", missing=column.missing)))
             continue
         found.append((stored, Column(grammar.smallest(column), column.low, column.high, column.missing)))
-        if stored in rows.spelled:
-            found.append((rows.spelled[stored], Column("VARCHAR", column.low, column.high, column.missing)))
+    return found
+
+
+def _spelled(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
+    """The codes of categories that are there as texts too."""
+    found = []
+    for name, column in schema.columns:
+        if rows.names[name] in rows.spelled and not isinstance(column, Text):
+            digits = Column("VARCHAR", column.low, column.high, column.missing)
+            found.append((rows.spelled[rows.names[name]], digits))
     return found
 
 

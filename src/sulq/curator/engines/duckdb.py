@@ -31,6 +31,7 @@ from sulq.curator.engines.resident import Resident, limit
 from sulq.curator.engines.source import WILD, Origin, Registered
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.kernel import keep
 from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.norms import Certified
 from sulq.kernel.private import Private
@@ -177,12 +178,16 @@ class Files:
         return connection
 
     def _fill(self, connection: Connection) -> None:
-        """Give a connection the kept rows of each table under its name, and lock it."""
+        """Give a connection the kept rows of each table under its name, checked against their facts, and lock it."""
         if self._prepared is False:
             self._view(connection)
             return
-        if not isinstance(self._prepared, Path):
+        filed = isinstance(self._prepared, Path)
+        if not filed:
             prepare.fill(connection, self._counted(), into="", progress=self._progress)
+        with closing(connection.cursor()) as cursor:
+            keep.check(cursor, self._known())
+        if not filed:
             for registered in self._tables:
                 registered.origin.unchanged()
             self._tables = tuple(registered.without_data() for registered in self._tables)
