@@ -186,7 +186,7 @@ class Files:
         if not filed:
             prepare.fill(connection, self._counted(), into="", progress=self._progress)
         with closing(connection.cursor()) as cursor:
-            keep.check(cursor, self._known())
+            keep.check(cursor, certified.facts(self._facts, self._kept))
         if not filed:
             for registered in self._tables:
                 registered.origin.unchanged()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -28,6 +29,7 @@ from sulq.curator.engines.question import BATCH
 from sulq.curator.engines.resident import Resident, limit
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, SetupError
+from sulq.kernel import keep
 from sulq.kernel.private import Private
 from sulq.terms.kinds import Integers
 from sulq.terms.postgres_address import Address
@@ -135,6 +137,8 @@ class PostgresEngine(StoredEngine):
                     read = postgres_read.load(db, copied_to, connection, self._names[name], columns)
                     if read != copy.rows[name]:
                         raise SetupError("prepared-unusable", "The copy in the database is not whole.")
+            with closing(connection.cursor()) as cursor:
+                keep.check(cursor, self._known())
             connection.lock()
         except SetupError as refused:
             failed = refused
