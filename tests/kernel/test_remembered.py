@@ -20,18 +20,21 @@ def text(number: int) -> str:
     return f"SELECT CAST(sum(c0 + {number}) AS BIGINT) FROM kept"
 
 
+WORKED: list[str] = []
+
+
+def counted(sql: str, facts: Facts) -> object:
+    """The certificate of a statement, which is noted."""
+    WORKED.append(sql)
+    return certify(sql, facts)
+
+
 @pytest.fixture
-def worked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def worked() -> Iterator[list[str]]:
     """The statements that were certified anew."""
-    found: list[str] = []
-
-    def counted(sql: str, facts: Facts) -> object:
-        found.append(sql)
-        return certify(sql, facts)
-
-    monkeypatch.setattr(module, "certify", counted)
+    WORKED.clear()
     module._known.clear()
-    yield found
+    yield WORKED
     module._known.clear()
 
 
@@ -39,16 +42,16 @@ def test_T39_a_text_that_another_asked_is_certified_anew(worked: list[str]) -> N
     """Each asker's certificates are its own. Control: its own text is known to it, and facts are part of the key."""
     for name in ("alice", "bob", "alice", "bob"):
         with asked_by(name):
-            found = remembered(text(1), FACTS)
+            found = remembered(counted, text(1), FACTS)
         assert found == certify(text(1), FACTS)
     assert worked == [text(1)] * 2
     with asked_by("alice"):
-        remembered(text(1), Facts(FACTS.tables, "replace_one", row_is_person=True))
+        remembered(counted, text(1), Facts(FACTS.tables, "replace_one", row_is_person=True))
         with asked_by("bob"):
-            remembered(text(1), FACTS)
-        remembered(text(1), FACTS)
+            remembered(counted, text(1), FACTS)
+        remembered(counted, text(1), FACTS)
     assert len(worked) == 3
-    remembered(text(1), FACTS)  # nobody's in particular
+    remembered(counted, text(1), FACTS)  # nobody's in particular
     assert len(worked) == 4
 
 
@@ -56,26 +59,25 @@ def test_a_refusal_is_not_remembered(worked: list[str]) -> None:
     """It takes as long the second time."""
     for _ in range(2):
         with pytest.raises(Refused), asked_by("alice"):
-            remembered("SELECT c0 FROM kept LIMIT 1", FACTS)
+            remembered(counted, "SELECT c0 FROM kept LIMIT 1", FACTS)
     assert len(worked) == 2
 
 
-def test_few_askers_and_few_texts_are_kept(worked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_askers_and_few_texts_are_kept(worked: list[str]) -> None:
     """Whoever asks much forgets its own texts first; of many askers the one that was quiet longest is forgotten."""
-    monkeypatch.setattr(module, "certify", lambda sql, _facts: worked.append(sql))
     with asked_by("bob"):
-        remembered(text(0), FACTS)
+        remembered(counted, text(0), FACTS)
     with asked_by("alice"):
         for number in range(TEXTS + 1):
-            remembered(text(number), FACTS)
+            remembered(counted, text(number), FACTS)
         worked.clear()
-        remembered(text(0), FACTS)
+        remembered(counted, text(0), FACTS)
     assert worked == [text(0)]
     with asked_by("bob"):
-        remembered(text(0), FACTS)
+        remembered(counted, text(0), FACTS)
     assert len(worked) == 1
     for number in range(ASKERS):
         with asked_by(f"another {number}"):
-            remembered(text(0), FACTS)
+            remembered(counted, text(0), FACTS)
     assert len(module._known) == ASKERS
     assert "bob" not in module._known

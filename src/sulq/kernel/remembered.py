@@ -9,19 +9,18 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
-
-from sulq.kernel.facts import Facts
-from sulq.kernel.relations import Certificate, certify
+from typing import Final, TypeVar, cast
 
 TEXTS: Final = 128  # of one asker's, those it used last
 ASKERS: Final = 64  # likewise
 
+T = TypeVar("T")
+
 _asker: ContextVar[str] = ContextVar("asker", default="")
-_known: OrderedDict[str, Callable[[str, Facts], Certificate]] = OrderedDict()
+_known: OrderedDict[str, Callable[..., object]] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -35,14 +34,18 @@ def asked_by(name: str) -> Iterator[None]:
         _asker.reset(before)
 
 
-def remembered(sql: str, facts: Facts) -> Certificate:
-    """The certificate of a statement; a refusal is worked out anew."""
+def remembered(make: Callable[..., T], *given: Hashable) -> T:
+    """What is made of texts and facts, or remembered of them; a refusal is worked out anew."""
     name = _asker.get()
     with _lock:
         if name not in _known:
-            _known[name] = functools.lru_cache(TEXTS)(certify)
+            _known[name] = functools.lru_cache(TEXTS)(_made)
         _known.move_to_end(name)
         found = _known[name]
         if len(_known) > ASKERS:
             _known.popitem(last=False)
-    return found(sql, facts)
+    return cast("T", found(make, *given))
+
+
+def _made(make: Callable[..., object], *given: Hashable) -> object:
+    return make(*given)

@@ -15,6 +15,7 @@ from sulq.curator.engines import duckdb as module
 from sulq.curator.engines import question as questions_module
 from sulq.curator.engines.emit import Emitter
 from sulq.errors import AccessDenied, CuratorError, QuestionError
+from sulq.kernel.programs import Program
 from sulq.terms.domain import Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.engine import Key
 from sulq.terms.privacy import Unit
@@ -195,13 +196,18 @@ def test_T31_duckdb_by_itself_names_the_cell() -> None:
 def test_several_tallies_take_one_pass(prepared: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked together, tallies over the same rows are folded once; each has the sums it has alone, in its place."""
     passes = []
-    whole = questions_module.fold_all
+    whole, certified = questions_module.fold_all, questions_module.matrix.fold
 
     def counted(tallies: object, *rest: object, **more: object) -> object:
         passes.append(len(tallies))
         return whole(tallies, *rest, **more)
 
+    def run(program: Program, *rest: object, **more: object) -> object:
+        passes.append(sum(each.kind == "products" for each in program.sums))
+        return certified(program, *rest, **more)
+
     monkeypatch.setattr(questions_module, "fold_all", counted)
+    monkeypatch.setattr(questions_module.matrix, "fold", run)
     tallies = [
         ask(col("age"), outer(["age", "pay"]), where=col("pay") > 2),
         ask(lit(1), by=(col("city"),)),

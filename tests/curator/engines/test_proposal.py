@@ -31,6 +31,7 @@ from sulq.curator.engines.proposal import (
 )
 from sulq.curator.engines.question import Question
 from sulq.errors import SetupError
+from sulq.kernel import programs
 from sulq.terms import shape as shape_module
 from sulq.terms.domain import Category, Int, Real, Schema
 from sulq.terms.engine import Tally
@@ -149,12 +150,16 @@ def test_no_reading_is_written_into_a_question(tmp_path: Path, monkeypatch: pyte
             for scan in scans(found[1]):
                 assert not any(word in scan.sql for word in ("source", "parquet", "'", "regexp", "sha256", "QUALIFY"))
             if unit is UNIT:
-                assert scans(found[0]) == scans(found[1])
+                assert scans(dataclasses.replace(found[0], fold=None)) == scans(
+                    dataclasses.replace(found[1], fetch=None)
+                )
+                assert not any(word in scan.sql for scan in scans(found[0]) for word in ("source", "'", "QUALIFY"))
 
 
 def scans(found: Proposal) -> list[Scan]:
     """Every statement of a proposal."""
     fetched = [] if found.fetch is None else [found.fetch.scan]
+    fetched += [] if found.fold is None else [Scan(found.fold.sql, found.fold.texts)]
     return [*(statement.scan for statement in found.statements), *fetched]
 
 
@@ -242,7 +247,8 @@ def rebuilt(values: dict[str, object]) -> Proposal:
         for each in values["statements"]
     )
     fetch = values["fetch"] and Fetch(**values["fetch"] | {"scan": Scan(**values["fetch"]["scan"])})
-    return Proposal(values["tallies"], statements, fetch)
+    fold = values["fold"] and eval(values["fold"], dict(vars(programs)))
+    return Proposal(values["tallies"], statements, fetch, fold)
 
 
 def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
@@ -252,15 +258,15 @@ def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
     engine.ready()
     tallies = asked()
     made = engine.propose(*tallies)
-    values = dataclasses.asdict(made)
+    values = dataclasses.asdict(made) | {"fold": repr(made.fold)}
     assert {type(item) for item in plain(values)} <= {int, str, bytes, bool, type(None)}
     assert rebuilt(values) == made
-    asking = Question(engine._cursor(engine._connection), *engine._over(Table()), *tallies)
+    asking = Question(engine._cursor(engine._connection), *engine._over(Table()), *tallies, certified=True)
     found = [sums.tolist() for sums in run(rebuilt(values), asking, asking._folded)]
     assert found == [reference.sums(tally).open().tolist() for tally in tallies]
     kinds = {type(block) for each in made.statements for p in each.parts for block in (*p.combined, *p.looked)}
     assert kinds == {Combined, Looked}
-    assert made.fetch is not None
+    assert made.fold is not None
     engine.close()
 
 

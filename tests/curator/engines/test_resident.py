@@ -74,7 +74,7 @@ def held(engine: DuckEngine) -> set[str]:
 
 def vectors(engine: DuckEngine) -> int:
     """How many vectors are in memory."""
-    return sum(name[0] == "{" for _, name in engine._resident._held)
+    return sum(name.startswith("vector ") for _, name in engine._resident._held)
 
 
 @pytest.mark.parametrize("unit", [Unit(), Unit(neighbors="replace_one"), Unit(neighbors="zero_out")], ids=str)
@@ -178,7 +178,7 @@ def test_vectors_are_made_once() -> None:
 def failing(engine: DuckEngine, tally: Tally) -> object:
     """The rows of a tally for a fold that never reads them."""
     cursor = engine._connection.cursor()
-    return engine._resident.read(cursor, SCHEMA, engine._kept("data"), [tally], 100)
+    return engine._resident.read(cursor, SCHEMA, engine._kept("data"), engine.propose(tally).fold, 100)
 
 
 def test_text_is_streamed() -> None:
@@ -215,14 +215,14 @@ def test_columns_are_let_go_of(tmp_path: Path) -> None:
     engine.close()
 
 
-@pytest.mark.parametrize("broken", ["Matrix", "_read"])
+@pytest.mark.parametrize("broken", ["Made", "read"])
 def test_T30_what_fails_in_memory_is_streamed(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that runs out depends on the rows, so it is no outcome: the same sums come from batches."""
     tallies = asked(Unit())
     expected = found(memory(numbers(), schema=SCHEMA), tallies)
     engine = duck(numbers(), schema=SCHEMA)
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise MemoryError("SECRET")
 
     monkeypatch.setattr(module, broken, fails)
@@ -234,7 +234,7 @@ def test_T30_what_fails_in_memory_is_streamed(broken: str, monkeypatch: pytest.M
 def test_what_is_made_while_all_is_let_go_of_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fold that is under way as the engine closes, or as its source turns out changed, leaves no row behind."""
     tally = ask(outer(["x"]), schema=SCHEMA)
-    cut = module._cut
+    cut = module.cut
     for for_good in (True, False):
         engine = duck(numbers(), schema=SCHEMA)
 
@@ -243,7 +243,7 @@ def test_what_is_made_while_all_is_let_go_of_is_not_kept(monkeypatch: pytest.Mon
             return cut(*given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(module, "_cut", slow)
+            patch.setattr(module, "cut", slow)
             expected = engine.sums(tally).open().tolist()
         assert (held(engine), vectors(engine)) == (set(), 0)
         assert engine.sums(tally).open().tolist() == expected
@@ -337,8 +337,8 @@ def test_a_stored_table_that_lost_rows_is_noticed() -> None:
     engine.ready()
     resident, cursor = Resident(2**20), engine._connection.cursor()
     resident._numbers["kept"] = SIZE + 1
-    tally = ask(outer(["x"]), schema=SCHEMA)
-    with pytest.raises(LookupError), resident.read(cursor, SCHEMA, engine._kept("data"), [tally], 10):
+    fold = engine.propose(ask(outer(["x"]), schema=SCHEMA)).fold
+    with pytest.raises(LookupError), resident.read(cursor, SCHEMA, engine._kept("data"), fold, 10):
         pass
     engine.close()
 

@@ -13,12 +13,15 @@ import numpy as np
 from sulq.curator.engines import grammar
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.proposal import Combined, Open, Part, Proposal, Statement
+from sulq.kernel.columns import text
 from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Refused, Table
 from sulq.kernel.moves import moves, table
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.kernel.numbers import Value
 from sulq.kernel.polynomials import constant
-from sulq.kernel.relations import Certificate, Summand
+from sulq.kernel.programs import Fold
+from sulq.kernel.programs import certify as certify_program
+from sulq.kernel.relations import Certificate, Summand, certify, rows
 from sulq.kernel.remembered import remembered
 from sulq.terms.domain import Schema, Text
 from sulq.terms.facts import TableFacts, Tables
@@ -34,24 +37,24 @@ def facts(tables: Tables, kept: Callable[[str], Rows]) -> Facts:
     return Facts(found, tables.unit.neighbors, tables.unit.column is None)
 
 
-def _table(item: TableFacts, tables: Tables, rows: Rows) -> Table:
-    columns = _columns(item.schema, rows)
+def _table(item: TableFacts, tables: Tables, stored: Rows) -> Table:
+    columns = _columns(item.schema, stored)
     person = None if item.public else tables.person_of(item)
     if person is not None or tables.unit.positions_are_public:
         columns.append((PERSON, HASHES))
     if tables.unit.positions_are_public:
         columns.append((PLACE, PLACES))
-    columns += _spelled(item.schema, rows)  # in the order in which they are stored: `*` stands for it
+    columns += _spelled(item.schema, stored)  # in the order in which they are stored: `*` stands for it
     size = item.rows if item.public and item.rows is not None else MAX_STORED_ROWS
     altered = 0 if item.public else tables.rows_of(item) or 0
-    unique = rows.names.get(item.key or "")
-    return Table(tuple(rows.relation.split(".")), tuple(columns), altered, person is not None, size, unique)
+    unique = stored.names.get(item.key or "")
+    return Table(tuple(stored.relation.split(".")), tuple(columns), altered, person is not None, size, unique)
 
 
-def _columns(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
+def _columns(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
     found = []
     for name, column in schema.columns:
-        stored = rows.names[name]
+        stored = held.names[name]
         if isinstance(column, Text):
             found.append((stored, Column("VARCHAR", missing=column.missing)))
             continue
@@ -59,13 +62,13 @@ def _columns(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
     return found
 
 
-def _spelled(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
+def _spelled(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
     """The codes of categories that are there as texts too."""
     found = []
     for name, column in schema.columns:
-        if rows.names[name] in rows.spelled and not isinstance(column, Text):
+        if held.names[name] in held.spelled and not isinstance(column, Text):
             digits = Column("VARCHAR", column.low, column.high, column.missing)
-            found.append((rows.spelled[rows.names[name]], digits))
+            found.append((held.spelled[held.names[name]], digits))
     return found
 
 
@@ -73,7 +76,7 @@ def of_proposal(proposal: Proposal, known: Facts) -> dict[tuple[int, int], Certi
     """The blocks that statements sum, each by its tally and its place; those that are folded are not among them."""
     found = {}
     for statement in proposal.statements:
-        certificate = remembered(statement.scan.sql, known)
+        certificate = remembered(certify, statement.scan.sql, known)
         first = len(certificate.outputs) - len(statement.bounds)
         for part in statement.parts:
             _marked(statement, part, certificate)
@@ -88,13 +91,24 @@ def of_proposal(proposal: Proposal, known: Facts) -> dict[tuple[int, int], Certi
                 units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
                 moved = table(certificate, units.astype(np.int64))
                 found[looked.tally, looked.block] = Certified(moved, certificate.rows, present)
+    if proposal.fold is not None:
+        found |= dict(zip(proposal.fold.blocks, remembered(of_fold, proposal.fold, known), strict=True))
     folded = () if proposal.fetch is None else proposal.fetch.blocks
     return {block: bound for block, bound in found.items() if block not in folded}
 
 
+def of_fold(fold: Fold, known: Facts) -> tuple[Certified, ...]:
+    """What a person moves the sums of a program by, over the rows of its statement."""
+    sql = fold.sql if fold.table is None else text(fold.table, fold.program.columns)
+    relation = rows(sql, known)
+    return certify_program(
+        fold.program, tuple(relation.columns.values()), max(relation.altered, 1), every=relation.every
+    )
+
+
 def of_groups(groups: Open, known: Facts) -> dict[int, Certified]:
     """The blocks of groups that are found in the data, by their places; -1: the number of people."""
-    certificate = remembered(groups.scan.sql, known)
+    certificate = remembered(certify, groups.scan.sql, known)
     _keyed(certificate, range(groups.keys))
     counted = certificate.outputs[groups.keys + groups.persons]
     people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))

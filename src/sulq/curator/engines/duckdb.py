@@ -33,6 +33,7 @@ from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import keep
 from sulq.kernel.facts import Facts as KernelFacts
+from sulq.kernel.facts import Refused
 from sulq.kernel.norms import Certified
 from sulq.kernel.private import Private
 from sulq.terms.domain import Schema
@@ -321,7 +322,15 @@ class StoredEngine:
         over = tallies[0].over
         stored = self._resident if isinstance(over, Table) else None
         owned = shape(over, self._facts).owned
-        return Question(cursor, *self._over(over), *tallies, batch=self._batch, owned=owned, resident=stored)
+        return Question(
+            cursor,
+            *self._over(over),
+            *tallies,
+            batch=self._batch,
+            owned=owned,
+            resident=stored,
+            certified=self.certifies,
+        )
 
     def propose(self, *tallies: Tally) -> Proposal:
         """What is asked for tallies over one relation, from public facts alone: nothing is opened or read.
@@ -329,7 +338,7 @@ class StoredEngine:
         Raises:
             NotInSql: a part of the relation is left to be worked out by hand.
         """
-        return Proposer(*self._over(tallies[0].over)).propose(tallies)
+        return Proposer(*self._over(tallies[0].over), certified=self.certifies).propose(tallies)
 
     @property
     def tables(self) -> Tables:
@@ -353,15 +362,22 @@ class StoredEngine:
                 if several is places and len(places) == 1:
                     continue
                 try:
-                    proposal = self.propose(*(tallies[i] for i in several))
+                    self._over(tallies[several[0]].over)
                 except NotInSql:
                     continue
-                moved = certified.of_proposal(proposal, known)
+                moved = certified.of_proposal(self._certain(*(tallies[i] for i in several)), known)
                 for i, place in enumerate(several):
                     found[place] = certified.stated(moved, i, len(tallies[place].blocks))
                 if several is places:
                     break
         return tuple(found)
+
+    def _certain(self, *tallies: Tally) -> Proposal:
+        """What is proposed, all of it for the kernel to read."""
+        try:
+            return self.propose(*tallies)
+        except NotInSql as part:
+            raise Refused(f"no step of a program is {part}") from None
 
     def _known(self) -> KernelFacts:
         """The facts of its kept tables, which never change."""

@@ -19,6 +19,7 @@ import numpy as np
 from sulq.curator.engines.batch import Stored
 from sulq.curator.engines.kernels import DENSE, weighed
 from sulq.curator.engines.totals import saturate
+from sulq.kernel.programs import Fold
 from sulq.terms.kinds import Integers, Objects, Truths
 
 FEW: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow
@@ -141,6 +142,7 @@ class Proposal:
     tallies: tuple[tuple[int, tuple[int, ...]], ...]
     statements: tuple[Statement, ...]
     fetch: Fetch | None = None
+    fold: Fold | None = None  # the same as a program that the kernel reads and runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +172,14 @@ Sums = dict[tuple[int, int], Integers]
 """The sums of blocks, each by its tally and its place in it: a row for each cell, a column for each coordinate."""
 
 
-def run(proposal: Proposal, asking: Asking, fold: Callable[[Fetch], Sums]) -> list[Integers]:
+def run(proposal: Proposal, asking: Asking, fold: Callable[[Fetch | Fold], Sums]) -> list[Integers]:
     """The exact sums of each tally, saturated."""
     found: Sums = {}
     for statement in proposal.statements:
         found |= assemble(statement, read(statement, asking))
-    if proposal.fetch is not None:
-        found |= fold(proposal.fetch)
+    left = proposal.fetch or proposal.fold
+    if left is not None:
+        found |= fold(left)
     return joined(proposal, found)
 
 

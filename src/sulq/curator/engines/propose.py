@@ -17,6 +17,7 @@ from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.piece import Keyed
+from sulq.curator.engines.programs import Compiler
 from sulq.curator.engines.proposal import Fetch, Looked, Open, Proposal, Statement
 from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.scan import alone
@@ -34,9 +35,10 @@ TOGETHER: Final = 2**17  # so many combinations of keys are counted once for sev
 class Proposer:
     """Writes what is asked of one relation's rows."""
 
-    def __init__(self, schema: Schema, rows: Rows) -> None:
+    def __init__(self, schema: Schema, rows: Rows, *, certified: bool = False) -> None:
         self.schema = schema
         self.rows = rows
+        self.certified = certified  # whether the kernel reads and runs what SQL does not sum
 
     def emitter(self) -> Emitter:
         """Writes row functions over these rows."""
@@ -53,7 +55,12 @@ class Proposer:
             statements += found
             left += [(i, place) for place in rest]
         shapes = tuple((tally.cells, tuple(block.width for block in tally.blocks)) for tally in tallies)
-        return Proposal(shapes, tuple(statements), self.fetch(tallies, tuple(left)) if left else None)
+        if not left:
+            return Proposal(shapes, tuple(statements))
+        if self.certified:
+            fold = Compiler(self.schema, self.rows).fold(unite(tallies), left)
+            return Proposal(shapes, tuple(statements), fold=fold)
+        return Proposal(shapes, tuple(statements), self.fetch(tallies, tuple(left)))
 
     def _sums(self, i: int, tally: Tally, asked: Sequence[int]) -> tuple[list[Statement], list[int]]:
         """The statements that sum some blocks, and the places of those that SQL cannot sum."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 import duckdb
 import numpy as np
 
-from sulq.curator.engines import arrow
+from sulq.curator.engines import arrow, blas
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.connection import cores
 from sulq.curator.engines.emit import NotInSql
@@ -21,6 +21,8 @@ from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.proposal import Fetch, Scan, Sums, opened, run
 from sulq.curator.engines.propose import Proposer, open_blocks
 from sulq.curator.engines.resident import Resident
+from sulq.kernel import matrix
+from sulq.kernel.programs import Fold
 from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
@@ -43,6 +45,7 @@ class Question:
         batch: int = BATCH,
         owned: bool = False,
         resident: Resident | None = None,
+        certified: bool = False,
     ) -> None:
         self.cursor = cursor
         self.schema = schema
@@ -51,11 +54,12 @@ class Question:
         self.batch = batch
         self.owned = owned  # whether each row has its owner beside it
         self.resident = resident  # where columns are kept in memory, if these rows are stored
+        self.certified = certified  # whether the kernel reads and runs what SQL does not sum
         self.statements: list[str] = []
 
     def proposer(self) -> Proposer:
         """Writes what is asked of these rows."""
-        return Proposer(self.schema, self.rows)
+        return Proposer(self.schema, self.rows, certified=self.certified)
 
     def sums(self) -> list[Integers]:
         """The exact sums of each tally, saturated."""
@@ -85,13 +89,15 @@ class Question:
         """All rows in memory."""
         return fetched(self.cursor, self.schema, self.rows, wanted, owned=self.owned)
 
-    def _folded(self, fetch: Fetch) -> Sums:
+    def _folded(self, fetch: Fetch | Fold) -> Sums:
         """The sums of the blocks that are folded."""
+        if isinstance(fetch, Fold):
+            found = self._from_memory(self.resident, fetch) if self.resident is not None and fetch.table else None
+            found = self._streamed(fetch) if found is None else found
+            return dict(zip(fetch.blocks, found, strict=True))
         tallies = open_blocks(self.tallies, fetch.blocks)
-        folded = self._from_memory(self.resident, tallies) if self.resident is not None else None
-        if folded is None:
-            tallies = [replace(tally, where=None) for tally in tallies] if fetch.filtered else tallies
-            folded = self.fold(fetch, tallies)
+        tallies = [replace(tally, where=None) for tally in tallies] if fetch.filtered else tallies
+        folded = self.fold(fetch, tallies)
         parts: list[Integers] = []
         for tally, sums in zip(tallies, folded, strict=True):
             parts += np.split(sums, np.cumsum([block.width for block in tally.blocks])[:-1], axis=1)
@@ -102,11 +108,20 @@ class Question:
         self.statements.append(fetch.scan.sql)
         return fold_all(tallies, self.schema, self._stream(fetch), workers=WORKERS)
 
-    def _from_memory(self, resident: Resident, tallies: Sequence[Tally]) -> tuple[Integers, ...] | None:
-        """Fold over columns in memory; None where they are not there, or fail to be: that must not be an outcome."""
+    def _streamed(self, asked: Fold) -> list[Integers]:
+        """Run a program over batches of its statement's rows."""
+        self.statements.append(asked.sql)
+        texts = Scan(asked.sql, asked.texts).bound
+        batches = (
+            matrix.Batch(size, cells) for cells, size in arrow.streamed(self.cursor, asked.sql, texts, self.batch)
+        )
+        return _run(asked, batches)
+
+    def _from_memory(self, resident: Resident, asked: Fold) -> list[Integers] | None:
+        """Run a program over columns in memory; None where they are not there, or fail to be: that is no outcome."""
         try:
-            with resident.read(self.cursor, self.schema, self.rows, tallies, self.batch) as batches:
-                return None if batches is None else fold_all(tallies, self.schema, batches, workers=WORKERS)
+            with resident.read(self.cursor, self.schema, self.rows, asked, self.batch) as batches:
+                return None if batches is None else _run(asked, batches)
         except Exception as error:  # noqa: BLE001 - how much memory is left depends on the rows; streaming does not (T30)
             _log.error("streamed: %s", type(error).__name__)
         resident.clear()
@@ -124,6 +139,11 @@ class Question:
                 person=rest[0] if fetch.person else None,
                 position=rest[-1] if fetch.place else None,
             )
+
+
+def _run(asked: Fold, batches: Iterable[matrix.Batch]) -> list[Integers]:
+    with blas.one_thread() as alone:
+        return matrix.fold(asked.program, batches, workers=WORKERS if alone else 1)
 
 
 def alike(tallies: Sequence[Tally]) -> list[list[int]]:

@@ -17,19 +17,15 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 import duckdb
-import numpy as np
 
 from sulq.curator.engines import arrow, grammar
-from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.connection import memory
-from sulq.curator.engines.kept import PERSON, PLACE, Rows
-from sulq.curator.engines.matrix import Matrix, kept_as
-from sulq.curator.engines.matrix import size as matrix_size
-from sulq.curator.engines.needed import Needed, by_rows, needed, vectors
+from sulq.curator.engines.kept import Rows
+from sulq.kernel.columns import Made, StoredColumn, needed, operands, read
+from sulq.kernel.columns import size as vector_size
+from sulq.kernel.matrix import Batch, cut, vectors
+from sulq.kernel.programs import Dot, Fold, Gone, Nearest, Program, Stack
 from sulq.terms.domain import Schema, Text
-from sulq.terms.engine import Tally
-from sulq.terms.kinds import Integers, Truths
-from sulq.terms.rowfn.vectors import grid_vector
 
 LARGEST: Final = 2**30
 SHARE: Final = 4  # of an engine's memory one part in so many is for columns kept here
@@ -59,7 +55,7 @@ class Resident:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held: dict[tuple[str, str], _Column | Matrix] = {}
+        self._held: dict[tuple[str, str], StoredColumn | Made] = {}
         self._numbers: dict[str, int] = {}  # of the rows of each table, which stay as they are
         self._taken = 0  # bytes that asks under way have room for
         self._used: Counter[tuple[str, str]] = Counter()  # what they use of what is held: it is not let go of
@@ -77,48 +73,43 @@ class Resident:
 
     @contextlib.contextmanager
     def read(
-        self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, tallies: Sequence[Tally], size: int
+        self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, fold: Fold, size: int
     ) -> Iterator[Iterator[Batch] | None]:
-        """What tallies over a stored table look at, in batches; None where it is to be streamed.
+        """What a program over a stored table looks at, in batches; None where it is to be streamed.
 
-        The vectors that were made of them meanwhile are kept for those who come after.
+        The vectors that were made meanwhile are kept for those who come after.
         """
         ask = _Ask(self._age)
         try:
-            found = self._whole(ask, cursor, schema, rows, tallies)
+            found = self._whole(ask, cursor, schema, rows, fold.program)
             if found is None:
                 yield None
                 return
-            whole, columns, wanted = found
-            yield _cut(whole, columns, wanted, size)
-            made = {
-                (rows.relation, text): matrix for text, matrix in whole.kept.items() if matrix.ready or matrix.end()
-            }
-            self._keep(ask, made)
+            columns, made = found
+            count = self._number(cursor, rows.relation)
+            yield cut(fold.program, _path(rows), columns, made, (count, size))
+            ready = {(rows.relation, each.of[1]): each for each in made.values() if each.ready or each.end()}
+            self._keep(ask, ready)
         finally:
             with self._lock:
                 self._taken -= ask.taken
                 self._used -= Counter(ask.used)
 
     def _whole(
-        self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, tallies: Sequence[Tally]
-    ) -> tuple[Batch, dict[str, _Column], Needed] | None:
-        """All rows of the columns that are wanted; None where they do not fit, or are texts."""
-        count, asked, rowwise = self._number(cursor, rows.relation), vectors(tallies), by_rows(tallies)
-        names = {text: kept_as(text, by_rows=text in rowwise) for text in asked}
-        made = {name: known for name in names.values() if isinstance(known := self._find(ask, rows, name), Matrix)}
-        wanted = needed(*tallies, known=[text for text, name in names.items() if name in made and made[name].ready])
-        if any(isinstance(schema.find(name), Text) for name in wanted.columns):
-            return None
-        widths = _widths(schema, rows, wanted)
+        self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, program: Program
+    ) -> tuple[dict[str, StoredColumn], dict[int, Made]] | None:
+        """All rows of the columns that are wanted, and vectors, made or to be; None where they do not fit."""
+        count, asked = self._number(cursor, rows.relation), vectors(program, _path(rows))
+        made = {i: known for i, (of, _, _) in asked.items() if isinstance(known := self._find(ask, rows, of[1]), Made)}
+        wanted = needed(program, {i for i, each in made.items() if each.ready})
+        widths = _widths(schema, rows, [name for i, name in enumerate(program.columns) if i in wanted])
         absent = [name for name in widths if self._find(ask, rows, name) is None]
         if not self._take(ask, count * sum(widths[name] for name in absent)):
             return None
-        for text, fn in asked.items():
-            kind = grid_vector(fn, schema)
-            if names[text] not in made and self._take(ask, matrix_size(kind, count, by_rows=text in rowwise)):
-                made[names[text]] = Matrix(kind, count, by_rows=text in rowwise)
-        return Batch(schema, count, {}, kept=made), self._columns(ask, cursor, rows, list(widths)), wanted
+        for i, (of, box, by_rows) in asked.items():
+            if i not in made and _lasting(program, i) and self._take(ask, vector_size(box, count, by_rows=by_rows)):
+                made[i] = Made(of, box, count, by_rows=by_rows)
+        return self._columns(ask, cursor, rows, list(widths)), made
 
     def _number(self, cursor: duckdb.DuckDBPyConnection, relation: str) -> int:
         """How many rows a table has: it says how much memory they take, and is written into no question."""
@@ -128,18 +119,20 @@ class Resident:
 
     def _columns(
         self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, rows: Rows, names: list[str]
-    ) -> dict[str, _Column]:
+    ) -> dict[str, StoredColumn]:
         """Columns by name, read if need be."""
         known = {name: self._find(ask, rows, name) for name in names}
         if None in known.values():
             with self._reading:
                 known = {name: self._find(ask, rows, name) for name in names}  # another may have read it meanwhile
                 absent = [name for name, column in known.items() if column is None]
-                known |= _read(cursor, rows.relation, absent, self._number(cursor, rows.relation)) if absent else {}
-                self._keep(ask, {(rows.relation, name): cast("_Column", column) for name, column in known.items()})
-        return cast("dict[str, _Column]", known)
+                if absent:
+                    count = self._number(cursor, rows.relation)
+                    known |= read(lambda text: arrow.streamed(cursor, text, {}, READ), _path(rows), absent, count)
+                self._keep(ask, {(rows.relation, name): cast("StoredColumn", column) for name, column in known.items()})
+        return cast("dict[str, StoredColumn]", known)
 
-    def _find(self, ask: _Ask, rows: Rows, name: str) -> _Column | Matrix | None:
+    def _find(self, ask: _Ask, rows: Rows, name: str) -> StoredColumn | Made | None:
         """What is held already; it stays until this ask is over."""
         key = (rows.relation, name)
         with self._lock:
@@ -164,7 +157,7 @@ class Resident:
             ask.taken += size * fits
         return fits
 
-    def _keep(self, ask: _Ask, used: Mapping[tuple[str, str], _Column | Matrix]) -> None:
+    def _keep(self, ask: _Ask, used: Mapping[tuple[str, str], StoredColumn | Made]) -> None:
         """Put what was used last; room that was taken for it is then held. Not where all was let go of meanwhile."""
         with self._lock:
             if ask.age != self._age:
@@ -177,72 +170,24 @@ class Resident:
                 self._uses(ask, key)
 
 
-def _beside(wanted: Needed) -> list[str]:
-    return [name for name, asked in ((PERSON, wanted.person), (PLACE, wanted.place)) if asked]
+def _lasting(program: Program, place: int) -> bool:
+    """Whether a vector is of columns alone, so that others ask for it too: weights and centres change with each ask."""
+    front, stack = operands(program.steps[place]), cast("Stack", program.steps[place])
+    while front:
+        step = program.steps[front.pop()]
+        if isinstance(step, (Dot, Nearest, Gone)):
+            return False
+        front += operands(step)
+    readers = (each.of for each in program.sums if each.kind == "products" or len(stack.units) > 1)
+    return place in (*readers, *(step.stack for step in program.steps if isinstance(step, (Dot, Nearest, Gone))))
 
 
-def _widths(schema: Schema, rows: Rows, wanted: Needed) -> dict[str, int]:
-    """How many bytes a cell of each stored column takes at most; in the order in which batches are cut."""
-    columns = [(rows.names[name], column) for name, column in schema.columns if name in wanted.columns]
-    found = {name: BYTES[grammar.smallest(column)] + 1 for name, column in columns if not isinstance(column, Text)}
-    return found | dict.fromkeys(_beside(wanted), BYTES["BIGINT"] + 1)
+def _path(rows: Rows) -> tuple[str, ...]:
+    return tuple(rows.relation.split("."))
 
 
-class _Column:
-    """One column: its values and where they are missing, filled from the rows' own numbers, then only read."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._values: np.ndarray = np.empty(0, dtype=np.int64)
-        self._missing: Truths | None = None
-
-    @property
-    def bytes(self) -> int:
-        """How much memory it takes."""
-        return self._values.nbytes + (0 if self._missing is None else self._missing.nbytes)
-
-    def put(self, rows: Integers | slice, values: np.ndarray, missing: Truths | None) -> None:
-        """Take in the cells of some rows."""
-        if len(self._values) < self._count:
-            self._values = np.empty(self._count, dtype=values.dtype)
-        self._values[rows] = values
-        if missing is not None:
-            if self._missing is None:
-                self._missing = np.zeros(self._count, dtype=np.bool_)
-            self._missing[rows] = missing
-
-    def part(self, start: int, stop: int) -> Stored:
-        """Some consecutive rows."""
-        return self._values[start:stop], None if self._missing is None else self._missing[start:stop]
-
-
-def _read(cursor: duckdb.DuckDBPyConnection, relation: str, names: list[str], count: int) -> dict[str, _Column]:
-    """Columns of a table, each cell at its row's number: columns read at different times have the same order of rows.
-
-    The numbers of the rows of a stored table run from 0 without a gap, as no row of it was ever taken away.
-    """
-    columns = [_Column(count) for _ in names]
-    read = 0
-    statement = f"SELECT rowid, {', '.join(names)} FROM {relation}"
-    for ((numbers, _), *cells), size in arrow.streamed(cursor, statement, {}, READ):
-        rows: Integers | slice = slice(read, read + size)
-        if not np.array_equal(numbers, np.arange(read, read + size)):
-            rows = numbers.astype(np.int64)
-        for column, (values, missing) in zip(columns, cells, strict=True):
-            column.put(rows, values, missing)
-        read += size
-    if read != count:
-        raise LookupError("the stored rows changed")
-    return dict(zip(names, columns, strict=True))
-
-
-def _cut(whole: Batch, columns: dict[str, _Column], wanted: Needed, size: int) -> Iterator[Batch]:
-    """Whole columns in batches; nothing is copied."""
-    declared = [name for name in whole.schema.names if name in wanted.columns]
-    for start in range(0, whole.size, size):
-        stop = min(start + size, whole.size)
-        parts = {name: column.part(start, stop) for name, column in columns.items()}
-        stored = dict(zip(declared, parts.values(), strict=False))
-        person = parts[PERSON][0] if wanted.person else None
-        place = parts[PLACE][0] if wanted.place else None
-        yield Batch(whole.schema, stop - start, stored, person=person, position=place, kept=whole.kept, start=start)
+def _widths(schema: Schema, rows: Rows, wanted: Sequence[str]) -> dict[str, int]:
+    """How many bytes a cell of each stored column takes at most."""
+    known = {rows.names[name]: column for name, column in schema.columns if not isinstance(column, Text)}
+    stored = {name: BYTES[grammar.smallest(known[name])] if name in known else BYTES["BIGINT"] for name in wanted}
+    return {name: width + 1 for name, width in stored.items()}
