@@ -94,9 +94,9 @@ OTHERS: Final = (
     Mutant(
         "Google #84",
         "rows are limited for each value instead of for each person",
-        "curator/engines/kept.py",
-        '        query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {unit.rows}"',
-        '        query += f" QUALIFY row_number() OVER (PARTITION BY {whose}, c0 ORDER BY {order}) <= {unit.rows}"',
+        "kernel/keep.py",
+        '    query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {rows}"',
+        '    query += f" QUALIFY row_number() OVER (PARTITION BY {whose}, c0 ORDER BY {order}) <= {rows}"',
         (
             f"{REPLAY}::test_T14_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows",
             "tests/curator/engines/test_kept.py::test_T16_spellings_of_one_person_share_one_allowance",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -222,3 +223,140 @@ def test_random_tables_are_fit_just_where_plain_python_says_so(cursor: duckdb.Du
 def _different(keys: list[object]) -> bool:
     there = [key for key in keys if key is not None]
     return len(set(there)) == len(there)
+
+
+# Reading: expressions that look at one record alone, and a choice of rows that follows from one person's own.
+
+COLUMNS = (("c0", "TINYINT"), ("c1", "VARCHAR"))
+READ = keep.Reading(
+    "source",
+    (
+        ("s1 AS a0", "s2 AS a1"),
+        ("a0 AS b0", "trim(a1, ' ') AS b1"),
+        ("CASE WHEN b0 > 5 THEN 5 ELSE b0 END AS c0", "b1 AS c1"),
+    ),
+    person=("s0", "CAST(a AS VARCHAR)"),
+    whole=True,
+)
+TOGETHER: dict[str, tuple[str, str]] = {  # expressions that look at other records, or might; where they stand
+    "an aggregate": ("a0", "max(s1)"),
+    "an aggregate over a window": ("a0", "max(s1) OVER ()"),
+    "a number in the order of records": ("b0", "row_number() OVER ()"),
+    "the record before": ("b0", "lag(a0) OVER ()"),
+    "all records asked within": ("a0", "(SELECT max(s1) FROM source)"),
+    "whether others are there": ("a0", "CASE WHEN EXISTS (SELECT 1 FROM source WHERE s1 = 9) THEN 1 ELSE 0 END"),
+    "one of all records": ("a0", "CAST(s1 + 1 IN (SELECT s1 FROM source) AS INTEGER)"),
+    "chance": ("b0", "random()"),
+    "a counter": ("b0", "nextval('counter')"),
+    "a place in storage": ("a0", "rowid"),
+    "a column by its table": ("a0", "source.s1"),
+    "the person": ("c0", "length(u)"),
+    "columns by a pattern": ("c0", "COLUMNS('b.*')"),
+    "all columns": ("b0", "*"),
+    "a second projection": (
+        "a0",
+        "1 AS a0 FROM (SELECT max(s1) AS s1, 1 AS s2, 1 AS s0 FROM source) AS source, (SELECT 1",
+    ),
+    "another source": ("a0", "1 AS a0, s1 AS a9 FROM source UNION ALL SELECT 1"),
+    "two in one": ("a0", "s1 AS a9, s1"),
+    "a function of a schema": ("b0", "main.abs(a0)"),
+    "a function of lists": ("b0", "list_aggregate([a0], 'max')"),
+    "an ordered aggregate": ("b0", "first(a0 ORDER BY a0)"),
+    "a filter": ("b0", "abs(a0) FILTER (WHERE true)"),
+    "no expression": ("b0", ""),
+}
+
+
+def read_with(name: str, expression: str) -> keep.Reading:
+    """The reading with another expression for one column."""
+    layers = tuple(
+        tuple(f"{expression} AS {name}" if item.endswith(f" AS {name}") else item for item in layer)
+        for layer in READ.layers
+    )
+    return replace(READ, layers=layers)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_SR25_a_reading_that_may_look_at_other_records_is_refused(name: str) -> None:
+    """Before any record is read. Control: the same reading with expressions of one record is written."""
+    with pytest.raises(SetupError) as stopped:
+        keep.cells(read_with(*TOGETHER[name]))
+    assert stopped.value.code == "unfit-rows"
+    keep.cells(read_with("b0", "CASE WHEN isnan(CAST(a0 AS DOUBLE)) THEN NULL ELSE list_position([1, 2], a0) END"))
+
+
+@pytest.mark.parametrize("person", [("max(s0)", "CAST(a AS VARCHAR)"), ("s0", "first(a)"), ("s0", "(SELECT 'x')")])
+def test_SR25_whose_a_record_is_follows_from_that_record(person: tuple[str, str]) -> None:
+    """In the rows and among the people alike, which are told by the same expressions."""
+    for written in (keep.cells, lambda read: keep.people({0: read})):
+        with pytest.raises(SetupError, match="unfit-rows"):
+            written(replace(READ, person=person))
+
+
+def kept_of(
+    cursor: duckdb.DuckDBPyConnection, records: Sequence[tuple[object, ...]], read: keep.Reading, rows: int, *swap: str
+) -> dict[str, list[tuple[object, ...]]]:
+    """The kept rows of each person, by the person's hash; with two texts, the second stands for the first."""
+    cursor.execute("CREATE OR REPLACE TABLE source(s0 INTEGER, s1 TINYINT, s2 VARCHAR)")
+    if records:
+        values = ", ".join("(?, ?, ?)" for _ in records)
+        cursor.execute(f"INSERT INTO source VALUES {values}", [cell for row in records for cell in row])
+    cursor.execute(f"CREATE OR REPLACE TABLE people AS SELECT * FROM {keep.people({0: read})}")
+    asked = keep.keep(read, COLUMNS, rows, spelled={"d0": "c0"}, blanked=False, key="'key'", stored=True)
+    asked = asked.replace(*swap) if swap else asked
+    cursor.execute(f"CREATE OR REPLACE TABLE kept AS SELECT * FROM {asked}")
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for c0, c1, h, d0, _ in cursor.execute("SELECT * FROM kept ORDER BY c0, c1").fetchall():
+        found.setdefault(h, []).append((c0, c1, d0))
+    return found
+
+
+def departures(cursor: duckdb.DuckDBPyConnection, rounds: int, read: keep.Reading, *swap: str) -> int:
+    """How often other persons' kept rows change when one person leaves."""
+    draw, changed = random.Random(5), 0
+    for _ in range(rounds):
+        rows = draw.choice((1, 2, 3))
+        records = [
+            (draw.choice((1, 2, 3, None)), draw.choice((0, 1, 9, None)), draw.choice(("x", "y ", "", None)))
+            for _ in range(draw.randrange(2, 14))
+        ]
+        gone = draw.choice((1, 2, 3))
+        before = kept_of(cursor, records, read, rows, *swap)
+        after = kept_of(cursor, [record for record in records if record[0] != gone], read, rows, *swap)
+        left = int(hashlib.sha256(str(gone).encode()).hexdigest()[:15], 16)
+        changed += {h: own for h, own in before.items() if h != left} != after
+        assert swap or all(len(own) <= rows for own in before.values())
+        assert (
+            swap
+            or read is not READ
+            or sum(map(len, before.values()))
+            == sum(min(rows, sum(record[0] == person for record in records)) for person in (1, 2, 3))
+        )
+    return changed
+
+
+def test_SR2_nobody_else_has_other_rows_when_a_person_leaves(
+    cursor: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random records, people and numbers of kept rows; a person with few rows keeps all of them.
+
+    Controls: a choice over all rows, persons who are told apart by less than their ids, and readings that are refused.
+    """
+    rounds = count("kernel-departures", short=25, long=2000)
+    assert departures(cursor, rounds, READ) == 0
+    assert departures(cursor, 25, READ, "PARTITION BY o ORDER BY", "PARTITION BY 1 ORDER BY") > 0
+    merged = replace(READ, person=("s0 // 2", "CAST(a AS VARCHAR)"))  # ids that are not injective: trusted, and no more
+    assert departures(cursor, 25, merged) > 0
+    monkeypatch.setattr(keep, "_row_wise", lambda _: None)
+    for name in ("an aggregate over a window", "all records asked within", "one of all records", "the record before"):
+        assert departures(cursor, 25, read_with(*TOGETHER[name])) > 0
+
+
+def test_SR2_the_choice_is_by_the_key_and_every_cell(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Another key keeps other rows; each of them is kept by some key, so none is preferred by its cells."""
+    records = [(1, i % 6, "abcdef"[i // 6]) for i in range(12)]
+    chosen = {
+        key: tuple(kept_of(cursor, records, READ, 2, "'key'", f"'{key}'").popitem()[1]) for key in map(str, range(60))
+    }
+    assert len(set(chosen.values())) > 30
+    assert len({row for rows in chosen.values() for row in rows}) == 12

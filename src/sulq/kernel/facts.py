@@ -11,6 +11,7 @@ MAX_STORED_ROWS: Final = 2**40  # of a table; checked when its rows are kept
 OWNER: Final = "o"  # the column that says whose a row is
 OWNER_TYPE: Final = "BIGINT"  # in all tables: a cast to compare two might merge persons
 HASH: Final = "h"  # the column of a person's public hash, one for all rows of a person
+PLACE: Final = "p"  # the column of a row's public place
 
 
 class Refused(Exception):

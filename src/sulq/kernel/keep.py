@@ -1,7 +1,8 @@
-"""Kept rows: the check that prepared tables are what the facts say, before anything is asked of them.
+"""Kept rows: the statement that keeps them, and the check that prepared tables are what the facts say.
 
-Certificates follow from facts alone, so no row may contradict them. Whoever read the sources is not believed: the
-tables themselves are asked, each time they are opened, before any debit.
+How cells are read is proposed, as expressions that must look at one record alone; whose a record is and which records
+of a person are kept is written here. Certificates follow from facts alone, so no row may contradict them: the tables
+themselves are asked, each time they are opened, before any debit.
 
 Source: docs/theory/kernel.md, "Kept rows"; SR2, SR11, SR15.
 """
@@ -9,19 +10,180 @@ Source: docs/theory/kernel.md, "Kept rows"; SR2, SR11, SR15.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import duckdb
 
 from sulq.errors import SetupError
-from sulq.kernel.facts import HASH, OWNER, OWNER_TYPE, Column, Facts, Table
+from sulq.kernel.facts import HASH, OWNER, OWNER_TYPE, PLACE, Column, Facts, Refused, Table
+from sulq.kernel.functions import FUNCTIONS
 from sulq.kernel.numbers import INTEGERS
+from sulq.kernel.tree import parse
 
+PEOPLE: Final = "people"  # the table of all persons of a dataset, while its rows are kept
+POSITION: Final = "place"  # the column of a source that says where a record stands, if that is public
+_CELL: Final = re.compile(r"(?:[abcs][0-9]+|a|one|who)\Z")  # a column of a source, or of a projection of it
+_ROW_WISE: Final = FUNCTIONS.keys() | {
+    "chr", "concat", "enum_code", "epoch_ns", "isnan", "list_position", "list_value", "lpad", "nfc_normalize",
+    "regexp_extract", "regexp_full_match", "regexp_replace", "replace", "rpad",
+}  # fmt: skip
+_CLASSES: Final = ("BETWEEN", "CASE", "CAST", "COMPARISON", "CONJUNCTION", "CONSTANT", "OPERATOR", "PARAMETER", "TYPE")
+_BARE: Final = ("expression", "when_expr", "then_expr", "kind", "text", "path")  # fields of parts that have no class
 _DIGITS: Final = re.compile("[0-9]{1,9}")
 _DEFINITION: Final = """
     SELECT sql FROM duckdb_tables()
     WHERE table_name = $name AND database_name IN (coalesce($database, current_database()), 'temp')
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the records of a source become cells.
+
+    `source`: a relation of one row a record, which is trusted. `layers`: three projections, each over the one before;
+    the last has the columns c0, c1, ... `person`: where records have one, the cell that names it, and the person's text
+    of a cell `a`. `whole`: that cell is a whole number in all tables, and is compared instead of its text.
+    `places`: where a record stands is public.
+    """
+
+    source: str
+    layers: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    person: tuple[str, str] | None = None
+    whole: bool = False
+    places: bool = False
+
+
+Typed = Sequence[tuple[str, str]]
+"""The columns c0, c1, ... and the types they are stored as."""
+
+
+def cells(reading: Reading) -> str:
+    """The cells of all records of a source, each with its person's text `u` and, where `whole`, number `w`.
+
+    Privacy: every proposed expression looks at one record alone, so a record's cells do not depend on other records.
+    """
+    own: list[list[str]] = [[], [], []]
+    asked = list(reading.layers)
+    if reading.person is not None:
+        cell, text = reading.person
+        asked += [(cell,), (text,)]
+        own = [[f"{cell} AS a"], [f"{text} AS u"], ["u"]]
+        own = [own[0], [*own[1], "a AS w"], [*own[2], "w"]] if reading.whole else own
+    _row_wise(asked)
+    relation, place = reading.source, [POSITION] if reading.places else []
+    for layer, person in zip(reading.layers, own, strict=True):
+        relation = f"(SELECT {_list(*layer, *person, *place)} FROM {relation})"
+    return relation
+
+
+def _list(*items: str) -> str:
+    return ",\n".join(items) + "\n"  # whatever an item ends in, the next begins anew
+
+
+def _row_wise(layers: Sequence[Sequence[str]]) -> None:
+    """Stop the owner where an expression may look at other records than its own."""
+    try:
+        for layer in layers:
+            node = parse(f"SELECT {_list(*layer)}").only("type", "select_list", "from_table", "aggregate_handling")
+            if node["type"] != "SELECT_NODE" or node["from_table"].only("type")["type"] != "EMPTY":
+                raise Refused("other than expressions")
+            left = list(node.many("select_list"))
+            if len(left) != len(layer):
+                raise Refused("several expressions in one")
+            while left:
+                part = left.pop()
+                kind, path = part.get("class"), part.get("column_names")
+                if kind is None:
+                    part.only(*_BARE)
+                elif kind == "COLUMN_REF" and not (len(path) == 1 and _CELL.match(path[0])):
+                    raise Refused("a column of another name")
+                elif kind == "FUNCTION":
+                    part.only("class", "type", "function_name", "arguments", "is_operator", "qualified_name", "alias")
+                    if part["function_name"] not in _ROW_WISE or len(part["qualified_name"]["path"]) != 1:
+                        raise Refused("a function that is not listed")
+                elif kind not in (*_CLASSES, "COLUMN_REF", "FUNCTION"):
+                    raise Refused(f"an expression of class {kind}")
+                left += part.parts
+    except Refused:
+        pass
+    else:
+        return
+    raise SetupError("unfit-rows", "The records of a source would not be read one by one, so none is.")
+
+
+def people(readings: Mapping[int, Reading]) -> str:
+    """Every person of several sources with a number of its own, and how many records n0, n1, ... of each source.
+
+    Privacy: whose a record is follows from that record; numbers are different, and only compared.
+    """
+    told = "w" if all(reading.whole for reading in readings.values()) else "u"
+    parts = []
+    for place, reading in readings.items():
+        nothing = Reading(reading.source, (("1 AS one",), ("one",), ("one",)), reading.person, told == "w")
+        parts.append(f"SELECT {told} AS person, {place} AS t FROM {cells(nothing)}")
+    there = "person IS NOT NULL" if told == "w" else "person <> ''"
+    counts = ", ".join(f"count(*) FILTER (WHERE t = {place}) AS n{place}" for place in readings)
+    each = f"SELECT person, {counts} FROM ({' UNION ALL '.join(parts)}) WHERE {there} GROUP BY person"
+    return f"(SELECT *, row_number() OVER () AS {OWNER} FROM ({each}))"
+
+
+def keep(
+    reading: Reading, columns: Typed, rows: int, *, spelled: Mapping[str, str], blanked: bool, key: str, stored: bool
+) -> str:
+    """The kept rows of a source: all, or of each person those with the least keyed hashes.
+
+    Privacy: which records of a person are kept follows from that person's records and the key alone, since equal hashes
+    mean equal cells (SR2); a record that names nobody is left out, and under zero_out one that was blanked.
+
+    Args:
+        reading: How its records become cells.
+        columns: Their types.
+        rows: How many are kept of a person.
+        spelled: Names of further columns, each with the column whose codes it holds as text.
+        blanked: Whether a record without any cell is none.
+        key: The key as SQL.
+        stored: Whether types are narrowed and persons numbered (`people`), or else told by their text.
+    """
+    shown = [*outer(reading, columns, stored=stored)]
+    shown += [f"lpad(CAST({code} AS VARCHAR), 3, '0') AS {text}" for text, code in spelled.items()]
+    query = f"FROM {cells(reading)}"
+    if reading.person is None:
+        return f"(SELECT {', '.join(shown)} {query}{present(reading, columns, blanked=blanked)}) AS kept"
+    shown.append(OWNER if stored else f"u AS {OWNER}")
+    query += f" JOIN {PEOPLE} ON {'w' if reading.whole else 'u'} = {PEOPLE}.person" if stored else ""
+    # Equal rows are interchangeable, but where a place can be asked for it must be the same one every time.
+    order = f"{ordered(columns, key)}, {POSITION}" if reading.places else ordered(columns, key)
+    query += present(reading, columns, blanked=blanked)
+    whose = OWNER if stored else "u"  # by number, so that a person's rows lie together and compress well
+    query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {rows}"
+    return f"(SELECT {', '.join(shown)} {query}) AS kept"
+
+
+def outer(reading: Reading, columns: Typed, *, stored: bool) -> list[str]:
+    """What is kept of a record: its cells, its person's public hash and its place."""
+    narrow = [f"TRY_CAST({name} AS {kind}) AS {name}" for name, kind in columns]
+    found = [cast if stored and kind != "VARCHAR" else name for cast, (name, kind) in zip(narrow, columns, strict=True)]
+    hashed = "u" if reading.person else f"CAST({POSITION} AS VARCHAR)" if reading.places else ""
+    found += [f"TRY_CAST(concat('0x', substr(sha256({hashed}), 1, 15)) AS BIGINT) AS {HASH}"] if hashed else []
+    return found + ([f"CAST({POSITION} AS BIGINT) AS {PLACE}"] if reading.places else [])
+
+
+def present(reading: Reading, columns: Typed, *, blanked: bool) -> str:
+    """The condition of records that count."""
+    found = ["u <> ''"] if reading.person else []
+    found += ["(" + " OR ".join(f"{name} IS NOT NULL" for name, _ in columns) + ")"] if blanked else []
+    return f" WHERE {' AND '.join(found)}" if found else ""
+
+
+def ordered(columns: Typed, key: str) -> str:
+    """A keyed hash of the person and all cells; with its length no text passes for another column (SR2)."""
+    parts = [key, "u"]
+    for name, kind in columns:
+        text = f"concat(strlen({name}), ':', {name})" if kind == "VARCHAR" else f"CAST({name} AS VARCHAR)"
+        parts.append(f"CASE WHEN {name} IS NULL THEN '~' ELSE {text} END")
+    return f"sha256(concat_ws(chr(31), {', '.join(parts)}))"
 
 
 def check(cursor: duckdb.DuckDBPyConnection, facts: Facts) -> None:

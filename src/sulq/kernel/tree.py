@@ -22,14 +22,14 @@ Fields = tuple[tuple[str, Any], ...]
 
 
 class Node:
-    """One part of a statement; `refs`: the references to columns in it."""
+    """One part of a statement; `parts`: those in it; `refs`: the references to columns in it."""
 
-    __slots__ = ("_fields", "refs")
+    __slots__ = ("_fields", "parts", "refs")
 
     def __init__(self, fields: Fields) -> None:
         self._fields = dict(fields)
-        parts = [part for _, item in fields for part in (item if isinstance(item, tuple) else (item,))]
-        self.refs: frozenset[Node] = frozenset().union(*(part.refs for part in parts if isinstance(part, Node)))
+        self.parts: tuple[Node, ...] = _nodes(tuple(item for _, item in fields))
+        self.refs: frozenset[Node] = frozenset().union(*(part.refs for part in self.parts))
         if self._fields.get("class") == "COLUMN_REF":
             self.refs = frozenset({self})
 
@@ -106,6 +106,13 @@ def _interning() -> Callable[[list[tuple[str, Any]]], Node | None]:
         return found
 
     return interned
+
+
+def _nodes(item: object) -> tuple[Node, ...]:
+    """All parts in a list, however deep."""
+    if isinstance(item, tuple):
+        return tuple(node for each in item for node in _nodes(each))
+    return (item,) if isinstance(item, Node) else ()
 
 
 def _fixed(items: list[Any]) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.curator.engines import kept, prepare
+from sulq.curator.engines import kept, prepare, read_sql
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.question import Question
 from sulq.curator.ledger.ledger import Ledger
@@ -397,3 +397,16 @@ def test_it_is_checked_once_and_before_the_debit(tmp_path: Path, monkeypatch: py
         for _ in range(3):
             db.sum("x", spend=Epsilon(1), fresh=True)
     assert done == ["check", "debit", "debit", "debit"]
+
+
+def test_SR25_a_reading_of_several_records_stops_the_owner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One record's cell would have followed from all others; nothing is read and nothing spent. Control: unplanted."""
+    real = read_sql._clamped
+    with connected(None, tmp_path / "people.parquet") as db:
+        before = db.facts.spent
+        monkeypatch.setattr(read_sql, "_clamped", lambda item, *more: real(f"(max({item}) OVER ())", *more))
+        with pytest.raises(SetupError, match="unfit-rows"):
+            db.sum("x", spend=Epsilon(1))
+        assert db.facts.spent == before
+        monkeypatch.setattr(read_sql, "_clamped", real)
+        db.sum("x", spend=Epsilon(1))

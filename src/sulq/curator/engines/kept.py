@@ -1,19 +1,22 @@
-"""The SELECT of kept rows: a source's cells as integers on their grids, heavy persons' rows chosen by SR2."""
+"""The SELECT of kept rows: a source's cells as integers on their grids, heavy persons' rows chosen by SR2.
+
+How cells are read is proposed here; whose a row is and which rows are kept is written by the kernel (kernel/keep.py).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sulq.curator.engines import grammar, person, read_sql
-from sulq.curator.engines.source import POSITION, Registered, literal
-from sulq.terms.domain import Category, Int, Real, Schema, Text
-from sulq.terms.privacy import Unit
+from sulq.curator.engines.source import Registered, literal
+from sulq.kernel import facts, keep
+from sulq.terms.domain import Category, Int, Real, Schema
 
-PERSON = "h"
-PLACE = "p"
-OWNER = "o"
-PEOPLE = "people"
+PERSON = facts.HASH
+PLACE = facts.PLACE
+OWNER = facts.OWNER
+PEOPLE = keep.PEOPLE
 HEAVY = "heavy"
 TEXT = "u"
 ORDER = "r"
@@ -72,17 +75,10 @@ def people(tables: Sequence[Registered]) -> Rows | None:
     private = {place: item for place, item in enumerate(tables) if item.unit.column is not None}
     if not private:
         return None
-    parts = []
-    for place, item in private.items():
-        told = "a" if _whole_persons(tables) else _name(item)
-        read = f"(SELECT {_cell(item)[1]} AS a FROM {item.source.relation})"
-        parts.append(f"SELECT {told} AS person, {place} AS t FROM {read}")
-    there = "person IS NOT NULL" if _whole_persons(tables) else "person <> ''"
-    counts = ", ".join(f"count(*) FILTER (WHERE t = {place}) AS n{place}" for place in private)
-    each = f"SELECT person, {counts} FROM ({' UNION ALL '.join(parts)}) WHERE {there} GROUP BY person"
+    whole = _whole_persons(tables)
+    readings = {place: _reading(item, ((), (), ()), whole=whole) for place, item in private.items()}
     frames = {f"source{item.number}": item.source.frame for item in private.values() if item.source.frame is not None}
-    numbered = f"(SELECT *, row_number() OVER () AS {OWNER} FROM ({each}))"
-    return Rows(numbered, {}, {}, frozenset(), {}, 0, frames)
+    return Rows(keep.people(readings), {}, {}, frozenset(), {}, 0, frames)
 
 
 def heavy(tables: Sequence[Registered], people: str) -> str:
@@ -216,30 +212,24 @@ def select(
     """
     source, schema, unit = registered.source, registered.schema, registered.unit
     integers = stored or unit.column is not None
-    whole = stored and _whole_persons(tables or (registered,))
     # A view has no parameters: what is the owner's own, categories and the key's digits, is written out there.
     parameters: dict[str, object] | None = {} if stored else None
-    inner = _inner(registered, parameters, integers=integers, whole=whole)
-    columns, key = names(schema), "$key" if stored else literal(registered.key.hex())
-    where = _present(columns, unit)
-    outer = _outer(schema, unit, stored=stored)
-    if spell:
-        outer += [f"lpad(CAST({code} AS VARCHAR), 3, '0') AS {text}" for code, text in spelled(schema).items()]
-    people = ""
-    if unit.column is not None:
-        outer.append(OWNER if stored else f"u AS {OWNER}")  # what is not stored has the person's canonical text there
-        people = f" JOIN {PEOPLE} ON {'w' if whole else 'u'} = {PEOPLE}.person" if stored else ""
-    query = f"SELECT {', '.join(outer)} FROM ({inner.sql}){people}{where}"
-    if unit.column is not None:
-        if parameters is not None:
-            parameters["key"] = registered.key.hex()
-        # Equal rows are interchangeable, but where a place can be asked for it must be the same one every time.
-        order = f"{_order(schema, key)}, {POSITION}" if unit.positions_are_public else _order(schema, key)
-        whose = OWNER if stored else "u"  # by number, so that a person's rows lie together and compress well
-        query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {unit.rows}"
+    inner = _inner(registered, parameters, integers=integers)
+    reading = _reading(registered, inner.layers, whole=stored and _whole_persons(tables or (registered,)))
+    query = keep.keep(
+        reading,
+        _types(schema),
+        unit.rows,
+        spelled={text: code for code, text in spelled(schema).items()} if spell else {},
+        blanked=unit.neighbors == "zero_out",
+        key="$key" if stored else literal(registered.key.hex()),
+        stored=stored,
+    )
+    if unit.column is not None and parameters is not None:
+        parameters["key"] = registered.key.hex()
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
     doubles, shifts = frozenset(inner.doubles), inner.shifts
-    return Rows(f"({query}) AS kept", parameters or {}, columns, doubles, shifts, 0, frames)
+    return Rows(query, parameters or {}, names(schema), doubles, shifts, 0, frames)
 
 
 def every(registered: Registered) -> Rows:
@@ -250,28 +240,45 @@ def every(registered: Registered) -> Rows:
     """
     schema, unit = registered.schema, registered.unit
     parameters: dict[str, object] = {}
-    inner = _inner(registered, parameters, integers=True, whole=False)
-    outer = _outer(schema, unit, stored=True)
+    reading = _reading(registered, _inner(registered, parameters, integers=True).layers, whole=False)
+    columns = _types(schema)
+    shown = keep.outer(reading, columns, stored=True)
     if unit.column is not None:
         parameters["key"] = registered.key.hex()
         owner = f"substr(sha256(concat_ws(chr(31), $key, 'owner', u)), 1, {OWNER_DIGITS})"
-        outer += [f"u AS {TEXT}", f"{_order(schema, '$key')} AS {ORDER}", f"{owner} AS {OWNER}"]
-    query = f"(SELECT {', '.join(outer)} FROM ({inner.sql}){_present(names(schema), unit)}) AS every"
+        shown += [f"u AS {TEXT}", f"{keep.ordered(columns, '$key')} AS {ORDER}", f"{owner} AS {OWNER}"]
+    where = keep.present(reading, columns, blanked=unit.neighbors == "zero_out")
+    query = f"(SELECT {', '.join(shown)} FROM {keep.cells(reading)}{where}) AS every"
     return Rows(query, parameters, names(schema), frozenset(), {}, 0)
+
+
+def _types(schema: Schema) -> list[tuple[str, str]]:
+    """What the columns are stored as."""
+    columns = zip(names(schema).values(), schema.columns, strict=True)
+    return [(name, grammar.smallest(column)) for name, (_, column) in columns]
+
+
+Layers = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _reading(registered: Registered, layers: Layers, *, whole: bool) -> keep.Reading:
+    unit = registered.unit
+    person = None if unit.column is None else (_cell(registered)[1], _name(registered))
+    return keep.Reading(registered.source.relation, layers, person, whole, unit.positions_are_public)
 
 
 @dataclass(frozen=True, slots=True)
 class _Inner:
-    """A source's cells as codes: the SELECT, and how its columns stand in it."""
+    """A source's cells as codes: the layers of projections, and how the columns of the last stand in it."""
 
-    sql: str
+    layers: Layers
     doubles: set[str]
     shifts: dict[str, int]
 
 
-def _inner(registered: Registered, parameters: dict[str, object] | None, *, integers: bool, whole: bool) -> _Inner:
+def _inner(registered: Registered, parameters: dict[str, object] | None, *, integers: bool) -> _Inner:
     source, schema, columns = registered.source, registered.schema, names(registered.schema)
-    found = _Inner("", set(), {})
+    doubles, shifts = set(), {}
     plain, value, code = ["1 AS one"], ["one"], ["one"]
     for i, (name, column) in enumerate(schema.columns):
         cell, _ = read_sql.value(column, *source.columns[name])
@@ -280,56 +287,7 @@ def _inner(registered: Registered, parameters: dict[str, object] | None, *, inte
         value.append(layers[1])
         code.append(f"{layers[2]} AS {columns[name]}")
         if not integers and isinstance(column, (Int, Real)) and (cell == "number" or isinstance(column, Real)):
-            found.doubles.add(columns[name])
+            doubles.add(columns[name])
         if not integers and read_sql.shift(column, cell):
-            found.shifts[columns[name]] = read_sql.shift(column, cell)
-    for beside in _extra(registered, whole=whole):
-        plain += [beside[0]] if beside[0] else []
-        value.append(beside[1])
-        code.append(beside[2])
-    layered = f"(SELECT {', '.join(value)} FROM (SELECT {', '.join(plain)} FROM {source.relation}))"
-    return replace(found, sql=f"SELECT {', '.join(code)} FROM {layered}")
-
-
-def _extra(registered: Registered, *, whole: bool) -> list[tuple[str, str, str]]:
-    """What stands beside the columns, as its three layers: the person's text, its whole number, the row's place."""
-    found = []
-    if registered.unit.column is not None:
-        found.append((f"{_cell(registered)[1]} AS a", f"{_name(registered)} AS u", "u"))
-        found += [("", "a AS w", "w")] if whole else []
-    if registered.unit.positions_are_public:
-        found.append((POSITION, POSITION, POSITION))
-    return found
-
-
-def _present(columns: dict[str, str], unit: Unit) -> str:
-    """Rows without a person are dropped, and under zero_out those that were blanked."""
-    conditions = []
-    if unit.column is not None:
-        conditions.append("u <> ''")
-    if unit.neighbors == "zero_out":
-        conditions.append("(" + " OR ".join(f"{name} IS NOT NULL" for name in columns.values()) + ")")
-    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
-
-
-def _outer(schema: Schema, unit: Unit, *, stored: bool) -> list[str]:
-    columns = []
-    for i, (_, column) in enumerate(schema.columns):
-        narrow = stored and not isinstance(column, Text)
-        columns.append(f"TRY_CAST(c{i} AS {grammar.smallest(column)}) AS c{i}" if narrow else f"c{i}")
-    if unit.column is not None:
-        columns.append(f"{read_sql.person_hash('u')} AS {PERSON}")
-    elif unit.positions_are_public:
-        columns.append(f"{read_sql.person_hash(f'CAST({POSITION} AS VARCHAR)')} AS {PERSON}")
-    if unit.positions_are_public:
-        columns.append(f"CAST({POSITION} AS BIGINT) AS {PLACE}")
-    return columns
-
-
-def _order(schema: Schema, key: str) -> str:
-    """A keyed hash of the person and all declared columns; with its length no text passes for another column (SR2)."""
-    parts = [key, "u"]
-    for i, (_, column) in enumerate(schema.columns):
-        text = f"concat(strlen(c{i}), ':', c{i})" if isinstance(column, Text) else f"CAST(c{i} AS VARCHAR)"
-        parts.append(f"CASE WHEN c{i} IS NULL THEN '{grammar.MISSING}' ELSE {text} END")
-    return f"sha256(concat_ws(chr(31), {', '.join(parts)}))"
+            shifts[columns[name]] = read_sql.shift(column, cell)
+    return _Inner((tuple(plain), tuple(value), tuple(code)), doubles, shifts)

@@ -301,8 +301,3 @@ def text(cell: Cell, item: str) -> str:
         first, last = whole(grammar.FIRST_MOMENT), whole(grammar.LAST_MOMENT)
         iso = f"CAST(make_timestamp({item}) AS VARCHAR)"
     return f"CASE WHEN {item} >= {first} AND {item} <= {last} THEN {iso} END"
-
-
-def person_hash(item: str) -> str:
-    """The public 60-bit hash of a person's text."""
-    return f"TRY_CAST(concat('0x', substr(sha256({item}), 1, {grammar.HASH_DIGITS})) AS BIGINT)"
