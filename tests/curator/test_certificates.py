@@ -24,13 +24,14 @@ from sulq.kernel.score import Linear, Rank
 from sulq.kernel.scoring import Span
 from sulq.terms import shape
 from sulq.terms.domain import Schema
+from sulq.terms.engine import Block, Tally
 from sulq.terms.law import BinomialLaw, Law
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Draw
 from sulq.terms.question import Above, Choose, OpenSums, Sums
 from sulq.terms.receipt import Receipt
 from sulq.terms.relation import Table
-from sulq.terms.rowfn import col, lit
+from sulq.terms.rowfn import Vector, col, lit
 
 ROWS = pa.table(
     {
@@ -319,3 +320,56 @@ def test_a_plan_that_was_changed_on_its_way_is_refused(name: str) -> None:
     assert tampered(lambda made: made) == ""
     assert len(tampered(change).split("; ")) == refusals
     assert tampered(change)
+
+
+def with_tally(made: Plan, **change: Callable[[Tally], object]) -> Plan:
+    """A plan of other sums."""
+    parts = [replace(p, tally=replace(p.tally, **{n: new(p.tally) for n, new in change.items()})) for p in made.parts]
+    return replace(made, parts=tuple(parts))
+
+
+def narrow(tally: Tally) -> tuple[Block, ...]:
+    return tuple(replace(b, high=tuple(0 for _ in b.high), low=tuple(0 for _ in b.low)) for b in tally.blocks)
+
+
+UNFORMED: dict[str, Callable[[Plan], Plan]] = {
+    "cells that the keys do not have": lambda p: with_tally(p, cells=lambda t: t.cells + 1),
+    "no sums": lambda p: with_tally(p, blocks=lambda _: ()),
+    "a key of fewer labels": lambda p: with_tally(
+        p, by=lambda t: (replace(t.by[0], labels=t.by[0].labels[1:]),), cells=lambda _: 2
+    ),
+    "a number as a condition": lambda p: with_tally(p, where=lambda _: col("x")),
+    "a vector of narrower bounds": lambda p: with_tally(p, blocks=narrow),
+    "no grid": lambda p: replace(p, parts=tuple(replace(part, refine=()) for part in p.parts)),
+    "a grid finer than any": lambda p: replace(p, parts=tuple(replace(part, refine=(-1,)) for part in p.parts)),
+}
+
+
+@pytest.mark.parametrize("name", UNFORMED)
+def test_a_plan_that_cannot_be_run_is_refused_before_the_debit(name: str) -> None:
+    """What would fail where rows are read, charged, is refused for nothing. Control: unchanged it is certified."""
+    with opened() as db:
+        asked = Sums((Vector((col("x") > 1, col("x") > 2), 1),), by=(col("g"),), over=Table("rows"))
+        made = db.foresee(asked, spend=Epsilon(1))
+        rows = run.Rows(db._engine, lambda *_: True)
+        rows.check(made)
+        with pytest.raises(QuestionError) as stopped:
+            rows.check(UNFORMED[name](made))
+    assert stopped.value.code == "uncertified"
+
+
+def test_what_has_no_certificate_is_priced_by_the_rules_of_plans() -> None:
+    """Rows that are read without a copy: no sensitivity that a request states is believed (SR5).
+
+    Control: the plan as it was drawn is answered.
+    """
+    columns = {"x": sulq.Int(0, 6), "g": sulq.Category(tuple("abc"))}
+    unit = Unit("pid", rows=3)
+    with sulq.connect(ROWS, columns=columns, unit=unit, budget=Epsilon(9), prepared=False, synthetic=True) as db:
+        made = db.foresee(Sums((col("x"),), by=(col("g"),)), spend=Epsilon(1))
+        rows = run.Rows(db._engine, lambda *_: True)
+        rows.check(made)
+        for change in (cheaper, lambda p: with_draws(p, sensitivity=lambda d: d.sensitivity / 9)):
+            with pytest.raises(QuestionError) as stopped:
+                rows.check(change(made))
+            assert stopped.value.code == "uncertified"
