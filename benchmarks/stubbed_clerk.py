@@ -13,7 +13,7 @@ ENTRY = bytes(32)
 
 def debit(self, _event, *, plan_digest, **_):
     """A receipt for nothing."""
-    return self._seal.stamp(next(_seq), ENTRY, plan_digest)
+    return self._writer.seal.stamp(next(_seq), ENTRY, plan_digest)
 
 
 if __name__ == "__main__":

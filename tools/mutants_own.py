@@ -380,7 +380,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, logged statements",
         "a ledger is begun where the server's log has its keys",
-        "kernel/ledger/postgres.py",
+        "curator/ledger/postgres_sources.py",
         "    if logged:",
         "    if False:",
         (f"{LEDGER}/test_postgres.py::test_T105_no_ledger_is_begun_where_its_keys_would_be_logged",),

@@ -8,13 +8,11 @@ wrong kinds refused).
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import itertools
 import json
 import math
-import re
 import types
 import typing
 from decimal import Decimal
@@ -23,13 +21,13 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from sulq.errors import QuestionError
+from sulq.kernel.wire import DEPTH, built, fraction, hints, optional, refuse, strict
 from sulq.terms import vocabulary
 from sulq.terms.answer import Answer, Answers
 
+__all__ = ["FORMAT", "Writer", "decode", "digest", "digest_of", "encode", "from_json", "strict", "to_json"]
+
 FORMAT: typing.Final = 1
-DEPTH: typing.Final = 200
-_FRACTION: typing.Final = re.compile(r"-?[0-9]{1,400}/[1-9][0-9]{0,399}")
 _FRACTION_TEXT: typing.Final = '{"kind":"fraction","value":"%d/%d"}'
 _ARRAYS: typing.Final = {"i": "<i8", "f": "<f8"}
 _PLAIN: typing.Final = frozenset({types.NoneType, bool, int, str})  # written as they are
@@ -37,8 +35,6 @@ _LEAVES: typing.Final = _PLAIN | {float}  # read as they are
 _ROW: typing.Final = frozenset({tuple})
 _WHOLE: typing.Final = frozenset({int})
 _JSON: typing.Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-Test = typing.Callable[[object], bool]
 
 
 def encode(value: object) -> str:
@@ -59,15 +55,6 @@ def digest(value: object) -> str:
 def digest_of(text: str) -> str:
     """Name a value by its canonical JSON."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def strict(text: str | bytes) -> object:
-    """Parse JSON that has one meaning: no duplicate keys, no NaN, no bottomless nesting."""
-    try:
-        plain = text if isinstance(text, str) else text.decode("utf-8")  # json would guess at UTF-16 and UTF-32
-        return json.loads(plain, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise _refuse("the text is not strict JSON") from error
 
 
 class Writer:
@@ -95,7 +82,7 @@ class Writer:
         return known[1]
 
     def _written(self, value: object, kind: type) -> str:
-        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind and not _optional(kind):
+        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind and not optional(kind):
             fields, end = _layout(kind)
             return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
         if kind is tuple or kind is list:
@@ -123,7 +110,7 @@ def _constants(value: object) -> str:
     try:
         return _JSON.encode(value)
     except ValueError as error:
-        raise _refuse("a number is not finite") from error
+        raise refuse("a number is not finite") from error
 
 
 @functools.cache
@@ -131,7 +118,7 @@ def _layout(cls: type) -> tuple[tuple[tuple[str, str], ...], str]:
     """What stands in the text of every value of a kind: before each of its fields, in their order, and at the end."""
     fields: list[tuple[str, str]] = []
     before = "{"
-    for name in sorted(("kind", *_hints(cls))):
+    for name in sorted(("kind", *hints(cls))):
         if name == "kind":
             before += f'"kind":{_JSON.encode(cls.__name__)},'
         else:
@@ -161,8 +148,8 @@ def to_json(value: object, known: dict[int, object] | None = None) -> object:
         if known is not None and id(value) in known:
             return known[id(value)]
         tree: dict[str, object] = {"kind": kind.__name__}
-        usual = _optional(kind)
-        for name in _hints(kind):
+        usual = optional(kind)
+        for name in hints(kind):
             if name not in usual or getattr(value, name) != usual[name]:
                 tree[name] = to_json(getattr(value, name), known)
         if known is not None:
@@ -186,7 +173,7 @@ def _together(answers: tuple[Answer, ...]) -> list[object]:
         event = answers[0].event
         same = answer.event is event or answer.event == event
         tree: dict[str, object] = {"kind": "Answer"}
-        for name in _hints(Answer):
+        for name in hints(Answer):
             if not (same and name == "event"):
                 tree[name] = to_json(getattr(answer, name))
         found.append(tree)
@@ -195,7 +182,7 @@ def _together(answers: tuple[Answer, ...]) -> list[object]:
 
 def _finite_number(value: float) -> float:
     if not math.isfinite(value):
-        raise _refuse("a number is not finite")
+        raise refuse("a number is not finite")
     return value
 
 
@@ -210,15 +197,15 @@ def _number(value: object) -> object:
         return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in _ARRAYS or not np.isfinite(value).all():
-            raise _refuse("an array holds finite numbers")
+            raise refuse("an array holds finite numbers")
         return {"kind": "array", "shape": list(value.shape), "type": value.dtype.kind, "values": value.ravel().tolist()}
-    raise _refuse(f"a {type(value).__name__} has no place on the wire")
+    raise refuse(f"a {type(value).__name__} has no place on the wire")
 
 
 def from_json(tree: object, depth: int = 0) -> object:
     """Build the value a JSON tree stands for, checking each field against its declared kind."""
     if depth > DEPTH:
-        raise _refuse("the value is nested too deeply")
+        raise refuse("the value is nested too deeply")
     if isinstance(tree, list):
         return tuple([item if type(item) in _LEAVES else from_json(item, depth + 1) for item in tree])
     if not isinstance(tree, dict):
@@ -232,19 +219,10 @@ def from_json(tree: object, depth: int = 0) -> object:
         if name != "kind"
     }
     if kind == "fraction":
-        return _fraction(given)
+        return fraction(given)
     if kind == "array":
         return _array(given)
-    cls = vocabulary.KINDS.get(kind) if isinstance(kind, str) else None
-    if cls is None:
-        raise _refuse(f"unknown kind {str(kind)[:40]!r}")
-    tests, required = _tests(cls)
-    if not required <= given.keys() <= tests.keys():
-        raise _refuse(f"a {kind} has the fields {', '.join(tests)}")
-    for name, item in given.items():
-        if not tests[name](item):
-            raise _refuse(f"the field {name} of a {kind} is of the wrong kind")
-    return cls(**given)
+    return built(kind, given, vocabulary.KINDS)
 
 
 def _apart(tree: dict[str, object], depth: int) -> dict[str, object]:
@@ -262,106 +240,18 @@ def _apart(tree: dict[str, object], depth: int) -> dict[str, object]:
     return {**tree, "answers": [first, *rest]}
 
 
-@functools.cache
-def _hints(cls: type) -> dict[str, object]:
-    hints = typing.get_type_hints(cls)
-    return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.metadata.get("wire", True)}
-
-
-@functools.cache
-def _optional(cls: type) -> dict[str, object]:
-    """Fields that are written only where they say something: texts from before they were there keep their digests."""
-    return {f.name: f.default for f in dataclasses.fields(cls) if f.metadata.get("wire") == "set"}
-
-
-@functools.cache
-def _tests(cls: type) -> tuple[dict[str, Test], frozenset[str]]:
-    """What each field of a kind must pass, and the fields that may not be left out; worked out once a kind."""
-    required = {f.name for f in dataclasses.fields(cls) if f.default is f.default_factory is dataclasses.MISSING}
-    return {name: _test(hint) for name, hint in _hints(cls).items()}, frozenset(required)
-
-
-def _test(hint: object) -> Test:
-    """Whether a value is of an annotated kind (the annotations the vocabulary uses)."""
-    origin = typing.get_origin(hint)
-    args = typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        plain = [types.NoneType if option is None else option for option in args]
-        if all(isinstance(option, type) and typing.get_origin(option) is None for option in plain):
-            return _plain(*typing.cast("list[type]", plain))
-        several = tuple(map(_test, args))
-        return lambda value: any(test(value) for test in several)
-    if origin is typing.Literal:
-        return lambda value: isinstance(value, str) and value in args
-    if origin is tuple:
-        return _tuple(args)
-    if origin is np.ndarray:
-        (number,) = typing.get_args(args[1])
-        return lambda value: isinstance(value, np.ndarray) and value.dtype == np.dtype(number)
-    if hint is None:
-        return lambda value: value is None
-    return _plain(hint) if isinstance(hint, type) else lambda _: False
-
-
-def _plain(*kinds: type) -> Test:
-    """Of one of some classes; true and false are no numbers."""
-    truth = bool in kinds or object in kinds
-    return lambda value: truth if value is True or value is False else isinstance(value, kinds)
-
-
-def _tuple(args: tuple[object, ...]) -> Test:
-    if len(args) == 2 and args[1] is Ellipsis:
-        each = _test(args[0])
-        return lambda value: isinstance(value, tuple) and all(each(item) for item in value)
-    tests = tuple(map(_test, args))
-    return lambda value: (
-        isinstance(value, tuple)
-        and len(value) == len(tests)
-        and all(test(item) for test, item in zip(tests, value, strict=True))
-    )
-
-
-def _fraction(given: dict[str, object]) -> Fraction:
-    value = given.get("value")
-    if set(given) != {"value"} or not isinstance(value, str) or not _FRACTION.fullmatch(value):
-        raise _refuse("a fraction is written top/bottom")
-    return Fraction(value)
-
-
 def _array(given: dict[str, object]) -> npt.NDArray[np.generic]:
     shape, kind, values = given.get("shape"), given.get("type"), given.get("values")
     known = isinstance(kind, str) and kind in _ARRAYS and set(given) == {"shape", "type", "values"}
     if not known or not isinstance(shape, tuple) or not isinstance(values, tuple):
-        raise _refuse("an array has the fields shape, type and values")
+        raise refuse("an array has the fields shape, type and values")
     allowed: tuple[type, ...] = (int,) if kind == "i" else (int, float)
     if not all(isinstance(v, allowed) and not isinstance(v, bool) for v in values):
-        raise _refuse("an array holds numbers")
+        raise refuse("an array holds numbers")
     sizes = [n for n in shape if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
     if len(sizes) != len(shape) or math.prod(sizes) != len(values):
-        raise _refuse("an array's shape and values differ")
+        raise refuse("an array's shape and values differ")
     try:
         return np.array(values, dtype=_ARRAYS[str(kind)]).reshape(sizes)
     except (ValueError, OverflowError) as error:
-        raise _refuse("an array is out of range") from error
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("duplicate key")
-    return found
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError("number out of range")
-    return value
-
-
-def _refuse(why: str) -> QuestionError:
-    return QuestionError("wire-format", f"Not a sulq value: {why}.")
+        raise refuse("an array is out of range") from error

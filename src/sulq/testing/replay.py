@@ -22,9 +22,9 @@ import numpy as np
 
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.notes import Line
 from sulq.curator.run import Release, Reveal, Rows, reveal_groups
 from sulq.errors import SulqError
-from sulq.kernel.ledger.entries import Line
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.remaining import limits, measure
 from sulq.curator.ledger.shares import Accounts, Share, Standing
 from sulq.errors import BudgetExceeded, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.filter import Filter
@@ -162,7 +163,7 @@ def test_T54_T55_a_ledger_decides_as_the_rules_say(kind: str, story: list[Step])
     with ledger:
         assert enacted(ledger, model, kind, story) == []
         ledger.verify()
-        assert {name: totals.events for name, totals in ledger._writer.state.accounts.spent.items()} == {
+        assert {name: totals.events for name, totals in ledger._history.accounts.spent.items()} == {
             name: len(model.of(name)) for name in NAMES if model.of(name)
         }
 
@@ -203,9 +204,9 @@ def test_T55_a_ledger_that_forgets_is_caught(forgotten: str, monkeypatch: pytest
 def promised(ledger: Ledger, kind: str, name: str) -> Event | None:
     """The largest ask that keeps an analyst within its reserve, with the noise that is hardest to fit."""
     state = ledger._writer.state
-    accounts, rule = state.accounts, state.filter
-    used = rule.measure(accounts.spent[name])[0] if name in accounts.spent else 0
-    left = math.floor(accounts.shares[name].reserve * rule.limits()[0]) - used
+    accounts, rule = ledger._history.accounts, state.filter
+    used = measure(rule, accounts.spent[name])[0] if name in accounts.spent else 0
+    left = math.floor(accounts.shares[name].reserve * limits(rule)[0]) - used
     if (left < GRAIN // 10**9 and kind != "queries") or left <= 0:
         return None
     amount = Fraction(left, GRAIN)

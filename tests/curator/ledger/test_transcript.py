@@ -164,8 +164,8 @@ def test_a_debit_of_before_datasets_were_named_is_for_who_sees_all() -> None:
         state = ledger._writer.state
         row = Row(seq, canonical(old), link(ledger._writer._store.row(seq - 1).hash, seq, canonical(old)))
         state.seq, state.hash = seq - 1, ledger._writer._store.row(seq - 1).hash
-        state.charges.clear()
+        ledger._history.charges.clear()
         state.follow(row)
-        assert state.charges[seq].dataset == ""
-        assert not transcript.seen(state.charges[seq], None, ("survey",))
-        assert transcript.seen(state.charges[seq], None, None)
+        assert ledger._history.charges[seq].dataset == ""
+        assert not transcript.seen(ledger._history.charges[seq], None, ("survey",))
+        assert transcript.seen(ledger._history.charges[seq], None, None)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from sulq.curator.ledger import notes
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row
@@ -34,7 +35,7 @@ def test_a_first_entry_reads_back(budget: object) -> None:
 @pytest.mark.parametrize("event", [pure("0.1"), gaussian("0.02", key_delta="1e-9"), queries(4)], ids=["l", "g", "q"])
 def test_a_debit_reads_back(event: object) -> None:
     """The event is there whole, and its losses alone are the same losses."""
-    text = entries.debit(event, question="q", question_digest="d", plan_digest="p", version=1, key=None, time="t")
+    text = entries.debit(event, question="q", question_digest="d", plan_digest="p", version=1, key=None, time="t").body
     assert entries.read_event(parsed(text)) == event
     losses = entries.read_losses(parsed(text))
     assert (losses.epsilon, losses.rho) == (event.epsilon, event.rho)
@@ -47,26 +48,26 @@ def test_a_raise_and_a_registration_read_back() -> None:
     budget = EpsilonDelta(3, 1e-6)
     assert entries.read_budget(parsed(entries.raised(budget, split, time="t"))) == (budget, split)
     for public in (False, True):
-        data = entries.Registration("people", "d", 10, "s", public)
-        assert entries.read_registration(parsed(entries.registered(data, time="t"))) == data
-    body = parsed(entries.registered(data, time="t"))
+        data = notes.Registration("people", "d", 10, "s", public)
+        assert notes.read_registration(parsed(notes.registered(data, time="t"))) == data
+    body = parsed(notes.registered(data, time="t"))
     with pytest.raises(SetupError):
-        entries.read_registration(body | {"public": "yes"})
+        notes.read_registration(body | {"public": "yes"})
     del body["public"]  # as it was first written
-    assert not entries.read_registration(body).public
+    assert not notes.read_registration(body).public
 
 
 def test_SR5_the_owners_functions_read_back_and_may_be_absent() -> None:
     """With and without a certificate; entries from before they were kept have none; what is no function is refused."""
     own = (Estimator("a", "p:f"), Estimator("b", "p.q:g", Certificate(0.1, 0.25, 0.9, 0, 1, ("x", "y"))))
-    body = parsed(entries.registered(entries.Registration("people", "d", None, "s", estimators=own), time="t"))
-    assert entries.read_registration(body).estimators == own
+    body = parsed(notes.registered(notes.Registration("people", "d", None, "s", estimators=own), time="t"))
+    assert notes.read_registration(body).estimators == own
     for wrong in (None, "p:f", [wire.to_json(Unit())], [{"kind": "Estimator", "name": "a", "function": "f"}]):
         with pytest.raises(SetupError) as refused:
-            entries.read_registration(body | {"estimators": wrong})
+            notes.read_registration(body | {"estimators": wrong})
         assert refused.value.code == "ledger-damaged"
     del body["estimators"]
-    assert entries.read_registration(body).estimators == ()
+    assert notes.read_registration(body).estimators == ()
 
 
 @pytest.mark.parametrize(
@@ -105,8 +106,7 @@ def test_a_body_that_is_no_record_is_refused(text: str) -> None:
 @pytest.mark.parametrize("value", ["-1/2", "1/0", "x", "1", "", 3, None, "1/-2"])
 def test_a_loss_that_is_no_number_is_refused(value: object) -> None:
     """A loss is a fraction of whole numbers, never negative."""
-    text = entries.debit(pure("0.1"), question="q", question_digest="d", plan_digest="p", version=1, key=None, time="t")
-    body = json.loads(text)
+    body = json.loads(entries.debit(pure("0.1"), question="q", plan_digest="p", version=1, time="t").body)
     body["event"]["rho"]["value"] = value
     with pytest.raises(SetupError) as refusal:
         entries.read_losses(body)

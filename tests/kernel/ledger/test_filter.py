@@ -15,6 +15,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sulq.curator.ledger.remaining import remaining, spent
 from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units, widened
 from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
@@ -39,7 +40,7 @@ def admits(held: Filter, totals: Totals, event: Event) -> bool:
         held.check(event)
     except QuestionError:
         return False
-    return held.holds(held.add(totals, event))
+    return held.holds(totals + held.cost(event))
 
 
 def filter_for(budget: object, *, open_keys: bool = False) -> Filter:
@@ -48,7 +49,7 @@ def filter_for(budget: object, *, open_keys: bool = False) -> Filter:
 
 
 def total(of: Filter, events: list[Event]) -> Totals:
-    return functools.reduce(of.add, events, EMPTY)
+    return sum(map(of.cost, events), EMPTY)
 
 
 def histories(number: int, seed: int) -> list[list[Event]]:
@@ -87,9 +88,9 @@ def test_T52_ten_asks_of_a_tenth_fill_a_budget_of_one() -> None:
     totals = total(held, [pure("0.1")] * 9)
     assert admits(held, totals, pure("0.1"))
     assert not admits(held, totals, pure(Fraction(1, 10) + Fraction(1, GRAIN)))
-    assert held.remaining(totals) == Epsilon(0.1)
-    assert held.spent(totals) == Epsilon(Fraction(9, 10))
-    assert held.remaining(held.add(totals, pure("0.1"))) == Epsilon.total(Fraction(0))
+    assert remaining(held, totals) == Epsilon(0.1)
+    assert spent(held, totals) == Epsilon(Fraction(9, 10))
+    assert remaining(held, totals + held.cost(pure("0.1"))) == Epsilon.total(Fraction(0))
 
 
 def test_T52_shares_of_a_loss_fit_where_the_loss_fits() -> None:
@@ -120,10 +121,10 @@ def test_T52_sums_are_never_below_the_exact_ones(losses: list[Fraction]) -> None
 def test_T52_a_float_loses_what_the_ledger_counts() -> None:
     """Control: a million spends of 1e-17 vanish in a float and count in whole units (T52)."""
     held = filter_for(Epsilon(2))
-    lost, counted = 1.0, held.add(EMPTY, pure(1))
+    lost, counted = 1.0, EMPTY + held.cost(pure(1))
     for _ in range(1000):
         lost += 1e-17
-        counted = held.add(counted, pure(Fraction(1, 10**17)))
+        counted = counted + held.cost(pure(Fraction(1, 10**17)))
     assert lost == 1.0
     assert counted.epsilon == GRAIN + 1000 * 10
 
@@ -133,7 +134,7 @@ def test_T52_a_float_loses_what_the_ledger_counts() -> None:
 def test_S2_6_n_events_cost_n_times_one(name: str, budget: object) -> None:
     """Composition: n times an event is that event composed n times, for every kind of event (S2.6, SR3)."""
     held, event = filter_for(budget), KINDS[name]
-    once, often = held.add(EMPTY, event), total(held, [event] * 17)
+    once, often = EMPTY + held.cost(event), total(held, [event] * 17)
     for part in ("epsilon", "rho", "blended", "key_delta", "queries", "events"):
         assert getattr(often, part) == 17 * getattr(once, part)
     assert often.pure == once.pure == (event.epsilon is not None)
@@ -150,14 +151,14 @@ def test_S2_6_two_randomised_responses_lose_exactly_both() -> None:
     )
     held = filter_for(Epsilon(1))
     assert math.log(worst) == pytest.approx(1.0)
-    assert held.spent(total(held, [pure(first), pure(second)])) == Epsilon(1)
+    assert spent(held, total(held, [pure(first), pure(second)])) == Epsilon(1)
 
 
 def test_S3_6_histograms_asked_apart_cost_twice() -> None:
     """Two histograms over disjoint regions are one charge as one question and two charges apart (S3.6, SR13)."""
     held = filter_for(Epsilon(2))
-    assert held.spent(total(held, [pure(1)])) == Epsilon(1)
-    assert held.spent(total(held, [pure(1), pure(1)])) == Epsilon(2)
+    assert spent(held, total(held, [pure(1)])) == Epsilon(1)
+    assert spent(held, total(held, [pure(1), pure(1)])) == Epsilon(2)
 
 
 def test_S4_8_a_refusal_is_free_and_less_may_still_fit() -> None:
@@ -172,11 +173,11 @@ def test_S0_8_the_query_after_the_last_is_refused() -> None:
     """Under SubLinear T scalar sums are answered, a vector counts its length, and T + 1 is refused (S0.8, S0.9)."""
     held = filter_for(SubLinear(1, 1e-6, 10))
     totals = total(held, [queries(4), queries(5)])
-    assert held.remaining(totals) == Queries(1)
-    assert held.spent(totals) == Queries(9)
+    assert remaining(held, totals) == Queries(1)
+    assert spent(held, totals) == Queries(9)
     assert admits(held, totals, queries(1))
     assert not admits(held, totals, queries(2))
-    assert not admits(held, held.add(totals, queries(1)), queries(1))
+    assert not admits(held, totals + held.cost(queries(1)), queries(1))
 
 
 @pytest.mark.parametrize(
@@ -237,24 +238,24 @@ def test_what_remains_is_the_largest_pure_ask_that_fits(names: list[str], budget
     for name in names:
         event = gaussian(name[1:]) if name[0] == "g" else pure(name)
         if admits(held, totals, event):
-            totals = held.add(totals, event)
-    left = held.remaining(totals).amount
+            totals = totals + held.cost(event)
+    left = remaining(held, totals).amount
     assert left == 0 or admits(held, totals, pure(left))
     assert not admits(held, totals, pure(left + Fraction(1, GRAIN)))
-    assert held.spent(totals).amount <= held.budget.exact
+    assert spent(held, totals).amount <= held.budget.exact
 
 
 def test_SR3_what_is_spent_takes_the_better_branch() -> None:
     """Pure asks count by their epsilons until the blended branch is cheaper; delta counts once it is used (SR3)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
     few, many = total(held, [pure("0.05")] * 10), total(held, [pure("0.05")] * 60)
-    assert held.spent(EMPTY) == EpsilonDelta.total(Fraction(0), Fraction(0))
-    assert held.remaining(EMPTY) == EpsilonDelta(2, 1e-6)
-    assert held.spent(few) == EpsilonDelta.total(Fraction(1, 2), Fraction(0))
+    assert spent(held, EMPTY) == EpsilonDelta.total(Fraction(0), Fraction(0))
+    assert remaining(held, EMPTY) == EpsilonDelta(2, 1e-6)
+    assert spent(held, few) == EpsilonDelta.total(Fraction(1, 2), Fraction(0))
     assert held.holds(many)  # 60 * 0.05 = 3 > 2
-    assert 0.9 < held.spent(many).amount < 2
-    assert held.spent(many).exact_delta == Fraction(1, 10**6)
-    assert held.spent(total(held, [gaussian("0.001")])).exact_delta == Fraction(1, 10**6)
+    assert 0.9 < spent(held, many).amount < 2
+    assert spent(held, many).exact_delta == Fraction(1, 10**6)
+    assert spent(held, total(held, [gaussian("0.001")])).exact_delta == Fraction(1, 10**6)
 
 
 def converted(events: list[Event], split: Split) -> float:
@@ -275,7 +276,7 @@ def test_T53_histories_cost_what_the_closed_forms_say() -> None:
         sums = [converted(events, held.split)]
         if all(e.epsilon is not None for e in events):
             sums.append(float(sum(e.epsilon for e in events)))
-        ours = float(held.spent(total(held, events)).amount) if min(sums) < 1000 else 0.0
+        ours = float(spent(held, total(held, events)).amount) if min(sums) < 1000 else 0.0
         assert min(sums) - 1e-12 <= ours <= min(sums) + 1e-9
 
 
@@ -298,9 +299,9 @@ def test_T53_no_history_costs_less_than_a_reference_accountant_says() -> None:
     halved = 0
     for events in histories(count("T53 histories, dp-accounting", short=10_000, long=10_000), seed=2):
         least = reference(events, alpha, 1e-6)
-        assert float(held.spent(total(held, events)).amount) >= least - 1e-12
+        assert float(spent(held, total(held, events)).amount) >= least - 1e-12
         wrong = [replace(e, rho=e.rho / 2) for e in events]
-        halved += float(held.spent(total(held, wrong)).amount) < least - 1e-12
+        halved += float(spent(held, total(held, wrong)).amount) < least - 1e-12
     assert halved > 100  # control: half the charge falls below the reference
 
 
@@ -315,7 +316,7 @@ def test_T53_no_history_costs_less_than_its_privacy_loss_distribution() -> None:
             kind = dp_accounting.GaussianDpEvent if event.epsilon is None else dp_accounting.LaplaceDpEvent
             accountant.compose(kind(noise))
         slack = 2e-3 * len(events)  # a step of the grid for each rounding up
-        assert float(held.spent(total(held, events)).amount) >= accountant.get_epsilon(1e-6) - slack
+        assert float(spent(held, total(held, events)).amount) >= accountant.get_epsilon(1e-6) - slack
 
 
 def worst_delta(held: Filter, kinds: list[tuple[Event, list[tuple[float, float]]]], depth: int, level: float) -> float:
@@ -333,7 +334,7 @@ def worst_delta(held: Filter, kinds: list[tuple[Event, list[tuple[float, float]]
             for times, (p, q) in zip(seen, laws, strict=True):
                 loss += times * math.log(p / q)
                 for _ in range(times):
-                    totals = held.add(totals, event)
+                    totals = totals + held.cost(event)
         best = max(0.0, 1.0 - math.exp(level - loss))
         if sum(map(sum, counts)) == depth:
             return best

@@ -719,7 +719,7 @@ def test_T48_a_commit_waits_for_the_disk_whatever_the_roles_default(theirs: str,
         with opened(url.replace("sulq@", "hasty@")) as ledger:
             ask(ledger, pure("0.1"))
             store = store_of(ledger)
-            found = [store._ask(f"SHOW {name}") for name in ("synchronous_commit", "transaction_isolation")]
+            found = [store.ask(f"SHOW {name}") for name in ("synchronous_commit", "transaction_isolation")]
             assert found == [[(ours,)], [("read committed",)]]
     finally:
         server().do(f"DROP SCHEMA {schema(url)} CASCADE; DROP ROLE hasty")

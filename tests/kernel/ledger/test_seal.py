@@ -36,12 +36,12 @@ def test_a_receipt_is_redeemed_once() -> None:
     assert not seal.redeem(receipt, "other")
     assert seal.redeem(receipt, "plan")
     assert not seal.redeem(receipt, "plan")
-    assert not seal.redeem(seal.stamp(8, b"e" * 32, "plan", stored="1"), "plan")
+    assert not seal.redeem(seal.again(8, b"e" * 32, "plan", "1"), "plan")
 
 
 def test_a_stored_answer_stays_on_this_side_of_the_wire() -> None:
     """A receipt crosses the wire without the answer it may carry, and reads back equal."""
-    receipt = Seal(b"k" * 32).stamp(8, b"e" * 32, "plan", stored="secret of another")
+    receipt = Seal(b"k" * 32).again(8, b"e" * 32, "plan", "secret of another")
     text = wire.encode(receipt)
     assert "secret" not in text
     assert "secret" not in repr(receipt)

@@ -14,13 +14,15 @@ from pathlib import Path
 import apsw
 import pytest
 
+from sulq.curator.ledger.history import History, load
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.opening import opening, report, verify
+from sulq.curator.ledger.opening import report, verify
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger import sqlite
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.kernel.ledger.sqlite import MEMORY, SCHEMA, SqliteStore
-from sulq.kernel.ledger.state import State, load
+from sulq.kernel.ledger.state import State
+from sulq.kernel.ledger.store import opening
 from sulq.terms.privacy import Epsilon
 from tests.counts import count
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
@@ -109,7 +111,7 @@ def outcome_of(image: bytes, rows: list[Row]) -> str:
         if place > len(found):
             return "head" if head != (place - 1, last) else "missed"
         if (changed := found[place - 1]) != row:
-            state = State(())
+            state = State((), History())
             state.seq, state.hash = place - 1, last
             try:
                 state.follow(changed)

@@ -14,7 +14,7 @@ import pytest
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Row
 from sulq.kernel.ledger.state import State
-from sulq.terms.privacy import Epsilon
+from sulq.terms.privacy import Epsilon, Event
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 from tests.curator.ledger.places import STORES, Place, empty
 
@@ -78,11 +78,12 @@ def test_T43_an_interrupt_in_the_middle_of_the_state_is_repaired(
     apply = State._debit
     broken: list[int] = []
 
-    def halfway(state: State, row: Row, body: dict[str, object]) -> None:
-        apply(state, row, body)
+    def halfway(state: State, row: Row, body: dict[str, object]) -> Event:
+        event = apply(state, row, body)
         if not broken:
             broken.append(1)
             raise KeyboardInterrupt
+        return event
 
     monkeypatch.setattr(State, "_debit", halfway)
     with pytest.raises(KeyboardInterrupt):

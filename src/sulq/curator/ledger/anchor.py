@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from sulq.curator.ledger.history import Mark
 from sulq.curator.ledger.signature import Signer, signed
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.entropy import random_bytes
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.state import Mark
+from sulq.kernel.ledger.store import damaged
 from sulq.terms import wire
 
 FORMAT: Final = 1
@@ -66,10 +67,10 @@ class Noted:
         try:
             body = wire.strict(text)
             if not isinstance(body, dict) or body.pop("kind", None) != "anchor" or body.pop("format", None) != FORMAT:
-                raise entries.damaged("the anchor", "is not one")
+                raise damaged("the anchor", "is not one")
             analysts = body.get("analysts")
             if not isinstance(analysts, dict):
-                raise entries.damaged("the anchor", "is not whole")
+                raise damaged("the anchor", "is not whole")
             noted = cls(
                 entries.text(body, "space"),
                 entries.text(body, "name"),
@@ -225,3 +226,16 @@ def _failed() -> CuratorError:
 def _all(handle: int, data: bytes) -> None:
     while data:
         data = data[os.write(handle, data) :]
+
+
+def short_of(own: Totals, other: Totals) -> Totals:
+    """What totals lack of others in each part: with it added, they are nowhere less."""
+    return Totals(
+        max(other.epsilon - own.epsilon, 0),
+        other.pure or not own.pure,
+        max(other.rho - own.rho, 0),
+        max(other.blended - own.blended, 0),
+        max(other.key_delta - own.key_delta, 0),
+        max(other.queries - own.queries, 0),
+        max(other.events - own.events, 0),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -13,26 +14,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from sulq.curator.ledger import transcript
-from sulq.curator.ledger.anchor import Anchor, Noted
+from sulq.curator.ledger import history, notes, remaining, transcript
+from sulq.curator.ledger.anchor import Anchor, Noted, short_of
+from sulq.curator.ledger.history import Charge, History, load, pending
 from sulq.curator.ledger.keys import Keys, check_key
-from sulq.curator.ledger.opening import Report, compare, connect, place_of, report, verify
+from sulq.curator.ledger.notes import Line, Registration
+from sulq.curator.ledger.opening import Report, connect, place_of, report, verify
 from sulq.curator.ledger.shares import NOTHING, Share, Standing, check_analyst
 from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import Book, Source, covered, kept_source, source_key
-from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import entries
-from sulq.kernel.ledger.entries import Line, Registration, damaged
-from sulq.kernel.ledger.filter import Totals, widened
+from sulq.kernel.ledger.draft import Draft
+from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.postgres import Address
 from sulq.kernel.ledger.seal import Seal
-from sulq.kernel.ledger.state import Charge, State, load
-from sulq.kernel.ledger.store import Store
-from sulq.kernel.ledger.turns import Draft
-from sulq.kernel.ledger.writer import Writer, flush
+from sulq.kernel.ledger.state import State, compare
+from sulq.kernel.ledger.store import Store, damaged
+from sulq.kernel.ledger.writer import Writer
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator
-from sulq.terms.privacy import Budget, EpsilonDelta, Event, Loss, Split, SubLinear, Unit
+from sulq.terms.privacy import Budget, Event, Loss, Unit
 from sulq.terms.receipt import Receipt
 
 __all__ = ["Ledger", "Line", "Report", "Standing", "reconcile", "verify"]
@@ -66,18 +68,20 @@ class Ledger:
         self.path = path
         self._clock = clock
         self._failpoint = failpoint
+        self._store = store
+        self._waiting: dict[int, str] = {}  # answers that wait for the next transaction, by their debit
+        self._mutex = threading.Lock()
         try:
-            self._writer = Writer(store, mechanisms, failpoint)
+            self._writer = Writer(store, mechanisms, failpoint, follower=History, last=self._add_waiting)
         except BaseException:
             store.close()
             raise
         self._genesis = self._writer.state.genesis
-        self._seal = Seal(self._genesis.receipt_key)
         self._signer = Signer(self._genesis.signing_key)
         self._source_key = source_key(self._genesis.receipt_key)
         self._anchor: Anchor | None = None
         self._keys = Keys(answer_wait)
-        self._version = self._writer.state.version
+        self._version = self._history.version
 
     @classmethod
     def open(
@@ -190,7 +194,7 @@ class Ledger:
                 event,
                 question=question,
                 question_digest=question_digest,
-                asked=asked,
+                asked=asked or question_digest,
                 plan_digest=plan_digest,
                 version=self._version,
                 key=key,
@@ -203,16 +207,14 @@ class Ledger:
         name = None if key is None else (analyst, key)
 
         def propose(draft: Draft) -> Receipt:
-            if name is not None and name in draft.state.keys:
-                return self._again(draft.state, draft.state.keys[name], question_digest)
+            keys = history.of(draft.state).keys
+            if name is not None and name in keys:
+                return self._again(draft.state, keys[name], question_digest)
             self._guard_anchor(draft.state)
-            accounts = draft.accounts.charged(analyst, draft.filter.cost(event))
-            if not accounts.hold(draft.filter, analyst):
-                asked, left = draft.filter.asked(event), draft.accounts.remaining(draft.filter, analyst)
-                raise BudgetExceeded("budget-exceeded", f"This would cost {asked}; {left} is left.")
-            row = draft.add(body)
-            draft.accounts = accounts
-            return self._seal.stamp(row.seq, row.hash, plan_digest)
+            accounts = pending(draft).charged(draft, analyst, event)
+            receipt = draft.debit(body)
+            pending(draft).accounts = accounts
+            return receipt
 
         if name is not None:
             self._keys.claim(name, question_digest)
@@ -235,14 +237,15 @@ class Ledger:
         ask for it again.
         """
         self._writer.guard()
-        charge = self._writer.state.charges.get(receipt.seq)
+        charge = self._history.charges.get(receipt.seq)
         if charge is None or not self.verify_receipt(receipt, charge.plan) or receipt.stored is not None:
             raise CuratorError("bad-receipt", "This ledger gave no such receipt.")
-        if charge.answer is not None or receipt.seq in self._writer.waiting():
+        if charge.answer is not None or receipt.seq in self._unwritten():
             raise CuratorError("bad-receipt", "This debit has its answer already.")
-        body = entries.answer(receipt.seq, answer, time=self._now())
+        with self._mutex:
+            self._waiting[receipt.seq] = notes.answer(receipt.seq, answer, time=self._now())
         try:
-            if self._writer.later(receipt.seq, body) > PENDING or charge.key is not None or at_once:
+            if sum(map(len, self._unwritten().values())) > PENDING or charge.key is not None or at_once:
                 self.flush()
         except SetupError as error:
             if error.code != "ledger-busy":
@@ -254,15 +257,15 @@ class Ledger:
     def abandon(self, receipt: Receipt) -> None:
         """Say that a debit will have no answer, so that nobody waits for one; it stays charged (T45)."""
         self._writer.guard()
-        charge = self._writer.state.charges.get(receipt.seq)
+        charge = self._history.charges.get(receipt.seq)
         if charge is not None:
             self._settle(charge)
 
     def flush(self) -> None:
         """Write the answers that wait."""
         self._writer.guard()
-        if self._writer.waiting():
-            self._writer.take(flush)
+        if self._unwritten():
+            self._writer.take(_flush)
 
     def register(
         self,
@@ -283,11 +286,12 @@ class Ledger:
         data = Registration(name, declarations, size, source, public, estimators)
 
         def propose(draft: Draft) -> int:
-            if anew or draft.registered.get(name) != data:
-                draft.add(entries.registered(data, time=self._now()))
-                draft.registered[name] = data
-                draft.version += 1
-            return draft.version
+            later = pending(draft)
+            if anew or later.registered.get(name) != data:
+                draft.note(notes.registered(data, time=self._now()))
+                later.registered[name] = data
+                later.version += 1
+            return later.version
 
         self._version = self._writer.take(propose)
         return self._version
@@ -305,7 +309,7 @@ class Ledger:
         def propose(draft: Draft) -> None:
             for source in new:
                 if not _noted(source, draft.state, self._source_key):
-                    draft.add(covered(source, self._source_key, new_people=new_people, time=self._now()))
+                    draft.note(covered(source, self._source_key, new_people=new_people, time=self._now()))
 
         with self._writer.reading() as (state, _):
             new = [source for source in sources if not _noted(source, state, self._source_key)]
@@ -318,7 +322,7 @@ class Ledger:
         """What it covers, to tell other sources from these."""
         opened = self.path if isinstance(self.path, Path) else str(self.path or "")
         with self._writer.reading() as (state, _):
-            return Book(opened, self.space, self._source_key, state.covers, self.synthetic)
+            return Book(opened, self.space, self._source_key, history.of(state).covers, self.synthetic)
 
     def kept_source(self, source: str) -> str:
         """What is registered of a source: nothing that tells of its size or time (SR25)."""
@@ -327,19 +331,19 @@ class Ledger:
     def registered(self, name: str) -> Registration | None:
         """What was last registered under a name."""
         with self._writer.reading() as (state, _):
-            return state.registered.get(name)
+            return history.of(state).registered.get(name)
 
     @property
     def declared_public(self) -> tuple[str, ...]:
         """The tables whose rows, by their owner's word, need no protection (T22)."""
         with self._writer.reading() as (state, _):
-            return tuple(sorted(name for name, data in state.registered.items() if data.public))
+            return tuple(sorted(name for name, data in history.of(state).registered.items() if data.public))
 
     @property
     def declared_estimators(self) -> tuple[tuple[str, Estimator], ...]:
         """The functions that rest on their owner's word, each with the table it is declared for (SR5)."""
         with self._writer.reading() as (state, _):
-            found = sorted(state.registered.items())
+            found = sorted(history.of(state).registered.items())
         return tuple((name, item) for name, data in found for item in data.estimators)
 
     def raise_to(self, budget: Budget) -> None:
@@ -348,19 +352,7 @@ class Ledger:
         Raises:
             SetupError: `budget-mismatch` if it is of another kind, or lower in any part.
         """
-
-        def propose(draft: Draft) -> None:
-            own = draft.filter
-            if budget == own.budget:
-                return
-            _not_lower(own.budget, budget)
-            split: Split | None = None
-            if own.split is not None and isinstance(budget, EpsilonDelta):
-                split = widened(own.split, budget)
-            draft.add(entries.raised(budget, split, time=self._now()))
-            draft.filter = own.renewed(budget, split)
-
-        self._writer.take(propose)
+        self._writer.take(lambda draft: draft.raise_to(budget, time=self._now()))
 
     def agrees(self, *, unit: Unit, budget: Budget, synthetic: bool, anchor: Path | str | None = None) -> None:
         """Refuse a further dataset of this person space whose owner declares it otherwise than the ledger says (T56).
@@ -391,11 +383,12 @@ class Ledger:
         check_analyst(analyst)
 
         def propose(draft: Draft) -> Share:
-            known = draft.accounts.shares.get(analyst)
+            later = pending(draft)
+            known = later.accounts.shares.get(analyst)
             if known is not None and (unless_set or known == share):
                 return known
-            draft.accounts = draft.accounts.given(draft.filter, analyst, share)
-            draft.add(entries.shared(analyst, share, time=self._now()))
+            later.accounts = later.accounts.given(draft.filter, analyst, share)
+            draft.note(notes.shared(analyst, share, time=self._now()))
             return share
 
         return self._writer.take(propose)
@@ -403,8 +396,9 @@ class Ledger:
     def standings(self) -> list[Standing]:
         """Every analyst who has a share or has asked: what it may spend, has spent, and has left; the owner's view."""
         with self._writer.reading() as (state, _):
-            names = {*state.accounts.shares, *state.accounts.spent}
-            return [state.accounts.standing(state.filter, name) for name in sorted(names)]
+            accounts = history.of(state).accounts
+            names = {*accounts.shares, *accounts.spent}
+            return [accounts.standing(state.filter, name) for name in sorted(names)]
 
     def transcript(
         self,
@@ -423,10 +417,10 @@ class Ledger:
             limit: At most so many, the first of them.
         """
         with self._writer.reading() as (state, store):
-            waiting = self._writer.waiting()
+            found, waiting = history.of(state), self._unwritten()
             if analyst is None and datasets is None and after == 0 and limit is None:
-                return transcript.transcript(state, store, waiting)
-            return transcript.part(state, store, waiting, analyst=analyst, datasets=datasets, after=after, limit=limit)
+                return transcript.transcript(found, store, waiting)
+            return transcript.part(found, store, waiting, analyst=analyst, datasets=datasets, after=after, limit=limit)
 
     def receipt(self, seq: int, *, analyst: str | None = None, datasets: Collection[str] | None = None) -> str:
         """A receipt of one debit to keep: anyone can check it with the ledger's public key and nothing else (T60).
@@ -440,10 +434,10 @@ class Ledger:
             QuestionError: `not-in-ledger`: there is no such debit.
         """
         with self._writer.reading() as (state, store):
-            charge = state.charges.get(seq)
+            charge = history.of(state).charges.get(seq)
             if charge is None or not transcript.seen(charge, analyst, datasets):
                 raise QuestionError("not-in-ledger", f"Entry {seq} is no debit of this ledger.")
-            found = transcript.receipt(state, store, seq, self._signer.public)
+            found = transcript.receipt(self.space, store, seq, self._signer.public)
         return wire.encode(replace(found, signature=self._signer.sign(found.message)))
 
     @property
@@ -463,19 +457,19 @@ class Ledger:
         None for an ask whose idempotency `key` was used before: it has an answer of its own (T44).
         """
         with self._writer.reading() as (state, store):
-            if key is not None and (analyst, key) in state.keys:
+            found = history.of(state)
+            if key is not None and (analyst, key) in found.keys:
                 return []
-            waiting = self._writer.waiting()
-            return transcript.kept(state, store, waiting, question=asked, version=self._version)
+            return transcript.kept(found, store, self._unwritten(), question=asked, version=self._version)
 
     def times(self, asked: str) -> int:
         """How often a question was asked, as far as this process has read the file."""
-        return len(self._writer.state.asked.get(asked, ()))
+        return len(self._history.asked.get(asked, ()))
 
     def again(self, line: Line) -> Receipt:
         """The receipt of a kept answer, which no longer opens any row."""
-        charge = self._writer.state.charges[line.seq]
-        return self._seal.stamp(line.seq, charge.entry, charge.plan, stored=line.answer)
+        charge = self._history.charges[line.seq]
+        return self._writer.seal.again(line.seq, charge.entry, charge.plan, line.answer or "")
 
     def verify(self) -> Report:
         """Read the whole file again and check it: structure, chain, totals, budget at every entry, head (T47)."""
@@ -485,37 +479,38 @@ class Ledger:
             store.reading()
             for each in (found, state):  # other processes may have written since
                 each.catch_up(store)
-            if report(found) != report(state) or (found.accounts, found.anchor) != (state.accounts, state.anchor):
+            mine, theirs = history.of(state), history.of(found)
+            if report(found) != report(state) or (theirs.accounts, theirs.anchor) != (mine.accounts, mine.anchor):
                 raise damaged("the file", "differs from what this process enforces")
             return report(found)
 
     def verify_receipt(self, receipt: Receipt, plan_digest: str) -> bool:
         """Whether this ledger gave the receipt, for this plan."""
         self._writer.guard()
-        return self._seal.verifies(receipt, plan_digest)
+        return self._writer.seal.verifies(receipt, plan_digest)
 
     def redeem(self, receipt: Receipt, plan_digest: str) -> bool:
         """Whether the part that sees rows may act on the receipt now: ours, for this plan, and once."""
         self._writer.guard()
-        return self._seal.redeem(receipt, plan_digest)
+        return self._writer.seal.redeem(receipt, plan_digest)
 
     @property
     def seal(self) -> Seal:
         """What the part that sees rows checks receipts with."""
         self._writer.guard()
-        return self._seal
+        return self._writer.seal
 
     @property
     def spent(self) -> Loss:
         """What all answers so far have cost."""
         with self._writer.reading() as (state, _):
-            return state.filter.spent(state.totals)
+            return remaining.spent(state.filter, state.totals)
 
     @property
     def remaining(self) -> Loss:
         """What is left of the budget."""
         with self._writer.reading() as (state, _):
-            return state.filter.remaining(state.totals)
+            return remaining.remaining(state.filter, state.totals)
 
     def standing(self, *, fresh: bool = True, analyst: str | None = None) -> tuple[Budget, Loss, Loss]:
         """Budget, spent and left: in step with the file, or as this process last knew it, which cannot fail.
@@ -530,9 +525,9 @@ class Ledger:
 
     def rho_left(self, analyst: str | None = None) -> Fraction | None:
         """The largest rho that one ask could still spend, as this process last knew it; None where there is no rho."""
-        state = self._writer.state
-        rule, accounts = state.filter, state.mark.accounts
-        return rule.rho(rule.left(accounts.whole) if analyst is None else accounts.left(rule, analyst))
+        rule, accounts = self._writer.state.filter, self._history.mark.accounts
+        left = remaining.left(rule, accounts.whole) if analyst is None else accounts.left(rule, analyst)
+        return remaining.rho(rule, left)
 
     @property
     def totals(self) -> Totals:
@@ -587,7 +582,11 @@ class Ledger:
 
     def close(self) -> None:
         """Write what waits and let the file go."""
-        self._writer.close()
+        try:
+            if self.usable and self._unwritten():
+                self._writer.take(_flush)
+        finally:
+            self._writer.close()
 
     def give_up(self) -> None:
         """Close it, and remove it if this opening began it: data that could not be opened leaves no ledger behind.
@@ -614,13 +613,30 @@ class Ledger:
 
     def _again(self, state: State, seq: int, question_digest: str) -> Receipt:
         """The receipt and the answer given earlier to an idempotency key."""
-        charge = state.charges[seq]
+        charge = history.of(state).charges[seq]
         if charge.question != question_digest:
             raise QuestionError("key-reused", "This idempotency key was used for another question.")
-        answer = self._writer.answer(seq)
+        answer = transcript.stored_answer(history.of(state), self._store, self._unwritten(), seq)
         if answer is None:
             raise QuestionError("answer-lost", "This idempotency key was charged and has no stored answer.")
-        return self._seal.stamp(seq, charge.entry, charge.plan, stored=answer)
+        return self._writer.seal.again(seq, charge.entry, charge.plan, answer)
+
+    @property
+    def _history(self) -> History:
+        return history.of(self._writer.state)
+
+    def _unwritten(self) -> dict[int, str]:
+        """The answers that are not in the file yet."""
+        with self._mutex:
+            charges = self._history.charges
+            self._waiting = {seq: body for seq, body in self._waiting.items() if charges[seq].answer is None}
+            return dict(self._waiting)
+
+    def _add_waiting(self, draft: Draft) -> None:
+        """Answers go with the next transaction that writes anything."""
+        if draft.rows or pending(draft).flush:
+            for body in self._unwritten().values():
+                draft.note(body)
 
     def _settle(self, charge: Charge) -> None:
         self._keys.settle(None if charge.key is None else (charge.analyst, charge.key))
@@ -629,42 +645,44 @@ class Ledger:
         """Go on with an anchor, if this ledger is not behind it; begin one where neither knows of any."""
         noted = anchor.read()
         with self._writer.reading() as (state, store):
-            if noted is None and state.anchor is not None:
+            anchored = history.of(state).anchor
+            if noted is None and anchored is not None:
                 raise SetupError("bad-anchor", f"The ledger's anchor is not at {anchor.path}.")
             if noted is not None:
                 _not_behind(noted, state, store)
-                if state.anchor not in (None, noted.name):
+                if anchored not in (None, noted.name):
                     raise SetupError("bad-anchor", "The ledger has another anchor now.")
         if noted is None:
             # The file comes first: if this is interrupted, the next opening finds it and adopts it.
-            noted = anchor.begin(self._writer.state.mark)
+            noted = anchor.begin(self._history.mark)
         anchor.settle(noted)
         self._name_anchor(noted.name)
         self._anchor = anchor
-        if noted.hash in self._writer.state.settled:
-            anchor.replace(self._writer.state.mark, noted.name)
+        if noted.hash in self._history.settled:
+            anchor.replace(self._history.mark, noted.name)
             anchor.settle(anchor.read() or noted)
 
     def _name_anchor(self, name: str) -> None:
         def propose(draft: Draft) -> None:
-            if draft.state.anchor != name:
-                draft.add(entries.anchored(name, time=self._now()))
+            if history.of(draft.state).anchor != name:
+                draft.note(notes.anchored(name, time=self._now()))
 
-        if self._writer.state.anchor != name:
+        if self._history.anchor != name:
             self._writer.take(propose)
 
     def _guard_anchor(self, state: State) -> None:
         """Take no debit that would not be noted outside: a ledger that has an anchor is fail-closed (T46)."""
+        anchored = history.of(state).anchor
         if self._anchor is not None:
-            self._anchor.guard(state.anchor)
-        elif state.anchor is not None:
+            self._anchor.guard(anchored)
+        elif anchored is not None:
             raise SetupError("bad-anchor", "This ledger has an anchor and was opened without it.", OPEN_WITH)
 
     def _advance(self, seq: int) -> None:
         """Note a committed debit outside before anyone is told of it."""
         if self._anchor is not None:
             self._failpoint("before-anchor")
-            self._anchor.advance(seq, lambda: self._writer.state.mark, self._contains)
+            self._anchor.advance(seq, lambda: self._history.mark, self._contains)
             self._failpoint("after-anchor")
 
     def _contains(self, seq: int, digest: str) -> bool:
@@ -678,21 +696,21 @@ class Ledger:
         def propose(draft: Draft) -> dict[str, Totals]:
             # While its anchor was in force this ledger took no debit the anchor does not know, unless it was never
             # acknowledged. Under no anchor, or another, it may have: then what both spent is added up.
-            known = draft.state.anchor == noted.name
-            spent = draft.accounts.spent if known else {}
+            known = history.of(draft.state).anchor == noted.name
+            spent = pending(draft).accounts.spent if known else {}
             losses = {
                 analyst: loss
                 for analyst, total in noted.analysts.items()
-                if (loss := spent.get(analyst, NOTHING).short_of(total)) != NOTHING
+                if (loss := short_of(spent.get(analyst, NOTHING), total)) != NOTHING
             }
-            draft.add(entries.burnt(losses, name=noted.name, settles=noted.hash, time=self._now()))
+            draft.burn(losses, name=noted.name, settles=noted.hash, time=self._now())
             for analyst, loss in losses.items():
-                draft.accounts = draft.accounts.charged(analyst, loss)
+                pending(draft).accounts = pending(draft).accounts.charged(analyst, loss)
             return losses
 
         losses = self._writer.take(propose)
         self._failpoint("after-burn")
-        anchor.replace(self._writer.state.mark, noted.name)
+        anchor.replace(self._history.mark, noted.name)
         return losses
 
     def _now(self) -> str:
@@ -721,13 +739,13 @@ def reconcile(
     with Ledger.open(path, mechanisms=mechanisms, create=False, wait=wait, clock=clock, failpoint=failpoint) as ledger:
         held = Anchor(outside, ledger.space, ledger._signer, failpoint)  # noqa: SLF001 - of this file
         noted = held.read()
-        state = ledger._writer.state  # noqa: SLF001
+        known = ledger._history  # noqa: SLF001
         if noted is None and not lost:
             raise SetupError("bad-anchor", f"There is no anchor at {anchor}.")
-        if lost and noted is not None and noted.name == state.anchor:
+        if lost and noted is not None and noted.name == known.anchor:
             raise SetupError("bad-anchor", "The anchor is there: it is not lost.", "Leave out --lost.")
         if noted is None:
-            noted = held.begin(state.mark)
+            noted = held.begin(known.mark)
         if noted.space != ledger.space:
             raise SetupError("bad-anchor", "The anchor belongs to another person space.", "Restore its own ledger.")
         if not ledger._contains(noted.seq, noted.hash):  # noqa: SLF001
@@ -741,39 +759,27 @@ def _not_behind(noted: Noted, state: State, store: Store) -> None:
     if noted.space != state.genesis.space:
         raise SetupError("ledger-rolled-back", "The anchor remembers another person space than this ledger's.")
     row = store.row(noted.seq)
-    if (row is None or row.hash.hex() != noted.hash) and noted.hash not in state.settled:
+    if (row is None or row.hash.hex() != noted.hash) and noted.hash not in history.of(state).settled:
         what = "is older than its anchor" if noted.seq > state.seq else "is not the history its anchor noted"
         raise SetupError("ledger-rolled-back", f"The ledger {what}: entry {noted.seq} is missing or another.")
 
 
 def _standing(state: State, analyst: str | None) -> tuple[Budget, Loss, Loss]:
-    rule = state.filter
-    mark = state.mark
+    rule, accounts = state.filter, history.of(state).mark.accounts
     if analyst is None:
-        return rule.budget, rule.spent(mark.accounts.whole), rule.remaining(mark.accounts.whole)
-    own = mark.accounts.standing(rule, analyst)
+        return rule.budget, remaining.spent(rule, accounts.whole), remaining.remaining(rule, accounts.whole)
+    own = accounts.standing(rule, analyst)
     return rule.budget, own.spent, own.remaining
 
 
 def _noted(source: Source, state: State, key: bytes) -> bool:
-    return any(cover.knows(source, key) for cover in state.covers if cover.kind != "name")
+    return any(cover.knows(source, key) for cover in history.of(state).covers if cover.kind != "name")
 
 
 def _moment(clock: Callable[[], float]) -> str:
     return datetime.fromtimestamp(clock(), UTC).isoformat(timespec="milliseconds")
 
 
-def _not_lower(own: Budget, budget: Budget) -> None:
-    if type(own) is not type(budget):
-        raise SetupError("budget-mismatch", f"A budget of {own} cannot become one of {budget}.", "Keep its kind.")
-    if isinstance(own, SubLinear):
-        raise SetupError(
-            "budget-mismatch",
-            "A SubLinear budget cannot be raised: the noise of every answer was fixed by its number of queries.",
-            "Begin a new person space, or ask under another budget from the start.",
-        )
-    lower = budget.exact < own.exact
-    if isinstance(own, EpsilonDelta) and isinstance(budget, EpsilonDelta):
-        lower = lower or budget.exact_delta < own.exact_delta
-    if lower:
-        raise SetupError("budget-mismatch", f"A budget is never lowered: {own} to {budget}.", "Raise it or leave it.")
+def _flush(draft: Draft) -> None:
+    """Write the answers that wait, even if nothing else is written."""
+    pending(draft).flush = True

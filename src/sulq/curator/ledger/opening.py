@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
-
+from sulq.curator.ledger import history, remaining
+from sulq.curator.ledger.history import load
+from sulq.curator.ledger.postgres_sources import refuse_logged
 from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import SUFFIX
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.kernel.ledger.entries import Genesis, damaged
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
 from sulq.kernel.ledger.sqlite import READ, WRITE, SqliteStore
-from sulq.kernel.ledger.state import State, load
-from sulq.kernel.ledger.store import Busy, Store
+from sulq.kernel.ledger.state import State
+from sulq.kernel.ledger.store import Store, opening
 from sulq.terms.privacy import Budget, Loss, Unit
 
 
@@ -102,18 +102,19 @@ def look(place: Path | Address, wait: float) -> Store:
 
 def report(state: State) -> Report:
     """Sum a state up."""
+    found = history.of(state)
     return Report(
         space=state.genesis.space,
         unit=state.genesis.unit,
         budget=state.filter.budget,
         synthetic=state.genesis.synthetic,
         entries=state.seq,
-        debits=len(state.charges),
-        answers=state.answers,
+        debits=len(found.charges),
+        answers=found.answers,
         head=state.hash.hex(),
         totals=state.totals,
-        spent=state.filter.spent(state.totals),
-        remaining=state.filter.remaining(state.totals),
+        spent=remaining.spent(state.filter, state.totals),
+        remaining=remaining.remaining(state.filter, state.totals),
         public_key=Signer(state.genesis.signing_key).public,
     )
 
@@ -177,6 +178,7 @@ def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: flo
         if not store.exists():
             if first is None:
                 raise SetupError("missing-file", f"There is no ledger at {address}.")
+            refuse_logged(store)
             with contextlib.suppress(FileExistsError):
                 PostgresStore.create(address, first())
                 store.begun = True
@@ -184,41 +186,3 @@ def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: flo
         store.close()
         raise
     return store
-
-
-def compare(state: State, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None) -> None:
-    """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
-    own: Genesis = state.genesis
-    if unit is not None and unit.fold is None and own.implied and unit.column is not None:
-        unit = replace(unit, fold=own.unit.fold)  # who says nothing of ids means what the ledger has always done
-    if unit is not None and unit != own.unit:
-        raise SetupError("unit-mismatch", f"The ledger protects {own.unit}; it was opened for {unit}.")
-    if budget is not None and budget != state.filter.budget:
-        raise SetupError("budget-mismatch", f"The ledger's budget is {state.filter.budget}, not {budget}.")
-    if synthetic is not None and synthetic != own.synthetic:
-        kind = "synthetic" if own.synthetic else "private"
-        raise SetupError("synthetic-mismatch", f"The ledger was created for {kind} data.")
-
-
-@contextlib.contextmanager
-def opening() -> Iterator[None]:
-    """Turn what the store and the system say while a ledger is opened or read into our own errors."""
-    try:
-        yield
-    except Busy as error:
-        raise busy(str(error)) from error
-    except apsw.BusyError as error:
-        raise busy() from error
-    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
-        raise SetupError("missing-file", "The ledger's file cannot be opened.") from error
-    except (apsw.IOError, apsw.FullError, apsw.NoMemError) as error:
-        raise SetupError("ledger-failed", "The ledger's file cannot be read or written.") from error
-    except OSError as error:
-        raise SetupError("missing-file", f"The ledger's file cannot be reached: {error.strerror}.") from error
-    except (apsw.Error, ValueError) as error:
-        raise damaged("the file", "is not a ledger's") from error
-
-
-def busy(why: str = "Another process has held the ledger for too long.") -> SetupError:
-    """The ledger could not be had in time; nothing was written."""
-    return SetupError("ledger-busy", why, "Nothing was spent; try again.")

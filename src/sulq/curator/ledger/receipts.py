@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from sulq.curator.ledger import history
 from sulq.curator.ledger.opening import entry_of
 from sulq.curator.ledger.signature import Signer, signed
 from sulq.curator.ledger.transcript import read_receipt
@@ -46,7 +47,7 @@ def _stands(receipt: SignedReceipt, ledger: Path | str) -> None:
     public = Signer(state.genesis.signing_key).public
     if receipt.space != state.genesis.space or receipt.public_key != public:
         raise QuestionError("not-in-ledger", "The receipt is of another ledger.")
-    if row is None or receipt.seq not in state.charges:
+    if row is None or receipt.seq not in history.of(state).charges:
         raise QuestionError("not-in-ledger", f"The ledger has no debit at entry {receipt.seq}.")
     if read_receipt(state.genesis.space, row, public) != replace(receipt, signature=""):
         raise QuestionError("not-in-ledger", f"Entry {receipt.seq} of the ledger is another one: it was rewritten.")

@@ -10,6 +10,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from sulq.curator.ledger import remaining
 from sulq.errors import SetupError
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
 from sulq.terms.privacy import Loss
@@ -117,33 +118,36 @@ class Accounts:
 
     def remaining(self, rule: Filter, analyst: str) -> Loss:
         """What one ask of this analyst may still cost: its share, the cap and the others' reserves permitting."""
-        return rule.loss(self.left(rule, analyst))
+        return remaining.loss(rule, self.left(rule, analyst))
 
     def left(self, rule: Filter, analyst: str) -> tuple[int, ...]:
         """Likewise, in the filter's own units."""
         own, share = self.spent.get(analyst, NOTHING), self.shares.get(analyst, FREE)
-        left = [min(pair) for pair in zip(rule.left(own, share.share), rule.left(self.whole), strict=True)]
-        used = rule.measure(self.whole)
-        for i, (limit, aside) in enumerate(zip(rule.limits(), self._aside(rule, analyst), strict=True)):
+        left = [
+            min(pair)
+            for pair in zip(remaining.left(rule, own, share.share), remaining.left(rule, self.whole), strict=True)
+        ]
+        used = remaining.measure(rule, self.whole)
+        for i, (limit, aside) in enumerate(zip(remaining.limits(rule), self._aside(rule, analyst), strict=True)):
             if aside:
                 free = limit - used[i] - -(-aside // self._common)
                 if free < 0:  # not even a free ask would leave the rest
                     return (0,) * len(left)
                 blended = i == 0 and len(left) > 1
-                left[i] = min(left[i], rule.within_room(free) if blended else free)
+                left[i] = min(left[i], remaining.within_room(rule, free) if blended else free)
                 left[2:] = [min(room, free) for room in left[2:]] if blended else left[2:]
         return tuple(left)
 
     def standing(self, rule: Filter, analyst: str) -> Standing:
         """One analyst's account."""
         share = self.shares.get(analyst, FREE)
-        spent = rule.spent(self.spent.get(analyst, NOTHING))
+        spent = remaining.spent(rule, self.spent.get(analyst, NOTHING))
         return Standing(analyst, share.share, share.reserve, spent, self.remaining(rule, analyst))
 
     def _aside(self, rule: Filter, analyst: str | None) -> list[int]:
         """What the others' reserves still hold of each limit, in units of 1/_common of the filter's."""
         if self._kept is None or self._kept[0] is not rule:
-            kept = [0] * len(rule.limits())
+            kept = [0] * len(remaining.limits(rule))
             for name in self.shares:
                 kept = [sum(pair) for pair in zip(kept, self._reserved(rule, name), strict=True)]
             self._kept = (rule, kept)
@@ -153,11 +157,11 @@ class Accounts:
     def _reserved(self, rule: Filter, analyst: str | None) -> list[int]:
         """What one reserve still holds of each limit."""
         share = FREE if analyst is None else self.shares.get(analyst, FREE)
-        limits = rule.limits()
+        limits = remaining.limits(rule)
         if analyst is None or not share.reserve:
             return [0] * len(limits)
         top = share.reserve.numerator * (self._common // share.reserve.denominator)
-        used = rule.measure(self.spent.get(analyst, NOTHING))
+        used = remaining.measure(rule, self.spent.get(analyst, NOTHING))
         return [max(top * limit - self._common * use, 0) for limit, use in zip(limits, used, strict=True)]
 
     def _covered(self, rule: Filter, analyst: str | None) -> bool:
@@ -167,7 +171,9 @@ class Accounts:
         aside = self._aside(rule, analyst)
         return all(
             held == 0 or self._common * used + held <= self._common * limit
-            for held, used, limit in zip(aside, rule.measure(self.whole), rule.limits(), strict=True)
+            for held, used, limit in zip(
+                aside, remaining.measure(rule, self.whole), remaining.limits(rule), strict=True
+            )
         )
 
     def __eq__(self, other: object) -> bool:

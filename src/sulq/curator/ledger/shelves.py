@@ -9,11 +9,14 @@ from pathlib import Path
 
 import apsw
 
-from sulq.curator.ledger.opening import look, opening
+from sulq.curator.ledger import sources
+from sulq.curator.ledger.opening import look
 from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
+from sulq.curator.ledger.postgres_sources import told as told_in
 from sulq.curator.ledger.sources import SUFFIX, Book, Likeness, Source, agree, book_of, choose, noted
 from sulq.errors import SetupError
 from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
+from sulq.kernel.ledger.store import opening
 from sulq.terms import postgres_address
 from sulq.terms.places import beside, ledger_at, ledger_of
 
@@ -135,9 +138,10 @@ def _told(told: Path | str) -> Book | None:
     """The ledger its owner names, if it is there."""
     if isinstance(told, str) and is_address(told):
         with opening():
-            store = PostgresStore(Address.of(told), looking=True)
+            address = Address.of(told)
+            store = PostgresStore(address, looking=True)
             try:
-                return book_of(told, store.told()) if store.exists() else None
+                return book_of(told, told_in(store, address.ledger)) if store.exists() else None
             finally:
                 store.close()
     path = Path(told).resolve()
@@ -150,7 +154,7 @@ def _book(path: Path) -> Book | None:
         with opening():
             store = look(path, 5.0)
             try:
-                return book_of(path, store.told())
+                return book_of(path, sources.told(store))
             finally:
                 store.close()
     except SetupError as error:

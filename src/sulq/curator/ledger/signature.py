@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
@@ -35,8 +33,3 @@ def signed(message: bytes, signature: str, public: str) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def derived(key: bytes) -> bytes:
-    """A signing key for a ledger begun without one, from a key it has: the same at every opening."""
-    return hmac.new(key, b"sulq: signing key", hashlib.sha256).digest()

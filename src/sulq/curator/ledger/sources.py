@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from sulq.errors import SetupError
-from sulq.kernel.ledger.chain import Row, canonical
-from sulq.kernel.ledger.entries import damaged
+from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
+from sulq.kernel.ledger.store import Store, damaged
 
+COVERING: Final = ('"kind":"cover"', '"kind":"register"')  # in the entries that say what data a ledger covers
 SUFFIX: Final = ".ledger"  # by which ledgers are found in a folder
 WHOLE: Final = 1 << 24  # bytes of a file that are read whole; of a longer one PIECES, both ends among them
 PIECES: Final = 256
@@ -241,6 +242,31 @@ def book_of(opened: Path | str, rows: Iterable[Row]) -> Book:
     if not key:
         raise damaged(f"the first entry of {shown(opened)}", "is missing")
     return Book(opened, space, key, tuple(covers), synthetic)
+
+
+def told(store: Store) -> list[Row]:
+    """The first entry of a ledger, and those that may say what data it covers.
+
+    Privacy: of a ledger that lost an entry, or in which one was changed, nobody can say what it covers (T98).
+
+    Raises:
+        SetupError: `ledger-damaged`.
+    """
+    found: list[Row] = []
+    last = (0, ORIGIN)
+    store.reading()
+    try:
+        for row in store.rows():
+            if row.seq != last[0] + 1 or row.hash != link(last[1], row.seq, row.body):
+                raise damaged(f"entry {last[0] + 1}", "is missing, or was changed")
+            last = (row.seq, row.hash)
+            if row.seq == 1 or any(kind in row.body for kind in COVERING):
+                found.append(row)
+        if not found or store.head() != last:
+            raise damaged("the end", "is missing, or was not written by sulq")
+    finally:
+        store.rollback()
+    return found
 
 
 def covering(source: Source, books: Sequence[Book]) -> dict[Path | str, Likeness]:

@@ -6,17 +6,18 @@ import itertools
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from sulq.curator.ledger.history import Charge, History
+from sulq.curator.ledger.notes import Line
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.kernel.ledger.entries import Body, Line, damaged
-from sulq.kernel.ledger.state import Charge, State
-from sulq.kernel.ledger.store import Store
+from sulq.kernel.ledger.entries import Body
+from sulq.kernel.ledger.store import Store, damaged
 from sulq.terms.receipt import SignedReceipt
 
 FEW: Final = 4
 
 
-def transcript(state: State, store: Store, waiting: Mapping[int, str]) -> list[Line]:
+def transcript(history: History, store: Store, waiting: Mapping[int, str]) -> list[Line]:
     """All lines in order, read again from the file along its chain; `waiting` answers are not in it yet."""
     lines: list[Line] = []
     answers = {seq: answer_text(Row(seq, body, b"")) for seq, body in waiting.items()}
@@ -25,7 +26,7 @@ def transcript(state: State, store: Store, waiting: Mapping[int, str]) -> list[L
         if link(last, row.seq, row.body) != row.hash:
             raise damaged(f"entry {row.seq}", "is not what was written")
         last = row.hash
-        if row.seq in state.charges:
+        if row.seq in history.charges:
             lines.append(_line(row.seq, entries.parse(row), None))
         elif (body := entries.parse(row)).get("kind") == "answer":
             answers[entries.whole(body, "of")] = entries.text(body, "answer")
@@ -33,7 +34,7 @@ def transcript(state: State, store: Store, waiting: Mapping[int, str]) -> list[L
 
 
 def part(
-    state: State,
+    history: History,
     store: Store,
     waiting: Mapping[int, str],
     *,
@@ -44,10 +45,10 @@ def part(
 ) -> list[Line]:
     """Some lines, each read by its place: however long the ledger, no more of it is read."""
     found = (
-        seq for seq, charge in state.charges.items() if seq > after and seen(charge, analyst, datasets)
+        seq for seq, charge in history.charges.items() if seq > after and seen(charge, analyst, datasets)
     )  # in order: entries are followed in order
     return [
-        _line(seq, entries.parse(_checked(store, seq)), stored_answer(state, store, waiting, seq))
+        _line(seq, entries.parse(_checked(store, seq)), stored_answer(history, store, waiting, seq))
         for seq in itertools.islice(found, limit)
     ]
 
@@ -60,10 +61,9 @@ def seen(charge: Charge, analyst: str | None, datasets: Collection[str] | None) 
     return analyst in (None, charge.analyst) and (datasets is None or charge.dataset in datasets)
 
 
-def receipt(state: State, store: Store, seq: int, public_key: str) -> SignedReceipt:
+def receipt(space: str, store: Store, seq: int, public_key: str) -> SignedReceipt:
     """What one debit's entry says, to be signed."""
-    row = _checked(store, seq)
-    return read_receipt(state.genesis.space, row, public_key)
+    return read_receipt(space, _checked(store, seq), public_key)
 
 
 def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
@@ -86,18 +86,19 @@ def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
     )
 
 
-def kept(state: State, store: Store, waiting: Mapping[int, str], *, question: str, version: int) -> list[Line]:
+def kept(history: History, store: Store, waiting: Mapping[int, str], *, question: str, version: int) -> list[Line]:
     """The lines of one question under one version of the data that have an answer: a few of the strongest, pure or not.
 
     However often a question was asked anew, finding its best answers reads no more of the file.
     """
-    found = [seq for seq in state.asked.get(question, ()) if _is_kept(state.charges[seq], seq, waiting, version)]
-    pure = [seq for seq in found if state.charges[seq].epsilon is not None]
-    others = [seq for seq in found if state.charges[seq].epsilon is None]
-    strongest = sorted(pure, key=lambda seq: (-(state.charges[seq].epsilon or 0), seq))[:FEW]
-    strongest += sorted(others, key=lambda seq: (-state.charges[seq].rho, seq))[:FEW]
+    found = [seq for seq in history.asked.get(question, ()) if _is_kept(history.charges[seq], seq, waiting, version)]
+    pure = [seq for seq in found if history.charges[seq].epsilon is not None]
+    others = [seq for seq in found if history.charges[seq].epsilon is None]
+    strongest = sorted(pure, key=lambda seq: (-(history.charges[seq].epsilon or 0), seq))[:FEW]
+    strongest += sorted(others, key=lambda seq: (-history.charges[seq].rho, seq))[:FEW]
     return [
-        _line(seq, entries.parse(_checked(store, seq)), stored_answer(state, store, waiting, seq)) for seq in strongest
+        _line(seq, entries.parse(_checked(store, seq)), stored_answer(history, store, waiting, seq))
+        for seq in strongest
     ]
 
 
@@ -105,9 +106,9 @@ def _is_kept(charge: Charge, seq: int, waiting: Mapping[int, str], version: int)
     return charge.version == version and (charge.answer is not None or seq in waiting)
 
 
-def stored_answer(state: State, store: Store, waiting: Mapping[int, str], seq: int) -> str | None:
+def stored_answer(history: History, store: Store, waiting: Mapping[int, str], seq: int) -> str | None:
     """The answer to one debit, if there is one."""
-    place = state.charges[seq].answer
+    place = history.charges[seq].answer
     if place is not None:
         return answer_text(_checked(store, place))
     return answer_text(Row(seq, waiting[seq], b"")) if seq in waiting else None

@@ -1,19 +1,18 @@
 """What an entry says: bodies as canonical JSON, written and read back.
 
 genesis   person space, unit, budget, keys: the first entry, never repeated
-register  data under a name; advances the public version
 debit     one ask: its event, its question, its place in time
-answer    what was answered to a debit
 raise     a larger budget
-share     what one analyst may spend, and what is kept for it
-anchor    where the head is noted outside the ledger from here on
 burn      a charge for asks the ledger has lost, as its anchor told
-cover     a private source whose people it protects (sources.py)
+
+These the kernel writes and reads; `NOTES` are kinds that spend nothing, and others' business.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import hmac
 import json
 import platform
 from collections.abc import Mapping
@@ -23,32 +22,20 @@ from typing import Final, NamedTuple, cast
 
 import apsw
 
-from sulq.curator.ledger.shares import Share
-from sulq.curator.ledger.signature import derived
 from sulq.errors import QuestionError, SetupError
+from sulq.kernel import wire
 from sulq.kernel.entropy import random_bytes
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical
 from sulq.kernel.ledger.filter import Totals
-from sulq.terms import wire
-from sulq.terms.estimator import Estimator
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
+from sulq.kernel.ledger.store import damaged
+from sulq.kernel.losses import Budget, Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
 from sulq.version import __version__
 
 FORMAT: Final = 1
+NOTES: Final = frozenset({"anchor", "answer", "cover", "register", "share"})
+KINDS: Final = {kind.__name__: kind for kind in (Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit)}
 TOTALS: Final = frozenset(field.name for field in dataclasses.fields(Totals))
 Body = dict[str, object]
-
-
-class Line(NamedTuple):
-    """One line of the transcript."""
-
-    seq: int
-    time: str
-    question: str
-    event: Event
-    answer: str | None
-    analyst: str = ""
-    dataset: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +53,6 @@ class Genesis:
     implied: bool = False  # begun before a unit said which ids are one person: it folds them by spelling
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """What stands under a name: digests and facts of the owner's, never of a row.
-
-    `public`: the owner's word that no row of it needs protection, here for any auditor to see (T22).
-    `estimators`: functions and certificates that rest on the owner's word, likewise (SR5).
-    """
-
-    name: str
-    declarations: str
-    size: int | None
-    source: str
-    public: bool = False
-    estimators: tuple[Estimator, ...] = ()
-
-
-def damaged(where: str, why: str) -> SetupError:
-    """An error for an entry that cannot be what was written."""
-    return SetupError("ledger-damaged", f"The ledger does not verify: {where} {why}.")
-
-
 def genesis(unit: Unit, budget: Budget, *, open_keys: bool, synthetic: bool, time: str) -> str:
     """Begin a person space."""
     budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
@@ -97,9 +63,9 @@ def genesis(unit: Unit, budget: Budget, *, open_keys: bool, synthetic: bool, tim
             "kind": "genesis",
             "format": FORMAT,
             "space": random_bytes(16).hex(),
-            "unit": wire.to_json(unit),
-            "budget": wire.to_json(budget),
-            "split": wire.to_json(split),
+            "unit": wire.to_json(unit, KINDS),
+            "budget": wire.to_json(budget, KINDS),
+            "split": wire.to_json(split, KINDS),
             "synthetic": synthetic,
             "hash_key": random_bytes(32).hex(),
             "receipt_key": random_bytes(32).hex(),
@@ -110,69 +76,29 @@ def genesis(unit: Unit, budget: Budget, *, open_keys: bool, synthetic: bool, tim
     )
 
 
-def registered(data: Registration, *, time: str) -> str:
-    """Data under a name, as the owner registered it."""
-    told = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
-    own = [wire.to_json(item) for item in told.pop("estimators")]
-    return canonical({"kind": "register", "time": time} | told | ({"estimators": own} if own else {}))
+class Debit(NamedTuple):
+    """An event on its way into the ledger: its entry says what it costs, and is made of it here alone."""
+
+    event: Event
+    plan: str  # digest of what is paid for
+    body: str
 
 
-def debit(
-    event: Event,
-    *,
-    question: str,
-    question_digest: str,
-    plan_digest: str,
-    version: int,
-    key: str | None,
-    time: str,
-    asked: str = "",
-    analyst: str = "",
-    dataset: str = "",
-) -> str:
-    """One ask, charged.
+def debit(event: Event, /, *, plan_digest: str, **told: object) -> Debit:
+    """One ask, charged; `told` is what else its entry says: the question, who asked it, and when.
 
     No two debits are the same entry, also where two copies of a ledger are asked
     the same in the same moment: each has drawn noise of its own, and an anchor
     must tell the one history from the other (T46).
     """
-    return canonical(
-        {
-            "kind": "debit",
-            "nonce": random_bytes(16).hex(),
-            "analyst": analyst,
-            "dataset": dataset,
-            "event": wire.to_json(event),
-            "question": question,
-            "question_digest": question_digest,
-            "asked": asked or question_digest,
-            "plan_digest": plan_digest,
-            "version": version,
-            "key": key,
-            "time": time,
-        }
-    )
-
-
-def answer(seq: int, text: str, *, time: str) -> str:
-    """What was answered to a debit."""
-    return canonical({"kind": "answer", "of": seq, "answer": text, "time": time})
+    own = {"kind": "debit", "nonce": random_bytes(16).hex(), "event": wire.to_json(event, KINDS)}
+    return Debit(event, plan_digest, canonical(told | own | {"plan_digest": plan_digest}))
 
 
 def raised(budget: Budget, split: Split | None, *, time: str) -> str:
     """A larger budget."""
-    return canonical({"kind": "raise", "budget": wire.to_json(budget), "split": wire.to_json(split), "time": time})
-
-
-def shared(analyst: str, share: Share, *, time: str) -> str:
-    """What one analyst may spend, and what is kept for it."""
-    parts = {"share": wire.to_json(share.share), "reserve": wire.to_json(share.reserve)}
-    return canonical({"kind": "share", "analyst": analyst, "time": time} | parts)
-
-
-def anchored(name: str, *, time: str) -> str:
-    """From here on the head is noted in the anchor of this name before a debit is acknowledged."""
-    return canonical({"kind": "anchor", "name": name, "time": time})
+    told = {"budget": wire.to_json(budget, KINDS), "split": wire.to_json(split, KINDS)}
+    return canonical({"kind": "raise", "time": time} | told)
 
 
 def burnt(losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -> str:
@@ -229,7 +155,7 @@ def read_genesis(body: Mapping[str, object]) -> Genesis:
     try:
         hash_key, receipt_key = (bytes.fromhex(text(body, name)) for name in ("hash_key", "receipt_key"))
         # The first ledgers of format 1 were begun without one: theirs follows from the key of their receipts.
-        signing_key = bytes.fromhex(optional(body, "signing_key") or derived(receipt_key).hex())
+        signing_key = bytes.fromhex(optional(body, "signing_key") or _signing_key(receipt_key))
     except ValueError as error:
         raise damaged("entry 1", "has no keys") from error
     if len(signing_key) != len(ORIGIN):
@@ -237,24 +163,6 @@ def read_genesis(body: Mapping[str, object]) -> Genesis:
     return Genesis(
         text(body, "space"), unit, budget, split, body["synthetic"] is True, hash_key, receipt_key, signing_key, implied
     )
-
-
-def read_registration(body: Mapping[str, object]) -> Registration:
-    """Read what was registered."""
-    size = None if body.get("size") is None else whole(body, "size")
-    public = body.get("public", False)  # entries from before the word was kept say nothing
-    if not isinstance(public, bool):
-        raise damaged("the field public", "is not a truth value")
-    name, declared, source = (text(body, field) for field in ("name", "declarations", "source"))
-    return Registration(name, declared, size, source, public, _estimators(body))
-
-
-def _estimators(body: Mapping[str, object]) -> tuple[Estimator, ...]:
-    """The owner's functions of a registration; entries without any, and those from before they were kept, have none."""
-    found = _value(body, "estimators") if "estimators" in body else ()
-    if not isinstance(found, tuple) or not all(isinstance(item, Estimator) for item in found):
-        raise damaged("the field estimators", "does not name functions")
-    return found
 
 
 def read_budget(body: Mapping[str, object]) -> tuple[Budget, Split | None]:
@@ -265,14 +173,6 @@ def read_budget(body: Mapping[str, object]) -> tuple[Budget, Split | None]:
     if not (isinstance(split, Split) if isinstance(budget, EpsilonDelta) else split is None):
         raise damaged("an entry", "has a budget that is wrongly divided")
     return budget, split if isinstance(split, Split) else None
-
-
-def read_share(body: Mapping[str, object]) -> Share:
-    """Read what was set aside for an analyst."""
-    share, reserve = _value(body, "share"), _value(body, "reserve")
-    if not isinstance(share, Fraction) or not isinstance(reserve, Fraction):
-        raise damaged("an entry", "has a share that is not a number")
-    return Share(share, reserve)
 
 
 def read_burn(body: Mapping[str, object]) -> dict[str, Totals]:
@@ -328,6 +228,10 @@ def _fraction(tree: object) -> Fraction:
 
 def _value(body: Mapping[str, object], name: str) -> object:
     try:
-        return wire.from_json(body.get(name))
+        return wire.from_json(body.get(name), KINDS)
     except (QuestionError, SetupError) as error:
         raise damaged(f"the field {name}", "is not a value of sulq") from error
+
+
+def _signing_key(receipt_key: bytes) -> str:
+    return hmac.new(receipt_key, b"sulq: signing key", hashlib.sha256).hexdigest()

@@ -28,8 +28,7 @@ from urllib.parse import unquote
 
 from sulq.errors import SetupError, SulqError
 from sulq.kernel.ledger.chain import Row
-from sulq.kernel.ledger.entries import damaged
-from sulq.kernel.ledger.store import COVERING, Behind, Busy, Doubt, Store
+from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store, damaged
 
 if TYPE_CHECKING:
     import psycopg
@@ -50,19 +49,6 @@ CREATE TABLE {0}.head (one smallint PRIMARY KEY CHECK (one = 1), seq bigint NOT 
 REVOKE ALL ON {0}.entries, {0}.head FROM PUBLIC;
 """
 QUEUE: Final = "SET LOCAL lock_timeout = {1}; SELECT pg_advisory_lock({2}); SELECT seq, hash FROM {0}.head"
-TOLD: Final = """
-SELECT seq, body, hash FROM {0}.entries WHERE seq = 1 OR position(%s in body) > 0 OR position(%s in body) > 0
-ORDER BY seq
-"""
-# Whether each entry is there as it was chained: `chain.link` in SQL.
-LINKED: Final = """
-SELECT coalesce(bool_and(seq = place AND hash = sha256(before || int8send(seq) || convert_to(body, 'UTF8'))), false)
-FROM (
-    SELECT seq, body, hash, row_number() OVER chain AS place,
-        lag(hash, 1, decode(repeat('00', 32), 'hex')) OVER chain AS before
-    FROM {0}.entries WINDOW chain AS (ORDER BY seq)
-) AS chained
-"""
 # What the tables are made of, and that nothing stands between an entry and its table: no trigger, rule, policy,
 # child or view; and that both survive a crash (an UNLOGGED table is emptied by one).
 STRUCTURE: Final = """
@@ -98,19 +84,6 @@ SET default_transaction_isolation = 'read committed';
 SET lock_timeout = {0}; SET statement_timeout = {1};
 SELECT current_setting('fsync') || ' ' || current_setting('full_page_writes'), current_setting('synchronous_commit'),
     pg_is_in_recovery(), current_setting('server_version_num')::integer
-"""
-# Settings under which the server writes values of a statement into its log: the first entry holds the ledger's keys.
-LOGGED: Final = """
-SELECT string_agg(name, ', ') FROM (VALUES
-    ('log_statement', current_setting('log_statement') IN ('mod', 'all')),
-    ('log_min_duration_statement', current_setting('log_min_duration_statement') <> '-1'),
-    ('log_min_duration_sample', current_setting('log_min_duration_sample') <> '-1'),
-    ('log_transaction_sample_rate', current_setting('log_transaction_sample_rate')::real > 0)
-) AS log (name, written) WHERE written AND current_setting('log_parameter_max_length') <> '0'
-UNION ALL SELECT string_agg(name, ', ') FROM (VALUES
-    ('log_parameter_max_length_on_error', '0'), ('auto_explain.log_min_duration', '-1'),
-    ('pgaudit.log_parameter', 'off'), ('debug_print_plan', 'off')
-) AS log (name, off) WHERE coalesce(nullif(current_setting(name, true), ''), off) <> off
 """
 # A server that stops, crashes or starts: the connection is gone or will be.
 GONE: Final = ("08", "57P")
@@ -193,7 +166,7 @@ class PostgresStore(Store):
 
     def exists(self) -> bool:
         """Whether anything lies at the address; an empty schema is room for a ledger, not one."""
-        return bool(self._ask("SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(%s)", self._address.ledger))
+        return bool(self.ask("SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(%s)", self._address.ledger))
 
     def begin(self) -> None:
         """Begin to decide; others are not kept out."""
@@ -211,7 +184,7 @@ class PostgresStore(Store):
         self._known, quiet, self._quiet = None, self._quiet, 0
         if rows:
             self._swap(head, rows)
-        elif self._ask("SELECT seq, hash FROM {0}.head") != [head]:
+        elif self.ask("SELECT seq, hash FROM {0}.head") != [head]:
             raise Behind
         self._known, self._quiet = (rows[-1].seq, rows[-1].hash) if rows else head, quiet + 1
         self._writing = False
@@ -278,7 +251,7 @@ class PostgresStore(Store):
             self._head = self._known
             return self._head
         self._head = None
-        match self._queue() if self._writing else self._ask("SELECT seq, hash FROM {0}.head"):
+        match self._queue() if self._writing else self.ask("SELECT seq, hash FROM {0}.head"):
             case [(int() as seq, bytes() as digest)]:
                 self._head = seq, digest
         if self._head != self._known:  # also when only read: what follows it is past what our last commit left
@@ -294,7 +267,7 @@ class PostgresStore(Store):
         except Busy as error:
             if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
                 raise
-            return self._ask("SELECT seq, hash FROM {0}.head")
+            return self.ask("SELECT seq, hash FROM {0}.head")
         self._queued = True
         while cursor.nextset():
             pass
@@ -322,26 +295,15 @@ class PostgresStore(Store):
 
     def row(self, seq: int) -> Row | None:
         """One entry."""
-        match self._ask("SELECT seq, body, hash FROM {0}.entries WHERE seq = %s", seq):
+        match self.ask("SELECT seq, body, hash FROM {0}.entries WHERE seq = %s", seq):
             case [(int() as place, str() as body, bytes() as digest)]:
                 return Row(place, body, digest)
         return None
 
-    def told(self, ledger: str = "") -> list[Row]:
-        """The first entry, and those that may say what data the ledger covers, or another of the database."""
-        name = ledger or self._address.ledger
-        if self.ask(LINKED.replace("{0}", name)) != [(True,)]:
-            raise damaged(f"an entry of {name}", "is missing, or was changed")
-        return [Row(*row) for row in self.ask(TOLD.replace("{0}", name), *COVERING)]  # type: ignore[arg-type]
-
-    def ask(self, query: str, *values: object) -> list[tuple[object, ...]]:
-        """Look something up in the database."""
-        return self._ask(query, *values)
-
     def sound(self) -> bool:
         """Whether the schema holds our two tables as we made them, and nothing else."""
         where = "WHERE relnamespace = to_regnamespace(%s)"
-        return self._ask(f"{STRUCTURE} {where}", self._address.ledger) == [(SOUND,)]
+        return self.ask(f"{STRUCTURE} {where}", self._address.ledger) == [(SOUND,)]
 
     @property
     def readonly(self) -> bool:
@@ -350,7 +312,7 @@ class PostgresStore(Store):
             "SELECT has_table_privilege('{0}.entries', 'INSERT') AND has_any_column_privilege('{0}.head', 'UPDATE')"
             " AND NOT current_setting('transaction_read_only')::boolean"
         )
-        return self._standby or self._ask(rights) != [(True,)]
+        return self._standby or self.ask(rights) != [(True,)]
 
     def remove(self) -> None:
         """Remove a ledger that holds its first entry and no other; its schema stays as room for one."""
@@ -382,7 +344,6 @@ class PostgresStore(Store):
                 db.execute(f"SELECT pg_advisory_xact_lock({self._key})")
                 if self.exists():
                     raise FileExistsError(name)
-                _refuse_logged(db)
                 if db.execute("SELECT to_regnamespace(%s)", [name]).fetchone() == (None,):
                     db.execute(self._named("CREATE SCHEMA {0}"))
                 db.execute(self._named(CREATE))
@@ -404,7 +365,8 @@ class PostgresStore(Store):
         """A statement about this ledger; its name needs no quotes."""
         return query.replace("{0}", self._address.ledger)
 
-    def _ask(self, query: str, *values: object) -> list[tuple[object, ...]]:
+    def ask(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        """Look something up in the database; {0} is the ledger's schema."""
         return self._run(query, *values).fetchall()
 
     def _run(self, query: str, *values: object) -> psycopg.Cursor:
@@ -518,18 +480,6 @@ class PostgresStore(Store):
         if state.startswith(BROKEN):
             return damaged("the schema", "does not hold what was written")
         return SetupError("ledger-failed", f"PostgreSQL refused to read or write the ledger (SQLSTATE {state}).")
-
-
-def _refuse_logged(db: psycopg.Connection) -> None:
-    """Begin no ledger where its keys would stand in the server's log; values are bound, never part of a statement."""
-    logged = ", ".join(names for (names,) in db.execute(LOGGED).fetchall() if names)
-    if logged:
-        raise SetupError(
-            "statements-logged",
-            f"The server logs the values of statements ({logged}), and a new ledger's keys would stand in its log.",
-            "Begin it as a role with log_statement = none and log_min_duration_statement = -1 (ALTER ROLE ... SET), or "
-            "with log_parameter_max_length = 0; the servers that ask afterwards should log no values either.",
-        )
 
 
 def _needs_extra() -> None:

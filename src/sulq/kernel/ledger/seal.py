@@ -5,10 +5,29 @@ from __future__ import annotations
 import hashlib
 import hmac
 import threading
+from dataclasses import dataclass, field
 from typing import Self
 
 from sulq.kernel.entropy import random_bytes
-from sulq.terms.receipt import Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Where one debit stands in its ledger.
+
+    `entry` is the hash that chains the entry to all before it, so whoever holds
+    a receipt can show that the history up to it was not rewritten (T60).
+    """
+
+    seq: int
+    entry: str
+    plan: str  # digest of the plan that was paid for
+    mac: str  # by the ledger's own key: the part that sees rows takes no other
+    # The answer given earlier to this idempotency key (T44); it stays on this side of the wire.
+    stored: str | None = field(default=None, compare=False, repr=False, metadata={"wire": False})
+
+    def __str__(self) -> str:
+        return f"entry {self.seq} ({self.entry[:12]})"
 
 
 class Seal:
@@ -29,11 +48,14 @@ class Seal:
         seal.key = bytes(key)
         return seal
 
-    def stamp(self, seq: int, entry: bytes, plan: str, *, stored: str | None = None) -> Receipt:
-        """A receipt for an entry that is on disk; one for a stored answer opens no row, whoever holds it."""
-        if stored is not None:
-            with self._lock:
-                self._used.add(seq)
+    def stamp(self, seq: int, entry: bytes, plan: str) -> Receipt:
+        """A receipt for an entry; a `Draft` alone asks for it, and hands it out only when the entry is on disk."""
+        return Receipt(seq, entry.hex(), plan, self._mac(seq, entry.hex(), plan))
+
+    def again(self, seq: int, entry: bytes, plan: str, stored: str) -> Receipt:
+        """A receipt for a stored answer: it opens no row, whoever holds it."""
+        with self._lock:
+            self._used.add(seq)
         return Receipt(seq, entry.hex(), plan, self._mac(seq, entry.hex(), plan), stored)
 
     def verifies(self, receipt: Receipt, plan: str) -> bool:

@@ -14,9 +14,8 @@ import apsw
 
 from sulq.errors import SetupError
 from sulq.kernel.entropy import random_bytes
-from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.kernel.ledger.entries import damaged
-from sulq.kernel.ledger.store import COVERING, Store
+from sulq.kernel.ledger.chain import Row
+from sulq.kernel.ledger.store import Store, damaged
 
 OLDEST: Final = (3, 51, 3)  # older ones have the WAL-reset bug (T49); we keep away from WAL and from them
 MEMORY: Final = ":memory:"
@@ -147,30 +146,6 @@ class SqliteStore(Store):
             case [(int() as place, str() as body, bytes() as digest)]:
                 return Row(place, body, digest)
         return None
-
-    def told(self) -> list[Row]:
-        """The first entry, and those that may say what data the ledger covers.
-
-        Privacy: of a ledger that lost an entry, or in which one was changed, nobody can say what it covers (T98).
-
-        Raises:
-            SetupError: `ledger-damaged`.
-        """
-        found: list[Row] = []
-        last = (0, ORIGIN)
-        self.reading()
-        try:
-            for row in self.rows():
-                if row.seq != last[0] + 1 or row.hash != link(last[1], row.seq, row.body):
-                    raise damaged(f"entry {last[0] + 1}", "is missing, or was changed")
-                last = (row.seq, row.hash)
-                if row.seq == 1 or any(kind in row.body for kind in COVERING):
-                    found.append(row)
-            if not found or self.head() != last:
-                raise damaged("the end", "is missing, or was not written by sulq")
-        finally:
-            self.rollback()
-        return found
 
     def sound(self) -> bool:
         """Whether the file's own structure is whole, and holds our tables and nothing else."""

@@ -2,64 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import NamedTuple
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Protocol
 
-from sulq.curator.ledger.shares import Accounts
-from sulq.curator.ledger.sources import Cover, read_cover, read_registered
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.kernel.ledger.entries import Body, Genesis, Registration, damaged
+from sulq.kernel.ledger.entries import Body, Genesis
 from sulq.kernel.ledger.filter import Filter, Totals
-from sulq.kernel.ledger.store import Store
+from sulq.kernel.ledger.store import Store, damaged
+from sulq.kernel.losses import Budget, Event, Unit
 
 
-@dataclass(slots=True)
-class Charge:
-    """One debit: what it was for and where its answer is."""
+class Follower(Protocol):
+    """Who remembers more of the entries than what they add up to."""
 
-    question: str
-    plan: str
-    entry: bytes
-    version: int
-    key: str | None
-    analyst: str = ""
-    dataset: str = ""  # which of the person space's datasets was asked, where that was said
-    answer: int | None = None
-    epsilon: Fraction | None = None  # what it cost, to find the strongest of several answers by
-    rho: Fraction = Fraction(0)
-
-
-class Mark(NamedTuple):
-    """A moment of a ledger: its last entry and what all entries up to it add up to."""
-
-    seq: int
-    hash: bytes
-    accounts: Accounts
+    def follow(self, state: State, row: Row, body: Body, event: Event | None) -> None:
+        """Take an entry that the state has taken; `event` is that of a debit."""
 
 
 class State:
-    """The truth of a ledger up to its last entry."""
+    """The truth of a ledger up to its last entry.
 
-    def __init__(self, mechanisms: Collection[str], *, thorough: bool = False) -> None:
+    Privacy: at every entry the totals of all debits and burns are those of the entries before, and within the budget
+    but for burns; an entry of a kind that is not known might spend, and is refused.
+    """
+
+    def __init__(self, mechanisms: Collection[str], follower: Follower, *, thorough: bool = False) -> None:
         self._mechanisms = mechanisms
         self._thorough = thorough  # whether to read every event whole
+        self.follower = follower
         self.seq = 0
         self.hash = ORIGIN
-        self.accounts = Accounts()
-        self.version = 0
-        self.registered: dict[str, Registration] = {}
-        self.charges: dict[int, Charge] = {}
-        self.keys: dict[tuple[str, str], int] = {}  # by analyst and key
-        self.asked: dict[str, list[int]] = {}
-        self.answers = 0
-        self.anchor: str | None = None  # the name of the anchor in force
-        self.covers: tuple[Cover, ...] = ()  # the private sources it protects the people of
-        self.settled: set[str] = set()  # what anchors had noted of histories that were lost, and was charged since
-        self.mark = Mark(0, ORIGIN, self.accounts)  # one value, so that a thread may look at it at any time
+        self.totals = Totals()
         self.genesis: Genesis
         self.filter: Filter
 
@@ -72,100 +48,38 @@ class State:
         if link(self.hash, row.seq, row.body) != row.hash:
             raise damaged(f"entry {row.seq}", "is not what was written, or not in its place")
         body = entries.parse(row)
+        event = None
         if row.seq == 1:
             self.genesis = entries.read_genesis(body)
             self.filter = Filter(self.genesis.budget, self.genesis.split, self._mechanisms)
         else:
-            self._apply(row, body)
+            event = self._apply(row, body)
+        self.follower.follow(self, row, body, event)
         self.seq, self.hash = row.seq, row.hash
-        self.mark = Mark(row.seq, row.hash, self.accounts)
 
-    @property
-    def totals(self) -> Totals:
-        """The sums the filter enforces."""
-        return self.accounts.whole
-
-    def _apply(self, row: Row, body: Body) -> None:
+    def _apply(self, row: Row, body: Body) -> Event | None:
         match body.get("kind"):
             case "debit":
-                self._debit(row, body)
-            case "answer":
-                charge = self.charges.get(entries.whole(body, "of"))
-                if charge is None or charge.answer is not None:
-                    raise damaged(f"entry {row.seq}", "answers no open debit")
-                entries.text(body, "answer")
-                charge.answer = row.seq
-                self.answers += 1
-            case "register":
-                data = entries.read_registration(body)
-                self.registered[data.name] = data
-                known = None if data.public else read_registered(data.source)
-                self.covers += () if known is None else (known,)
-                self.version += 1
+                return self._debit(row, body)
             case "raise":
                 budget, split = entries.read_budget(body)
                 if type(budget) is not type(self.filter.budget):
                     raise damaged(f"entry {row.seq}", "changes the kind of the budget")
                 self.filter = self.filter.renewed(budget, split)
-            case "share":
-                self._share(row, body)
-            case "anchor":
-                self.anchor = entries.text(body, "name")
-            case "burn":
-                self._burn(body)
-            case "cover":
-                self._cover(row, body)
-            case kind:
+            case "burn":  # what was lost was spent, whatever the limits were: a burn is never too much
+                self.totals = sum(entries.read_burn(body).values(), self.totals)
+            case kind if kind not in entries.NOTES:
                 raise SetupError("ledger-format", f"Entry {row.seq} is of a kind this sulq does not know: {kind!r}.")
+        return None
 
-    def _debit(self, row: Row, body: Body) -> None:
+    def _debit(self, row: Row, body: Body) -> Event:
         event = entries.read_event(body) if self._thorough else entries.read_losses(body)
         if self._thorough and self._mechanisms and not {draw.mechanism for draw in event.draws} <= {*self._mechanisms}:
             raise damaged(f"entry {row.seq}", "was drawn by a mechanism that has no row")
-        analyst = entries.optional(body, "analyst") or ""
-        accounts = self.accounts.charged(analyst, self.filter.cost(event))
-        if not accounts.hold(self.filter, analyst):
-            raise damaged(f"entry {row.seq}", "takes the totals past the budget, a share or others' reserves")
-        charge = Charge(
-            question=entries.text(body, "question_digest"),
-            plan=entries.text(body, "plan_digest"),
-            entry=row.hash,
-            version=entries.whole(body, "version"),
-            key=entries.optional(body, "key"),
-            analyst=analyst,
-            dataset=entries.optional(body, "dataset") or "",
-            epsilon=event.epsilon,
-            rho=event.rho,
-        )
-        if charge.key is not None:
-            if (analyst, charge.key) in self.keys:
-                raise damaged(f"entry {row.seq}", "uses an idempotency key again")
-            self.keys[analyst, charge.key] = row.seq
-        self.accounts = accounts
-        self.charges[row.seq] = charge
-        # The first entries of format 1 do not say what they asked apart from its price: they serve no re-answer.
-        self.asked.setdefault(entries.optional(body, "asked") or charge.question, []).append(row.seq)
-
-    def _share(self, row: Row, body: Body) -> None:
-        try:
-            self.accounts = self.accounts.given(self.filter, entries.text(body, "analyst"), entries.read_share(body))
-        except SetupError as error:
-            if error.code != "bad-share":
-                raise
-            raise damaged(f"entry {row.seq}", "sets a share that could not be set") from error
-
-    def _cover(self, row: Row, body: Body) -> None:
-        try:
-            self.covers += (read_cover(body),)
-        except ValueError as error:
-            raise damaged(f"entry {row.seq}", "covers no source") from error
-
-    def _burn(self, body: Body) -> None:
-        # What was lost was spent, whatever the limits were: a burn is never too much.
-        for analyst, loss in entries.read_burn(body).items():
-            self.accounts = self.accounts.charged(analyst, loss)
-        self.settled.add(entries.text(body, "settles"))
-        self.anchor = entries.text(body, "name")
+        self.totals += self.filter.cost(event)
+        if not self.filter.holds(self.totals):
+            raise damaged(f"entry {row.seq}", "takes the totals past the budget")
+        return event
 
     def catch_up(self, store: Store) -> None:
         """Follow what other processes appended since; inside a transaction."""
@@ -180,9 +94,11 @@ class State:
             raise damaged("the end", "is missing, or was not written by sulq")
 
 
-def load(store: Store, mechanisms: Collection[str], *, thorough: bool = False) -> State:
+def load(
+    store: Store, mechanisms: Collection[str], follower: Callable[[], Follower], *, thorough: bool = False
+) -> State:
     """Read a ledger from its first entry to its last and check all of it (T47)."""
-    state = State(mechanisms, thorough=thorough)
+    state = State(mechanisms, follower(), thorough=thorough)
     store.reading()
     try:
         state.catch_up(store)
@@ -193,3 +109,17 @@ def load(store: Store, mechanisms: Collection[str], *, thorough: bool = False) -
     finally:
         store.rollback()
     return state
+
+
+def compare(state: State, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None) -> None:
+    """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
+    own: Genesis = state.genesis
+    if unit is not None and unit.fold is None and own.implied and unit.column is not None:
+        unit = replace(unit, fold=own.unit.fold)  # who says nothing of ids means what the ledger has always done
+    if unit is not None and unit != own.unit:
+        raise SetupError("unit-mismatch", f"The ledger protects {own.unit}; it was opened for {unit}.")
+    if budget is not None and budget != state.filter.budget:
+        raise SetupError("budget-mismatch", f"The ledger's budget is {state.filter.budget}, not {budget}.")
+    if synthetic is not None and synthetic != own.synthetic:
+        kind = "synthetic" if own.synthetic else "private"
+        raise SetupError("synthetic-mismatch", f"The ledger was created for {kind} data.")

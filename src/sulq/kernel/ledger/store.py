@@ -10,13 +10,16 @@ compares the head again as it commits, and says `Behind`.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import apsw
+
+from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import Row
 
-COVERING: Final = ('"kind":"cover"', '"kind":"register"')  # in the entries that say what data a ledger covers
 MAX_CHECKED_ENTRIES: Final = 64  # entries that one append looks for, beside the last one
 
 
@@ -89,14 +92,6 @@ class Store(ABC):
         """One entry."""
 
     @abstractmethod
-    def told(self) -> Iterable[Row]:
-        """The first entry, and those that may say what data the ledger covers, if all are there as they were chained.
-
-        Raises:
-            SetupError: `ledger-damaged`.
-        """
-
-    @abstractmethod
     def sound(self) -> bool:
         """Whether the structure is whole, and holds our tables and nothing else."""
 
@@ -112,3 +107,32 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let it go."""
+
+
+def damaged(where: str, why: str) -> SetupError:
+    """An error for what cannot be what was written."""
+    return SetupError("ledger-damaged", f"The ledger does not verify: {where} {why}.")
+
+
+@contextlib.contextmanager
+def opening() -> Iterator[None]:
+    """Turn what the store and the system say while a ledger is opened or read into our own errors."""
+    try:
+        yield
+    except Busy as error:
+        raise busy(str(error)) from error
+    except apsw.BusyError as error:
+        raise busy() from error
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
+        raise SetupError("missing-file", "The ledger's file cannot be opened.") from error
+    except (apsw.IOError, apsw.FullError, apsw.NoMemError) as error:
+        raise SetupError("ledger-failed", "The ledger's file cannot be read or written.") from error
+    except OSError as error:
+        raise SetupError("missing-file", f"The ledger's file cannot be reached: {error.strerror}.") from error
+    except (apsw.Error, ValueError) as error:
+        raise damaged("the file", "is not a ledger's") from error
+
+
+def busy(why: str = "Another process has held the ledger for too long.") -> SetupError:
+    """The ledger could not be had in time; nothing was written."""
+    return SetupError("ledger-busy", why, "Nothing was spent; try again.")

@@ -7,36 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
-from sulq.curator.ledger.shares import Accounts
 from sulq.errors import CuratorError, SulqError
-from sulq.kernel.ledger.chain import Row, link
-from sulq.kernel.ledger.entries import Registration
-from sulq.kernel.ledger.filter import Filter
-from sulq.kernel.ledger.state import State
+from sulq.kernel.ledger.draft import Draft
 
 T = TypeVar("T")
 PATIENCE: Final = 0.0005  # seconds a leader waits for as many as came last time
-
-
-class Draft:
-    """Entries about to be written in one transaction on top of a state."""
-
-    def __init__(self, state: State) -> None:
-        self.state = state
-        self.rows: list[Row] = []
-        # What the state will say once these entries are written.
-        self.accounts: Accounts = state.accounts
-        self.filter: Filter = state.filter
-        self.registered: dict[str, Registration] = dict(state.registered)
-        self.version: int = state.version
-        self.flush = False  # whether waiting answers are to be written even if nothing else is
-
-    def add(self, body: str) -> Row:
-        """Put an entry after the last one."""
-        last = self.rows[-1] if self.rows else Row(self.state.seq, "", self.state.hash)
-        row = Row(last.seq + 1, body, link(last.hash, last.seq + 1, body))
-        self.rows.append(row)
-        return row
 
 
 class Turn(Generic[T]):

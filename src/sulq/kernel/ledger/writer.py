@@ -11,13 +11,13 @@ from typing import TypeVar
 
 import apsw
 
-from sulq.curator.ledger.opening import busy, opening
-from sulq.curator.ledger.transcript import stored_answer
 from sulq.errors import AccessDenied, CuratorError, SulqError
 from sulq.kernel.ledger import forks
-from sulq.kernel.ledger.state import State, load
-from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store
-from sulq.kernel.ledger.turns import Draft, Turn, Turns
+from sulq.kernel.ledger.draft import Draft
+from sulq.kernel.ledger.seal import Seal
+from sulq.kernel.ledger.state import Follower, State, load
+from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store, busy, opening
+from sulq.kernel.ledger.turns import Turn, Turns
 
 T = TypeVar("T")
 
@@ -36,19 +36,29 @@ class Writer:
     decided again on top of theirs.
     """
 
-    def __init__(self, store: Store, mechanisms: Collection[str], failpoint: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        mechanisms: Collection[str],
+        failpoint: Callable[[str], None],
+        *,
+        follower: Callable[[], Follower],
+        last: Callable[[Draft], None],
+    ) -> None:
         self._store = store
         self._mechanisms = mechanisms
+        self._follower = follower
+        self._last = last  # what is added to a draft when all who wait have proposed
         self._failpoint = failpoint
         self._pid = os.getpid()
         self._io = threading.RLock()  # held by whoever is inside SQLite; again by its own failpoint's fork
         self._turns = Turns(self._transact)
-        self._later: dict[int, str] = {}  # answers waiting for the next transaction, by their debit
         self._dead: SulqError | None = None
         self._closed = False
         self._stale = False  # an interrupt left the state in doubt: read it anew
         with opening():
-            self.state: State = load(store, mechanisms)
+            self.state: State = load(store, mechanisms, follower)
+        self.seal = Seal(self.state.genesis.receipt_key)
         forks.watch(self)
 
     def guard(self) -> None:
@@ -63,21 +73,6 @@ class Writer:
         """Have something done in the next transaction; returns when it is durable."""
         self.guard()
         return self._turns.take(Turn(propose))
-
-    def later(self, seq: int, body: str) -> int:
-        """Add an answer to the next transaction; returns the length of all that wait."""
-        with self._io:
-            self._later[seq] = body
-            return sum(map(len, self._later.values()))
-
-    def waiting(self) -> dict[int, str]:
-        """The answers that are not in the file yet."""
-        with self._io:
-            return dict(self._later)
-
-    def answer(self, seq: int) -> str | None:
-        """The answer kept for a debit; called inside a transaction."""
-        return stored_answer(self.state, self._store, self._later, seq)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[tuple[State, Store]]:
@@ -104,15 +99,10 @@ class Writer:
                     self._store.rollback()
 
     def close(self) -> None:
-        """Write what waits and let the file go."""
+        """Let the file go."""
         self._same_process()
-        if self._closed:
-            return
-        try:
-            if self._dead is None and self._later:
-                self.take(flush)
-        finally:
-            with self._io:
+        with self._io:
+            if not self._closed:
                 self._closed = True
                 self._store.close()
 
@@ -185,13 +175,10 @@ class Writer:
         self._store.begin()
         self._failpoint("after-begin")
         self.state.catch_up(self._store)
-        draft = Draft(self.state)
+        draft = Draft(self.state, self.seal)
         for turn in batch:
             turn.run(draft)
-        later = dict(self._later) if draft.rows or draft.flush else {}
-        for seq, body in later.items():
-            if self.state.charges[seq].answer is None:
-                draft.add(body)
+        self._last(draft)
         if not draft.rows:
             self._store.commit()  # what was refused, or found, rests on a head that still stands
             return
@@ -202,12 +189,10 @@ class Writer:
         self._failpoint("after-commit")
         for row in draft.rows:
             self.state.follow(row)
-        for seq in later:
-            del self._later[seq]
 
     def _renew(self) -> None:
         if self._stale:
-            self.state = load(self._store, self._mechanisms)
+            self.state = load(self._store, self._mechanisms, self._follower)
             self._stale = False
 
     def _undo(self) -> None:
@@ -227,8 +212,3 @@ class Writer:
     def _spoil(self, batch: Sequence[Turn[object]], error: SulqError) -> None:
         for turn in batch:
             turn.spoil(type(error)(error.code, error.message, error.remedy))
-
-
-def flush(draft: Draft) -> None:
-    """Write the answers that wait."""
-    draft.flush = True

@@ -1,0 +1,97 @@
+"""Entries about to be written: whatever is proposed, no debit among them takes the totals past the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from sulq.errors import BudgetExceeded, SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import Row, link
+from sulq.kernel.ledger.entries import Debit
+from sulq.kernel.ledger.filter import Filter, Totals, widened
+from sulq.kernel.ledger.seal import Receipt, Seal
+from sulq.kernel.ledger.state import State
+from sulq.kernel.losses import Budget, EpsilonDelta, Split, SubLinear
+
+_SPENDING: Final = tuple(f'"kind":"{kind}"' for kind in ("burn", "debit", "genesis", "raise"))
+
+
+class Draft:
+    """Entries of one transaction, on top of a state."""
+
+    def __init__(self, state: State, seal: Seal) -> None:
+        self.state = state
+        self._seal = seal
+        self.rows: list[Row] = []
+        # What the state will say once these entries are written.
+        self.totals: Totals = state.totals
+        self.filter: Filter = state.filter
+        self.extra: object = None  # what those who propose keep for each other
+
+    def debit(self, debit: Debit) -> Receipt:
+        """Charge an event; whoever proposed it gets the receipt when the transaction is durable, and not before.
+
+        Privacy: a receipt is for one entry, which says what is paid and for what, and with which the totals are within
+        the budget.
+
+        Raises:
+            BudgetExceeded: It does not fit the budget.
+        """
+        self.filter.check(debit.event)
+        totals = self.totals + self.filter.cost(debit.event)
+        if not self.filter.holds(totals):
+            raise BudgetExceeded("budget-exceeded", "This would take the spending past the budget.")
+        row = self._add(debit.body)
+        self.totals = totals
+        return self._seal.stamp(row.seq, row.hash, debit.plan)
+
+    def burn(self, losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -> None:
+        """Charge asks the ledger has lost, as its anchor told: never too much."""
+        self._add(entries.burnt(losses, name=name, settles=settles, time=time))
+        self.totals = sum(losses.values(), self.totals)
+
+    def raise_to(self, budget: Budget, *, time: str) -> None:
+        """Raise the budget, if it is another one.
+
+        Raises:
+            SetupError: `budget-mismatch` if it is of another kind, or lower in any part.
+        """
+        own = self.filter
+        if budget == own.budget:
+            return
+        _not_lower(own.budget, budget)
+        split: Split | None = None
+        if own.split is not None and isinstance(budget, EpsilonDelta):
+            split = widened(own.split, budget)
+        self._add(entries.raised(budget, split, time=time))
+        self.filter = own.renewed(budget, split)
+
+    def note(self, body: str) -> Row:
+        """Add an entry that spends nothing; inside a canonical text a quotation mark is never bare."""
+        if not any(f'"kind":"{kind}"' in body for kind in entries.NOTES) or any(kind in body for kind in _SPENDING):
+            raise ValueError("an entry of this kind is no note")
+        return self._add(body)
+
+    def _add(self, body: str) -> Row:
+        """Put an entry after the last one."""
+        last = self.rows[-1] if self.rows else Row(self.state.seq, "", self.state.hash)
+        row = Row(last.seq + 1, body, link(last.hash, last.seq + 1, body))
+        self.rows.append(row)
+        return row
+
+
+def _not_lower(own: Budget, budget: Budget) -> None:
+    if type(own) is not type(budget):
+        raise SetupError("budget-mismatch", f"A budget of {own} cannot become one of {budget}.", "Keep its kind.")
+    if isinstance(own, SubLinear):
+        raise SetupError(
+            "budget-mismatch",
+            "A SubLinear budget cannot be raised: the noise of every answer was fixed by its number of queries.",
+            "Begin a new person space, or ask under another budget from the start.",
+        )
+    lower = budget.exact < own.exact
+    if isinstance(own, EpsilonDelta) and isinstance(budget, EpsilonDelta):
+        lower = lower or budget.exact_delta < own.exact_delta
+    if lower:
+        raise SetupError("budget-mismatch", f"A budget is never lowered: {own} to {budget}.", "Raise it or leave it.")

@@ -1,0 +1,116 @@
+"""Drafts: whatever is proposed, receipts are for debits within the budget, and notes spend nothing."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from sulq.curator.ledger import notes
+from sulq.curator.ledger.history import pending
+from sulq.errors import BudgetExceeded, QuestionError, SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.draft import Draft
+from sulq.kernel.ledger.filter import Totals
+from sulq.kernel.ledger.seal import Receipt
+from sulq.kernel.losses import Epsilon, Event, SubLinear
+from tests.curator.ledger.cases import ask, gaussian, opened, pure
+
+SRC = Path(__file__).resolve().parents[3] / "src" / "sulq"
+
+
+def paid(event: Event, plan: str = "p") -> entries.Debit:
+    told = {"question": "q", "question_digest": "d", "version": 0, "time": "t"}
+    return entries.debit(event, plan_digest=plan, **told)
+
+
+def test_T52_a_proposer_that_looks_at_nothing_stays_within_the_budget() -> None:
+    """A deceiver: a proposer without shares, keys or an anchor charges until it is refused; never past the budget."""
+    with opened(None) as ledger:  # a budget of 1
+
+        def greedy(draft: Draft) -> list[Receipt]:
+            found = []
+            with contextlib.suppress(BudgetExceeded):
+                while True:
+                    found.append(draft.debit(paid(pure("0.3"))))
+            return found
+
+        receipts = ledger._writer.take(greedy)
+        assert [receipt.seq for receipt in receipts] == [2, 3, 4]
+        assert ledger.spent == Epsilon(0.9)
+        assert [ledger.redeem(receipt, "p") for receipt in receipts + receipts] == [True] * 3 + [False] * 3
+        assert not ledger.redeem(receipts[0], "another plan")
+        with pytest.raises(BudgetExceeded):
+            ledger._writer.take(lambda draft: draft.debit(paid(pure("0.11"))))
+        with pytest.raises(QuestionError):
+            ledger._writer.take(lambda draft: draft.debit(paid(gaussian("0.01"))))  # no pure loss
+        ledger.verify()
+
+
+def test_T52_what_a_debit_says_is_what_is_charged() -> None:
+    """A deceiver: whatever else an entry is told, its event, its plan and its kind are the kernel's."""
+    body = entries.debit(pure("0.5"), plan_digest="p", event={"kind": "Event"}, kind="note", nonce="").body
+    with opened(None) as ledger:
+        told = {"question_digest": "d", "version": 0, "event": None, "kind": "answer", "nonce": ""}
+        ledger._writer.take(lambda draft: draft.debit(entries.debit(pure("0.5"), plan_digest="p", **told)))
+        assert ledger.spent == Epsilon(0.5)
+    assert '"kind":"debit"' in body
+    assert '"nonce":""' not in body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        entries.raised(Epsilon(100), None, time="t"),
+        paid(pure("0.1")).body,
+        entries.burnt({"ann": Totals(1)}, name="n", settles="h", time="t"),
+        notes.answer(2, "1", time="t").replace('"answer"', '"refund"'),
+        notes.anchored("m", time="t")[:-1] + ',"more":{"kind":"raise"}}',
+    ],
+    ids=["raise", "debit", "burn", "unknown", "hidden"],
+)
+def test_no_note_spends_or_raises(body: str) -> None:
+    """Deceivers: entries that spend, raise or are of no known kind are no notes; an answer that quotes one is."""
+    quoted = notes.answer(2, '{"kind":"raise"}', time="t")
+    with opened(None) as ledger:
+        ask(ledger, pure("0.1"))
+
+        def propose(draft: Draft) -> int:
+            with pytest.raises(ValueError, match="note"):
+                draft.note(body)
+            return draft.note(quoted).seq
+
+        assert ledger._writer.take(propose) == 3
+        assert (ledger.spent, ledger.budget) == (Epsilon(0.1), Epsilon(1))
+
+
+def test_T45_a_budget_is_raised_and_never_lowered() -> None:
+    """T45: a draft takes a larger budget of the same kind; a SubLinear one none at all."""
+    with opened(None) as ledger:
+        for wrong in (Epsilon(0.5), SubLinear(1, 1e-6, 9)):
+            with pytest.raises(SetupError):
+                ledger._writer.take(lambda draft, wrong=wrong: draft.raise_to(wrong, time="t"))
+        ledger._writer.take(lambda draft: draft.raise_to(Epsilon(1), time="t"))
+        assert ledger.verify().entries == 1
+        ledger._writer.take(lambda draft: draft.raise_to(Epsilon(2), time="t"))
+        assert (ledger.verify().entries, ledger.budget) == (2, Epsilon(2))
+
+
+def test_proposers_of_one_draft_share_what_is_pending() -> None:
+    """What proposers keep for each other lives as long as the draft."""
+    with opened(None) as ledger:
+        assert ledger._writer.take(lambda draft: pending(draft) is pending(draft))
+
+
+def test_SR24_receipts_are_stamped_in_one_place() -> None:
+    """SR24: nothing but a draft calls `stamp`; whoever gives an answer again uses `again`, which opens no row."""
+    calls = {
+        path.relative_to(SRC).as_posix()
+        for path in SRC.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "stamp" and isinstance(node.ctx, ast.Load)
+        if "seal" in ast.unparse(node.value)
+    }
+    assert calls - {"server/pool.py"} == {"kernel/ledger/draft.py"}
