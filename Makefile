@@ -8,7 +8,6 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HEAVY := $(VENV)/.heavy
 BUILD := .build
-TRUSTED := src/sulq/curator $(foreach part,coins record values krr bitwise oue hadamard methods diary respondent,src/sulq/local/$(part).py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check audit mutants bench format lint types imports wheel docs lines clean
@@ -40,7 +39,7 @@ demo: $(READY) ## show sulq at work on made-up people, then open the console (DE
 test: $(HEAVY) ## run the tests, heavy tools included (JOBS=2; TESTS="tests/terms -k grid" for some of them)
 	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
-check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), trusted lines
+check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), the kernel's lines
 	@$(MAKE) --no-print-directory lint types imports wheel test lines
 
 audit: $(HEAVY) ## the long statistical and fault runs, resumable (MINUTES=60; 0: full counts); writes docs/audit.md
@@ -78,9 +77,8 @@ docs: $(READY) ## write the generated pages anew, then run what the docs show
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m pytest -q tests/test_docs.py
 
-lines: ## the size of the trusted half, and of the kernel's certifier in it
-	@find $(TRUSTED) src/sulq/kernel -name '*.py' | xargs cat | wc -l | xargs echo "trusted lines:"
-	@find src/sulq/kernel -name '*.py' | xargs cat | wc -l | xargs echo "of these the kernel:"
+lines: $(READY) ## the kernel's lines by room, what else is trusted; fails where the kernel is past its budget
+	@$(BIN)/python -m tools.lines
 
 clean: ## remove what these commands made, but not the audit's state (.audit)
 	rm -rf $(VENV) .venv-duckdb156 $(BUILD) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

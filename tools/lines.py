@@ -1,0 +1,143 @@
+"""How much must be right: lines of the kernel by room, of what else is trusted, and what sees rows imports.
+
+`python -m tools.lines` prints them (`make lines`) and fails where the kernel is larger than its budget. A budget is
+today's figure, or the aim once it is reached: a change that needs more says so here, where a reviewer sees it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+SRC: Final = ROOT / "src" / "sulq"
+
+CERTIFIER: Final = ("facts", "functions", "moves", "norms", "numbers", "polynomials", "relations", "tree", "values")
+NOISE: Final = ("coins", "entropy", "laws")
+
+
+@dataclass(frozen=True)
+class Room:
+    """Files that are counted together: what they may come to, and what is aimed at."""
+
+    name: str
+    paths: tuple[str, ...]  # under src/sulq: files, or folders with all that lies in them
+    budget: int | None = None
+    aim: int | None = None
+
+
+KERNEL: Final = (
+    Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1470, 1200),
+    Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 1340, 1290),
+    Room("ledger", ("kernel/ledger",), 1980, 1350),
+    Room("rest", ("kernel",), 2160, 2160),  # what no other room of the kernel holds
+)
+WHOLE: Final = Room("kernel", ("kernel",), 6000, 6000)
+ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 1000, 1000)
+RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
+GUARD: Final = "server/access server/held server/isolation server/pool server/system_calls server/worker"
+LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest
+DECODING: Final = "arrow csv_file parquet_cells person person_column postgres_read read_numpy read_sql"
+OTHERS: Final = (
+    Room("respondent", tuple(f"local/{name}.py" for name in RESPONDENT.split())),
+    Room(
+        "clerk-side guard",
+        (
+            *(f"{name}.py" for name in GUARD.split()),
+            *(f"curator/ledger/{name}.py" for name in LEDGERS.split()),
+        ),
+    ),
+    Room(
+        "decoding of sources",
+        ("sources/decode", *(f"curator/engines/{name}.py" for name in DECODING.split())),
+        aim=800,
+    ),
+)
+SEES_ROWS: Final = ("curator/run.py", "curator/engines", "server/worker.py")
+
+
+def files(*paths: str) -> set[Path]:
+    """The Python files at these places; none where there is no such place yet."""
+    found: set[Path] = set()
+    for path in paths:
+        place = SRC / path
+        found |= set(place.rglob("*.py")) if place.is_dir() else ({place} if place.is_file() else set())
+    return found
+
+
+def lines(paths: set[Path]) -> int:
+    """How many lines files have together."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def rooms() -> dict[str, int]:
+    """The lines of each room of the kernel, and of all of it without the annex."""
+    kernel = files("kernel") - files(*ANNEX.paths)
+    found: dict[str, int] = {}
+    left = set(kernel)
+    for room in KERNEL:
+        own = left if room.name == "rest" else left & files(*room.paths)
+        found[room.name] = lines(own)
+        left = left - own
+    return found | {WHOLE.name: lines(kernel), ANNEX.name: lines(files(*ANNEX.paths))}
+
+
+def imported(path: Path) -> set[Path]:
+    """The files of sulq that a file imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    found: set[Path] = set()
+    for name in names:
+        package, *parts = name.split(".")
+        place = SRC.joinpath(*parts)
+        if package == "sulq" and parts:
+            found |= {file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()}
+    return found
+
+
+def closure(start: set[Path]) -> set[Path]:
+    """These files and all they import, directly or not."""
+    found, front = set(start), list(start)
+    while front:
+        new = imported(front.pop()) - found
+        found |= new
+        front += new
+    return found
+
+
+def exceeded(found: dict[str, int]) -> list[str]:
+    """The rooms of the kernel that are larger than their budgets."""
+    return [
+        f"{room.name}: {found[room.name]} lines, {room.budget} allowed"
+        for room in (*KERNEL, WHOLE, ANNEX)
+        if room.budget is not None and found[room.name] > room.budget
+    ]
+
+
+def main() -> int:
+    """Print all figures; 1 if the kernel has grown past its budget."""
+    found = rooms()
+    for room in (WHOLE, *KERNEL, ANNEX):
+        name = room.name if room in (WHOLE, ANNEX) else f"  {room.name}"
+        print(f"{name:36}{found[room.name]:7,}   allowed {room.budget:6,}   aim {room.aim:6,}")
+    for room in OTHERS:
+        aim = "" if room.aim is None else f"   {'':14}   aim {room.aim:6,}"
+        print(f"{room.name:36}{lines(files(*room.paths)):7,}{aim}")
+    sees = closure(files(*SEES_ROWS))
+    print(f"{'what sees rows, with its imports':36}{lines(sees):7,}")
+    print(f"{'  of it outside the kernel':36}{lines(sees - files('kernel')):7,}")
+    grown = exceeded(found)
+    for line in grown:
+        print(f"past its budget: {line}", file=sys.stderr)
+    return 1 if grown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
