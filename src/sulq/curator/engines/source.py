@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Self, cast
 
 import duckdb
 import pyarrow as pa
@@ -214,12 +216,60 @@ def exact_path(path: Path) -> str:
     return literal(WILD.sub(r"[\g<0>]", str(path)))
 
 
+class Shapes:
+    """A DuckDB that is asked about the shapes of files: started for the first, let go of after the last.
+
+    Its start takes longer than all that it is asked.
+    """
+
+    def __init__(self) -> None:
+        self._open = contextlib.ExitStack()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def ask(self, *queries: str) -> list[tuple[object, ...]]:
+        """The rows of the last query."""
+        try:
+            if self._connection is None:
+                config: dict[str, str | bool | int | float | list[str]]
+                config = {"threads": 1, "autoload_known_extensions": "false"}
+                self._connection = self._open.enter_context(duckdb.connect(":memory:", config=config))
+            for query in queries:
+                self._connection.execute(query)
+            return cast("list[tuple[object, ...]]", self._connection.fetchall())
+        except duckdb.Error:
+            pass
+        raise SetupError("unreadable-data", "The data file cannot be read.")
+
+    @contextlib.contextmanager
+    def attached(self, path: Path) -> Iterator[None]:
+        """Have a DuckDB file open as `origin`."""
+        self.ask(f"ATTACH {literal(str(path))} AS origin (READ_ONLY)")
+        try:
+            yield
+        finally:
+            self.ask("DETACH origin")
+
+
 def describe(
-    origin: Origin, schema: Schema, unit: Unit, table: str | None, *, number: str = "", attached: str = "origin"
+    origin: Origin,
+    schema: Schema,
+    unit: Unit,
+    table: str | None,
+    *,
+    number: str = "",
+    attached: str = "origin",
+    shapes: Shapes | None = None,
 ) -> Source:
     """Find out how to read the origin; refuse missing columns and kinds that no declaration here can mean.
 
-    `number` is the table's among those of a dataset, `attached` what a DuckDB file is to be known as.
+    `number` is the table's among those of a dataset, `attached` what a DuckDB file is to be known as, `shapes` what
+    the tables of one dataset are asked by.
     """
     if origin.address is not None:
         raise SetupError("engine-not-available", "Tables in PostgreSQL are asked by the engine `postgres`.")
@@ -231,9 +281,10 @@ def describe(
         if unit.positions_are_public:
             return _frame(origin, schema, unit, number)
         return _csv(origin, origin.path, schema, unit)
-    if kind == ".parquet":
-        return _parquet(origin, origin.path, schema, unit)
-    return _duckdb(origin.path, schema, unit, table, attached)
+    with Shapes() if shapes is None else contextlib.nullcontext(shapes) as asked:
+        if kind == ".parquet":
+            return _parquet(origin, origin.path, schema, unit, asked)
+        return _duckdb(origin.path, schema, unit, table, attached=attached, shapes=asked)
 
 
 def _checked(cells: dict[str, tuple[Cell, str]], schema: Schema) -> dict[str, tuple[Cell, str]]:
@@ -298,7 +349,7 @@ def whom(named: Person | None, schema: Schema, unit: Unit) -> Person | None:
     return person.declared(named[0], schema.find(unit.column), unit.fold), named[1]
 
 
-def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
+def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Shapes) -> Source:
     names, rows, shape, stored = origin.parquet()
     places = grammar.places(names, schema, unit)
     # What DuckDB fails to read is read by Arrow (parquet_cells.py); a type that it does not read is refused now.
@@ -309,7 +360,7 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
     # Parquet's statistics leave NaN out; without can_have_nan DuckDB takes them for the whole truth and folds even
     # isnan(x) to false, so that one NaN row would count as its neighbours do (T6).
     reader = f"read_parquet({exact_path(path)}, hive_partitioning = false, can_have_nan = true"
-    kinds = _kinds(f"SELECT * FROM {reader})")
+    kinds = [str(row[1]) for row in shapes.ask(f"DESCRIBE SELECT * FROM {reader})")]
     aliases = ", ".join(f"s{i}" for i in range(len(names)))
     if unit.positions_are_public:
         relation = f"(SELECT * FROM {reader}, file_row_number = true)) AS source({aliases}, {POSITION})"
@@ -335,21 +386,21 @@ def _is_read(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in (*known, types.is_date, types.is_timestamp, types.is_decimal128))
 
 
-def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, attached: str) -> Source:
-    attach = f"ATTACH {literal(str(path))} AS origin (READ_ONLY)"
-    offered = [
-        name for (name,) in _ask(attach, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'origin'")
-    ]
-    chosen = table if table is not None else offered[0] if len(offered) == 1 else None
-    if chosen not in offered:
-        raise SetupError(
-            "unreadable-data",
-            f"{path.name!r} holds the tables {', '.join(map(str, offered[:20]))}.",
-            "Name one: table=...",
-        )
-    quoted = 'origin."' + str(chosen).replace('"', '""') + '"'
-    described = _ask(attach, f"DESCRIBE SELECT * FROM {quoted}")
-    (count,) = _ask(attach, f"SELECT count(*) FROM {quoted}")[0]
+def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, *, attached: str, shapes: Shapes) -> Source:
+    with shapes.attached(path):
+        offered = [
+            name for (name,) in shapes.ask("SELECT table_name FROM duckdb_tables() WHERE database_name = 'origin'")
+        ]
+        chosen = table if table is not None else offered[0] if len(offered) == 1 else None
+        if chosen not in offered:
+            raise SetupError(
+                "unreadable-data",
+                f"{path.name!r} holds the tables {', '.join(map(str, offered[:20]))}.",
+                "Name one: table=...",
+            )
+        quoted = 'origin."' + str(chosen).replace('"', '""') + '"'
+        described = shapes.ask(f"DESCRIBE SELECT * FROM {quoted}")
+        (count,) = shapes.ask(f"SELECT count(*) FROM {quoted}")[0]
     quoted = f"{attached}{quoted.removeprefix('origin')}"
     names = [str(row[0]) for row in described]
     places = grammar.places(names, schema, unit)
@@ -365,28 +416,12 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, attached:
 
 def described(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     """The tables of a DuckDB file, each with the names and kinds of its columns."""
-    attach = f"ATTACH {literal(str(path))} AS origin (READ_ONLY)"
-    rows = _ask(
-        attach,
-        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
-        "WHERE database_name = 'origin' AND NOT internal ORDER BY table_name, column_index",
-    )
+    with Shapes() as shapes, shapes.attached(path):
+        rows = shapes.ask(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+            "WHERE database_name = 'origin' AND NOT internal ORDER BY table_name, column_index",
+        )
     found: dict[str, list[tuple[str, str]]] = {}
     for table, column, kind in rows:
         found.setdefault(str(table), []).append((str(column), str(kind)))
     return list(found.items())
-
-
-def _kinds(query: str) -> list[str]:
-    return [str(row[1]) for row in _ask("SELECT 1", f"DESCRIBE {query}")]
-
-
-def _ask(first: str, query: str) -> list[tuple[object, ...]]:
-    """Ask a connection of its own about a file's shape."""
-    try:
-        with duckdb.connect(":memory:", config={"threads": 1, "autoload_known_extensions": "false"}) as connection:
-            connection.execute(first)
-            return cast("list[tuple[object, ...]]", connection.execute(query).fetchall())
-    except duckdb.Error:
-        pass
-    raise SetupError("unreadable-data", "The data file cannot be read.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from sulq.curator.engines import csv_file, person
-from sulq.curator.engines.source import Origin, Registered, describe, suffix
+from sulq.curator.engines.source import Origin, Registered, Shapes, describe, suffix
 from sulq.errors import SetupError
 from sulq.terms.domain import Schema
 from sulq.terms.facts import TableFacts, Tables
@@ -66,14 +66,19 @@ class Dataset:
         files: dict[object, str] = {}  # a file that holds several of the tables is attached once
         found = []
         first = 0
-        for i, given in enumerate(self.tables):
-            number = "" if alone else str(i)
-            attached = files.setdefault(given.origin.path, f"origin{number}")
-            unit, schema = given.unit(self.unit), given.facts.schema
-            source = describe(given.origin, schema, unit, given.inside, number=number, attached=attached)
-            checked = given.facts.key, given.facts.references
-            found.append(Registered(given.origin, source, schema, unit, self.key, self.space, number, first, *checked))
-            first += len(schema.columns)
+        with Shapes() as shapes:
+            for i, given in enumerate(self.tables):
+                number = "" if alone else str(i)
+                attached = files.setdefault(given.origin.path, f"origin{number}")
+                unit, schema = given.unit(self.unit), given.facts.schema
+                source = describe(
+                    given.origin, schema, unit, given.inside, number=number, attached=attached, shapes=shapes
+                )
+                facts = given.facts.key, given.facts.references
+                found.append(
+                    Registered(given.origin, source, schema, unit, self.key, self.space, number, first, *facts)
+                )
+                first += len(schema.columns)
         check_persons(found, self.unit)
         return tuple(found)
 
