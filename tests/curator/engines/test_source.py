@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,14 +14,16 @@ import pyarrow as pa
 import pytest
 
 from sulq.curator.engines.source import Origin, suffix
+from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import SetupError
 from sulq.terms.domain import Int, Schema, Text
 from sulq.terms.engine import Engine
+from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import col, lit
 from tests import counts, generate
 from tests.counts import count
-from tests.curator.engines.cases import SCHEMA, ask, duck, memory, parquet, sums, table
+from tests.curator.engines.cases import KEY, SCHEMA, ask, duck, memory, parquet, sums, table
 
 TWO = Schema("data", (("a", Int(0, 9)), ("b", Text())))
 ASKED = [ask(lit(1), col("a"), schema=TWO), ask(lit(1), where=col("b").is_missing(), schema=TWO)]
@@ -144,6 +147,29 @@ def test_a_table_of_a_duckdb_file_is_named_or_the_only_one(tmp_path: Path) -> No
         duck(path, schema=TWO)
     assert refused.value.code == "unreadable-data"
     assert sums(duck(path, schema=TWO, inside='t"wo'), *ASKED) == [[[3, 6]], [[3]]]
+
+
+def test_one_duckdb_is_asked_about_the_files_of_a_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its start takes longer than what it is asked; Parquet files, tables of a DuckDB file, and none is left open."""
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", table())
+        connection.execute("CREATE TABLE a AS FROM given; CREATE TABLE b AS FROM given")
+    origins = [(parquet(tmp_path, name=f"{i}.parquet"), None) for i in range(2)] + [(path, "a"), (path, "b")]
+    given = tuple(
+        Given(Origin.of(data), TableFacts(Schema(f"t{i}", SCHEMA.columns)), inside)
+        for i, (data, inside) in enumerate(origins)
+    )
+    started, connect = [], duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *a, **more: started.append(connect(*a, **more)) or started[-1])
+    assert len(Dataset(given, Unit("who", rows=2), KEY).registered()) == 4
+    assert len(started) == 1
+    with pytest.raises(duckdb.ConnectionException):
+        started[0].execute("SELECT 1")
+    absent = (*given[:3], replace(given[3], inside="c"))
+    for _ in range(2):  # a refusal leaves nothing attached either
+        with pytest.raises(SetupError, match="unreadable-data"):
+            Dataset(absent, Unit("who", rows=2), KEY).registered()
 
 
 def test_fingerprints_tell_of_the_file_and_nothing_else(tmp_path: Path) -> None:
