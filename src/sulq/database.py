@@ -113,7 +113,15 @@ class Database(Desk):
         )
         several = () if tables[0].alone and first.plain else dataset.facts.tables
         super().__init__(
-            Curator(rows, self._ledger, first.schema, size=tables[0].size, versions=versions(), tables=several)
+            Curator(
+                rows,
+                self._ledger,
+                first.schema,
+                size=tables[0].size,
+                versions=versions(),
+                tables=several,
+                certified=self._engine.certifies,
+            )
         )
 
     def prepare(self, *, wait: bool = True) -> None:

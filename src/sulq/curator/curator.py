@@ -45,8 +45,12 @@ class Curator:
         tables: tuple[TableFacts, ...] = (),
         scope: str = "",
         limit: float | None = None,
+        certified: bool = True,
     ) -> None:
-        """`limit`: seconds after which an ask is stopped, charged; None where none is. A public fact (T100)."""
+        """`limit`: seconds after which an ask is stopped, charged; None where none is. A public fact (T100).
+
+        `certified`: whether the engine runs certified statements alone; a public fact too.
+        """
         self._rows = rows
         self._ledger = ledger
         self._schema = schema
@@ -54,6 +58,7 @@ class Curator:
         self._versions = versions
         self._tables = tables
         self._limit = limit
+        self._certified = certified
         self._analyst: str | None = None
         self._dataset = ""
         self._flights = Flights()  # shared by all views
@@ -93,7 +98,7 @@ class Curator:
             self._schema, ledger.unit, budget, spent, remaining, self._size,
             ledger.synthetic, ledger.durable, ledger.version, self._tables, ledger.public_key,
             "everyone" if self._analyst is None else "analyst", self._heavy(fresh=fresh),
-            ledger.rho_left(self._analyst),
+            ledger.rho_left(self._analyst), self._certified,
         )  # fmt: skip
 
     def _heavy(self, *, fresh: bool) -> tuple[Heavy, ...]:

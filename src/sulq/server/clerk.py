@@ -74,12 +74,12 @@ class Clerk:
         self.staff.withdraw(name)
 
     def health(self) -> Frame:
-        """Whether the service runs, and how it and its workers are cut off; no name and no number of a dataset."""
+        """Whether the service runs, how it and its workers are cut off, what is certified; nothing of one dataset."""
         ready = all(held.ready or held.problem is not None for held in list(self.datasets.values()))
         found: Frame = {"status": "ok" if ready else "starting", "version": __version__}
         if self._staff is not None:
             own = "shared" if self._staff.beside_rows else isolation.files()
-            found |= {"files": own, "rights": isolation.rights()}
+            found |= {"files": own, "rights": isolation.rights(), "certified": self._staff.certified}
             told = self._staff.isolation()
             found["workers"] = {
                 name: sorted({str(worker.get(name)) for worker in told}) for name in ("network", "files", "rights")

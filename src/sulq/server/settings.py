@@ -105,6 +105,11 @@ class Declared:
         return replace(self, ledger="", shares={}, anchor=None, schedule=None)
 
     @property
+    def certified(self) -> bool:
+        """Whether its rows are held as the kernel certifies: in a prepared copy."""
+        return self.prepared is not False
+
+    @property
     def in_database(self) -> bool:
         """Whether its tables lie in a database."""
         return isinstance(self.tables[0].data, str)

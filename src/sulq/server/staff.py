@@ -165,12 +165,18 @@ class Staff:
             versions=versions(),
             tables=() if declared.alone and facts[0].plain else tuple(facts),
             limit=min(self.service.limit, held.schedule.period / 2) if held.schedule else self.service.limit,
+            certified=declared.certified,
         )
 
     @property
     def data_root(self) -> Path | None:
         """Where data files may lie that are registered by calls."""
         return self.service.data_root
+
+    @property
+    def certified(self) -> bool:
+        """Whether the statements of all its datasets are certified by the kernel."""
+        return all(declared.certified for declared in list(self._declared.values()))
 
     @property
     def beside_rows(self) -> bool:

@@ -19,6 +19,9 @@ MUCH: Final = 20  # an epsilon past this is worth a word
 Whose = Literal["everyone", "analyst", "reports"]
 
 
+UNCERTIFIED: Final = "sums are not certified by the kernel: the promise rests on the plan"
+
+
 @dataclass(frozen=True, slots=True)
 class TableFacts:
     """Public facts of one table: its columns, its unique column, and whose its rows are.
@@ -127,6 +130,7 @@ class Facts:
     whose: Whose = "everyone"
     heavy: tuple[Heavy, ...] = ()  # of each table of which it was bought
     rho: Fraction | None = None  # the largest that one ask could still spend, where the budget holds any
+    certified: bool = True  # False: rows are not held as the kernel certifies; their sums rest on the plan
 
     def table_of(self, name: str) -> TableFacts:
         """A table by its name; "" is the only one, or the first."""
@@ -186,6 +190,8 @@ class Facts:
         if isinstance(self.budget, SubLinear):
             lines.append(noise_for(self.budget, self.size).report)
         lines += [f"caution: {caution}" for caution in self.cautions]
+        if not self.certified:
+            lines.append(UNCERTIFIED)
         if self.synthetic:
             lines.append("synthetic data: not private")
         if not self.durable:

@@ -8,7 +8,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from sulq.curator.engines import postgres_read
+from sulq.curator.engines import pages, postgres_read
 from sulq.curator.engines.connection import Connection
 from sulq.errors import SetupError
 from sulq.terms.domain import Int, Schema, Text
@@ -38,11 +38,11 @@ def copy_of(found: PostgresEngine) -> tuple[str, int]:
     return found._copy.tables["data"], found._copy.pages["data"]
 
 
-@pytest.mark.parametrize("pages", [1, 3, 512])
-def test_every_row_is_read_once_and_whole(opened, pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("some", [1, 3, 512])
+def test_every_row_is_read_once_and_whole(opened, some: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells of a row stay together, whatever is read at a time; a missing cell is missing."""
-    monkeypatch.setattr(postgres_read, "PAGES_OF_TEXT", pages)
-    columns = postgres_read.columns_of(SCHEMA, owned=True)
+    monkeypatch.setattr(postgres_read, "PAGES_OF_TEXT", some)
+    columns = pages.columns_of(SCHEMA, owned=True)
     assert columns == {"c0": "BIGINT", "c1": "VARCHAR", "h": "BIGINT", "o": "BIGINT"}
     with closing(Connection()) as made, opened._sessions.one() as db:
         assert postgres_read.load(db, copy_of(opened), made, "kept", columns) == ROWS
@@ -58,8 +58,8 @@ def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = Schema.of("data", {"n": Int(0, ROWS)})
     found = engine(at(filled(pa.table({"n": list(range(ROWS))}))), schema=schema)
     found.ready()
-    columns, (relation, pages) = postgres_read.columns_of(schema, owned=False), copy_of(found)
-    assert pages > 3
+    columns, (relation, count) = pages.columns_of(schema, owned=False), copy_of(found)
+    assert count > 3
     genuine, deleted = postgres_read._unpacked, []
 
     def unpacked(cells: object) -> pa.Array:
@@ -69,9 +69,9 @@ def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(postgres_read, "_unpacked", unpacked)
     with closing(Connection()) as made, found._sessions.one() as db:
-        assert postgres_read.load(db, (relation, pages), made, "kept", columns) == ROWS
+        assert postgres_read.load(db, (relation, count), made, "kept", columns) == ROWS
         assert db.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        assert postgres_read.load(db, (relation, pages), made, "again", columns) == 4_000  # control: they are gone
+        assert postgres_read.load(db, (relation, count), made, "again", columns) == 4_000  # control: they are gone
     found.close()
 
 

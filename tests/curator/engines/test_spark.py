@@ -25,19 +25,22 @@ from sulq.cli import app
 from sulq.cli.config import read
 from sulq.cli.serve import declaration
 from sulq.curator.engines import Counting, open_dataset, open_engine
+from sulq.curator.engines.emit import Emitter, Piece
 from sulq.curator.engines.needed import Needed
+from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.source import Origin
-from sulq.curator.engines.spark import asked, chunks, frame, jobs, numbers, prepared, settings, work
+from sulq.curator.engines.spark import asked, chunks, frame, jobs, numbers, prepared, settings, statements, work
 from sulq.curator.engines.spark import engine as module
 from sulq.curator.engines.spark.asked import Job
 from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.terms import wire
 from sulq.terms.domain import Int, Real, Schema, Text
-from sulq.terms.engine import sums_of
+from sulq.terms.engine import Key, sums_of
 from sulq.terms.privacy import Unit
-from sulq.terms.relation import Select, Table, Where
-from sulq.terms.rowfn import col, lit
+from sulq.terms.relation import PerPerson, Select, Table, Where
+from sulq.terms.rowfn import col, lit, outer
 from sulq.terms.rowfn.labels import Choice
 from sulq.terms.rowfn.texts import Like
 from sulq.terms.shape import shape
@@ -326,14 +329,14 @@ def test_an_ask_reads_one_copy_to_its_end(monkeypatch: pytest.MonkeyPatch) -> No
     """Whatever is prepared meanwhile: the tables an ask began with are those it ends with."""
     engine = opened(spark.frame(table()))
     engine.ready()
-    first, asked, seen = engine._copy, module.Job.sums, []
+    first, asked, seen = engine._copy, module.Job.stated, []
 
-    def swapped(job):
+    def swapped(job, *given, **more):
         seen.append(job._table)
         engine._copy = None
-        return asked(job)
+        return asked(job, *given, **more)
 
-    monkeypatch.setattr(module.Job, "sums", swapped)
+    monkeypatch.setattr(module.Job, "stated", swapped)
     tallies = [ask(), replace(ask(), over=Where(Table(), col("age") >= 0))]
     one, other = engine.sums_of(tallies)
     assert one.open().tolist()[0][0] >= other.open().tolist()[0][0]
@@ -356,16 +359,113 @@ def test_SR15_what_is_checked_is_what_is_kept(monkeypatch: pytest.MonkeyPatch) -
     engine.close()
 
 
+def test_SR15_a_chunk_holds_whole_persons() -> None:
+    """Wherever batches are cut, all rows of a person are in one chunk; control: rows without a person."""
+    schema = Schema.of("data", {"a": Int(0, 9)})
+    owners = [f"{i:032}" for i, n in enumerate((3, 1, 5, 2, 4)) for _ in range(n)]
+    rows = pa.table({"c0": pa.array([1] * 15, pa.int8()), "h": pa.array([1] * 15, pa.int64()), "o": owners})
+    with pytest.MonkeyPatch.context() as patch:
+        for size, cut in itertools.product((1, 2, 4, 100), (1, 3, 15)):
+            patch.setattr(chunks, "ROWS", size)
+            batches = [batch for i in range(0, 15, cut) for batch in rows.slice(i, cut).to_batches()]
+            made = list(work.pack(wire.encode(schema), batches))
+            seen = [set(page.column("o").to_pylist()) for page in chunks.tables(made, schema)]
+            assert sum(len(few) for few in seen) == len(set().union(*seen)) == 5
+            assert sum(page.num_rows for page in chunks.tables(made, schema)) == 15
+        patch.setattr(chunks, "ROWS", 2)
+        assert len(list(work.pack(wire.encode(schema), rows.drop_columns(["h", "o"]).to_batches()))) == 8
+
+
+def test_SR2_rows_that_are_not_as_the_facts_say_are_found_out() -> None:
+    """A cell outside its declaration, one that must not be missing; control: as declared, with its person's rows."""
+    schema = Schema.of("data", {"a": Int(0, 9, missing=False, default=0)})
+    owners = ["a" * 32, "b" * 32, "b" * 32]
+    for cells, fails in (([0, 5, 9], False), ([0, 5, 10], True), ([0, -1, 9], True), ([0, None, 9], True)):
+        rows = pa.table({"c0": pa.array(cells, pa.int8()), "h": pa.array([1, 2, 2], pa.int64()), "o": owners})
+        told = work.holders(wire.encode(schema), [chunks.packed(rows, schema, owned=True)])
+        if fails:
+            with pytest.raises(work.FailedError, match=r"^ValueError$"):
+                list(told)
+        else:
+            assert [sorted(batch.column("n").to_pylist()) for batch in told] == [[1, 2]]
+
+
+def test_SR2_persons_in_several_chunks_stop_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the certificate of a partition's sums rests on is looked at when rows are prepared; control: as they are."""
+    engine = opened(spark.frame(table()), Unit("who", 2))
+    engine.ready()
+    kept = engine._copy.tables["data"]
+    kept._whole()
+    monkeypatch.setattr(kept, "_kept", kept.kept.union(kept.kept))
+    with pytest.raises(SetupError, match="prepared-unusable"):
+        kept._whole()
+    engine.close()
+
+
+def test_SR15_only_statements_of_one_persons_rows_are_cut_into_parts() -> None:
+    """By their own text: where rows may meet those of others all are brought together first."""
+    alone = "SELECT count(DISTINCT o), sum(c0) FROM (SELECT sum(c0) AS c0, o FROM kept GROUP BY o)"
+    assert statements.apart([Scan(alone)])
+    for meets in (
+        "SELECT count(*) FROM (SELECT DISTINCT c0 FROM kept)",
+        "SELECT count(*) FROM (SELECT c0 FROM kept UNION ALL SELECT c0 FROM kept)",
+        "SELECT count(*) FROM (SELECT * FROM kept0) AS l LEFT JOIN (SELECT * FROM kept1) AS r ON l.o = r.o",
+        "SELECT count(*) FROM (SELECT  distinct c0 FROM kept)",
+    ):
+        assert not statements.apart([Scan(alone), Scan(meets)])
+
+
+def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that a person moves twice as far is refused, free; control: the genuine one is answered."""
+    db = sulq.connect(
+        spark.frame(table()), columns=COLUMNS, unit=Unit("who", 2), budget=Epsilon(3), ledger=tmp_path / "x.ledger"
+    )
+    assert db.facts.certified
+    per = PerPerson(Table(), (), (("total", "sum", col("age")),))
+    assert all(block is not None for tally in ASKED[:3] for block in db._engine.certified([tally])[0])
+    schema = shape(per, db._engine.tables).schema
+    assert db._engine.certified([replace(ask(col("total"), schema=schema), over=per)])[0][0].rows == 1
+    assert db._engine.certified([ask(outer(["age", "pay"]))])[0] == (None,)  # what is folded rests on the plan
+    db.sum("age", spend=Epsilon(1))
+    monkeypatch.setattr(Emitter, "units", lambda *_: (Piece("(2 * c0)"), True))
+    with pytest.raises(sulq.errors.QuestionError, match="uncertified"):
+        db.sum("age", spend=Epsilon(1), fresh=True)
+    assert db.spent.epsilon == 1
+    db.close()
+
+
+def test_a_persons_groups_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row a person is worked out on the executors, chunk by chunk and in any number of partitions."""
+    unit = Unit("who", 3)
+    rows = table([(f"p{i % 7}", i % 90, float(i), "xy"[i % 2], "ab"[i % 2]) for i in range(60)])
+    per = PerPerson(Table(), ("city",), (("total", "sum", col("age")), ("n", "count", None)))
+    other, jobs_of = memory(rows, unit), []
+    stated = module.Job.stated
+    monkeypatch.setattr(module.Job, "stated", lambda job, *a, **m: (jobs_of.append(job), stated(job, *a, **m))[1])
+    for parts in (1, 5):
+        engine = opened(spark.frame(rows, parts), unit)
+        schema = shape(per, engine.tables).schema
+        tally = replace(ask(lit(1), col("total"), where=col("n") > 1, by=(col("city"),), schema=schema), over=per)
+        assert engine.sums(tally).open().tolist() == other.sums(tally).open().tolist()
+        groups = replace(tally, by=(Key(col("total"), ()),))
+        found, wanted = engine.groups(groups).open(), other.groups(groups).open()
+        assert (found.keys, found.sums.tolist()) == (wanted.keys, wanted.sums.tolist())
+        assert found.persons.tolist() == wanted.persons.tolist()
+        engine.close()
+    assert len(jobs_of) == 4
+
+
 def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels of branches, names of derived columns, words and patterns stay here; the sums are the same."""
-    texts, known = [], work.Asking.of
+    texts, asked, stated = [], work.Asking.of, work.Stated.of
 
-    def noted(tallies, facts):
-        made = known(tallies, facts)
-        texts.append(made.text)
+    def noted(*given, **more):
+        made = (stated if more else asked)(*given, **more)
+        texts.append(f"{made}")
         return made
 
     monkeypatch.setattr(work.Asking, "of", noted)
+    monkeypatch.setattr(work.Stated, "of", noted)
     engine, other = opened(spark.frame(table()), Unit("who", 2)), memory(table(), Unit("who", 2))
     named = Select(Table(), (("secretname", col("age") + 1), ("town", col("city")), ("words", col("note"))))
     schema = shape(named, engine._facts).schema
@@ -384,7 +484,11 @@ def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
         found, wanted = engine.groups(tally).open(), other.groups(tally).open()
         assert (found.keys, found.sums.tolist()) == (wanted.keys, wanted.sums.tolist())
         assert found.persons.tolist() == wanted.persons.tolist()
-    assert len(texts) == 2 * len(sent)
+    folded = ask(outer(["age", "pay"]), where=col("city") == "x")
+    assert engine.sums(folded).open().tolist() == other.sums(folded).open().tolist()
+    assert len(texts) == 2 * len(sent) + 1
+    with pytest.raises(ValueError, match="not sent"):
+        stated([Scan("SELECT 1", ("secret",))], "kept", SCHEMA, owned=False)
     assert not any("secret" in text for text in texts)
     engine.close()
 
@@ -572,11 +676,11 @@ def test_what_fails_after_the_debit_is_one_outcome(caplog: pytest.LogCaptureFixt
     db = sulq.connect(spark.frame(table()), columns=COLUMNS, budget=EpsilonDelta(5, 1e-6))
     assert db.count(spend=Epsilon(1)).value is not None
 
-    def broken(*_: object):
+    def broken(*_: object, **__: object):
         raise RuntimeError(CANARY)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module.Job, "sums", broken)
+        patch.setattr(module.Job, "stated", broken)
         with pytest.raises(CuratorError) as failed:
             db.count(spend=Epsilon(1), fresh=True)
     assert failed.value.code == "engine-failed"

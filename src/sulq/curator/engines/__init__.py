@@ -33,6 +33,9 @@ ELSEWHERE: Final = {
 class OpenEngine(Engine, Protocol):
     """An engine that can say what its rows were read from."""
 
+    certifies: bool
+    """Whether it runs statements that the kernel certified, and nothing else in their place (docs/theory/kernel.md)."""
+
     def fingerprint(self, table: str = "") -> str:
         """Name, size and time of a table's data file, or "frame"; nothing of the rows."""
         ...

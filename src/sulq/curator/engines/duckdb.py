@@ -263,6 +263,7 @@ class StoredEngine:
     """
 
     certifies = True  # whether rows stand as the kernel's facts say: then nothing is run but what it certified
+    folds = True  # whether what SQL does not sum is a program of the kernel's
     _facts: Tables
     _kernel_facts: KernelFacts | None = None
     _connection: Connection | None = None
@@ -329,8 +330,12 @@ class StoredEngine:
             batch=self._batch,
             owned=owned,
             resident=stored,
-            certified=self.certifies,
+            certified=self.certifies and self.folds,
         )
+
+    def proposer(self, over: Relation) -> Proposer:
+        """Writes what is asked of a relation."""
+        return Proposer(*self._over(over), certified=self.certifies and self.folds)
 
     def propose(self, *tallies: Tally) -> Proposal:
         """What is asked for tallies over one relation, from public facts alone: nothing is opened or read.
@@ -338,7 +343,7 @@ class StoredEngine:
         Raises:
             NotInSql: a part of the relation is left to be worked out by hand.
         """
-        return Proposer(*self._over(tallies[0].over), certified=self.certifies).propose(tallies)
+        return self.proposer(tallies[0].over).propose(tallies)
 
     @property
     def tables(self) -> Tables:
@@ -390,7 +395,7 @@ class StoredEngine:
         if not self.certifies:
             return (None,) * (1 + len(tally.blocks))
         try:
-            asked = Proposer(*self._over(tally.over)).groups(tally, owned=shape(tally.over, self._facts).owned)
+            asked = self.proposer(tally.over).groups(tally, owned=shape(tally.over, self._facts).owned)
         except NotInSql:
             return (None,) * (1 + len(tally.blocks))
         found = certified.of_groups(asked, self._known())

@@ -35,7 +35,9 @@ _log = logging.getLogger("sulq")
 
 
 class MemoryEngine:
-    """Kept rows as NumPy columns, folded batch by batch."""
+    """Kept rows as NumPy columns, folded batch by batch: another meaning of each sum, to compare others with."""
+
+    certifies = False  # there is no statement to certify: what it sums rests on the plan
 
     def __init__(self, dataset: Dataset, *, batch: int = BATCH) -> None:
         self._facts = dataset.facts

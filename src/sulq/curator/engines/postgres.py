@@ -18,7 +18,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from sulq.curator.engines import kept, postgres_read, postgres_schema
+from sulq.curator.engines import kept, pages, postgres_read, postgres_schema
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.duckdb import StoredEngine
 from sulq.curator.engines.kept import Rows
@@ -132,7 +132,7 @@ class PostgresEngine(StoredEngine):
             with self._sessions.one() as db:
                 for given in self._dataset.tables:
                     name, owned = given.facts.schema.table, given.unit(self._dataset.unit).column is not None
-                    columns = postgres_read.columns_of(given.facts.schema, owned=owned)
+                    columns = pages.columns_of(given.facts.schema, owned=owned)
                     copied_to = copy.tables[name], copy.pages[name]
                     read = postgres_read.load(db, copied_to, connection, self._names[name], columns)
                     if read != copy.rows[name]:

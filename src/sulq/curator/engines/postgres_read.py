@@ -14,22 +14,13 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from sulq.curator.engines import grammar, kept
 from sulq.curator.engines.connection import Connection
-from sulq.curator.engines.kept import OWNER, PERSON
-from sulq.terms.domain import Schema
+from sulq.curator.engines.pages import create, insert
 from sulq.terms.engine import BLANK
 
 PAGES: Final = 512  # read by one statement: about 4 MiB of the copy
 PAGES_OF_TEXT: Final = 16  # where there are texts: of these a page can name 12 MB, and no value may pass 1 GB (T30)
 TEXT: Final = "VARCHAR"
-
-
-def columns_of(schema: Schema, *, owned: bool) -> dict[str, str]:
-    """The columns of a table of kept rows, and their types in DuckDB: those that the kernel's facts name."""
-    names = kept.names(schema)
-    found = {names[name]: grammar.smallest(column) for name, column in schema.columns}
-    return found | dict.fromkeys([PERSON, OWNER] if owned else [], "BIGINT")
 
 
 def load(
@@ -40,7 +31,7 @@ def load(
     A session that is left in the middle is in a transaction, so it is not used again.
     """
     relation, pages = copy
-    connection.root.execute(f"CREATE TABLE {into} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
+    create(connection, into, columns)
     asked = ", ".join(f"array_agg({name})" if kind == TEXT else _packed(name) for name, kind in columns.items())
     some = "ctid >= CAST(%(first)s AS tid) AND ctid < CAST(%(last)s AS tid)"
     statement = f"SELECT count(*), {asked} FROM {relation} WHERE {some}"
@@ -52,9 +43,7 @@ def load(
             found = cursor.execute(statement, bound).fetchone()
             if found is not None and found[0]:
                 page = pa.table(dict(zip(columns, map(_unpacked, found[1:]), strict=True)))
-                connection.root.register("page", page)
-                connection.root.execute(f"INSERT INTO {into} SELECT * FROM page")  # a type that is too narrow fails
-                connection.root.unregister("page")
+                insert(connection, into, page)
                 rows += int(found[0])
         cursor.execute("COMMIT")
     return rows

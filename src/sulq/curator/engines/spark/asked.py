@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
 
-from sulq.curator.engines.batch import Stored
-from sulq.curator.engines.group import assembled
-from sulq.curator.engines.spark import chunks, work
+from sulq.curator.engines.needed import Needed
+from sulq.curator.engines.proposal import Scan
+from sulq.curator.engines.spark import chunks, statements, work
 from sulq.curator.engines.spark.numbers import added
 from sulq.curator.engines.spark.prepared import Prepared
 from sulq.curator.engines.spark.sent import nameless
 from sulq.curator.engines.totals import saturate
-from sulq.terms.engine import Groups, Tally
+from sulq.terms.engine import Tally
 from sulq.terms.facts import Tables
 from sulq.terms.kinds import Integers
-from sulq.terms.shape import shape
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,13 +43,13 @@ class Job:
         self._table = table
         self._tallies = tallies
         self._over = tallies[0].over
-        self._asking = work.Asking.of(nameless(tallies), facts)
         self._facts = facts
 
-    def _rows(self, *, owned: bool) -> DataFrame:
+    def _rows(self, *, owned: bool, wanted: Needed | None = None) -> DataFrame:
         """The kept rows, no more columns than are looked at, where they lie unless that were too many tasks."""
         schema = self._table.facts.schema
-        asked = chunks.wanted_columns(schema, work.looked_at(self._over, self._tallies), owned=owned)
+        looked = work.looked_at(self._over, self._tallies) if wanted is None else wanted
+        asked = chunks.wanted_columns(schema, looked, owned=owned)
         found = self._table.kept.select(*asked)
         cores = int(self._table.session.sparkContext.defaultParallelism)
         most = tasks(self._table.size, sum(tally.cells * tally.width for tally in self._tallies), cores)
@@ -60,7 +58,8 @@ class Job:
     def sums(self) -> list[Integers]:
         """The exact sums of each tally, saturated."""
         rows = self._rows(owned=False)
-        parts = rows.mapInArrow(functools.partial(work.fold, self._asking), work.SUMS).collect()
+        asking = work.Asking.of(nameless(self._tallies), self._facts)
+        parts = rows.mapInArrow(functools.partial(work.fold, asking), work.SUMS).collect()
         sizes = [tally.cells * tally.width for tally in self._tallies]
         total = saturate(added(((bytes(part.lo), part.hi and bytes(part.hi)) for part in parts), sum(sizes)))
         ends = np.cumsum(sizes)[:-1]
@@ -69,32 +68,11 @@ class Job:
             for found, tally in zip(np.split(total, ends), self._tallies, strict=True)
         ]
 
-    def groups(self, *, owned: bool) -> Groups:
-        """The groups that occur, their sums, and how many people are in each."""
-        (tally,) = self._tallies
-        functions = importlib.import_module("pyspark.sql.functions")
-        parts = self._rows(owned=owned).mapInArrow(functools.partial(work.group, self._asking), work.GROUPS)
-        found = (
-            parts.groupBy("k")
-            .agg(
-                functions.count_distinct("o").alias("people"),
-                functions.sum("n").alias("rows"),
-                functions.collect_list(
-                    functions.when(functions.col("lo").isNotNull(), functions.struct("lo", "hi"))
-                ).alias("sums"),
-            )
-            .collect()
-        )
-        sums = np.zeros((len(found), tally.width), dtype=np.int64)
-        for i, row in enumerate(found):
-            sums[i] = saturate(added(((bytes(part.lo), part.hi and bytes(part.hi)) for part in row.sums), tally.width))
-        persons = np.array([row.people if owned else row.rows for row in found], dtype=np.int64)
-        keys = [json.loads(row.k) for row in found]
-        columns = [_column([key[i] for key in keys]) for i in range(len(tally.by))]
-        return assembled([key.fn for key in tally.by], shape(self._over, self._facts).schema, columns, sums, persons)
-
-
-def _column(cells: list[object]) -> Stored:
-    values = np.empty(len(cells), dtype=object)
-    values[:] = cells
-    return values, np.array([cell is None for cell in cells], dtype=np.bool_)
+    def stated(self, scans: Sequence[Scan], name: str, *, wanted: Needed, owned: bool) -> list[list[pa.Table]]:
+        """The results of statements over the table by its name, of each one for each partition that has rows."""
+        stated = work.Stated.of(scans, name, self._table.facts.schema, owned=self._table.owned)
+        rows = self._rows(owned=owned, wanted=wanted)
+        found: list[list[pa.Table]] = [[] for _ in scans]
+        for part in rows.mapInArrow(functools.partial(work.state, stated), work.RESULTS).collect():
+            found[part.i].append(statements.received(bytes(part.r)))
+        return found

@@ -28,7 +28,7 @@ TYPES: Final = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INTEGER": pa.int3
 
 
 def _gone(name: str) -> str:
-    """The column beside a column that says which of its cells are missing."""
+    """The column beside a column that says which of its cells are not missing, in Arrow's bits; none where all are."""
     return f"m{name[1:]}"
 
 
@@ -65,7 +65,7 @@ def packed(rows: pa.Table, schema: Schema, *, owned: bool) -> pa.RecordBatch:
             continue
         values, missing = arrow.numpy_column(rows.column(name))
         cells[name] = values.astype(_width(column), copy=False).tobytes()
-        cells[_gone(name)] = None if missing is None else np.packbits(missing).tobytes()
+        cells[_gone(name)] = None if missing is None else np.packbits(~missing, bitorder="little").tobytes()
     if owned:
         cells[PERSON] = arrow.numpy_column(rows.column(PERSON))[0].astype("<i8", copy=False).tobytes()
         cells[OWNER] = "".join(rows.column(OWNER).to_pylist()).encode()
@@ -100,11 +100,40 @@ def _unpacked(cells: dict[str, pa.Scalar], read: list[tuple[str, str, Column]], 
     return Batch(schema, size, columns, person=person, owner=owner)
 
 
+def tables(chunks: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.Table]:
+    """Chunks as tables of Arrow's, a column by the name it is stored under; nothing is copied."""
+    kinds = {names(schema)[name]: grammar.smallest(column) for name, column in schema.columns}
+    for several in chunks:
+        there = several.schema.names
+        for place in range(several.num_rows):
+            cells = {name: several.column(i)[place] for i, name in enumerate(there)}
+            size = int(cells[COUNT].as_py())
+            found = {}
+            for name in there:
+                if name in kinds and kinds[name] not in TYPES:
+                    found[name] = cells[name].values
+                elif name in kinds:
+                    bits = cells[_gone(name)]
+                    buffers = [_aligned(bits) if bits.is_valid else None, _aligned(cells[name])]
+                    found[name] = pa.Array.from_buffers(TYPES[kinds[name]], size, buffers)
+                elif name in (PERSON, OWNER):
+                    kind = pa.int64() if name == PERSON else pa.binary(OWNER_DIGITS)
+                    found[name] = pa.Array.from_buffers(kind, size, [None, _aligned(cells[name])])
+            yield pa.table(found) if found else pa.table({"c0": pa.nulls(size, pa.int8())})
+
+
+def _aligned(cell: pa.Scalar) -> pa.Buffer:
+    """A cell's bytes where numbers may begin: within a column of cells they can lie anywhere."""
+    found = cell.as_buffer()
+    return found if found.address % 8 == 0 else pa.py_buffer(found.to_pybytes())
+
+
 def _missing(cells: dict[str, pa.Scalar], stored: str, size: int) -> Truths | None:
     bits = cells[_gone(stored)]
     if not bits.is_valid:
         return None
-    return np.unpackbits(np.frombuffer(bits.as_buffer(), np.uint8), count=size).astype(np.bool_)
+    there = np.unpackbits(np.frombuffer(bits.as_buffer(), np.uint8), count=size, bitorder="little")
+    return ~there.astype(np.bool_)
 
 
 def _width(column: Column) -> str:

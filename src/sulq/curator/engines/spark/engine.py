@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,33 +10,42 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar, cast
 
-from sulq.curator.engines import derive_numpy
+import numpy as np
+import pyarrow as pa
+
+from sulq.curator.engines import derive_numpy, kept
 from sulq.curator.engines.batch import Batch
+from sulq.curator.engines.duckdb import StoredEngine
+from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold, fold_all
-from sulq.curator.engines.group import group
+from sulq.curator.engines.group import assembled, group
+from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.person import UNSURE, agree
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.spark import files, jobs, settings
+from sulq.curator.engines.proposal import Scan, Sums, assemble, joined, opened
+from sulq.curator.engines.propose import open_blocks
+from sulq.curator.engines.spark import files, jobs, settings, statements
 from sulq.curator.engines.spark import frame as frames
 from sulq.curator.engines.spark.asked import Job
 from sulq.curator.engines.spark.prepared import Prepared
 from sulq.curator.engines.spark.sent import nameless, sendable
-from sulq.curator.engines.spark.work import derived, looked_at, row_by_row
+from sulq.curator.engines.spark.work import by_person, derived, looked_at, row_by_row
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
-from sulq.terms.relation import Table
+from sulq.terms.relation import Relation, Table
 from sulq.terms.shape import shape
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BATCH: Final = 65_536
+SEVERAL: Final = 16  # chunks that a statement reads at a time in this process
 T = TypeVar("T")
 
 _log = logging.getLogger("sulq")
@@ -48,8 +58,13 @@ class Copy(NamedTuple):
     tables: dict[str, Prepared]
 
 
-class SparkEngine:
-    """Kept rows as a table of a Spark session; the session is the owner's, and stays open."""
+class SparkEngine(StoredEngine):
+    """Kept rows as a table of a Spark session; the session is the owner's, and stays open.
+
+    What is asked is the text that the kernel certified, run by DuckDB over each partition (decision 0036).
+    """
+
+    folds = False
 
     def __init__(
         self, dataset: Dataset, *, prepared: Path | bool | None = None, progress: Progress | None = None
@@ -79,6 +94,8 @@ class SparkEngine:
         self._where = prepared
         self._progress = progress
         self._copy: Copy | None = None
+        names = [given.facts.schema.table for given in dataset.tables]
+        self._names = {name: "kept" if len(names) == 1 else f"kept{i}" for i, name in enumerate(names)}
         self._counts: dict[str, int] = {}  # private: of each table's kept rows, once there were any
         self._opening = threading.Lock()
         self._closed = False
@@ -163,7 +180,7 @@ class SparkEngine:
             for each in self._dataset.tables
         ]
         self._dataset = replace(self._dataset, tables=tuple(given))
-        self._facts = self._dataset.facts
+        self._facts, self._kernel_facts = self._dataset.facts, None
 
     @staticmethod
     def _manned(session: SparkSession) -> None:
@@ -240,22 +257,22 @@ class SparkEngine:
                 found |= dict(zip(places, self._summed(copy, [tallies[i] for i in places]), strict=True))
             return found
 
-        found = self._asked(work)
+        found = self._worked(work)
         return tuple(Private(found[i]) for i in range(len(tallies)))
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
-        return Private(self._asked(lambda copy: self._grouped(copy, tally)))
+        return Private(self._worked(lambda copy: self._grouped(copy, tally)))
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts."""
-        return Private(self._asked(lambda copy: listed(tally, self._derived(copy, tally), blanks=blanks)))
+        return Private(self._worked(lambda copy: listed(tally, self._derived(copy, tally), blanks=blanks)))
 
     def heavy(self, table: str) -> Private[Integers]:
         """Persons of whom not all rows are kept, and the others, counted over the rows as they are read now."""
-        return Private(self._asked(lambda copy: self._table(copy, table).heavy()))
+        return Private(self._worked(lambda copy: self._table(copy, table).heavy()))
 
-    def _asked(self, work: Callable[[Copy], T]) -> T:
+    def _worked(self, work: Callable[[Copy], T]) -> T:
         if self._copy is None:  # whoever pays first has it made ready: this is for whoever does not
             self.ready()
         copy = self._copy  # one copy to the end, whatever is prepared meanwhile
@@ -267,7 +284,66 @@ class SparkEngine:
                 _log.error("the Spark engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
+    def _kept(self, name: str) -> Rows:
+        schema = self._facts.table_of(name).schema
+        most = shape(Table(name), self._facts).most
+        return Rows(self._names[schema.table], {}, kept.names(schema), frozenset(), {}, most)
+
     def _summed(self, copy: Copy, tallies: list[Tally]) -> Sequence[Integers]:
+        """What SQL sums is certified text over the partitions; what is left is folded."""
+        try:
+            proposal = self.propose(*tallies)
+        except NotInSql:
+            alone = len(tallies) == 1
+            return self._by_kernels(copy, tallies) if alone else [self._summed(copy, [tally])[0] for tally in tallies]
+        found: Sums = {}
+        parts = self._stated(copy, tallies, [each.scan for each in proposal.statements])
+        for statement, results in zip(proposal.statements, parts, strict=True):
+            found |= assemble(statement, statements.columns(results))
+        if proposal.fetch is not None:
+            left = open_blocks(tallies, proposal.fetch.blocks)
+            sums = zip(left, self._by_kernels(copy, left), strict=True)
+            widths = [(np.cumsum([block.width for block in tally.blocks])[:-1], each) for tally, each in sums]
+            blocks = [part for ends, each in widths for part in np.split(each, ends, axis=1)]
+            found |= dict(zip(proposal.fetch.blocks, blocks, strict=True))
+        return joined(proposal, found)
+
+    def _stated(
+        self, copy: Copy, tallies: Sequence[Tally], scans: Sequence[Scan], *, owned: bool = False
+    ) -> list[list[pa.Table]]:
+        """The results of statements, of each as many as there were parts of whole persons; at least one."""
+        if not scans:
+            return []
+        over = tallies[0].over
+        name = by_person(over) if statements.apart(scans) else None
+        if name is None:
+            tables = [self._table(copy, each) for each in _tables(over)]
+            return self._here(scans, {table.facts.schema.table: table for table in tables})
+        table, plain = self._table(copy, name), row_by_row(over) is not None
+        wanted = looked_at(over, tallies) if plain else Needed(table.facts.schema.names)
+        owned = table.owned and (owned or not isinstance(over, Table))
+        into = self._names[table.facts.schema.table]
+        if not any(scan.texts for scan in scans):
+            parts = Job(table, tallies, self._facts).stated(scans, into, wanted=wanted, owned=owned)
+        else:  # a text is not sent: chunk by chunk, each of whole persons
+            chunks = table.streamed(wanted, owned=owned)
+            pages = [statements.Pages(table.facts.schema, table.owned, several) for several in _several(chunks)]
+            found = [statements.run(scans, {into: page})[0] for page in pages]
+            parts = [[results[i] for results in found] for i in range(len(scans))]
+        return parts if parts[0] else self._here(scans, {})
+
+    def _here(self, scans: Sequence[Scan], tables: dict[str, Prepared]) -> list[list[pa.Table]]:
+        """The results over whole tables in this process; those that are not given have no rows."""
+        every = {}
+        for given in self._dataset.tables:
+            schema, table = given.facts.schema, tables.get(given.facts.schema.table)
+            owned = given.unit(self._dataset.unit).column is not None
+            rows = () if table is None else table.whole()
+            every[self._names[schema.table]] = statements.Pages(schema, owned, rows)
+        return [[found] for found in statements.run(scans, every, threads=None)[0]]
+
+    def _by_kernels(self, copy: Copy, tallies: list[Tally]) -> Sequence[Integers]:
+        """Sums of our own kernels, on executors or here; what the plan says of them is not certified."""
         over = tallies[0].over
         table = row_by_row(over)
         if table is not None and sendable(nameless(tallies), self._facts):
@@ -279,11 +355,14 @@ class SparkEngine:
         return [fold(tally, rows.schema, _cut(rows)) for tally in tallies]
 
     def _grouped(self, copy: Copy, tally: Tally) -> Groups:
-        table = row_by_row(tally.over)
-        if table is not None and sendable(nameless([tally]), self._facts):
-            owned = shape(tally.over, self._facts).owned
-            return Job(self._table(copy, table), [tally], self._facts).groups(owned=owned)
-        return group(tally, self._derived(copy, tally))
+        over = shape(tally.over, self._facts)
+        try:
+            asked = self.proposer(tally.over).groups(tally, owned=over.owned)
+        except NotInSql:
+            return group(tally, self._derived(copy, tally))
+        (parts,) = self._stated(copy, [tally], [asked.scan], owned=over.owned)
+        found = opened(asked, statements.groups(parts, asked.keys), [block.width for block in tally.blocks])
+        return assembled([key.fn for key in tally.by], over.schema, *found)
 
     def _derived(self, copy: Copy, *tallies: Tally) -> Batch:
         """The rows of a relation in memory; of a table itself, only what is looked at."""
@@ -301,10 +380,23 @@ class SparkEngine:
 
     def close(self) -> None:
         """Let go of the prepared rows; the session is the owner's."""
-        self._closed = True
+        super().close()
         copy, self._copy = self._copy, None
         if copy is not None:
             self._forget(copy.tables)
+
+
+def _tables(relation: Relation) -> set[str]:
+    """The names of the tables a relation is made of."""
+    if isinstance(relation, Table):
+        return {relation.name}
+    return {name for source in relation.sources() for name in _tables(source)}
+
+
+def _several(chunks: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Chunks some at a time."""
+    while several := list(itertools.islice(chunks, SEVERAL)):
+        yield several
 
 
 def _cut(rows: Batch) -> Iterator[Batch]:

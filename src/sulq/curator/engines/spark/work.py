@@ -23,20 +23,20 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold_part
-from sulq.curator.engines.group import grouped
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.person import Form
 from sulq.curator.engines.person_column import person_column
+from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.source import WHO, Origin, Registered, Source
-from sulq.curator.engines.spark import chunks
+from sulq.curator.engines.spark import chunks, statements
 from sulq.curator.engines.spark.numbers import to_bytes
+from sulq.curator.engines.spark.statements import Pages
 from sulq.terms import wire
-from sulq.terms.domain import Schema
+from sulq.terms.domain import Schema, Text
 from sulq.terms.engine import Tally
 from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.kinds import Integers
 from sulq.terms.privacy import Unit
-from sulq.terms.relation import Relation, Select, Table, Where
+from sulq.terms.relation import PerPerson, Relation, Select, Table, Where
 from sulq.terms.rowfn.keys import Bucket
 from sulq.terms.rowfn.scalar import Col
 from sulq.terms.shape import shape
@@ -47,7 +47,8 @@ Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 VERSIONS: Final = f"sulq {__version__}, " + ", ".join(f"{p.__name__} {p.__version__}" for p in (duckdb, np, pa))
 SUMS: Final = "lo binary, hi binary"
-GROUPS: Final = "k string, o string, lo binary, hi binary, n bigint"
+RESULTS: Final = "i int, r binary"
+HOLDERS: Final = "o binary, n bigint"
 READ: Final = 65_536  # rows read at a time
 
 
@@ -137,20 +138,48 @@ def read_chunks(reading: Reading, rows: Batches) -> Iterator[pa.RecordBatch]:
     """A source's cells as chunks of codes, where every row counts."""
     registered = reading.registered()
     for table in _read(registered, rows):
-        yield from _packed(table, registered.schema, owned=False)
+        yield from _packed(table, registered.schema)
 
 
 @silent
 def pack(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
-    """Rows that count, as chunks."""
+    """Rows that count, as chunks; where they have a person, each of whole persons, whose rows follow each other."""
     found = cast("Schema", wire.decode(schema))
+    held: pa.Table | None = None
     for table in _gathered(rows, chunks.ROWS):
-        yield from _packed(table, found, owned=kept.OWNER in table.column_names)
+        if kept.OWNER not in table.column_names:
+            yield from _packed(table, found)
+            continue
+        whole = table if held is None else pa.concat_tables([held, table])
+        owners = whole.column(kept.OWNER).to_numpy()
+        others = np.flatnonzero(owners[1:] != owners[:-1]) + 1  # where another person begins
+        last = int(others[-1]) if len(others) else 0
+        if last:
+            yield chunks.packed(whole.slice(0, last), found, owned=True)
+        held = whole.slice(last)
+    if held is not None:
+        yield chunks.packed(held, found, owned=True)
 
 
-def _packed(table: pa.Table, schema: Schema, *, owned: bool) -> Iterator[pa.RecordBatch]:
+def _packed(table: pa.Table, schema: Schema) -> Iterator[pa.RecordBatch]:
     for start in range(0, table.num_rows, chunks.ROWS):
-        yield chunks.packed(table.slice(start, chunks.ROWS), schema, owned=owned)
+        yield chunks.packed(table.slice(start, chunks.ROWS), schema, owned=False)
+
+
+@silent
+def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """Of each chunk its persons, and how many rows each has; a cell outside its declaration fails."""
+    found = cast("Schema", wire.decode(schema))
+    for batch in chunks.batches(rows, found):
+        for name, column in found.columns:
+            values, missing = batch.stored(name)
+            some = np.zeros(0) if isinstance(column, Text) else values if missing is None else values[~missing]
+            if missing is not None and missing.any() and not column.missing:
+                raise ValueError
+            if len(some) and not isinstance(column, Text) and not column.low <= some.min() <= some.max() <= column.high:
+                raise ValueError
+        owners, counts = np.unique(np.empty(0, "S1") if batch.owner is None else batch.owner, return_counts=True)
+        yield pa.RecordBatch.from_pydict({"o": pa.array(owners.tolist(), pa.binary()), "n": counts.astype(np.int64)})
 
 
 def _read(registered: Registered, rows: Batches) -> Iterator[pa.Table]:
@@ -217,6 +246,13 @@ def row_by_row(relation: Relation) -> str | None:
     return relation.name if isinstance(relation, Table) else None
 
 
+def by_person(relation: Relation) -> str | None:
+    """The table whose rows, person by person, give a relation's; None where they meet other rows on their way."""
+    while isinstance(relation, (Where, Select, PerPerson)):
+        relation = relation.source
+    return relation.name if isinstance(relation, Table) else None
+
+
 def looked_at(relation: Relation, tallies: Sequence[Tally]) -> Needed:
     """What tallies over such a relation look at in the table's own rows."""
     found = needed(*tallies)
@@ -240,6 +276,35 @@ def derived(rows: Batches, relation: Relation, tables: Tables) -> Iterator[Batch
         yield derive(relation, tables, {name: batch}.__getitem__)
 
 
+@dataclass(frozen=True)
+class Stated:
+    """Certified statements over one table: generated names and numbers, no text of anybody's."""
+
+    sql: tuple[str, ...]
+    name: str
+    schema: str
+    owned: bool
+    versions: str
+
+    @classmethod
+    def of(cls, scans: Sequence[Scan], name: str, schema: Schema, *, owned: bool) -> Stated:
+        """The words for statements in which no text is bound."""
+        if any(scan.texts for scan in scans):
+            raise ValueError("a text is not sent")
+        return cls(tuple(scan.sql for scan in scans), name, wire.encode(schema), owned, VERSIONS)
+
+
+@silent
+def state(stated: Stated, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """The results of statements over this partition's rows."""
+    _same(stated.versions)
+    held = Pages(cast("Schema", wire.decode(stated.schema)), stated.owned, rows)
+    found, count = statements.run([Scan(sql) for sql in stated.sql], {stated.name: held})
+    if count:
+        results = [statements.sent(table) for table in found]
+        yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(results)), pa.int32()), "r": results})
+
+
 @silent
 def fold(asking: Asking, rows: Batches) -> Iterator[pa.RecordBatch]:
     """The sums of this partition's rows: one row of whole numbers, all tallies one after the other."""
@@ -248,39 +313,3 @@ def fold(asking: Asking, rows: Batches) -> Iterator[pa.RecordBatch]:
     found = fold_part(tallies, shape(over, tables).schema, derived(rows, over, tables))
     lo, hi = to_bytes([sums.ravel() for sums in found])
     yield pa.RecordBatch.from_arrays([pa.array([lo], pa.binary()), pa.array([hi], pa.binary())], names=["lo", "hi"])
-
-
-@silent
-def group(asking: Asking, rows: Batches) -> Iterator[pa.RecordBatch]:
-    """The groups of this partition's rows: their sums a batch, and apart from these who is in them."""
-    (tally,), tables = asking.read()
-    names = [field.split()[0] for field in GROUPS.split(", ")]
-    kinds = [pa.string(), pa.string(), pa.binary(), pa.binary(), pa.int64()]
-    for batch in derived(rows, tally.over, tables):
-        found = grouped(tally, batch)
-        keys = key_texts(found.columns, len(found.sums))
-        sums = [to_bytes([row]) for row in found.sums]
-        alone = found.owners is None
-        counts: Integers = np.bincount(found.persons, minlength=len(keys)) if alone else np.zeros(len(keys), np.int64)
-        owners = [] if found.owners is None else [owner.decode() for owner in found.owners.tolist()]
-        members = [keys[place] for place in found.persons.tolist()] if owners else []
-        nothing = [None] * len(owners)
-        columns: list[list[object]] = [
-            [*keys, *members],
-            [*([None] * len(keys)), *owners],
-            [*(lo for lo, _ in sums), *nothing],
-            [*(hi for _, hi in sums), *nothing],
-            [*counts.tolist(), *([0] * len(owners))],
-        ]
-        arrays = [pa.array(cells, kind) for cells, kind in zip(columns, kinds, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, names=names)
-
-
-def key_texts(columns: Sequence[tuple[np.ndarray, np.ndarray | None]], count: int) -> list[str]:
-    """Each group's keys as one text, equal where they are equal."""
-    cells: list[list[object]] = [[] for _ in range(count)]
-    for values, missing in columns:
-        gone = [False] * count if missing is None else missing.tolist()
-        for key, value, none in zip(cells, values.tolist(), gone, strict=True):
-            key.append(None if none else value)
-    return [json.dumps(key) for key in cells]
