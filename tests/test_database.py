@@ -31,6 +31,7 @@ from sulq import (
     lit,
 )
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError, SetupError, SulqError
+from sulq.terms.facts import UNCERTIFIED
 from sulq.terms.rowfn import Lit
 from sulq.testing import exact
 from tests.data import need
@@ -379,3 +380,13 @@ def test_closing_waits_for_what_is_built_aside(tmp_path: Path) -> None:
         db.prepare(wait=False)
     assert "sulq-preparing" not in {thread.name for thread in threading.enumerate()}
     assert not list(tmp_path.glob(".t.prepared.preparing-*"))
+
+
+@pytest.mark.parametrize(
+    ("how", "certified"), [({}, True), ({"engine": "memory"}, False), ({"prepared": False}, False)]
+)
+def test_facts_say_where_sums_are_not_certified(how: dict[str, object], certified: bool) -> None:  # noqa: FBT001
+    """The engine `memory` and rows without a copy stand outside what the kernel certifies, and say so."""
+    with opened(**how) as db:
+        assert db.facts.certified is certified
+        assert (UNCERTIFIED in str(db.facts)) is not certified

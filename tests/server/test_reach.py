@@ -112,6 +112,14 @@ def test_R10_a_clerk_that_could_open_the_data_says_so(
     assert said["connects"] is (ledgers == "postgresql" or apart.landlock() < 4)
 
 
+def test_health_says_whether_sums_are_certified() -> None:
+    """Where rows are read without a copy they are not, and the dataset's facts say so; control: with one they are."""
+    for prepared in (None, False):
+        with service(prepared=prepared) as running:
+            running.ready()
+            assert running.line.ask("health")["certified"] is (prepared is None)
+
+
 def test_health_says_how_processes_are_kept_apart() -> None:
     """Of the clerk, the workers and the web: whose files, which rights; nothing else of them."""
     with service(web=1) as running:
