@@ -25,7 +25,7 @@ from sulq.kernel.scoring import Span
 from sulq.terms import shape
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block, Tally
-from sulq.terms.law import BinomialLaw, Law
+from sulq.terms.law import BinomialLaw, Law, PassedLaw
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Draw
 from sulq.terms.question import Above, Choose, OpenSums, Sums
@@ -356,6 +356,19 @@ def test_a_plan_that_cannot_be_run_is_refused_before_the_debit(name: str) -> Non
         with pytest.raises(QuestionError) as stopped:
             rows.check(UNFORMED[name](made))
     assert stopped.value.code == "uncertified"
+
+
+def test_a_threshold_of_people_is_for_people_alone() -> None:
+    """Of groups that are found in the data, sums have noise and no threshold. Control: the plan as it was drawn."""
+    with opened(budget=EpsilonDelta(1000, 1e-3)) as db:
+        groups = OpenSums((col("x"),), by=(col("note"),), over=Table("rows"))
+        made = db.foresee(groups, spend=EpsilonDelta(1, 1e-6))
+        rows = run.Rows(db._engine, lambda *_: True)
+        rows.check(made)
+        passed = with_law(made, lambda law: PassedLaw(law.scale, 3))
+        draws = (made.event.draws[0], replace(made.event.draws[1], mechanism="passed", threshold=3))
+        with pytest.raises(QuestionError, match="a threshold of people for sums"):
+            rows.check(replace(passed, event=replace(passed.event, draws=draws)))
 
 
 def test_what_has_no_certificate_is_priced_by_the_rules_of_plans() -> None:

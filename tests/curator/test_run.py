@@ -10,7 +10,7 @@ import pytest
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.curator.plan import draw
 from sulq.curator.run import LIMIT, Rows
-from sulq.errors import AccessDenied, CuratorError
+from sulq.errors import AccessDenied, CuratorError, QuestionError
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.domain import Schema
@@ -90,10 +90,22 @@ def test_T43_a_plan_from_another_process_is_read_only_if_it_was_paid_for() -> No
     rows = made_up(Fixed(np.zeros((3, 2), dtype=np.int64)), lambda _, digest: digest == wire.digest(plan), plain)
     (released,) = rows.run_text(wire.encode(plan), RECEIPT)
     assert released.units.tolist() == [[0, 0]] * 3
-    for text in (wire.encode(plan) + " ", wire.encode(plan_of(Sums((Lit(1),)))), "not JSON", ""):
+    for text in (wire.encode(plan) + " ", wire.encode(plan_of(Sums((Lit(1),)))), "not JSON", "", "\ud83d"):
         with pytest.raises(CuratorError) as refused:
             rows.run_text(text, RECEIPT)
         assert refused.value.code == "bad-receipt"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind":"Plan"}', '"\ud83d"', "NaN", "[" * 100_000])
+def test_a_text_that_is_no_plan_is_refused_before_the_debit(text: str) -> None:
+    """Whatever is wrong with it, there is one refusal, and nothing is known of it. Control: a plan's text is known."""
+    rows, plan = Rows(Fixed(None), lambda *_: True), plan_of(THREE)
+    with pytest.raises(QuestionError) as refused:
+        rows.check_text(text)
+    assert refused.value.code == "uncertified"
+    assert not rows.knows(wire.digest(plan))
+    rows.check_text(wire.encode(plan))
+    assert rows.knows(wire.digest(plan))
 
 
 @pytest.mark.parametrize(

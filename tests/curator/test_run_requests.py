@@ -466,7 +466,7 @@ def mutated(random: Random, plans: list[tuple[Tree, list]]) -> str:
             paths = list(places(tree))
         try:
             tree = random.choice(MUTATORS)(random, tree, paths, donor)
-        except (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, StopIteration, TypeError, ValueError):
             if not i:  # of a plan as it was drawn every mutation can be made; of one that is mutated already not each
                 raise
     text = json.dumps(tree)

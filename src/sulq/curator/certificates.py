@@ -16,6 +16,7 @@ from typing import Final, Protocol, runtime_checkable
 from sulq.curator.statistics.sums import extent
 from sulq.kernel import price
 from sulq.kernel.facts import Refused
+from sulq.kernel.laws import PassedLaw
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.terms.engine import Block, Engine, Tally
 from sulq.terms.facts import Tables
@@ -86,6 +87,8 @@ def _formed(part: Part) -> None:
     one = part.score is not None or part.thresholds is not None
     if len(part.refine) != (1 if one else len(tally.blocks)) or not all(0 <= bits <= GRID for bits in part.refine):
         raise Refused("a grid for other than each block")
+    if any(isinstance(law, PassedLaw) for law in part.laws):
+        raise Refused("a threshold of people for sums")
     if part.people is not None:
         return
     sums = tally.cells * tally.width

@@ -151,7 +151,7 @@ class Rows:
 
         None: what was certified here and is known by the digest that the receipt is for.
         """
-        digest = receipt.plan if text is None else wire.digest_of(text)
+        digest = receipt.plan if text is None else _digest(text)
         known = self._checked.get(digest)  # of this very text, and what was certified cannot change
         if (known is None and text is None) or not self._redeem(receipt, digest):
             raise _unpaid()
@@ -271,6 +271,13 @@ class _Checked:
         return None if found is None else found[0]
 
 
+def _digest(text: str) -> str:
+    try:
+        return wire.digest_of(text)
+    except UnicodeEncodeError:  # half of a character, which JSON can say
+        raise _unpaid() from None
+
+
 def _unpaid() -> CuratorError:
     return CuratorError("bad-receipt", "This plan's debit could not be verified.")
 
@@ -278,6 +285,7 @@ def _unpaid() -> CuratorError:
 def _parts(text: str, family: type[SulqError]) -> tuple[tuple[Part, ...], Event]:
     """The parts of a plan in canonical JSON, and the event that was paid; the question was read by whoever paid."""
     try:
+        text.encode()  # what has no bytes has no digest
         tree = wire.strict(text)
         if isinstance(tree, dict) and tree.get("kind") == "Plan":
             parts, event = wire.from_json(tree.get("parts")), wire.from_json(tree.get("event"))
