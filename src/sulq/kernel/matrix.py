@@ -71,6 +71,13 @@ _OTHERS: Final[Mapping[str, Callable[..., np.ndarray]]] = {
     "whole": lambda values: _whole(np.asarray(values)),
 }
 _FUNCTIONS: Final = {name: _OTHERS.get(name) or getattr(np, name) for name in FUNCTIONS}
+_ANY: Final = ("where", "float", "whole", "isfinite", "equal", "logical_and", "logical_or", "logical_not", "not_equal")
+
+
+def _wide(values: object) -> np.ndarray:
+    """Numbers in 64 bits, so that no type of a column makes a function fail or wrap earlier."""
+    found = np.asarray(values)
+    return found if found.dtype.kind == "f" else found.astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +238,8 @@ class _Worker:
             case Constant(value):
                 return value
             case Apply(name, of):
-                return _FUNCTIONS[name](*(self.number(each) for each in of))
+                given = (self.number(each) for each in of)
+                return _FUNCTIONS[name](*(given if name in _ANY else map(_wide, given)))
             case Search(of, edges):
                 return np.searchsorted(np.array(edges), self.number(of), side="right")
             case Take(of, entries):

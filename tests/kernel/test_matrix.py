@@ -1,0 +1,207 @@
+"""Folds: the same sums however rows are cut, no row past its guard, none that looks at another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sulq.kernel import matrix, programs
+from sulq.kernel.facts import Refused
+from sulq.kernel.matrix import Batch, fold
+from sulq.kernel.norms import Norms
+from sulq.kernel.programs import Apply, Column, Constant, Key, Program, Stack, Sum, Unit, certify, check
+from tests.counts import count, generator
+from tests.kernel import folds
+
+
+def norms(difference: list[np.ndarray]) -> Norms:
+    """Norms of one sum's difference, over all cells together."""
+    flat = np.abs(np.concatenate([each.ravel() for each in difference]).astype(object))
+    return Norms(int(flat.sum()), int((flat * flat).sum()), int(flat.max()))
+
+
+def past(found: Norms, bound: Norms) -> bool:
+    """Whether a move is farther than its bound."""
+    return found.l1 > bound.l1 or found.l2_squared > bound.l2_squared or found.coordinate > bound.coordinate
+
+
+def one(steps: tuple, *sums: Sum) -> Program:
+    """A program over one column."""
+    return Program(("a",), steps, sums)
+
+
+def given(values: object, kind: type = np.float64) -> list[Batch]:
+    """One batch of one column."""
+    cells = np.array(values, dtype=kind)
+    return [Batch(len(cells), [(cells, None)])]
+
+
+def test_SR1_SR16_no_program_moves_farther_than_certified_nor_depends_on_its_batches() -> None:
+    """Random programs and neighbours, 0 violations; the control: half of the certified bound is passed often."""
+    planned = count("programs of folds against neighbouring tables", short=250, long=100_000)
+    done, seed, seen, halved, refused = 0, 0, Counter(), 0, 0
+    while done < planned:
+        rng = generator(f"folds {seed}")
+        seed += 1
+        program = folds.program(rng)
+        rows, size = rng.randint(1, 3), rng.randint(1, 14)
+        try:
+            bounds = certify(program, folds.columns(), rows, every=True)
+        except Refused:
+            refused += 1
+            continue
+        table = folds.table(rng, size)
+        whole = fold(program, folds.batches(table, 100))
+        cut = fold(program, folds.batches(table, rng.randint(1, 4)), workers=rng.randint(1, 3))
+        assert all(np.array_equal(a, b) for a, b in zip(whole, cut, strict=True)), f"seed {seed - 1}"
+        gone = rng.sample(range(size), min(rows, size))
+        less = fold(program, folds.batches(folds.taken(table, [i for i in range(size) if i not in gone]), 3))
+        other = [(values.copy(), missing.copy()) for values, missing in table]
+        for (values, missing), (new, none) in zip(other, folds.table(rng, size), strict=True):
+            values[gone], missing[gone] = new[gone], none[gone]
+        changed = fold(program, folds.batches(other, 5))
+        for i, bound in enumerate(bounds):
+            single, pair = norms([whole[i] - less[i]]), norms([whole[i] - changed[i]])
+            assert not past(single, bound.moves.single), f"seed {seed - 1}"
+            if not program.sums[i].keys:  # else rows may change their cells: those are apart, not a pair
+                either = Norms(
+                    *(
+                        max(
+                            getattr(bound.moves.pair, f),
+                            getattr(bound.moves.single, f) * (program.sums[i].where is not None),
+                        )
+                        for f in Norms.__slots__
+                    )
+                )
+                assert not past(pair, either), f"seed {seed - 1}"
+            halved += past(single, replace(bound.moves.single, l1=bound.moves.single.l1 // 2))
+            seen[program.sums[i].kind] += 1
+        done += 1
+    assert len(seen) == 4
+    assert min(seen.values()) > planned // 20
+    assert halved > planned // 20
+    assert refused < planned
+
+
+def test_a_step_that_looks_at_other_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: a list with a running sum in it lets one row move what many others add."""
+    program = one((Column(0), Apply("cumsum", (0,)), Stack((Unit(1, 0, 100),))), Sum("vectors", 2))
+    with pytest.raises(Refused):
+        check(program)
+    monkeypatch.setitem(programs.FUNCTIONS, "cumsum", 1)
+    monkeypatch.setitem(matrix._FUNCTIONS, "cumsum", np.cumsum)
+    bound = certify(program, (folds.COLUMNS[2],), 1, every=True)[0].moves.single.l1
+    full, less = fold(program, given([9, 9, 9, 9, 50]))[0], fold(program, given([9, 9, 9, 50]))[0]
+    assert abs(int(full[0, 0] - less[0, 0])) < bound  # one at the end is within it
+    full, less = fold(program, given([90, *[0] * 9]))[0], fold(program, given([0] * 9))[0]
+    assert int(full[0, 0] - less[0, 0]) > bound
+    matrix.checked.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["sort", "exp", "log", "power", "roll", "mean", "argsort", "eval", "fft"])
+def test_SR16_functions_that_are_not_of_the_list_are_refused(name: str) -> None:
+    """None that mixes rows, and none whose rounding may follow from where a row stands in its batch."""
+    with pytest.raises(Refused):
+        check(one((Column(0), Apply(name, (0,)), Stack((Unit(1, 0, 1),))), Sum("vectors", 2)))
+
+
+def test_codes_out_of_range_are_no_cell() -> None:
+    """They neither fail nor reach another cell; the control: a careless count fails for one row and not for others."""
+    codes = [0, 1, -1, 2, 2**40, -(2**60), 1]
+    program = one((Column(0),), Sum("count", keys=(Key(0, 2),)), Sum("count", keys=(Key(0, 2), Key(0, 2))))
+    assert [found.tolist() for found in fold(program, given(codes, np.int64))] == [[[1], [2]], [[1], [0], [0], [2]]]
+    assert fold(program, given([np.nan, np.inf, -np.inf, 1e300, 1.0]))[0].tolist() == [[0], [1]]
+    with pytest.raises(ValueError, match="negative"):
+        np.bincount(np.array(codes))
+
+
+def test_NaN_is_a_bound_and_no_more() -> None:
+    """The control: a careless clip leaves it, and one row takes the whole sum away."""
+    program = one((Column(0), Stack((Unit(0, -3, 5),))), Sum("vectors", 1))
+    assert fold(program, given([np.nan, 4.0, np.inf]))[0].tolist() == [[-3 + 4 + 5]]
+    assert np.isnan(np.clip(np.array([np.nan, 4.0]), -3, 5).sum())
+
+
+def test_a_vector_past_its_guard_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was worked out; the control: without the guard it moves the sum by more than is certified."""
+    units = (Unit(0, -100, 100), Unit(0, -100, 100))
+    ball = one((Column(0), Stack(units, ball=10)), Sum("vectors", 1), Sum("products", 1))
+    length = one((Column(0), Stack(units, l1=10)), Sum("vectors", 1))
+    bound = certify(ball, (folds.COLUMNS[2],), 1, every=True)[0].moves.single
+    assert (bound.l2_squared, bound.l1) == (100, 15)
+    assert fold(ball, given([100.0, 7.0]))[0].tolist() == [[7, 7]]
+    assert fold(length, given([100.0, 5.0, 6.0]))[0].tolist() == [[5, 5]]
+    short = one((Column(0), Stack(units, ball=10, shorten=True)), Sum("vectors", 1))
+    assert fold(short, given([100.0]))[0].tolist() == [[7, 7]]
+    monkeypatch.setattr(matrix, "_guard", lambda *_: None)
+    assert past(norms(fold(ball, given([100.0]))[:1]), bound)
+
+
+def test_a_mistake_in_shortening_meets_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector that is shortened too little is zero: shortening is not believed."""
+    short = one((Column(0), Stack((Unit(0, -99, 99), Unit(0, -99, 99)), ball=10, shorten=True)), Sum("vectors", 1))
+    monkeypatch.setattr(matrix, "_shorten", lambda *_: None)
+    assert fold(short, given([90.0, 3.0]))[0].tolist() == [[3, 3]]
+
+
+def test_sums_that_pass_2_53_are_cut_before_they_do() -> None:
+    """Exact where a careless sum of doubles loses rows; and saturated, not wrapped, past 2^62."""
+    program = one((Column(0), Stack((Unit(0, 0, 2**52),))), Sum("vectors", 1))
+    cells = [2.0**52, 2.0**52, *[1.0] * 6]
+    assert fold(program, given(cells))[0].tolist() == [[2**53 + 6]]
+    careless = 0.0
+    for cell in cells:
+        careless += cell
+    assert int(careless) != 2**53 + 6
+    assert fold(program, given([2.0**52] * 5000))[0].tolist() == [[2**62]]
+
+
+def test_nothing_is_written_where_others_read() -> None:
+    """Columns may be read-only; a vector that several sums, a product and a key read is the same for each."""
+    cells = np.arange(-6, 6, dtype=np.int64)
+    cells.setflags(write=False)
+    steps = (
+        Column(0),
+        Stack((Unit(0, -5, 5), Unit(0, 0, 3)), ball=4, shorten=True),
+        programs.Nearest(1, ((1, 1), (-3, 0))),
+        programs.Dot(1, (2, 1)),
+        Stack((Unit(3, -50, 50),)),
+    )
+    sums = (Sum("vectors", 1), Sum("products", 1), Sum("vectors", 1, keys=(Key(2, 2),)), Sum("vectors", 4))
+    whole = fold(one(steps, *sums), [Batch(12, [(cells, None)])])
+    for i, each in enumerate(sums):
+        assert fold(one(steps, each), [Batch(12, [(cells, None)])])[0].tolist() == whole[i].tolist()
+    assert whole[2].sum(axis=0).tolist() == whole[0][0].tolist()
+
+
+def test_columns_of_other_lengths_stop_a_fold() -> None:
+    """Cells of other rows beside each other would be two people's."""
+    program = Program(("a", "b"), (Column(0), Column(1), Stack((Unit(0, 0, 1), Unit(1, 0, 1)))), (Sum("vectors", 2),))
+    with pytest.raises(LookupError):
+        fold(program, [Batch(3, [(np.zeros(3), None), (np.zeros(1), None)])])
+
+
+def test_counts_that_share_keys_are_counted_jointly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as one by one, rows that lack a key among them."""
+    keys = (Key(0, 3), Key(1, 2), Key(2, 4))
+    sums = tuple(Sum("count", term=2, keys=each) for each in (keys[:1], keys[1:], (keys[2], keys[0]), keys))
+    program = Program(("a", "b", "c"), (Column(0), Column(1), Column(2), Constant(1)), sums)
+    rng = np.random.default_rng(0)
+    rows = [Batch(200, [(rng.integers(-1, 5, 200), None) for _ in range(3)])]
+    joint = fold(program, rows)
+    monkeypatch.setattr(matrix, "_joint", lambda _: [])
+    assert [each.tolist() for each in joint] == [each.tolist() for each in fold(program, rows)]
+
+
+def test_without_scipy_the_sums_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One coordinate after another."""
+    program = one((Column(0), Stack((Unit(0, -5, 5), Unit(0, 0, 3)))), Sum("vectors", 1, keys=(Key(0, 4),)))
+    cells = given(np.random.default_rng(1).integers(-9, 9, 500), np.int64)
+    found = fold(program, cells)[0].tolist()
+    matrix.checked.cache_clear()
+    monkeypatch.setattr(matrix, "_sparse", lambda: None)
+    assert fold(program, cells)[0].tolist() == found
+    matrix.checked.cache_clear()

@@ -1,0 +1,187 @@
+"""Programs of folds: what is not of the list is refused, and norms are those of every vector that the guard lets by."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from sulq.kernel.facts import Refused
+from sulq.kernel.norms import Norms
+from sulq.kernel.numbers import TEXT, integer
+from sulq.kernel.programs import (
+    Apply,
+    Box,
+    Column,
+    Constant,
+    Dot,
+    Gone,
+    Key,
+    Missing,
+    Nearest,
+    Pick,
+    Program,
+    Search,
+    Stack,
+    Sum,
+    Take,
+    Unit,
+    certify,
+    check,
+)
+
+CELL = integer("INTEGER", 0, 9)
+VECTOR = Stack((Unit(0, -9, 9), Unit(0, 0, 5)))
+WRONG = {
+    "a step of itself": (Column(0), Apply("floor", (1,))),
+    "a step before the first": (Column(0), Apply("floor", (-1,))),
+    "a column that is not there": (Column(1),),
+    "a missing column that is not there": (Missing(-1),),
+    "too few of a function": (Column(0), Apply("add", (0,))),
+    "a vector as a number": (Column(0), VECTOR, Apply("floor", (1,))),
+    "a constant that is a text": (Constant("1"),),
+    "a constant past 2^53": (Constant(2**53),),
+    "a table of none": (Column(0), Take(0, ())),
+    "a table of texts": (Column(0), Take(0, ("a",))),
+    "edges of texts": (Column(0), Search(0, ("a",))),
+    "codes without a size": (Column(0), Pick(0, (0,), -1)),
+    "a vector of none": (Stack(()),),
+    "bounds the wrong way": (Column(0), Stack((Unit(0, 1, 0),))),
+    "bounds that are not whole": (Column(0), Stack((Unit(0, 0, 0.5),))),
+    "bounds past 2^53": (Column(0), Stack((Unit(0, 0, 2**53),))),
+    "a grid of no size": (Column(0), Stack((Unit(0, 0, 1, float("nan")),))),
+    "a length of squares past 2^53": (Column(0), Stack((Unit(0, 0, 2**27),), ball=1)),
+    "shortened to no length": (Column(0), Stack((Unit(0, 0, 2),), shorten=True)),
+    "a norm below zero": (Column(0), Stack((Unit(0, 0, 2),), l1=-1)),
+    "the missing of no vector": (Column(0), Gone(0)),
+    "weights for other coordinates": (Column(0), VECTOR, Dot(1, (1,))),
+    "a product past 2^53": (Column(0), VECTOR, Dot(1, (2**50, 2**50))),
+    "weights that are not whole": (Column(0), VECTOR, Dot(1, (0.5, 0.5))),
+    "centres for other coordinates": (Column(0), VECTOR, Nearest(1, ((1,),))),
+    "no centres": (Column(0), VECTOR, Nearest(1, ())),
+    "distances past 2^53": (Column(0), VECTOR, Nearest(1, ((2**27, 0),))),
+    "no step at all": ("floor",),
+}
+SUMS = {
+    "of no vector": Sum("vectors", 0),
+    "of a step that is not there": Sum("products", 7),
+    "of no kind": Sum("median", 1),
+    "times what is no number": Sum("vectors", 1, 1),
+    "products times a number": Sum("products", 1, 1),
+    "a table cut short": Sum("table", 0, units=b"123"),
+    "a table of none": Sum("table", 0),
+    "a table's huge number": Sum("table", 0, units=(2**40).to_bytes(8, "little")),
+    "a term that is not whole": Sum("count", term=0.5),
+    "a key of no size": Sum("count", keys=(Key(0, 0),)),
+    "a key of a vector": Sum("count", keys=(Key(1, 2),)),
+    "a condition of a vector": Sum("count", where=1),
+    "too many cells": Sum("count", keys=(Key(0, 2**21), Key(0, 2**21))),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_steps_that_are_not_of_the_list_are_refused(name: str) -> None:
+    """Each for what it is; the control below has every step that there is."""
+    with pytest.raises(Refused):
+        check(Program(("a",), WRONG[name], ()))
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_that_are_not_of_the_list_are_refused(name: str) -> None:
+    """Likewise."""
+    with pytest.raises(Refused):
+        check(Program(("a",), (Column(0), VECTOR), (SUMS[name],)))
+
+
+def test_every_step_is_known() -> None:
+    """Control of the two above."""
+    steps = (
+        Column(0), Missing(0), Constant(2), Apply("add", (0, 2)), Search(3, (0.0, 1.0)), Take(4, (1, 2)),
+        Pick(4, (0, 5), 3), VECTOR, Gone(7), Dot(7, (1, -1)), Nearest(7, ((0, 0), (1, 1))),
+    )  # fmt: skip
+    sums = (
+        Sum("vectors", 7, where=8, keys=(Key(10, 2),)),
+        Sum("products", 7),
+        Sum("count"),
+        Sum("table", 6, units=bytes(16)),
+    )
+    assert check(Program(("a",), steps, sums)).boxes.keys() == {7}
+
+
+def test_columns_are_numbers_and_as_many_as_named() -> None:
+    """Texts have no step, and a program of other columns is none of this statement."""
+    program = Program(("a",), (Column(0), VECTOR), (Sum("vectors", 1),))
+    assert certify(program, (CELL,), 1, every=True)[0].present
+    for columns in ((TEXT,), (), (CELL, CELL), (integer("HUGEINT", 0, 2**70),)):
+        with pytest.raises(Refused):
+            certify(program, columns, 1, every=True)
+
+
+def test_SR1_norms_are_those_of_every_guarded_vector() -> None:
+    """All vectors of small boxes, in and beside the guard; the control: with one less somewhere they do not hold."""
+    rng, tight = random.Random(3), 0
+    for _ in range(150):
+        box, vectors = _box(rng)
+        for kind in ("vectors", "products"):
+            found = _certified(box, kind)
+            single, pair = _largest(vectors, kind)
+            assert _within(single, found.single), (box, kind)
+            assert _within(pair, found.pair), (box, kind)
+            tight += single.l2_squared == found.single.l2_squared
+    assert tight > 100  # so that one less would not hold
+
+
+def _box(rng: random.Random) -> tuple[Stack, list[tuple[int, ...]]]:
+    ends = [sorted((rng.randint(-4, 4), rng.randint(-4, 4))) for _ in range(rng.randint(1, 3))]
+    l1, ball = rng.choice((None, rng.randint(1, 8))), rng.choice((None, rng.randint(1, 6)))
+    stack = Stack(tuple(Unit(0, low, high) for low, high in ends), rng.choice((None, 0)), l1, ball, False)
+    every = list(itertools.product(*(range(low, high + 1) for low, high in ends)))
+    inside = [
+        v
+        for v in every
+        if (l1 is None or sum(map(abs, v)) <= l1) and (ball is None or sum(x * x for x in v) <= ball**2)
+    ]
+    zero = [(0,) * len(ends)] if stack.missing is not None or len(inside) < len(every) else []
+    return stack, inside + zero
+
+
+def _certified(stack: Stack, kind: str):
+    program = Program(("a",), (Column(0), stack), (Sum(kind, 1),))
+    return certify(program, (CELL,), 1, every=True)[0].moves
+
+
+def _largest(vectors: list[tuple[int, ...]], kind: str) -> tuple[Norms, Norms]:
+    found = np.array(vectors)
+    if kind == "products":
+        i, j = np.triu_indices(found.shape[1])
+        found = found[:, i] * found[:, j]
+    far, apart = np.abs(found), np.abs(found[:, None] - found[None, :]).reshape(-1, found.shape[1])
+    return tuple(Norms(int(x.sum(1).max()), int((x * x).sum(1).max()), int(x.max())) for x in (far, apart))
+
+
+def _within(found: Norms, bound: Norms) -> bool:
+    return all(getattr(found, each) <= getattr(bound, each) for each in Norms.__slots__)
+
+
+def test_a_number_times_a_vector_moves_by_their_product() -> None:
+    """Coordinates, norms and all; a person's rows multiply it."""
+    steps = (Column(0), Stack((Unit(0, -3, 4), Unit(0, 0, 4)), ball=4), Stack((Unit(0, -2, 1),)))
+    found = certify(Program(("a",), steps, (Sum("vectors", 1, 2),)), (CELL,), 3, every=True)[0]
+    assert found.rows == 3
+    assert found.moves.single == Norms(3 * 12, 9 * 64, 3 * 8)
+    assert Box((0,), (1,)).times(Box((-5,), (2,))).low == (-5,)
+
+
+def test_presence_is_where_every_row_is_in_the_one_cell() -> None:
+    """Not beside a condition or keys, nor where the statement leaves rows out."""
+    steps = (Column(0), VECTOR)
+    for every, more, present in (
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"where": 0}, False),
+        (True, {"keys": (Key(0, 2),)}, False),
+    ):
+        program = Program(("a",), steps, (Sum("vectors", 1, **more),))
+        assert certify(program, (CELL,), 1, every=every)[0].present is present
