@@ -358,6 +358,21 @@ def test_a_plan_that_cannot_be_run_is_refused_before_the_debit(name: str) -> Non
     assert stopped.value.code == "uncertified"
 
 
+def test_a_threshold_over_a_folded_vector_is_priced_by_its_span() -> None:
+    """Vectors that are folded say what one row adds to each coordinate: two such thresholds cost twice as much.
+
+    Control: one of them, for the whole debit. Without the coordinates' bounds the span was taken to be 0.
+    """
+    with opened() as db:
+        flags = Vector((col("x") > 0, col("x") > 1, col("x") > 2), 1)
+        made = db.foresee(Above(Sums((flags,), over=Table("rows")), (1, 2, 3)), spend=Epsilon(1))
+        rows = run.Rows(db._engine, lambda *_: True)
+        rows.check(made)
+        twice = replace(made, parts=made.parts * 2, event=replace(made.event, draws=made.event.draws * 2))
+        with pytest.raises(QuestionError, match="the certified loss is more than the debit"):
+            rows.check(twice)
+
+
 def test_a_threshold_of_people_is_for_people_alone() -> None:
     """Of groups that are found in the data, sums have noise and no threshold. Control: the plan as it was drawn."""
     with opened(budget=EpsilonDelta(1000, 1e-3)) as db:

@@ -144,6 +144,8 @@ def _loss(
     if release.score is not None or release.above:
         if len(known) < len(blocks):
             return None
+        if not all(found.moves.low for found in known):
+            raise Refused("a choice or a threshold by sums whose signs are not known")
         if release.score is not None:
             return _choice(release, release.score, known, draws[0], unit)
         return _above(release, known, draws[0], unit)

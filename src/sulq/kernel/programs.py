@@ -417,7 +417,8 @@ def certify(program: Program, columns: Sequence[Value], rows: int, *, every: boo
             moved = table(Certificate((), (), 1, public=False, every=False), each.table)
         else:
             moved = _products(boxes[each.of], box) if each.kind == "products" else box.moves()
-        moved = Moves(moved.single.times(rows), moved.pair.times(rows))
+        low, high = (moved.low, moved.high) if each.kind == "table" else (box.low, box.high)
+        moved = Moves(moved.single.times(rows), moved.pair.times(rows), low, high, moved.vectors)
         certified.append(Certified(moved, rows, every and each.where is None and not each.keys))
     return tuple(certified)
 
