@@ -16,6 +16,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 SRC: Final = ROOT / "src" / "sulq"
 
 CERTIFIER: Final = ("facts", "functions", "moves", "norms", "numbers", "polynomials", "relations", "tree", "values")
+FOLDS: Final = ("columns", "matrix", "programs")
 NOISE: Final = ("coins", "entropy", "laws")
 
 
@@ -30,12 +31,13 @@ class Room:
 
 
 KERNEL: Final = (
-    Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1470, 1200),
+    Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1500, 1200),
     Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 1340, 1290),
     Room("ledger", ("kernel/ledger",), 1980, 1350),
-    Room("rest", ("kernel",), 2160, 2160),  # what no other room of the kernel holds
+    Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 1210, 350),
+    Room("rest", ("kernel",), 1970, 1810),  # what no other room of the kernel holds
 )
-WHOLE: Final = Room("kernel", ("kernel",), 6000, 6000)
+WHOLE: Final = Room("kernel", ("kernel",), 8000, 6000)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 1000, 1000)
 RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
 GUARD: Final = "server/access server/held server/isolation server/pool server/system_calls server/worker"

@@ -1,6 +1,8 @@
 """The kernel's certificates for the parts of a plan: what is not paid for is not run.
 
-What no statement or program sums (what is worked out by hand, folds on Spark) has no certificate yet: of it the rules of plans are applied anew, to the request that is to be run. Statistics of the whole table, and what another engine reads, rest on the plan.
+What no statement or program sums (what is worked out by hand, folds on Spark) has no certificate yet: of it the rules
+of plans are applied anew, to the request that is to be run. Statistics of the whole table, and what another engine
+reads, rest on the plan.
 
 Source: docs/theory/kernel.md; SR1, SR3.
 """

@@ -14,7 +14,7 @@ from sulq.errors import BudgetExceeded, QuestionError, SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.draft import Draft
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.seal import Receipt
+from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.losses import Epsilon, Event, SubLinear
 from tests.curator.ledger.cases import ask, gaussian, opened, pure
 

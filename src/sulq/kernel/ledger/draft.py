@@ -10,7 +10,8 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row, link
 from sulq.kernel.ledger.entries import Debit
 from sulq.kernel.ledger.filter import Filter, Totals, widened
-from sulq.kernel.ledger.seal import Receipt, Seal
+from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.ledger.seal import Seal
 from sulq.kernel.ledger.state import State
 from sulq.kernel.losses import Budget, EpsilonDelta, Split, SubLinear
 
