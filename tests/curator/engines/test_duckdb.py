@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import logging
 import math
@@ -14,6 +15,7 @@ import pytest
 from sulq.curator.engines import duckdb as module
 from sulq.curator.engines import question as questions_module
 from sulq.curator.engines.emit import Emitter
+from sulq.curator.engines.propose import Proposer
 from sulq.errors import AccessDenied, CuratorError, QuestionError
 from sulq.kernel.programs import Program
 from sulq.terms.domain import Category, Date, Int, Real, Schema, Text, Timestamp
@@ -292,3 +294,28 @@ def test_a_question_the_plan_would_refuse_is_refused_here_too() -> None:
     """An undeclared category as a literal has no code (SR21)."""
     with pytest.raises(QuestionError):
         ask(Lit(1), where=Col("city") == CANARY).where.kind(FAULTY)
+
+
+@pytest.mark.parametrize("asked", ["sums", "shared", "groups"])
+def test_what_was_certified_is_what_runs(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is proposed once for an ask: a proposer that writes another text later has no say. Control: other objects."""
+    engine = duck(ROWS, Unit("who", 3))
+    tallies = [ask(col("age"), by=(col("city"),)), ask(lit(1), by=(col("city"),))][: 2 if asked == "shared" else 1]
+    made = []
+
+    def proposed(self: Proposer, *given: object, real: object, **more: object) -> object:
+        made.append(given)
+        return real(self, *given, **more)
+
+    for name in ("propose", "groups"):
+        monkeypatch.setattr(Proposer, name, functools.partialmethod(proposed, real=getattr(Proposer, name)))
+    for several in (tallies, [replace(tally) for tally in tallies]):
+        made.clear()
+        if asked == "groups":
+            engine.certified_groups(several[0])
+            engine.groups(several[0])
+        else:
+            engine.certified(several)
+            engine.sums_of(several)
+        assert len(made) == 1
+    engine.close()

@@ -97,7 +97,7 @@ def test_categories_are_spelled_beside_their_codes(tmp_path: Path) -> None:
     tallies = [ask(lit(1), by=(col("city"),)), ask(lit(1), by=(col("city"), each("age")))]
     for tally, key in zip(tallies, ("d2", "c2"), strict=True):
         question = Question(cursor, SCHEMA, engine._kept("data"), tally)
-        assert question.sums()[0].tolist() == memory(data).sums(tally).open().tolist()
+        assert question.sums(engine.propose(tally))[0].tolist() == memory(data).sums(tally).open().tolist()
         assert f"{key} AS k0" in question.statements[0]
     many = Schema("data", (("city", Category(tuple(range(kept.SPELLED + 1)))),))
     assert kept.spelled(many) == {}

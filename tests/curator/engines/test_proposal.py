@@ -261,7 +261,7 @@ def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
     values = dataclasses.asdict(made) | {"fold": repr(made.fold)}
     assert {type(item) for item in plain(values)} <= {int, str, bytes, bool, type(None)}
     assert rebuilt(values) == made
-    asking = Question(engine._cursor(engine._connection), *engine._over(Table()), *tallies, certified=True)
+    asking = Question(engine._cursor(engine._connection), *engine._over(Table()), *tallies)
     found = [sums.tolist() for sums in run(rebuilt(values), asking, asking._folded)]
     assert found == [reference.sums(tally).open().tolist() for tally in tallies]
     kinds = {type(block) for each in made.statements for p in each.parts for block in (*p.combined, *p.looked)}

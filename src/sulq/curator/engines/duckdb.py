@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, Self, TypeVar, cast
 
 import duckdb
 import numpy as np
@@ -24,7 +25,7 @@ from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.parquet_cells import rewrite
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.proposal import Proposal
+from sulq.curator.engines.proposal import Open, Proposal
 from sulq.curator.engines.propose import Proposer
 from sulq.curator.engines.question import BATCH, Question, alike, fetched
 from sulq.curator.engines.resident import Resident, limit
@@ -43,6 +44,7 @@ from sulq.terms.kinds import Integers
 from sulq.terms.relation import Relation, Table
 from sulq.terms.shape import shape
 
+PROPOSALS: Final = 32  # of asks on their way, between their check and their run
 MOST_ROWS_READ: Final = 2**31  # of a table without a copy: its doubles of 2^22 are summed as such, exactly
 
 T = TypeVar("T")
@@ -271,6 +273,15 @@ class StoredEngine:
     _batch: int = BATCH
     _closed = False
 
+    _proposed: OrderedDict[tuple[int, ...], tuple[object, object]]
+    _lock: threading.Lock
+
+    def __new__(cls, *_given: object, **_more: object) -> Self:
+        """With room for proposals, whatever a subclass is made of."""
+        self = super().__new__(cls)
+        self._proposed, self._lock = OrderedDict(), threading.Lock()
+        return self
+
     def ready(self) -> None:
         """Make the rows available, before any debit."""
         raise NotImplementedError
@@ -292,7 +303,7 @@ class StoredEngine:
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""
-        return Private(self._asked(tally, lambda question: question.sums()[0], self._folded))
+        return Private(self._asked(tally, lambda question: question.sums(self.propose(tally))[0], self._folded))
 
     def sums_of(self, tallies: Sequence[Tally]) -> tuple[Private[Integers], ...]:
         """Exact sums of several tallies; of those over the same rows what SQL does not sum is folded in one pass."""
@@ -309,7 +320,7 @@ class StoredEngine:
             return None
         try:
             with closing(self._cursor(self._connection)) as cursor:
-                return self._question(cursor, *tallies).sums()
+                return self._question(cursor, *tallies).sums(self.propose(*tallies))
         except NotInSql:
             return None
         except Exception as error:  # noqa: BLE001 - asked one by one each has its outcome (T30)
@@ -322,16 +333,7 @@ class StoredEngine:
     def _question(self, cursor: duckdb.DuckDBPyConnection, *tallies: Tally) -> Question:
         over = tallies[0].over
         stored = self._resident if isinstance(over, Table) else None
-        owned = shape(over, self._facts).owned
-        return Question(
-            cursor,
-            *self._over(over),
-            *tallies,
-            batch=self._batch,
-            owned=owned,
-            resident=stored,
-            certified=self.certifies and self.folds,
-        )
+        return Question(cursor, *self._over(over), *tallies, batch=self._batch, resident=stored)
 
     def proposer(self, over: Relation) -> Proposer:
         """Writes what is asked of a relation."""
@@ -343,7 +345,28 @@ class StoredEngine:
         Raises:
             NotInSql: a part of the relation is left to be worked out by hand.
         """
-        return self.proposer(tallies[0].over).propose(tallies)
+        return self._once(tallies, lambda: self.proposer(tallies[0].over).propose(tallies))
+
+    def propose_groups(self, tally: Tally) -> Open:
+        """As `propose`, of groups that are found in the data."""
+        owned = shape(tally.over, self._facts).owned
+        return self._once((tally, "groups"), lambda: self.proposer(tally.over).groups(tally, owned=owned))
+
+    def _once(self, asked: tuple[object, ...], propose: Callable[[], T]) -> T:
+        """What was proposed for these very objects already, or what is proposed now: what is certified is what runs.
+
+        The last of them are kept, with the objects, so that their identities stay their own.
+        """
+        key = tuple(map(id, asked))
+        with self._lock:
+            known = self._proposed.get(key)
+        if known is None:
+            known = (asked, propose())
+            with self._lock:
+                self._proposed[key] = known
+                while len(self._proposed) > PROPOSALS:
+                    self._proposed.popitem(last=False)
+        return cast("T", known[1])
 
     @property
     def tables(self) -> Tables:
@@ -395,7 +418,7 @@ class StoredEngine:
         if not self.certifies:
             return (None,) * (1 + len(tally.blocks))
         try:
-            asked = self.proposer(tally.over).groups(tally, owned=shape(tally.over, self._facts).owned)
+            asked = self.propose_groups(tally)
         except NotInSql:
             return (None,) * (1 + len(tally.blocks))
         found = certified.of_groups(asked, self._known())
@@ -403,7 +426,7 @@ class StoredEngine:
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
-        return Private(self._asked(tally, lambda question: question.groups(), group))
+        return Private(self._asked(tally, lambda question: question.groups(self.propose_groups(tally)), group))
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts, read from the kept rows as they are."""

@@ -13,12 +13,11 @@ import numpy as np
 from sulq.curator.engines import arrow, blas
 from sulq.curator.engines.batch import Batch, Stored
 from sulq.curator.engines.connection import cores
-from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold_all
-from sulq.curator.engines.group import assembled, group
+from sulq.curator.engines.group import assembled
 from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
-from sulq.curator.engines.needed import Needed, needed
-from sulq.curator.engines.proposal import Fetch, Scan, Sums, opened, run
+from sulq.curator.engines.needed import Needed
+from sulq.curator.engines.proposal import Fetch, Open, Proposal, Scan, Sums, opened, run
 from sulq.curator.engines.propose import Proposer, open_blocks
 from sulq.curator.engines.resident import Resident
 from sulq.kernel import matrix
@@ -43,35 +42,23 @@ class Question:
         rows: Rows,
         *tallies: Tally,
         batch: int = BATCH,
-        owned: bool = False,
         resident: Resident | None = None,
-        certified: bool = False,
     ) -> None:
         self.cursor = cursor
         self.schema = schema
         self.rows = rows
         self.tallies = tallies
         self.batch = batch
-        self.owned = owned  # whether each row has its owner beside it
         self.resident = resident  # where columns are kept in memory, if these rows are stored
-        self.certified = certified  # whether the kernel reads and runs what SQL does not sum
         self.statements: list[str] = []
 
-    def proposer(self) -> Proposer:
-        """Writes what is asked of these rows."""
-        return Proposer(self.schema, self.rows, certified=self.certified)
+    def sums(self, proposal: Proposal) -> list[Integers]:
+        """The exact sums of each tally, saturated, by what was proposed."""
+        return run(proposal, self, self._folded)
 
-    def sums(self) -> list[Integers]:
-        """The exact sums of each tally, saturated."""
-        return run(self.proposer().propose(self.tallies), self, self._folded)
-
-    def groups(self) -> Groups:
-        """The groups that occur, in the order of their keys; where SQL does not say a part, grouped by hand."""
+    def groups(self, asked: Open) -> Groups:
+        """The groups that occur, in the order of their keys."""
         (tally,) = self.tallies
-        try:
-            asked = self.proposer().groups(tally, owned=self.owned)
-        except NotInSql:
-            return group(tally, self._all(needed(tally)))
         found = opened(asked, self.few(asked.scan), [block.width for block in tally.blocks])
         return assembled([key.fn for key in tally.by], self.schema, *found)
 
@@ -84,10 +71,6 @@ class Question:
         """A statement's many rows, all of whole numbers, as columns."""
         self.statements.append(scan.sql)
         return [arrow.numpy_column(column) for column in arrow.table(self.cursor, scan.sql, scan.bound).columns]
-
-    def _all(self, wanted: Needed) -> Batch:
-        """All rows in memory."""
-        return fetched(self.cursor, self.schema, self.rows, wanted, owned=self.owned)
 
     def _folded(self, fetch: Fetch | Fold) -> Sums:
         """The sums of the blocks that are folded."""

@@ -357,7 +357,7 @@ class SparkEngine(StoredEngine):
     def _grouped(self, copy: Copy, tally: Tally) -> Groups:
         over = shape(tally.over, self._facts)
         try:
-            asked = self.proposer(tally.over).groups(tally, owned=over.owned)
+            asked = self.propose_groups(tally)
         except NotInSql:
             return group(tally, self._derived(copy, tally))
         (parts,) = self._stated(copy, [tally], [asked.scan], owned=over.owned)
