@@ -10,7 +10,6 @@ import pytest
 from sulq.curator.engines import by_cell
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.keys import Chosen
-from sulq.curator.engines.needed import by_rows, vectors
 from sulq.terms.rowfn import RowFn, Vector, col, each, lit, nearest, scaled, within_ball
 from tests import generate
 from tests.curator.engines.test_fold import SCHEMA, batches, meant
@@ -69,14 +68,3 @@ def test_a_scipy_that_does_not_load_is_none(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.undo()
         by_cell.installed.cache_clear()
     assert by_cell.installed()
-
-
-def test_vectors_that_are_added_up_by_cell_are_kept_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not those of a covariance, nor without scipy."""
-    by = (nearest(POINTS, [[0, 0, 0]]),)
-    keyed, whole = generate.question([POINTS], SCHEMA, by=by), generate.question([POINTS], SCHEMA)
-    weighted = generate.question([scaled(POINTS, col("x"))], SCHEMA, by=by)
-    assert by_rows([keyed]) == by_rows([weighted, whole]) == set(vectors([keyed]))
-    assert by_rows([whole]) == set()
-    monkeypatch.setattr(by_cell, "installed", lambda: False)
-    assert by_rows([keyed]) == set()

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
-from sulq.curator.engines.matrix import Matrix
 from sulq.terms.domain import Schema
 from sulq.terms.kinds import Cells, Integers, Truths
 
 Stored = tuple[np.ndarray, Truths | None]
-NONE: Mapping[str, Matrix] = MappingProxyType({})
 
 
 class Batch:
     """Columns of one batch by name: whole numbers of any width (or objects for Text), and where they are missing."""
 
-    __slots__ = ("_columns", "_person", "_position", "kept", "owner", "schema", "seen", "size", "start")
+    __slots__ = ("_columns", "_person", "_position", "owner", "schema", "seen", "size")
 
     def __init__(
         self,
@@ -29,15 +26,11 @@ class Batch:
         person: Integers | None = None,
         position: Integers | None = None,
         owner: np.ndarray | None = None,
-        kept: Mapping[str, Matrix] = NONE,
-        start: int = 0,
     ) -> None:
         self.schema = schema
         self.size = size
         self.seen: dict[int, Cells] = {}
         self.owner = owner  # whose each row is: numbers or texts to be compared for equality, never shown
-        self.kept = kept  # vectors of the whole table, by their text, of which this batch's rows begin at `start`
-        self.start = start
         self._columns = columns
         self._person = person
         self._position = position
@@ -65,9 +58,7 @@ class Batch:
 
     def part(self, start: int, stop: int) -> Batch:
         """Some consecutive rows."""
-        part = self._chosen(slice(start, stop), min(stop, self.size) - start)
-        part.kept, part.start = self.kept, self.start + start
-        return part
+        return self._chosen(slice(start, stop), min(stop, self.size) - start)
 
     def placed(self, size: int) -> Batch:
         """All `size` rows of the source, each in its place: those that are not among these lack every cell.

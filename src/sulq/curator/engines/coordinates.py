@@ -15,8 +15,6 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.curator.engines.batch import Batch
-from sulq.curator.engines.matrix import Matrix, kept_as
-from sulq.terms import wire
 from sulq.terms.domain import Bool, Category, Schema, Text, power_of_two
 from sulq.terms.kinds import Cells, Floats, Grid, Integers, Truths, union
 from sulq.terms.rowfn.scalar import Arith, Col, IsMissing, Lit, RowFn, Values, numbers
@@ -82,7 +80,6 @@ class Coordinates:
 
     def __init__(self, vector: RowFn, schema: Schema) -> None:
         self.kind = grid_vector(vector, schema)
-        asked = vector
         self._ball: _Ball | None = None
         if isinstance(vector, WithinBall):
             vector = vector.vector
@@ -97,8 +94,6 @@ class Coordinates:
         self.by_rows = False  # whether vectors lie side by side in memory, for what adds them up by cell
         self._narrow: Integers = np.empty(CACHED, dtype=np.int64)
         self._made: tuple[Batch, Floats, Truths | None] | None = None
-        self._text: str | None = None  # under which the coordinates of all rows may be kept
-        self._asked = asked
 
     def units(self, batch: Batch) -> tuple[Floats, Truths | None]:
         """The coordinates, one row of the matrix each, and where the vector is missing."""
@@ -115,18 +110,7 @@ class Coordinates:
         if self._room.shape[1] < batch.size:
             self._room = np.ones((self.kind.width + 1, batch.size), order="F" if self.by_rows else "C")
         out = self._room[:, : batch.size]
-        kept = self._kept(batch) if batch.kept else None
-        if kept is not None and kept.ready:
-            return out, kept.read(batch.start, out)
-        missing = self._work_out(batch, out[:-1])
-        if kept is not None:
-            kept.write(batch.start, out[:-1], missing)
-        return out, missing
-
-    def _kept(self, batch: Batch) -> Matrix | None:
-        if self._text is None:
-            self._text = kept_as(wire.encode(self._asked), by_rows=self.by_rows)
-        return batch.kept.get(self._text)
+        return out, self._work_out(batch, out[:-1])
 
     def _work_out(self, batch: Batch, units: Floats) -> Truths | None:
         if self._items:
