@@ -25,13 +25,14 @@ from sulq.kernel.scoring import Span
 from sulq.terms import shape
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block, Tally
-from sulq.terms.law import BinomialLaw, Law, PassedLaw
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Draw
+from sulq.terms.law import BinomialLaw, LaplaceLaw, Law, PassedLaw
+from sulq.terms.plan import Part, Plan
+from sulq.terms.privacy import Draw, Event
 from sulq.terms.question import Above, Choose, OpenSums, Sums
 from sulq.terms.receipt import Receipt
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Vector, col, lit
+from sulq.terms.relation import Table, Where
+from sulq.terms.rowfn import Dot, Vector, col, lit, vector
+from tests.curator.engines.cases import ask, duck
 
 ROWS = pa.table(
     {
@@ -401,3 +402,28 @@ def test_what_has_no_certificate_is_priced_by_the_rules_of_plans() -> None:
             with pytest.raises(QuestionError) as stopped:
                 rows.check(change(made))
             assert stopped.value.code == "uncertified"
+
+
+@pytest.mark.parametrize("prepared", [None, False])
+def test_SR1_rows_that_may_drop_out_of_what_is_summed_by_hand_cost_what_they_move(prepared: object) -> None:
+    """Where SQL does not say a relation, or there is no copy, a debit of nothing buys nothing.
+
+    Control: for what a row moves it is answered.
+    """
+    schema, unit, law = (
+        Schema("data", (("x", sulq.Real(0, 1)),)),
+        Unit(neighbors="replace_one"),
+        LaplaceLaw(Fraction(1)),
+    )
+    engine = duck(pa.table({"x": [0.1, 0.9]}), unit, schema, prepared=prepared)
+    over = Where(Table("data"), Dot(vector(["x"]), (1,)) > 0.3)
+    part = Part(replace(ask(lit(1), schema=schema), over=over), (law,), (0,), (Fraction(1),), "l1")
+    for epsilon, certain in ((0, False), (1, True)):
+        draw = Draw("laplace", "replace_one", "l1", Fraction(epsilon), law.scale, Fraction(1), 1)
+        event = Event(Fraction(epsilon), Fraction(epsilon, 2), draws=(draw,))
+        if certain:
+            certificates.check([part], event, engine)
+        else:
+            with pytest.raises(Refused):
+                certificates.check([part], event, engine)
+    engine.close()

@@ -83,7 +83,7 @@ def program(rng: random.Random) -> Program:
             name = rng.choice(list(FUNCTIONS))
             steps.append(Apply(name, tuple(number() for _ in range(FUNCTIONS[name]))))
         elif kind < 0.5:
-            steps.append(Search(number(), tuple(sorted(rng.choice((-1.0, 0.0, 0.5, 3.0)) for _ in range(2)))))
+            steps.append(Search(number(), tuple(sorted(rng.sample((-1.0, 0.0, 0.5, 3.0), 2)))))
         elif kind < 0.6:
             steps.append(Take(number(), tuple(rng.randint(-5, 5) for _ in range(rng.randint(1, 4)))))
         elif kind < 0.65:

@@ -265,6 +265,26 @@ TOGETHER: dict[str, tuple[str, str]] = {  # expressions that look at other recor
     "a filter": ("b0", "abs(a0) FILTER (WHERE true)"),
     "no expression": ("b0", ""),
 }
+HIDDEN: dict[str, tuple[int, str]] = {  # names that stand for the kernel's own, and in which projection
+    "the cell that names the person": (0, "s1 AS a"),
+    "the person's text": (1, "a1 AS u"),
+    "the person's number": (1, "a0 AS w"),
+    "the person's number kept": (2, "b0 AS o"),
+    "a place": (0, "s1 AS place"),
+    "a name twice": (1, "a0 AS b0"),
+    "no name": (1, "abs(a0)"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_SR25_a_reading_names_none_of_the_kernels_columns(name: str) -> None:
+    """DuckDB takes the first of two equal names: another than the person's would be counted by."""
+    place, item = HIDDEN[name]
+    layers = tuple((*layer, item) if i == place else layer for i, layer in enumerate(READ.layers))
+    with pytest.raises(SetupError, match="unfit-rows"):
+        keep.cells(replace(READ, layers=layers))
+    more = (*READ.layers[0], "s1 AS a7"), *READ.layers[1:]
+    keep.cells(replace(READ, layers=more))  # control: a name of its own
 
 
 def read_with(name: str, expression: str) -> keep.Reading:
@@ -347,7 +367,7 @@ def test_SR2_nobody_else_has_other_rows_when_a_person_leaves(
     assert departures(cursor, 25, READ, "PARTITION BY o ORDER BY", "PARTITION BY 1 ORDER BY") > 0
     merged = replace(READ, person=("s0 // 2", "CAST(a AS VARCHAR)"))  # ids that are not injective: trusted, and no more
     assert departures(cursor, 25, merged) > 0
-    monkeypatch.setattr(keep, "_row_wise", lambda _: None)
+    monkeypatch.setattr(keep, "_row_wise", lambda *_: None)
     for name in ("an aggregate over a window", "all records asked within", "one of all records", "the record before"):
         assert departures(cursor, 25, read_with(*TOGETHER[name])) > 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 
 import numpy as np
@@ -46,6 +47,10 @@ WRONG = {
     "a table of none": (Column(0), Take(0, ())),
     "a table of texts": (Column(0), Take(0, ("a",))),
     "edges of texts": (Column(0), Search(0, ("a",))),
+    "edges that do not increase": (Column(0), Search(0, (1.0, 3.0, 0.0))),
+    "an edge twice": (Column(0), Search(0, (1.0, 1.0))),
+    "an edge that is NaN": (Column(0), Search(0, (math.nan,))),
+    "the sign of NaN": (Column(0), Apply("copysign", (0, 0))),
     "codes without a size": (Column(0), Pick(0, (0,), -1)),
     "a vector of none": (Stack(()),),
     "bounds the wrong way": (Column(0), Stack((Unit(0, 1, 0),))),

@@ -10,6 +10,7 @@ Source: docs/theory/kernel.md; SR1, SR3.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, Protocol, runtime_checkable
@@ -83,7 +84,9 @@ def _formed(part: Part) -> None:
     tally = part.tally
     if part.whole is not None:
         return
-    if not tally.blocks or not all(len(block.low) == len(block.high) > 0 for block in tally.blocks):
+    if not tally.blocks or not all(
+        len(block.low) == len(block.high) > 0 and all(map(operator.le, block.low, block.high)) for block in tally.blocks
+    ):
         raise Refused("sums without bounds")
     one = part.score is not None or part.thresholds is not None
     if len(part.refine) != (1 if one else len(tally.blocks)) or not all(0 <= bits <= GRID for bits in part.refine):
@@ -135,12 +138,12 @@ def _certified(parts: Sequence[Part], engine: Certifying) -> list[tuple[Certifie
             continue
         blocks = next(sums) if part.people is None else engine.certified_groups(part.tally)
         own: tuple[Block | None, ...] = part.tally.blocks if part.people is None else (None, *part.tally.blocks)
-        mine = zip(blocks, own, strict=True)
-        found.append(tuple(_planned(block, over, tables.unit) if one is None else one for one, block in mine))
+        plan = partial(_planned, tally=part.tally, over=over, unit=tables.unit)
+        found.append(tuple(plan(block) if one is None else one for one, block in zip(blocks, own, strict=True)))
     return found
 
 
-def _planned(block: Block | None, over: Shape, unit: Unit) -> Certified:
+def _planned(block: Block | None, tally: Tally, over: Shape, unit: Unit) -> Certified:
     """A block, or the number of people, by the rules of plans: never a sensitivity that somebody states (SR5)."""
     rows = max(over.rows, 1)
     if block is None:
@@ -150,4 +153,5 @@ def _planned(block: Block | None, over: Shape, unit: Unit) -> Certified:
     pair = Norms(most.pair_l1, most.pair_l2_squared, most.pair_coordinate)
     table = block.fn.units()[0] if isinstance(block.fn, Lookup) and block.vector else None
     moves = Moves(single.times(rows), pair.times(rows), block.low, block.high, table)
-    return Certified(moves, rows, present=True)  # whether it is, the planner alone knows
+    dropped = not over.fixed or tally.where is not None or any(key.fn.kind(over.schema).nullable for key in tally.by)
+    return Certified(moves, rows, present=not dropped)

@@ -24,6 +24,7 @@ from sulq.kernel.tree import parse
 
 PEOPLE: Final = "people"  # the table of all persons of a dataset, while its rows are kept
 POSITION: Final = "place"  # the column of a source that says where a record stands, if that is public
+_NAMED: Final = re.compile(r"(?:[abc][0-9]+|one)\Z")  # what a projection may call its columns
 _CELL: Final = re.compile(r"(?:[abcs][0-9]+|a|one|who)\Z")  # a column of a source, or of a projection of it
 _ROW_WISE: Final = FUNCTIONS.keys() | {
     "chr", "concat", "enum_code", "epoch_ns", "isnan", "list_position", "list_value", "lpad", "nfc_normalize",
@@ -71,7 +72,7 @@ def cells(reading: Reading) -> str:
         asked += [(cell,), (text,)]
         own = [[f"{cell} AS a"], [f"{text} AS u"], ["u"]]
         own = [own[0], [*own[1], "a AS w"], [*own[2], "w"]] if reading.whole else own
-    _row_wise(asked)
+    _row_wise(asked, len(reading.layers))
     relation, place = reading.source, [POSITION] if reading.places else []
     for layer, person in zip(reading.layers, own, strict=True):
         relation = f"(SELECT {_list(*layer, *person, *place)} FROM {relation})"
@@ -82,16 +83,22 @@ def _list(*items: str) -> str:
     return ",\n".join(items) + "\n"  # whatever an item ends in, the next begins anew
 
 
-def _row_wise(layers: Sequence[Sequence[str]]) -> None:
-    """Stop the owner where an expression may look at other records than its own."""
+def _row_wise(layers: Sequence[Sequence[str]], projections: int) -> None:
+    """Stop the owner where an expression may look at other records than its own.
+
+    Columns of the first so many, which are projections, have names that the kernel's own beside them do not have.
+    """
     try:
-        for layer in layers:
+        for place, layer in enumerate(layers):
             node = parse(f"SELECT {_list(*layer)}").only("type", "select_list", "from_table", "aggregate_handling")
             if node["type"] != "SELECT_NODE" or node["from_table"].only("type")["type"] != "EMPTY":
                 raise Refused("other than expressions")
             left = list(node.many("select_list"))
             if len(left) != len(layer):
                 raise Refused("several expressions in one")
+            named = [item.get("alias") or (item.get("column_names") or ("",))[-1] for item in left]
+            if place < projections and not (len(set(named)) == len(named) and all(map(_NAMED.match, named))):
+                raise Refused("a column without a name of its own")
             while left:
                 part = left.pop()
                 kind, path = part.get("class"), part.get("column_names")

@@ -69,9 +69,15 @@ def _whole(values: np.ndarray) -> Integers:
 _OTHERS: Final[Mapping[str, Callable[..., np.ndarray]]] = {
     "float": lambda values: np.asarray(values).astype(np.float64, copy=False),
     "whole": lambda values: _whole(np.asarray(values)),
+    "where": lambda truth, *either: np.where(truth, *_alike(*map(np.asarray, either))),
 }
 _FUNCTIONS: Final = {name: _OTHERS.get(name) or getattr(np, name) for name in FUNCTIONS}
 _ANY: Final = ("where", "float", "whole", "isfinite", "equal", "logical_and", "logical_or", "logical_not", "not_equal")
+
+
+def _alike(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two columns of one type, so that no number of the one wraps in the other's."""
+    return (first, second) if first.dtype == second.dtype else (_wide(first), _wide(second))
 
 
 def _wide(values: object) -> np.ndarray:

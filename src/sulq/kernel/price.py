@@ -149,12 +149,8 @@ def _loss(
         if release.score is not None:
             return _choice(release, release.score, known, draws[0], unit)
         return _above(release, known, draws[0], unit)
-    if release.people and draws[0].threshold is None:
-        raise Refused("groups found in the data that have no threshold to pass")
-    if release.people and blocks[0] is not None:
-        alone = blocks[0].rows * (2 if unit.neighbors == "replace_one" else 1)
-        if alone > draws[0].alone:
-            raise Refused("one person may be alone in more groups than planned")
+    if release.people:
+        _opened(blocks[0], draws, unit)
     apart = release.people or release.answered != 1
     bits = (0,) * len(blocks) if release.people else release.refine
     moves = [
@@ -168,6 +164,14 @@ def _loss(
             _covered(ways, draw)
     certain = [ways for ways in moves if ways is not None]
     return None if least is not None or len(certain) < len(moves) else _cost(certain, draws)
+
+
+def _opened(people: Certified | None, draws: list[Draw], unit: Unit) -> None:
+    """Refuse groups found in the data that a person alone could show, or whose noise is not theirs (SR14)."""
+    if draws[0].threshold is None or any(draw.mechanism not in ("passed", "gaussian") for draw in draws):
+        raise Refused("groups found in the data without a threshold, or under other than Gaussian noise")
+    if people is not None and people.rows * (2 if unit.neighbors == "replace_one" else 1) > draws[0].alone:
+        raise Refused("one person may be alone in more groups than planned")
 
 
 def _ways(blocks: Sequence[Certified], unit: Unit, *, apart: bool) -> tuple[str, ...]:

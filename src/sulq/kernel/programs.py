@@ -9,6 +9,7 @@ Source: docs/theory/kernel.md; SR1, SR16.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ FUNCTIONS: Final = {
     "add": 2, "subtract": 2, "multiply": 2, "divide": 2, "floor_divide": 2, "remainder": 2, "floor": 1,
     "minimum": 2, "maximum": 2, "isfinite": 1, "equal": 2, "not_equal": 2, "less": 2, "less_equal": 2, "greater": 2,
     "greater_equal": 2, "logical_and": 2, "logical_or": 2, "logical_not": 1, "where": 3, "float": 1, "whole": 1,
-    "absolute": 1, "ceil": 1, "trunc": 1, "sign": 1, "sqrt": 1, "fmod": 2, "copysign": 2,
+    "absolute": 1, "ceil": 1, "trunc": 1, "sign": 1, "sqrt": 1, "fmod": 2,
 }  # fmt: skip
 """Functions of one row's numbers, and of how many; each gives an exactly rounded result, however rows are batched."""
 
@@ -316,7 +317,8 @@ def _step(step: Step, place: int, program: Program, boxes: dict[int, Box]) -> No
             _require(FUNCTIONS.get(name) == len(of), "a function that is not of the list")
         case Search(of, edges):
             _numbers(steps, place, of)
-            _require(all(type(edge) is float for edge in edges), "an edge that is no number")
+            _require(all(type(edge) is float and math.isfinite(edge) for edge in edges), "an edge that is no number")
+            _require(all(a < b for a, b in itertools.pairwise(edges)), "edges that do not increase")
         case Take(of, entries):
             _numbers(steps, place, of)
             _require(entries and (_whole(*entries) or all(type(x) is float for x in entries)), "a table's entry")

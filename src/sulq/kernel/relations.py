@@ -9,6 +9,7 @@ Source: docs/theory/kernel.md; SR1, SR13, SR15.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,8 @@ class Relation:
     """Rows: `altered` of them one person can add or remove, 0 where all are public; `most`: how many there are.
 
     `agreeing`: how many rows, of one person or of a public relation, can agree in some columns.
-    `every`: whether each row of one kept table is here exactly once.
+    `every`: whether each row of one kept table is here exactly once. `apart`: whether no row is made of several
+    persons' rows, so that the rows of some persons and those of all others are together the rows of all.
     """
 
     columns: Mapping[str, Value]
@@ -41,6 +43,7 @@ class Relation:
     most: int
     agreeing: Callable[[Names], int]
     every: bool = False
+    apart: bool = True
 
     def __post_init__(self) -> None:
         if self.altered > MAX_ROWS:
@@ -59,6 +62,7 @@ class Summand:
     polynomial: Polynomial
     needs: frozenset[int] = frozenset()
     people: bool = False  # the number of different persons
+    most: int = field(default=0, compare=False)  # the largest total, over as many rows as there can be
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class Certificate:
 
     `outputs`: for each column of the result a key, a summand, or None for the mark of the grouping set; of keys 0 and
     -0 are one, and which of them is shown is any row's. `sets`: the grouping sets, each the places of its keys among
-    the outputs. `rows`: how many rows that are summed one person alters.
+    the outputs. `rows`: how many rows that are summed one person alters. `apart`: whether sums over the rows of some
+    persons and of all others add up to those over all.
     """
 
     outputs: tuple[Value | Summand | None, ...]
@@ -77,6 +82,7 @@ class Certificate:
     every: bool
     intervals: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     missing: Mapping[int, bool] = field(default_factory=dict)
+    apart: bool = False
 
 
 def certify(sql: str, facts: Facts) -> Certificate:
@@ -184,7 +190,12 @@ class _Certifier:
         others = frozenset(columns) - {OWNER}
         columns = {name: self._anew(_merged(value)) for name, value in columns.items()}
         return Relation(
-            columns, source.altered, source.public, source.most, lambda names: 1 if names >= others else agreeing(names)
+            columns,
+            source.altered,
+            source.public,
+            source.most,
+            lambda names: 1 if names >= others else agreeing(names),
+            apart=False,
         )
 
     def _union(self, node: Node) -> Relation:
@@ -201,7 +212,7 @@ class _Certifier:
             columns[name] = first if same else self._anew(hull(several))
         altered, most = sum(part.altered for part in parts), sum(part.most for part in parts)
         public = all(part.public for part in parts)
-        return Relation(columns, altered, public, most, lambda _: most if public else altered)
+        return Relation(columns, altered, public, most, lambda _: most if public else altered, apart=False)
 
     def _join(self, node: Node) -> Relation:
         """Pairs of rows. Two private sides are joined by the person, so that a pair is one person's."""
@@ -252,7 +263,7 @@ class _Certifier:
             return min(found)
 
         every = left.every and right.public and kept and right.agreeing(theirs) == 1
-        return Relation(columns, altered, public, most, agreeing, every)
+        return Relation(columns, altered, public, most, agreeing, every, apart=False)
 
     def _grouped(self, node: Node) -> Relation:
         """A person's own groups: one row, or one for each of the person's keys."""
@@ -271,7 +282,7 @@ class _Certifier:
         altered, hidden = source.altered if others else 1, any(key not in items for key in keys)
         shown = frozenset(_output(item) for item in others if not hidden)
         agreeing: Callable[[Names], int] = lambda names: 1 if not hidden and names >= shown else altered  # noqa: E731
-        return Relation(_named(found), altered, False, source.most, agreeing)
+        return Relation(_named(found), altered, False, source.most, agreeing, apart=source.apart)
 
     # The outermost SELECT
 
@@ -296,7 +307,8 @@ class _Certifier:
         if len(sets) > 1 and (any(-1 in each for each in sets) or None not in outputs):
             raise Refused("grouping sets that cannot be told apart")
         rows = max(source.altered, 1)  # public rows get noise like any other
-        return Certificate(outputs, sets, rows, source.public, source.every, self.atoms.intervals, self.atoms.missing)
+        known = self.atoms.intervals, self.atoms.missing
+        return Certificate(outputs, sets, rows, source.public, source.every, *known, source.apart)
 
     def _sum(
         self, item: Node, source: Relation, read: Expressions, keys: tuple[Node, ...], largest: int = HUGE
@@ -312,21 +324,22 @@ class _Certifier:
             return self._sum(item["child"], source, read, keys, 2**63 - 1)
         name, argument = _aggregate(item)
         if argument is None:
-            return Summand(constant(1))
+            return Summand(constant(1), most=source.most)
         if name == "count DISTINCT":
             if read.column(argument).type != "OWNER":
                 raise Refused("different values of what is not the person")
-            return Summand({}, people=True)
+            return Summand({}, people=True, most=source.most)
         value = read.value(argument)
         if name == "count":
             if value.null and not value.needs:  # whether it is there is a number of its own
                 value = self.atoms.of(integer("BIGINT", 1, 1), (self, argument))
-            return Summand(constant(1), value.needs)
+            return Summand(constant(1), value.needs, most=source.most)
         if name != "sum" or value.polynomial is None:
             raise Refused(f"{name} of what is not whole and bounded")
-        if source.most * max(-value.low, value.high) > min(largest, EXACT if value.type == "DOUBLE" else HUGE):
+        most = math.ceil(source.most * max(-value.low, value.high))
+        if most > min(largest, EXACT if value.type == "DOUBLE" else HUGE):
             raise Refused("a sum that may leave the numbers that are added exactly")
-        return Summand(value.polynomial, value.needs)
+        return Summand(value.polynomial, value.needs, most=most)
 
 
 def _stored(table: Table, name: str) -> Value:

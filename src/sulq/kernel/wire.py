@@ -33,8 +33,9 @@ def strict(text: str | bytes) -> object:
     try:
         plain = text if isinstance(text, str) else text.decode("utf-8")  # json would guess at UTF-16 and UTF-32
         return json.loads(plain, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise refuse("the text is not strict JSON") from error
+    except (ValueError, RecursionError):
+        pass
+    raise refuse("the text is not strict JSON")  # here, where no text of its own is in reach of a traceback
 
 
 def to_json(value: object, kinds: Kinds) -> object:

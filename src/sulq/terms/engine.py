@@ -51,7 +51,7 @@ class Key:
     labels: tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Tally:
     """Exact sums to work out: blocks side by side, for each cell of a partition.
 

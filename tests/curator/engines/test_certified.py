@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from sulq.curator.engines import certified
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.proposal import Combined, Fetch, Key, Looked, Open, Part, Proposal, Scan, Statement
 from sulq.kernel.facts import OWNER, Refused
+from sulq.kernel.programs import Column, Fold, Program, Stack, Sum
+from sulq.kernel.programs import Unit as Step
 from sulq.kernel.relations import certify
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
 from sulq.terms.privacy import Unit
@@ -156,3 +159,74 @@ def test_groups_are_shown_by_their_people_alone() -> None:
         else:
             with pytest.raises(Refused):
                 certified.of_groups(groups, known)
+
+
+def layout(**change: object) -> dict[tuple[int, int], object]:
+    """What is certified of a statement of one key, a count and a sum, after some change."""
+    opened = duck(table())
+    key, block = Key(0, 3), change.pop("block", BLOCK)
+    part = Part(
+        (replace(key, **change.pop("key", {})),), 1, change.pop("mark", None), (block,), change.pop("looked", ())
+    )
+    statement = replace(Statement(Scan(COUNT), 1, (2**60, 2**60), (part,)), **change)
+    widths = ((3, (len(block.weights),)),)
+    return certified.of_proposal(Proposal(widths, (statement,)), certified.facts(opened.tables, opened._kept))
+
+
+LAYOUTS: dict[str, dict[str, object]] = {
+    "a sum read as a mark": {"mark": 0},
+    "a column before the sums": {"block": Combined(0, 0, (((-1, 1),),))},
+    "a column after the sums": {"block": Combined(0, 0, (((2, 1),),))},
+    "fewer sums than the text has": {"bounds": (2**60,)},
+    "more keys than the text has": {"keys": 2},
+    "totals said to fit 64 bits": {"bounds": (1, 1), "block": Combined(0, 0, (((0, 2**40),),))},
+    "a code past the cells": {"key": {"places": (0, 5, 1)}},
+    "a missing code past the cells": {"key": {"missing": 3}},
+    "a text as a key": {"scan": Scan(COUNT.replace("c2 AS", "c3 AS"))},
+    "a number bound as a text": {"scan": Scan(COUNT, (7,))},
+    "a table of other rows": {"looked": (replace(LOOKED, block=1, units=bytes(16)),)},
+    "a table of other keys": {"looked": (replace(LOOKED, block=1, keys=(3,)),)},
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_how_a_result_is_read_is_not_believed(name: str) -> None:
+    """Each would read another number than is certified, or fail because of a row. Control: without the change."""
+    assert layout()
+    with pytest.raises(Refused):
+        layout(**LAYOUTS[name])
+
+
+def test_a_block_has_the_width_of_its_place_and_one_sum() -> None:
+    """Else one law would fall on another's coordinates. Control: above."""
+    opened = duck(table())
+    known = certified.facts(opened.tables, opened._kept)
+    part = Part((Key(0, 3),), 1, None, (BLOCK,))
+    for widths, parts in (((2,), (part,)), ((1,), (part, part))):
+        with pytest.raises(Refused):
+            certified.of_proposal(Proposal(((3, widths),), (Statement(Scan(COUNT), 1, (1, 1), parts),)), known)
+
+
+def test_a_program_reads_the_rows_it_is_certified_over() -> None:
+    """Its statement is that of its table. Control: with that statement it is certified."""
+    opened = duck(table(), Unit("who", rows=2))
+    known = certified.facts(opened.tables, opened._kept)
+    program = Program(("c0",), (Column(0), Stack((Step(0, 0, 120),))), (Sum("vectors", 1),))
+    assert certified.of_fold(Fold(program, "SELECT c0 FROM kept", (), ("kept",), ((0, 0),)), known)
+    with pytest.raises(Refused):
+        certified.of_fold(Fold(program, "SELECT a.c0 FROM kept AS a, kept AS b", (), ("kept",), ((0, 0),)), known)
+
+
+def test_SR15_statements_in_which_persons_meet_are_told_by_their_tree() -> None:
+    """Whatever their text looks like: sums over parts of whole persons add up only where no row is of several."""
+    opened = duck(table(), Unit("who", rows=2))
+    known = certified.facts(opened.tables, opened._kept)
+    assert certify("SELECT count(DISTINCT o), sum(n) FROM (SELECT o, count(*) AS n FROM kept GROUP BY o)", known).apart
+    for meets in (
+        "SELECT count(*) FROM (SELECT DISTINCT c0 FROM kept)",
+        "SELECT count(*) FROM (SELECT/**/DISTINCT c0 FROM kept)",
+        "SELECT count(*) FROM (SELECT c0 FROM kept UNION ALL SELECT c0 FROM kept)",
+        "SELECT count(*) FROM (SELECT * FROM kept) AS l JOIN (SELECT * FROM kept) AS r ON l.o = r.o",
+        "SELECT count(*) FROM (SELECT o, c0 FROM (SELECT DISTINCT o, c0 FROM kept) GROUP BY o, c0)",
+    ):
+        assert not certify(meets, known).apart, meets

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.curator.certificates import within
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.programs import Compiler
 from sulq.curator.engines.source import Origin
@@ -25,7 +24,10 @@ from sulq.terms.engine import Tally
 from sulq.terms.privacy import Unit
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import Bernstein, Dot, Scaled, bins, case, col, lit, lookup, nearest, outer, vector, within_ball
+from sulq.terms.rowfn.keys import Each
+from sulq.terms.rowfn.labels import OrMissing
 from tests import generate
+from tests.certified import within
 from tests.counts import count, generator
 from tests.curator.engines import oracle
 from tests.curator.engines.cases import ask, duck
@@ -170,6 +172,7 @@ MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
+@pytest.mark.by_hand
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_no_mistake_in_compiling_moves_more_than_planned(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused, or other sums that one person still moves within the plan; each mistake is noticed in some tally."""
@@ -177,7 +180,8 @@ def test_no_mistake_in_compiling_moves_more_than_planned(mistake: str, monkeypat
     right = {name: engines[0].sums(tally).open().tolist() for name, tally in TALLIES.items()}
     planned = {name: [extent(block, SCHEMA) for block in tally.blocks] for name, tally in TALLIES.items()}
     MISTAKES[mistake](monkeypatch)
-    for name, tally in TALLIES.items():
+    for name, known in TALLIES.items():
+        tally = replace(known)  # what was proposed for the very same would be run again
         try:
             if not within_plan(engines[0], tally):
                 raise Refused("farther than planned")
@@ -221,3 +225,19 @@ def test_a_mistake_that_would_release_more_is_refused_for_nothing(
             db.ask(question, spend=sulq.Epsilon(1))
         assert stopped.value.code == "uncertified"
         assert db.facts.spent == before
+
+
+@pytest.mark.parametrize("high", [127, 32_767])
+def test_a_missing_code_past_a_narrow_column_has_its_own_cell(high: int) -> None:
+    """The column's type does not hold it. Control: SQL, which counts the same rows."""
+    schema = Schema.of("data", {"x": Real(-1, 1), "a": Int(0, high)})
+    rows = pa.table({"x": [0.5] * 6, "a": [1, 2, None, None, None, high]})
+    engine = DuckEngine(Dataset.one(Origin.of(rows), schema, Unit(), b"k" * 32))
+    key = (OrMissing(Each(col("a"))),)
+    folded, counted = (ask(block, by=key, schema=schema) for block in (outer(vector(["x", "x"])), lit(1)))
+    assert engine.propose(folded).fold is not None
+    assert engine.propose(counted).fold is None
+    found = engine.sums(folded).open()[:, 0]
+    assert (found > 0).tolist() == (engine.sums(counted).open()[:, 0] > 0).tolist()
+    assert found[-1] == 3 * found[1] > 0
+    engine.close()

@@ -14,6 +14,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -402,17 +403,20 @@ def test_SR2_persons_in_several_chunks_stop_the_owner(monkeypatch: pytest.Monkey
     engine.close()
 
 
-def test_SR15_only_statements_of_one_persons_rows_are_cut_into_parts() -> None:
-    """By their own text: where rows may meet those of others all are brought together first."""
-    alone = "SELECT count(DISTINCT o), sum(c0) FROM (SELECT sum(c0) AS c0, o FROM kept GROUP BY o)"
-    assert statements.apart([Scan(alone)])
-    for meets in (
-        "SELECT count(*) FROM (SELECT DISTINCT c0 FROM kept)",
-        "SELECT count(*) FROM (SELECT c0 FROM kept UNION ALL SELECT c0 FROM kept)",
-        "SELECT count(*) FROM (SELECT * FROM kept0) AS l LEFT JOIN (SELECT * FROM kept1) AS r ON l.o = r.o",
-        "SELECT count(*) FROM (SELECT  distinct c0 FROM kept)",
-    ):
-        assert not statements.apart([Scan(alone), Scan(meets)])
+def test_a_column_that_was_not_read_is_not_there() -> None:
+    """A statement that names it fails, whatever rows hold: were it NULL, all would be one person. Control: with it."""
+    schema = Schema("data", (("age", Int(0, 9)),))
+    people = "SELECT sum(n * n) AS s FROM (SELECT o, count(*) AS n FROM kept GROUP BY o)"
+    for owned in (True, False):
+        columns = {"c0": pa.array([1, 2, 3], pa.int8())} | ({"o": pa.array([b"a", b"b", b"c"])} if owned else {})
+        tables = {"kept": statements.Pages(schema, True, [pa.table(columns)])}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(statements.chunks, "tables", lambda given, _: given)
+            if owned:
+                assert statements.run([Scan(people)], tables)[0][0].to_pylist() == [{"s": 3}]
+            else:
+                with pytest.raises(duckdb.BinderException):
+                    statements.run([Scan(people)], tables)
 
 
 def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,14 @@ The facts are those of the declarations and of the kept tables, never of a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import numpy as np
 
 from sulq.curator.engines import grammar
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
-from sulq.curator.engines.proposal import Combined, Open, Part, Proposal, Statement
+from sulq.curator.engines.proposal import WORD, Combined, Open, Part, Proposal, Statement
 from sulq.kernel.columns import text
 from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Refused, Table
 from sulq.kernel.moves import moves, table
@@ -28,6 +29,7 @@ from sulq.terms.facts import TableFacts, Tables
 
 HASHES = Column("BIGINT", 0, 2**60 - 1, missing=False)
 PLACES = Column("BIGINT", 0, MAX_STORED_ROWS, missing=False)
+MAX_TABLE_ENTRY: Final = 2**22  # of a public table: counts times it are added in limbs
 ROWS = Summand(constant(1))  # a row adds one to a count of rows
 
 
@@ -74,33 +76,103 @@ def _spelled(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
 
 def of_proposal(proposal: Proposal, known: Facts) -> dict[tuple[int, int], Certified]:
     """The blocks that statements sum, each by its tally and its place; those that are folded are not among them."""
-    found = {}
+    found: dict[tuple[int, int], Certified] = {}
     for statement in proposal.statements:
         certificate = remembered(certify, statement.scan.sql, known)
-        first = len(certificate.outputs) - len(statement.bounds)
+        first = _laid_out(statement, certificate)
         for part in statement.parts:
             _marked(statement, part, certificate)
-            _keyed(certificate, [key.column for key in part.keys])
+            _coded(part, certificate, statement)
             present = _present(part, certificate)
             for block in part.combined:
                 moved = moves(certificate, _placed(block, first))
-                found[block.tally, block.block] = Certified(moved, certificate.rows, present)
+                _put(found, proposal, block.tally, block.block, Certified(moved, certificate.rows, present))
             for looked in part.looked:
                 if certificate.outputs[first] != ROWS:  # what is multiplied with the table
                     raise Refused("a table read by other than a count of rows")
                 units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
                 moved = table(certificate, units.astype(np.int64))
-                found[looked.tally, looked.block] = Certified(moved, certificate.rows, present)
+                _put(found, proposal, looked.tally, looked.block, Certified(moved, certificate.rows, present))
+    if proposal.fold is not None and proposal.fetch is not None:
+        raise Refused("rows folded in two ways")
     if proposal.fold is not None:
-        found |= dict(zip(proposal.fold.blocks, remembered(of_fold, proposal.fold, known), strict=True))
+        for place, bound in zip(proposal.fold.blocks, remembered(of_fold, proposal.fold, known), strict=True):
+            _put(found, proposal, *place, bound)
     folded = () if proposal.fetch is None else proposal.fetch.blocks
     return {block: bound for block, bound in found.items() if block not in folded}
 
 
+def _put(found: dict[tuple[int, int], Certified], proposal: Proposal, tally: int, block: int, bound: Certified) -> None:
+    """Note what is certified of a block: each has its own place and width, once."""
+    if (tally, block) in found or len(bound.moves.low) != proposal.tallies[tally][1][block]:
+        raise Refused("a block that is summed twice, or of another width")
+    found[tally, block] = bound
+
+
+def _laid_out(statement: Statement, certificate: Certificate) -> int:
+    """Where the sums begin; refuses a statement whose columns are not keys, a mark where there are several sets, sums.
+
+    Sums that are combined in 64 bits must fit them, over as many rows as there can be.
+    """
+    marked = statement.parts[0].mark is not None
+    outputs, first = certificate.outputs, statement.keys + marked
+    sums = outputs[first:]
+    if len(outputs) != first + len(statement.bounds) or {part.mark is not None for part in statement.parts} != {marked}:
+        raise Refused("other columns than a statement has")
+    if marked and outputs[statement.keys] is not None:
+        raise Refused("a sum read as a mark")
+    _keyed(certificate, range(statement.keys))
+    most = [each.most for each in sums if isinstance(each, Summand)]
+    if len(most) != len(sums) or not all(isinstance(text, str) for text in statement.scan.texts):
+        raise Refused("a sum that is none, or a text that is none")
+    _fits(most, statement.bounds, [[(i, 1)] for i in range(len(most))])
+    for part in statement.parts:
+        _fits(most, statement.bounds, [each for block in part.combined for each in block.weights])
+        for looked in part.looked:
+            units = np.frombuffer(looked.units, dtype="<i8")
+            far = max(int(units.max(initial=0)), -int(units.min(initial=0)))
+            if far > MAX_TABLE_ENTRY:
+                raise Refused("a table of too large numbers")
+            _fits(most, statement.bounds, [[(0, far)]])
+    return first
+
+
+def _fits(most: Sequence[int], bounds: Sequence[int], combined: Iterable[Sequence[tuple[int, int]]]) -> None:
+    """Refuse combinations that are said to fit 64 bits, and may not."""
+    for weights in combined:
+        if not all(0 <= place < len(most) for place, _ in weights):
+            raise Refused("a coordinate of what is no sum of rows")
+        said = sum(abs(weight) * max(bounds[place], 1) for place, weight in weights)
+        if said < WORD <= sum(abs(weight) * most[place] for place, weight in weights):
+            raise Refused("a sum that is said to fit 64 bits, and may not")
+
+
+def _coded(part: Part, certificate: Certificate, statement: Statement) -> None:
+    """Refuse keys that are not codes of cells: a row would fail, or be counted elsewhere."""
+    for key in part.keys:
+        if not 0 <= key.column < statement.keys or key.size < 1:
+            raise Refused("a sum read as a key")
+        value = certificate.outputs[key.column]
+        digits = isinstance(value, Value) and value.type == "VARCHAR" and value.low > -math.inf
+        whole = isinstance(value, Value) and value.whole and value.within(-WORD // 2, WORD // 2)
+        if not (digits or whole or (isinstance(value, Value) and value.type == "BOOLEAN")):
+            raise Refused("a key that is no code")
+        if not (key.missing is None or 0 <= key.missing < key.size) or abs(key.shift) > WORD // 2:
+            raise Refused("a code of no cell")
+        if key.places is not None and not all(-1 <= place < key.size for place in key.places):
+            raise Refused("a code of no cell")
+    for looked in part.looked:
+        if not all(0 <= place < len(part.keys) for place in looked.keys):
+            raise Refused("a table read by other keys than its own")
+        if len(looked.units) != 8 * looked.width * math.prod(part.keys[place].size for place in looked.keys):
+            raise Refused("a table of other rows than its keys have")
+
+
 def of_fold(fold: Fold, known: Facts) -> tuple[Certified, ...]:
     """What a person moves the sums of a program by, over the rows of its statement."""
-    sql = fold.sql if fold.table is None else text(fold.table, fold.program.columns)
-    relation = rows(sql, known)
+    if fold.table is not None and fold.sql != text(fold.table, fold.program.columns):
+        raise Refused("a program over other rows than its table's")
+    relation = rows(fold.sql, known)
     return certify_program(
         fold.program, tuple(relation.columns.values()), max(relation.altered, 1), every=relation.every
     )
@@ -109,7 +181,14 @@ def of_fold(fold: Fold, known: Facts) -> tuple[Certified, ...]:
 def of_groups(groups: Open, known: Facts) -> dict[int, Certified]:
     """The blocks of groups that are found in the data, by their places; -1: the number of people."""
     certificate = remembered(certify, groups.scan.sql, known)
+    sums = certificate.outputs[groups.keys :]
+    most = [each.most for each in sums if isinstance(each, Summand)]
+    if len(most) != len(sums) or len(sums) != len(groups.bounds) or not 0 <= groups.persons < len(sums):
+        raise Refused("other columns than a statement has")
+    if not all(isinstance(text, str) for text in groups.scan.texts):
+        raise Refused("a text that is none")
     _keyed(certificate, range(groups.keys))
+    _fits(most, groups.bounds, [each for block in groups.blocks for each in block.weights])
     counted = certificate.outputs[groups.keys + groups.persons]
     people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))
     if len(certificate.sets) != 1 or not people:

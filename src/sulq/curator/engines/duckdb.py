@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -44,7 +44,6 @@ from sulq.terms.kinds import Integers
 from sulq.terms.relation import Relation, Table
 from sulq.terms.shape import shape
 
-PROPOSALS: Final = 32  # of asks on their way, between their check and their run
 MOST_ROWS_READ: Final = 2**31  # of a table without a copy: its doubles of 2^22 are summed as such, exactly
 
 T = TypeVar("T")
@@ -273,13 +272,13 @@ class StoredEngine:
     _batch: int = BATCH
     _closed = False
 
-    _proposed: OrderedDict[tuple[int, ...], tuple[object, object]]
+    _proposed: weakref.WeakKeyDictionary[Tally, list[tuple[tuple[weakref.ref[Tally], ...], object]]]
     _lock: threading.Lock
 
     def __new__(cls, *_given: object, **_more: object) -> Self:
         """With room for proposals, whatever a subclass is made of."""
         self = super().__new__(cls)
-        self._proposed, self._lock = OrderedDict(), threading.Lock()
+        self._proposed, self._lock = weakref.WeakKeyDictionary(), threading.Lock()
         return self
 
     def ready(self) -> None:
@@ -345,28 +344,26 @@ class StoredEngine:
         Raises:
             NotInSql: a part of the relation is left to be worked out by hand.
         """
-        return self._once(tallies, lambda: self.proposer(tallies[0].over).propose(tallies))
+        return self._once(tallies, lambda: self.proposer(tallies[0].over).propose(tallies), Proposal)
 
     def propose_groups(self, tally: Tally) -> Open:
         """As `propose`, of groups that are found in the data."""
         owned = shape(tally.over, self._facts).owned
-        return self._once((tally, "groups"), lambda: self.proposer(tally.over).groups(tally, owned=owned))
+        return self._once((tally,), lambda: self.proposer(tally.over).groups(tally, owned=owned), Open)
 
-    def _once(self, asked: tuple[object, ...], propose: Callable[[], T]) -> T:
-        """What was proposed for these very objects already, or what is proposed now: what is certified is what runs.
+    def _once(self, tallies: tuple[Tally, ...], propose: Callable[[], T], kind: type[T]) -> T:
+        """What was proposed for these very tallies already, or what is proposed now: what is certified is what runs.
 
-        The last of them are kept, with the objects, so that their identities stay their own.
+        It is kept as long as the first of them is.
         """
-        key = tuple(map(id, asked))
         with self._lock:
-            known = self._proposed.get(key)
-        if known is None:
-            known = (asked, propose())
-            with self._lock:
-                self._proposed[key] = known
-                while len(self._proposed) > PROPOSALS:
-                    self._proposed.popitem(last=False)
-        return cast("T", known[1])
+            known = self._proposed.setdefault(tallies[0], [])
+        for others, made in known:
+            if isinstance(made, kind) and [other() for other in others] == list(tallies):
+                return made
+        found = propose()
+        known.append((tuple(map(weakref.ref, tallies)), found))
+        return found
 
     @property
     def tables(self) -> Tables:
@@ -393,7 +390,10 @@ class StoredEngine:
                     self._over(tallies[several[0]].over)
                 except NotInSql:
                     continue
-                moved = certified.of_proposal(self._certain(*(tallies[i] for i in several)), known)
+                proposal = self._certain(*(tallies[i] for i in several))
+                if self.folds and proposal.fetch is not None:
+                    raise Refused("rows folded by other than a program")
+                moved = certified.of_proposal(proposal, known)
                 for i, place in enumerate(several):
                     found[place] = certified.stated(moved, i, len(tallies[place].blocks))
                 if several is places:

@@ -322,7 +322,9 @@ class Compiler:
         far = self.apply("absolute", scaled)
         size = self.apply("floor", far)
         up = self.apply("greater_equal", self.apply("subtract", far, size), self.constant(0.5))
-        size = self.apply("copysign", self.apply("add", size, self.apply("float", up)), scaled)
+        size = self.apply("add", size, self.apply("float", up))
+        below = self.apply("less", scaled, self.constant(0.0))
+        size = self.apply("where", below, self.apply("subtract", self.constant(0.0), size), size)
         found = self.apply("divide" if fn.digits >= 0 else "multiply", size, scale)
         return (found, missing) if fn.kind(self.schema).bounded else self._finite(found, missing)
 
@@ -488,9 +490,8 @@ class Compiler:
         low = math.ceil(kind.lo) if isinstance(kind, Scalar) and kind.lo is not None else 0
         if column is not None and not isinstance(column, Text) and column.step == 1:
             value, missing = self.raw(cast("Col", item).name)
-            return value if low == 0 else self.apply(
-                "subtract", self.apply("whole", value), self.constant(low)
-            ), missing
+            value = self.apply("whole", value)
+            return value if low == 0 else self.apply("subtract", value, self.constant(low)), missing
         value, missing = self.number(item)
         return self.apply("whole", self.apply("subtract", value, self.constant(float(low)))), missing
 

@@ -75,7 +75,8 @@ class Question:
     def _folded(self, fetch: Fetch | Fold) -> Sums:
         """The sums of the blocks that are folded."""
         if isinstance(fetch, Fold):
-            found = self._from_memory(self.resident, fetch) if self.resident is not None and fetch.table else None
+            stored = fetch.table == tuple(self.rows.relation.split("."))
+            found = self._from_memory(self.resident, fetch) if self.resident is not None and stored else None
             found = self._streamed(fetch) if found is None else found
             return dict(zip(fetch.blocks, found, strict=True))
         tallies = open_blocks(self.tallies, fetch.blocks)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from sulq.errors import BudgetExceeded, SetupError
+from sulq.kernel import wire
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row, link
 from sulq.kernel.ledger.entries import Debit
@@ -14,8 +14,6 @@ from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.ledger.seal import Seal
 from sulq.kernel.ledger.state import State
 from sulq.kernel.losses import Budget, EpsilonDelta, Split, SubLinear
-
-_SPENDING: Final = tuple(f'"kind":"{kind}"' for kind in ("burn", "debit", "genesis", "raise"))
 
 
 class Draft:
@@ -39,6 +37,10 @@ class Draft:
         Raises:
             BudgetExceeded: It does not fit the budget.
         """
+        told = wire.strict(debit.body)
+        paid = None if not isinstance(told, dict) else (told.get("kind"), told.get("event"), told.get("plan_digest"))
+        if paid != ("debit", wire.to_json(debit.event, entries.KINDS), debit.plan):
+            raise ValueError("an entry that says other than what is charged")
         self.filter.check(debit.event)
         totals = self.totals + self.filter.cost(debit.event)
         if not self.filter.holds(totals):
@@ -69,8 +71,9 @@ class Draft:
         self.filter = own.renewed(budget, split)
 
     def note(self, body: str) -> Row:
-        """Add an entry that spends nothing; inside a canonical text a quotation mark is never bare."""
-        if not any(f'"kind":"{kind}"' in body for kind in entries.NOTES) or any(kind in body for kind in _SPENDING):
+        """Add an entry that spends nothing."""
+        told = wire.strict(body)
+        if not isinstance(told, dict) or told.get("kind") not in entries.NOTES:
             raise ValueError("an entry of this kind is no note")
         return self._add(body)
 

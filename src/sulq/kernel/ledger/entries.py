@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import hmac
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -110,9 +109,9 @@ def burnt(losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -
 def parse(row: Row) -> Body:
     """Read an entry's body."""
     try:
-        body = json.loads(row.body)
-    except ValueError as error:
-        raise damaged(f"entry {row.seq}", "is not JSON") from error
+        body = wire.strict(row.body)
+    except QuestionError:
+        raise damaged(f"entry {row.seq}", "is not JSON") from None
     if not isinstance(body, dict):
         raise damaged(f"entry {row.seq}", "is not a record")
     return body

@@ -35,6 +35,8 @@ from sulq.curator.engines.spark.work import by_person, derived, looked_at, row_b
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel.private import Private
+from sulq.kernel.relations import certify
+from sulq.kernel.remembered import remembered
 from sulq.terms import wire
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
@@ -315,7 +317,9 @@ class SparkEngine(StoredEngine):
         if not scans:
             return []
         over = tallies[0].over
-        name = by_person(over) if statements.apart(scans) else None
+        known = self._known()
+        apart = all(remembered(certify, scan.sql, known).apart for scan in scans)
+        name = by_person(over) if apart else None
         if name is None:
             tables = [self._table(copy, each) for each in _tables(over)]
             return self._here(scans, {table.facts.schema.table: table for table in tables})

@@ -6,9 +6,8 @@ so its sums over parts that hold whole persons add up to those over all rows: th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -19,8 +18,6 @@ from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.spark import chunks
 from sulq.terms.domain import Schema
 
-MEETING: Final = re.compile(r"\b(JOIN|UNION|INTERSECT|EXCEPT|SELECT\s+DISTINCT)\b", re.IGNORECASE)
-
 
 class Pages(NamedTuple):
     """A table's kept rows as chunks."""
@@ -28,11 +25,6 @@ class Pages(NamedTuple):
     schema: Schema
     owned: bool
     chunks: Iterable[pa.RecordBatch]
-
-
-def apart(scans: Sequence[Scan]) -> bool:
-    """Whether no row meets another person's in any of these statements, whatever relation they were written for."""
-    return not any(MEETING.search(scan.sql) for scan in scans)
 
 
 def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[pa.Table], int]:
@@ -44,10 +36,17 @@ def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | No
     rows = 0
     try:
         for name, given in tables.items():
-            pages.create(connection, name, pages.columns_of(given.schema, owned=given.owned, owner="BLOB"))
+            every, there = pages.columns_of(given.schema, owned=given.owned, owner="BLOB"), False
             for page in chunks.tables(given.chunks, given.schema):
+                if (
+                    not there
+                ):  # a column that was not read is not there: a statement that names it fails, whatever rows hold
+                    pages.create(connection, name, {column: every[column] for column in page.column_names})
+                there = True
                 pages.insert(connection, name, page)
                 rows += page.num_rows
+            if not there:
+                pages.create(connection, name, every)
         connection.lock()
         cursor = connection.cursor()
         return [arrow.table(cursor, scan.sql, scan.bound) for scan in scans], rows
