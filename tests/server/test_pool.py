@@ -377,3 +377,21 @@ def test_a_check_that_is_late_is_not_paid_for(found: Pool) -> None:
         found.rows.check(PLAN)
     assert refused.value.code == "not-ready"
     assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize("left", [0.05, -1.0])
+def test_a_worker_that_certifies_late_is_not_killed(found: Pool, left: float) -> None:
+    """It did nothing wrong, and nothing was paid. Control: with time enough the same worker's word is taken."""
+
+    def slow(frame: dict) -> dict:
+        time.sleep(0.3)
+        return certifying()(frame)
+
+    found.worker(slow)
+    now = time.monotonic()
+    with found.rows.until(now + 60, now + left), pytest.raises(SetupError) as refused:
+        found.rows.check(PLAN)
+    assert refused.value.code == "not-ready"
+    assert len(found.rows.workers) == len(found.rows._idle) == 1
+    with found.rows.until(time.monotonic() + 60, time.monotonic() + 30):
+        found.rows.check(PLAN)

@@ -128,11 +128,11 @@ class Rows:
         """As `check`, for a plan's canonical JSON as another process sent it; remembered by its digest (`knows`)."""
         parts, event = _parts(text, QuestionError)
         self._certify(parts, event, QuestionError, whose)
-        self._checked.put(wire.digest_of(text), parts, len(text))
+        self._checked.put((whose, wire.digest_of(text)), parts, len(text))
 
-    def knows(self, digest: str) -> bool:
-        """Whether the text of this digest was certified here, and may be run without being sent again."""
-        return self._checked.get(digest) is not None
+    def knows(self, digest: str, whose: str = "") -> bool:
+        """Whether the text of this digest was certified here for this asker: it need not be sent again (T39)."""
+        return self._checked.get((whose, digest)) is not None
 
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Exact sums and their noise: one release for each part of the plan.
@@ -152,7 +152,7 @@ class Rows:
         None: what was certified here and is known by the digest that the receipt is for.
         """
         digest = receipt.plan if text is None else _digest(text)
-        known = self._checked.get(digest)  # of this very text, and what was certified cannot change
+        known = self._checked.get((whose, digest))  # of this very text, and what was certified cannot change
         if (known is None and text is None) or not self._redeem(receipt, digest):
             raise _unpaid()
         if known is None:
@@ -254,20 +254,20 @@ class Rows:
 
 
 class _Checked:
-    """Plans that were certified, by the digests of their texts: the last one, and others while there is room."""
+    """Plans that were certified, by askers and digests of texts: the last one, and others while there is room."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[str, tuple[tuple[Part, ...], int]] = OrderedDict()
+        self._found: OrderedDict[tuple[str, str], tuple[tuple[Part, ...], int]] = OrderedDict()
         self._length = 0
 
-    def put(self, digest: str, parts: tuple[Part, ...], length: int) -> None:
-        self._length += length - self._found.pop(digest, ((), 0))[1]
-        self._found[digest] = (parts, length)
+    def put(self, key: tuple[str, str], parts: tuple[Part, ...], length: int) -> None:
+        self._length += length - self._found.pop(key, ((), 0))[1]
+        self._found[key] = (parts, length)
         while self._length > ROOM and len(self._found) > 1:
             self._length -= self._found.popitem(last=False)[1][1]
 
-    def get(self, digest: str) -> tuple[Part, ...] | None:
-        found = self._found.get(digest)
+    def get(self, key: tuple[str, str]) -> tuple[Part, ...] | None:
+        found = self._found.get(key)
         return None if found is None else found[0]
 
 

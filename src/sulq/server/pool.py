@@ -137,10 +137,11 @@ class RemoteRows:
                 raise SetupError("not-ready", "Too many questions are under way.", "Try again in a moment.")
             if self._sent(worker, {"check": text, "whose": whose}):
                 break
-        reply = self._heard(worker, self._left(deadline))
+        reply = self._heard(worker, self._limit)  # a worker that certifies late is sound all the same
         if reply is not None:
             self._back(worker, reply)
-        if reply is None or not reply.keys() & {"certified", "refused", "stopped"}:
+        late = deadline is not None and time.monotonic() > deadline
+        if reply is None or late or not reply.keys() & {"certified", "refused", "stopped"}:
             raise SetupError("not-ready", "This dataset's workers are being started.", "Try again in a moment.")
         if "stopped" in reply:
             raise stopped()
@@ -218,8 +219,10 @@ class RemoteRows:
     def _taken(self, deadline: float | None, wanted: Worker | None = None) -> Worker | None:
         """An idle worker, the wanted one if it is idle; None where none is in time."""
         patience = QUEUE * self._limit if deadline is None else deadline - time.monotonic()
+        if patience <= 0:
+            return None
         with self._change:
-            if not self._change.wait_for(lambda: self._idle or self._closed, timeout=max(patience, 0)) or self._closed:
+            if not self._change.wait_for(lambda: self._idle or self._closed, timeout=patience) or self._closed:
                 return None
             if wanted is None or wanted not in self._idle:
                 return self._idle.popleft()

@@ -160,9 +160,10 @@ class Worker:
         if not isinstance(receipt, Receipt):
             return {"failed": "bad-receipt"}
         text = None if frame["run"] is None else _text(frame["run"])
-        if text is None and not self._opened.run.knows(receipt.plan):
+        whose = str(frame.get("whose", ""))
+        if text is None and not self._opened.run.knows(receipt.plan, whose):
             return {"unknown": True}  # the receipt is as good as before
-        released = self._opened.run.run_text(text, receipt, str(frame.get("whose", "")))
+        released = self._opened.run.run_text(text, receipt, whose)
         return {"released": [wire.to_json(item) for item in released]}
 
 
