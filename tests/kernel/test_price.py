@@ -226,3 +226,33 @@ def test_queries_are_noisy_sums_alone(kind: dict[str, object]) -> None:
     event = Event(None, Fraction(0), queries=10, draws=(drawn(law, unit, "l1", 1000),))
     with pytest.raises(Refused, match="queries"):
         check([Release((law,), (0,), 1, 1, 2, **kind)], [[certified(2)]], event, unit, lambda _: Least("laplace", 1, 1))
+
+
+def test_SR13_blocks_over_other_rows_are_moved_each_in_its_own_worst_way() -> None:
+    """One row may change in the one sum and come or go in the other. Control: over the same rows it does either."""
+    unit, law = Unit("who", 1, "replace_one"), LaplaceLaw(SCALE)
+    wide = Certified(Moves(Norms(100, 10_000, 100), Norms(200, 40_000, 200), (-100,), (100,)), 1, False, "these rows")
+    count = Certified(Moves(Norms(1, 1, 1), Norms(0, 0, 0), (1,), (1,)), 1, False, "these rows")
+    release, draws = Release((law, law), (0, 0), 1, 1, 2), (drawn(law, unit, "l1", 1000),) * 2
+    for total, other, certain in (
+        (200, count, True),
+        (200, replace(count, source="others"), False),
+        (201, replace(count, source="others"), True),
+    ):
+        loss = Fraction(total) / SCALE
+        assert fits(release, [wide, other], Event(loss, loss**2 / 2, draws=draws), unit) is certain
+
+
+@pytest.mark.parametrize(("law", "norm"), [(FlipLaw(SCALE, 2), "l1"), (ExponentialLaw(SCALE, 2), "l2")])
+def test_SR13_a_choice_by_sums_over_other_rows_spans_all_of_them(law: object, norm: str) -> None:
+    """In one cell a row raises the one candidate or the other; in two cells both. Control: over the same rows."""
+    unit = Unit("who", 1)
+    up, down = (Moves(Norms(1, 1, 1), Norms(2, 2, 2), *ends) for ends in (((0,), (1,)), ((-1,), (0,))))
+    score = Linear(((1, 0, 0, 0), (0, 0, 0, 1)))
+    release, draw = Release((law,), (0,), 2, 1, 2, score), drawn(law, unit, norm, 1000)
+    for others, most in (("these rows", 1), ("others", 2)):
+        blocks = [Certified(up, 1, False, "these rows"), Certified(down, 1, False, others)]
+        for moved, certain in ((most, True), (most - Fraction(1, 2), False)):
+            loss = moved / SCALE if norm == "l1" else moved**2 / (8 * SCALE**2)
+            event = Event(loss, loss**2 / 2, draws=(draw,)) if norm == "l1" else Event(None, loss, draws=(draw,))
+            assert fits(release, blocks, event, unit) is certain, (others, moved)

@@ -38,8 +38,12 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """One block of sums: what a person moves it by, over how many rows, and whether a row is always in some cell."""
+    """One block of sums: what a person moves it by, over how many rows, and whether a row is always in some cell.
+
+    `source`: what tells the rows and cells that it is summed over; blocks of one source are moved by the same rows.
+    """
 
     moves: Moves
     rows: int
     present: bool
+    source: object = field(default=None, compare=False)

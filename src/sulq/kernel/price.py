@@ -17,6 +17,7 @@ from sulq.kernel.laws import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.kernel.losses import Draw, Event, Unit
 from sulq.kernel.mechanisms import Cost, cost_of, priced
 from sulq.kernel.norms import Certified, Norms
+from sulq.kernel.norms import Moves as Bounds
 from sulq.kernel.score import Score
 from sulq.kernel.scoring import candidates, span
 
@@ -163,6 +164,8 @@ def _loss(
         elif ways is not None:
             _covered(ways, draw)
     certain = [ways for ways in moves if ways is not None]
+    if len({found.source for found in known}) > 1:  # other rows: each block may be moved in its own worst way
+        certain = [{"each": _worst(ways)} for ways in certain]
     return None if least is not None or len(certain) < len(moves) else _cost(certain, draws)
 
 
@@ -197,6 +200,10 @@ def _norms(found: Certified, ways: tuple[str, ...], units: int) -> Moves:
         "apart": Norms(2 * single.l1, 2 * single.l2_squared, single.coordinate),
     }
     return {way: every[way] for way in ways}
+
+
+def _worst(ways: Moves) -> Norms:
+    return Norms(*(max(getattr(norm, name) for norm in ways.values()) for name in ("l1", "l2_squared", "coordinate")))
 
 
 def _covered(ways: Moves, draw: Draw) -> None:
@@ -244,19 +251,27 @@ def _choice(release: Release, score: Score, blocks: Sequence[Certified], draw: D
     """
     if draw.mechanism not in ("permute_and_flip", "exponential"):
         raise Refused(f"{draw.mechanism} noise for a choice")
-    sums, cells = [block.moves for block in blocks], release.cells // release.answered
-    candidates(score, sums, cells, release.answered)
-    found = span(score, sums, cells)
-    rows = max(block.rows for block in blocks)
-    spans = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}
-    ways = [spans[way] for way in _ways(blocks, unit, apart=release.answered != 1)]
-    if draw.norm == "l1":
-        most = max(rows * moved * choices for moved, choices in ways)
-    else:
-        most = max((rows * moved) ** 2 * choices for moved, choices in ways)
+    cells, alone = release.cells // release.answered, [[block] for block in blocks]
+    candidates(score, [block.moves for block in blocks], cells, release.answered)
+    together = len({block.source for block in blocks}) == 1
+    most = 0
+    for several in [blocks] if together else alone:  # a span of a sum is at most the sum of spans
+        sums = [block.moves if block in several else _nothing(block.moves) for block in blocks]
+        found, rows = span(score, sums, cells), max(block.rows for block in several)
+        spans = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}
+        ways = [spans[way] for way in _ways(several, unit, apart=release.answered != 1)]
+        square = draw.norm != "l1" and together
+        most += max((rows * moved) ** (2 if square else 1) * choices for moved, choices in ways)
+    most = most**2 if draw.norm != "l1" and not together else most
     if most > draw.sensitivity:
         raise Refused("one person moves scores farther apart than the choice hides")
     return cost_of(replace(draw, sensitivity=Fraction(most)))
+
+
+def _nothing(moves: Bounds) -> Bounds:
+    """A block of which nothing moves."""
+    none = (0,) * len(moves.low)
+    return replace(moves, low=none, high=none, vectors=None)
 
 
 def _above(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit) -> Cost:

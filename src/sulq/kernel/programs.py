@@ -421,7 +421,8 @@ def certify(program: Program, columns: Sequence[Value], rows: int, *, every: boo
             moved = _products(boxes[each.of], box) if each.kind == "products" else box.moves()
         low, high = (moved.low, moved.high) if each.kind == "table" else (box.low, box.high)
         moved = Moves(moved.single.times(rows), moved.pair.times(rows), low, high, moved.vectors)
-        certified.append(Certified(moved, rows, every and each.where is None and not each.keys))
+        present = every and each.where is None and not each.keys
+        certified.append(Certified(moved, rows, present, (each.where, each.keys)))
     return tuple(certified)
 
 

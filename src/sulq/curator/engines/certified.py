@@ -83,16 +83,16 @@ def of_proposal(proposal: Proposal, known: Facts) -> dict[tuple[int, int], Certi
         for part in statement.parts:
             _marked(statement, part, certificate)
             _coded(part, certificate, statement)
-            present = _present(part, certificate)
+            present, source = _present(part, certificate), (statement.scan, part.keys[: part.own])
             for block in part.combined:
                 moved = moves(certificate, _placed(block, first))
-                _put(found, proposal, block.tally, block.block, Certified(moved, certificate.rows, present))
+                _put(found, proposal, block.tally, block.block, Certified(moved, certificate.rows, present, source))
             for looked in part.looked:
                 if certificate.outputs[first] != ROWS:  # what is multiplied with the table
                     raise Refused("a table read by other than a count of rows")
                 units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
                 moved = table(certificate, units.astype(np.int64))
-                _put(found, proposal, looked.tally, looked.block, Certified(moved, certificate.rows, present))
+                _put(found, proposal, looked.tally, looked.block, Certified(moved, certificate.rows, present, source))
     if proposal.fold is not None and proposal.fetch is not None:
         raise Refused("rows folded in two ways")
     if proposal.fold is not None:
