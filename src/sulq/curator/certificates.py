@@ -84,7 +84,7 @@ def _formed(part: Part) -> None:
     tally = part.tally
     if part.whole is not None:
         return
-    if not tally.blocks or not all(
+    if not (tally.blocks or part.people) or not all(
         len(block.low) == len(block.high) > 0 and all(map(operator.le, block.low, block.high)) for block in tally.blocks
     ):
         raise Refused("sums without bounds")

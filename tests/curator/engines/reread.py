@@ -23,7 +23,7 @@ TOKEN = re.compile(
     r"\s+|(?P<word>[A-Za-z_][A-Za-z_0-9]*)|(?P<number>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)|\$(?P<bound>[a-z]+[0-9]*)"
     r"|(?P<text>'(?:[^']|'')*')|(?P<sign><=|>=|<>|!=|\|\||//|\[|\]|[-+*/%(),.<>=~])"
 )
-NAME = re.compile(r"(?:[abcdknstv][0-9]+|[ahklopru]|one|people[0-9]*|person|place|kept[0-9]*|source[0-9]*|data)")
+NAME = re.compile(r"(?:[abcdfknstv][0-9]+|[ahklopru]|one|people[0-9]*|person|place|kept[0-9]*|source[0-9]*|data)")
 TABLE = re.compile(r"kept[0-9]*|source[0-9]*|people[0-9]*")
 PARAMETER = re.compile(r"(?:text|key|categories)[0-9]*")
 TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UHUGEINT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP"}

@@ -264,7 +264,7 @@ class Compiler:
                 entries = tuple(float(unit) for unit in units[:, 0].tolist())
                 return self._times(self.put(Take(index, entries)), float(step)), missing
             case Value(item):
-                return self._value(fn, *self.code(item))
+                return self._labelled(fn, *self.code(item))
         return self._maths(fn)
 
     def _maths(self, fn: RowFn) -> Cell | None:
@@ -368,7 +368,7 @@ class Compiler:
         taken = self._holds(self.truth(cast("NullIf", fn).equal))
         return cell[0], self.either(taken, cell[1])
 
-    def _value(self, fn: Value, index: int, missing: int | None) -> Cell:
+    def _labelled(self, fn: Value, index: int, missing: int | None) -> Cell:
         figures = fn.figures(self.schema)
         found = self.put(Take(index, tuple(0.0 if x is None else float(x) for x in figures)))
         if any(x is None for x in figures):
