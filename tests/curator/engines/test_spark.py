@@ -403,8 +403,8 @@ def test_SR2_persons_in_several_chunks_stop_the_owner(monkeypatch: pytest.Monkey
     engine.close()
 
 
-def test_a_column_that_was_not_read_is_not_there() -> None:
-    """A statement that names it fails, whatever rows hold: were it NULL, all would be one person. Control: with it."""
+def test_SR15_persons_that_were_not_read_are_not_there() -> None:
+    """A statement that names them fails, whatever rows hold: were they NULL, all would be one. Control: with them."""
     schema = Schema("data", (("age", Int(0, 9)),))
     people = "SELECT sum(n * n) AS s FROM (SELECT o, count(*) AS n FROM kept GROUP BY o)"
     for owned in (True, False):

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sulq.curator.engines import arrow, pages
 from sulq.curator.engines.batch import Stored
 from sulq.curator.engines.connection import Connection
+from sulq.curator.engines.kept import OWNER
 from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.spark import chunks
 from sulq.terms.domain import Schema
@@ -38,10 +39,11 @@ def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | No
         for name, given in tables.items():
             every, there = pages.columns_of(given.schema, owned=given.owned, owner="BLOB"), False
             for page in chunks.tables(given.chunks, given.schema):
-                if (
-                    not there
-                ):  # a column that was not read is not there: a statement that names it fails, whatever rows hold
-                    pages.create(connection, name, {column: every[column] for column in page.column_names})
+                if not there:  # without persons there is no column of them: were it missing, all rows would be one's
+                    unnamed = {OWNER} - set(page.column_names)
+                    pages.create(
+                        connection, name, {column: kind for column, kind in every.items() if column not in unnamed}
+                    )
                 there = True
                 pages.insert(connection, name, page)
                 rows += page.num_rows
