@@ -98,7 +98,7 @@ def test_a_step_that_looks_at_other_rows_is_refused(monkeypatch: pytest.MonkeyPa
     assert abs(int(full[0, 0] - less[0, 0])) < bound  # one at the end is within it
     full, less = fold(program, given([90, *[0] * 9]))[0], fold(program, given([0] * 9))[0]
     assert int(full[0, 0] - less[0, 0]) > bound
-    matrix.checked.cache_clear()
+    matrix._last.clear()
 
 
 @pytest.mark.parametrize("name", ["sort", "exp", "log", "power", "roll", "mean", "argsort", "eval", "fft"])
@@ -201,7 +201,19 @@ def test_without_scipy_the_sums_are_the_same(monkeypatch: pytest.MonkeyPatch) ->
     program = one((Column(0), Stack((Unit(0, -5, 5), Unit(0, 0, 3)))), Sum("vectors", 1, keys=(Key(0, 4),)))
     cells = given(np.random.default_rng(1).integers(-9, 9, 500), np.int64)
     found = fold(program, cells)[0].tolist()
-    matrix.checked.cache_clear()
+    matrix._last.clear()
     monkeypatch.setattr(matrix, "_sparse", lambda: None)
     assert fold(program, cells)[0].tolist() == found
-    matrix.checked.cache_clear()
+    matrix._last.clear()
+
+
+def test_T39_what_is_known_of_a_program_is_known_of_that_object_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An equal program that another asked for takes as long. Control: the very same one is looked at once."""
+    looked: list[object] = []
+    real = matrix.check
+    monkeypatch.setattr(matrix, "check", lambda program: looked.append(program) or real(program))
+    first, second = (Program(("a",), (Column(0), Stack((Unit(0, 0, 1),))), (Sum("vectors", 1),)) for _ in range(2))
+    assert first == second
+    for program in (first, first, second, first):
+        matrix.checked(program)
+    assert len(looked) == 2

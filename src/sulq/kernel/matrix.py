@@ -96,11 +96,21 @@ class Batch:
     made: Mapping[int, Made] = field(default_factory=dict)
 
 
-@functools.lru_cache(maxsize=64)
+_last: list[tuple[Program, tuple[Checked, tuple[str, ...], frozenset[int]]]] = []
+
+
 def checked(program: Program) -> tuple[Checked, tuple[str, ...], frozenset[int]]:
-    """What is known of a program, the names of its steps, and the vectors that are added by cell."""
+    """What is known of a program, the names of its steps, and the vectors that are added by cell.
+
+    It is remembered of the very object: of an equal one, that another asked for, its time would tell (T39).
+    """
+    for known, found in _last[:]:
+        if known is program:
+            return found
     by_rows = frozenset(each.of for each in program.sums if each.kind == "vectors" and each.keys)
-    return check(program), tuple(names_of(program)), by_rows if by_rows and _sparse() else frozenset()
+    found = check(program), tuple(names_of(program)), by_rows if by_rows and _sparse() else frozenset()
+    _last[:] = [(program, found), *_last[:7]]  # of the folds that may be under way
+    return found
 
 
 @functools.cache

@@ -68,14 +68,13 @@ class Least:
 
 def check(
     releases: Sequence[Release],
-    found: Sequence[Sequence[Certified | None]],
+    found: Sequence[Sequence[Certified]],
     event: Event,
     unit: Unit,
     least: Callable[[int], Least] | None = None,
 ) -> None:
     """Refuse releases whose certified loss is more than the debit; `found`: of each release its blocks.
 
-    A release of which a block has no certificate has no certified loss either: of it the draws alone are compared.
     `least`: under a SubLinear budget, the noise of a query for a sum that one person moves so far.
 
     Raises:
@@ -131,49 +130,44 @@ def _concentrated(cost: Cost) -> Fraction:
 
 def _loss(
     release: Release,
-    blocks: Sequence[Certified | None],
+    blocks: Sequence[Certified],
     draws: list[Draw],
     unit: Unit,
     least: Callable[[int], Least] | None,
 ) -> Cost | None:
-    """What one release costs by certificate; None where a block of it has none, or where it is paid for in queries."""
+    """What one release costs by certificate; None where it is paid for in queries."""
     if least is not None and (release.told or release.people):
         raise Refused("other than noisy sums, which alone are queries")
     if release.whole:
         return cost_of(draws[0])
-    known = [found for found in blocks if found is not None]
     if release.score is not None or release.above:
-        if len(known) < len(blocks):
-            return None
-        if not all(found.moves.low for found in known):
+        if not all(found.moves.low for found in blocks):
             raise Refused("a choice or a threshold by sums whose signs are not known")
         if release.score is not None:
-            return _choice(release, release.score, known, draws[0], unit)
-        return _above(release, known, draws[0], unit)
+            return _choice(release, release.score, blocks, draws[0], unit)
+        return _above(release, blocks, draws[0], unit)
     if release.people:
         _opened(blocks[0], draws, unit)
     apart = release.people or release.answered != 1
     bits = (0,) * len(blocks) if release.people else release.refine
     moves = [
-        None if found is None else _norms(found, _ways([found], unit, apart=apart), 1 << finer)
-        for found, finer in zip(blocks, bits, strict=True)
+        _norms(found, _ways([found], unit, apart=apart), 1 << finer) for found, finer in zip(blocks, bits, strict=True)
     ]
     for ways, draw, finer in zip(moves, draws, bits, strict=True):
-        if ways is not None and least is not None:
-            _hidden(max(norm.coordinate for norm in ways.values()), draw, finer, least)
-        elif ways is not None:
+        if least is None:
             _covered(ways, draw)
-    certain = [ways for ways in moves if ways is not None]
-    if len({found.source for found in known}) > 1:  # other rows: each block may be moved in its own worst way
-        certain = [{"each": _worst(ways)} for ways in certain]
-    return None if least is not None or len(certain) < len(moves) else _cost(certain, draws)
+        else:
+            _hidden(max(norm.coordinate for norm in ways.values()), draw, finer, least)
+    if len({found.source for found in blocks}) > 1:  # other rows: each block may be moved in its own worst way
+        moves = [{"each": _worst(ways)} for ways in moves]
+    return _cost(moves, draws) if least is None else None
 
 
-def _opened(people: Certified | None, draws: list[Draw], unit: Unit) -> None:
+def _opened(people: Certified, draws: list[Draw], unit: Unit) -> None:
     """Refuse groups found in the data that a person alone could show, or whose noise is not theirs (SR14)."""
     if draws[0].threshold is None or any(draw.mechanism not in ("passed", "gaussian") for draw in draws):
         raise Refused("groups found in the data without a threshold, or under other than Gaussian noise")
-    if people is not None and people.rows * (2 if unit.neighbors == "replace_one" else 1) > draws[0].alone:
+    if people.rows * (2 if unit.neighbors == "replace_one" else 1) > draws[0].alone:
         raise Refused("one person may be alone in more groups than planned")
 
 
@@ -251,12 +245,12 @@ def _choice(release: Release, score: Score, blocks: Sequence[Certified], draw: D
     """
     if draw.mechanism not in ("permute_and_flip", "exponential"):
         raise Refused(f"{draw.mechanism} noise for a choice")
-    cells, alone = release.cells // release.answered, [[block] for block in blocks]
+    cells = release.cells // release.answered
     candidates(score, [block.moves for block in blocks], cells, release.answered)
     together = len({block.source for block in blocks}) == 1
     most = 0
-    for several in [blocks] if together else alone:  # a span of a sum is at most the sum of spans
-        sums = [block.moves if block in several else _nothing(block.moves) for block in blocks]
+    for several in [blocks] if together else [[block] for block in blocks]:  # of a sum it is at most the sum of spans
+        sums = [each.moves if any(each is one for one in several) else _nothing(each.moves) for each in blocks]
         found, rows = span(score, sums, cells), max(block.rows for block in several)
         spans = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}
         ways = [spans[way] for way in _ways(several, unit, apart=release.answered != 1)]

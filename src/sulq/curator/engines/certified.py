@@ -75,7 +75,7 @@ def _spelled(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
 
 
 def of_proposal(proposal: Proposal, known: Facts) -> dict[tuple[int, int], Certified]:
-    """The blocks that statements sum, each by its tally and its place; those that are folded are not among them."""
+    """The blocks that statements and programs sum, each by its tally and its place; none that is fetched."""
     found: dict[tuple[int, int], Certified] = {}
     for statement in proposal.statements:
         certificate = remembered(certify, statement.scan.sql, known)
@@ -248,5 +248,5 @@ def _in_a_cell(part: Part, certificate: Certificate, place: int) -> bool:
 
 
 def stated(found: dict[tuple[int, int], Certified], tally: int, blocks: int) -> tuple[Certified | None, ...]:
-    """Of one tally's blocks what is certified, None for those that are folded."""
+    """Of one tally's blocks what is certified, None for those that are folded by other than a program."""
     return tuple(found.get((tally, block)) for block in range(blocks))

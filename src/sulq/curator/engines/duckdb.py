@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import logging
 import threading
 import weakref
@@ -257,7 +258,7 @@ class Files:
             return np.array(found, dtype=np.int64)
 
 
-class StoredEngine:
+class StoredEngine(abc.ABC):
     """Kept rows in a private, locked DuckDB: what is asked of them is proposed, certified and run, each on its cursor.
 
     How rows come there is a subclass's: it opens the connection in `ready`, and says in `_kept` how a table stands.
@@ -281,17 +282,17 @@ class StoredEngine:
         self._proposed, self._lock = weakref.WeakKeyDictionary(), threading.Lock()
         return self
 
+    @abc.abstractmethod
     def ready(self) -> None:
         """Make the rows available, before any debit."""
-        raise NotImplementedError
 
     def _begin(self) -> None:
         """Make sure that the rows are there, for whoever did not pay."""
         self.ready()
 
+    @abc.abstractmethod
     def _kept(self, name: str) -> Rows:
         """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
-        raise NotImplementedError
 
     def _cursor(self, connection: Connection) -> duckdb.DuckDBPyConnection:
         return connection.cursor()
