@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sulq.curator.engines.duckdb import StoredEngine
 from sulq.curator.statistics.sums import Extent, extent
 from sulq.errors import SulqError
+from sulq.kernel import layout
 from sulq.kernel.facts import Refused
 from sulq.kernel.norms import Certified
+from sulq.kernel.request import Asking
 from sulq.terms.engine import Tally
 from sulq.terms.shape import shape
 
 loose: list[str] = []  # what a test must not leave behind
+
+
+def certified(engine: StoredEngine, tallies: Sequence[Tally]) -> list[tuple[Certified | None, ...]]:
+    """Of each tally what is certified of its blocks; None for what is worked out by hand."""
+    found = []
+    for source, tally in zip(engine.sources(tallies), tallies, strict=True):
+        if source is None:
+            found.append((None,) * len(tally.blocks))
+        else:
+            found.append(layout.of_proposal(source.asked.proposal, engine.kernel_facts)[source.tally])
+    return found
+
+
+def certified_groups(engine: StoredEngine, tally: Tally) -> tuple[Certified | None, ...]:
+    """Likewise of groups found in the data, the number of people first."""
+    found = engine.found(tally)
+    if found is None:
+        return (None,) * (1 + len(tally.blocks))
+    return layout.of_groups(found.groups, found.widths, engine.kernel_facts)
 
 
 def watched(engine: StoredEngine, tallies: Sequence[Tally], *, groups: bool = False) -> None:
@@ -22,7 +44,7 @@ def watched(engine: StoredEngine, tallies: Sequence[Tally], *, groups: bool = Fa
     if found is not None and not found.owned and found.rows > 1:  # no plan asks for such groups: they have no people
         return
     try:
-        every = [engine.certified_groups(tallies[0])[1:]] if groups else engine.certified(tallies)
+        every = [certified_groups(engine, tallies[0])[1:]] if groups else certified(engine, tallies)
     except Refused as refused:
         loose.append(f"no certificate: {refused}")
         return
@@ -52,6 +74,33 @@ def watch(monkeypatch: Any) -> None:
     asked("sums", lambda tally: [tally])
     asked("sums_of", list)
     asked("groups", lambda tally: [tally])
+    real = StoredEngine._asking
+
+    @contextmanager
+    def asking(self: StoredEngine, tallies: Sequence[Tally]) -> Iterator[Asking]:
+        with real(self, tallies) as found:
+            yield Watched(self, tallies, found)
+
+    monkeypatch.setattr(StoredEngine, "_asking", asking)
+
+
+class Watched:
+    """Where certified text runs, watched."""
+
+    def __init__(self, engine: StoredEngine, tallies: Sequence[Tally], asking: Any) -> None:
+        self.engine, self.tallies, self.asking = engine, tallies, asking
+
+    def columns(self, statements: Any) -> Any:
+        watched(self.engine, self.tallies)
+        return self.asking.columns(statements)
+
+    def fold(self, asked: Any) -> Any:
+        watched(self.engine, self.tallies)
+        return self.asking.fold(asked)
+
+    def groups(self, asked: Any) -> Any:
+        watched(self.engine, self.tallies, groups=True)
+        return self.asking.groups(asked)
 
 
 def within(found: Certified, planned: Extent, rows: int) -> bool:

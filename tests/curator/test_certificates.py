@@ -11,15 +11,15 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.curator import certificates, plan, run
-from sulq.curator.engines import aggregate, certified, derive_sql, emit
+from sulq.curator import plan, run
+from sulq.curator.engines import aggregate, derive_sql, emit, stored_facts
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.piece import Piece
 from sulq.curator.plan import above, choice, contribution
 from sulq.curator.plan.draft import Draft
 from sulq.errors import CuratorError, QuestionError
-from sulq.kernel.facts import Column, Refused
+from sulq.kernel.facts import Column
 from sulq.kernel.score import Linear, Rank
 from sulq.kernel.scoring import Span
 from sulq.terms import shape
@@ -234,12 +234,12 @@ def test_a_choice_with_too_narrow_a_span_is_refused(name: str, monkeypatch: pyte
 
 def test_columns_that_reach_farther_than_planned_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts of a column that may be twice as large."""
-    real = certified._columns
+    real = stored_facts._columns
 
     def wider(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
         return [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in real(schema, rows)]
 
-    monkeypatch.setattr(certified, "_columns", wider)
+    monkeypatch.setattr(stored_facts, "_columns", wider)
     with opened() as db:
         refused(db, lambda db: db.sum("x", spend=Epsilon(1), fresh=True))
 
@@ -278,8 +278,8 @@ def tampered(change: Callable[[Plan], Plan]) -> str:
         found = []
         for made in map(change, plans):
             try:
-                certificates.check(made.parts, made.event, db._engine)
-            except Refused as refused:
+                run.Rows(db._engine, lambda *_: True).check(made)
+            except QuestionError as refused:
                 found.append(str(refused))
         return "; ".join(found)
 
@@ -418,12 +418,13 @@ def test_SR1_rows_that_may_drop_out_of_what_is_summed_by_hand_cost_what_they_mov
     engine = duck(pa.table({"x": [0.1, 0.9]}), unit, schema, prepared=prepared)
     over = Where(Table("data"), Dot(vector(["x"]), (1,)) > 0.3)
     part = Part(replace(ask(lit(1), schema=schema), over=over), (law,), (0,), (Fraction(1),), "l1")
+    rows, question = run.Rows(engine, lambda *_: True), Sums((lit(1),), over=over)
     for epsilon, certain in ((0, False), (1, True)):
         draw = Draw("laplace", "replace_one", "l1", Fraction(epsilon), law.scale, Fraction(1), 1)
         event = Event(Fraction(epsilon), Fraction(epsilon, 2), draws=(draw,))
         if certain:
-            certificates.check([part], event, engine)
+            rows.check(Plan(question, (part,), event, Epsilon(1), unit, "dp"))
         else:
-            with pytest.raises(Refused):
-                certificates.check([part], event, engine)
+            with pytest.raises(QuestionError, match="does not certify"):
+                rows.check(Plan(question, (part,), event, Epsilon(1), unit, "dp"))
     engine.close()

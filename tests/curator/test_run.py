@@ -9,8 +9,9 @@ import pytest
 
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.curator.plan import draw
-from sulq.curator.run import LIMIT, Rows
+from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError
+from sulq.kernel.arrays import SATURATED as LIMIT
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.domain import Schema
@@ -88,11 +89,12 @@ def test_T43_a_plan_from_another_process_is_read_only_if_it_was_paid_for() -> No
     """The text's own digest is what was paid for: a text of anything else is refused before it is parsed."""
     plan = plan_of(THREE)
     rows = made_up(Fixed(np.zeros((3, 2), dtype=np.int64)), lambda _, digest: digest == wire.digest(plan), plain)
-    (released,) = rows.run_text(wire.encode(plan), RECEIPT)
+    receipt = Receipt(1, "entry", wire.digest(plan), "mac")
+    (released,) = rows.run_text(wire.encode(plan), receipt)
     assert released.units.tolist() == [[0, 0]] * 3
     for text in (wire.encode(plan) + " ", wire.encode(plan_of(Sums((Lit(1),)))), "not JSON", "", "\ud83d"):
         with pytest.raises(CuratorError) as refused:
-            rows.run_text(text, RECEIPT)
+            rows.run_text(text, receipt)
         assert refused.value.code == "bad-receipt"
 
 

@@ -27,6 +27,7 @@ from sulq.curator import certificates
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel import price
+from sulq.kernel import run as kernel_run
 from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw, PassedLaw
 from sulq.kernel.mechanisms import Cost
 from sulq.terms import wire
@@ -547,5 +548,6 @@ def test_a_careless_check_is_found_out(
         monkeypatch.setattr(price, "_cost", lambda *_: Cost(Fraction(0), Fraction(0)))
     else:
         monkeypatch.setattr(certificates, "_formed", lambda *_: None)
+        monkeypatch.setattr(kernel_run, "_formed", lambda *_: None)
     with pytest.raises((AssertionError, CuratorError, LookupError, TypeError, ValueError)):
         tried(worlds, Random("careless"), 2000)

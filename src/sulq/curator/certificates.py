@@ -1,37 +1,35 @@
-"""The kernel's certificates for the parts of a plan: what is not paid for is not run.
+"""Plans as requests to the kernel: what is run and released of each part, for the kernel to certify and price.
 
-What no statement or program sums (what is worked out by hand, folds on Spark) has no certificate yet: of it the rules
-of plans are applied anew, to the request that is to be run. Statistics of the whole table, and what another engine
-reads, rest on the plan.
+What no statement or program sums (what is worked out by hand, folds on Spark, tables without a copy) has no
+certificate: of it the rules of plans are applied anew, to the request that is to be run. Statistics of the whole table,
+and what another engine reads, rest on the plan.
 
-Source: docs/theory/kernel.md; SR1, SR3.
+Source: docs/theory/kernel.md; SR1, SR3, SR5.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from functools import partial
-from typing import Final, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
 
+from sulq.curator.statistics import holistic
+from sulq.curator.statistics.owned import Function
 from sulq.curator.statistics.sums import extent
-from sulq.kernel import price
-from sulq.kernel.facts import Refused
-from sulq.kernel.laws import PassedLaw
+from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.norms import Certified, Moves, Norms
-from sulq.terms.engine import Block, Engine, Tally
+from sulq.kernel.private import Private
+from sulq.kernel.request import Found, Listed, Outside, Release
+from sulq.terms.engine import Block, Engine, Tally, sums_of
 from sulq.terms.facts import Tables
-from sulq.terms.kinds import Code, Grid, Truth, Words
-from sulq.terms.plan import Part
-from sulq.terms.privacy import Budget, Event, SubLinear, Unit
+from sulq.terms.kinds import Code, Grid, Integers, Truth, Words
+from sulq.terms.plan import Part, Whole
+from sulq.terms.privacy import Unit
+from sulq.terms.relation import Table
 from sulq.terms.rowfn.vectors import Lookup
 from sulq.terms.shape import Shape, shape
-from sulq.terms.sublinear import noise_for
-
-GRID: Final = 62  # bits by which a grid may be finer
-SUMS: Final = 2**24  # numbers of one release
-LEVEL: Final = 2**60  # of a threshold: sums are clamped beyond it
+from sulq.terms.statistic import HeavyPersons
 
 
 @runtime_checkable
@@ -39,48 +37,85 @@ class Certifying(Protocol):
     """An engine whose statements are certified before they run."""
 
     tables: Tables
+    kernel_facts: Facts
 
-    def certified(self, tallies: Sequence[Tally]) -> tuple[tuple[Certified | None, ...], ...]:
-        """Of each tally what is certified of its blocks."""
+    def sources(self, tallies: Sequence[Tally]) -> Sequence[Listed | None]:
+        """Of each tally what the kernel is to run; None where nothing of it can be certified."""
         ...
 
-    def certified_groups(self, tally: Tally) -> tuple[Certified | None, ...]:
-        """Of groups that are found in the data, the number of people first."""
+    def found(self, tally: Tally) -> Found | None:
+        """As `sources`, of groups that are found in the data."""
         ...
 
 
-def check(parts: Sequence[Part], event: Event, engine: Engine, budget: Budget | None = None) -> None:
-    """Refuse a plan whose statements one person moves farther than was paid for; reads no row.
-
-    `budget`: which a SubLinear one says how much noise each query has.
+def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function]) -> tuple[Release, ...]:
+    """What is released of each part of a plan; from public facts alone.
 
     Raises:
-        Refused: the kernel does not certify it.
+        Refused: a part cannot be run as it is written.
     """
     for part in parts:
         _formed(part)
-    if not isinstance(engine, Certifying):
-        return
-    least = partial(_least, budget) if isinstance(budget, SubLinear) else None
-    price.check([_release(part) for part in parts], _certified(parts, engine), event, engine.tables.unit, least)
+    certifying = engine if isinstance(engine, Certifying) else None
+    shapes = [None if part.whole is not None or certifying is None else shape(part.tally.over, certifying.tables)
+              for part in parts]  # fmt: skip
+    for part, over in zip(parts, shapes, strict=True):
+        if over is not None:
+            _typed(part.tally, over, listed=part.people is None)
+    listed = [part.tally for part in parts if part.people is None and part.whole is None]
+    certified = [None] * len(listed) if certifying is None else certifying.sources(listed)
+    places, left = iter(range(len(listed))), [i for i, source in enumerate(certified) if source is None]
+    rest = lambda: sums_of(engine, [listed[i] for i in left])  # noqa: E731 - one object: what shares it is read once
+    found = []
+    for part, over in zip(parts, shapes, strict=True):
+        laws, tally = part.laws, part.tally
+        source: Listed | Found | Outside | None
+        if part.whole is not None:
+            source = Outside(_statistic(engine, part, part.whole, own), 0, part.cells, (), whole=True)
+        elif part.people is not None:
+            laws = (part.people, *laws)
+            source = None if certifying is None else certifying.found(tally)
+            source = source or _outside(_groups(engine, tally), 0, part, over, certifying)
+        else:
+            place = next(places)
+            source = certified[place] or _outside(rest, left.index(place), part, over, certifying)
+        found.append(Release(source, laws, part.refine, part.cells, part.score, part.thresholds))
+    return tuple(found)
 
 
-def _least(budget: SubLinear, move: int) -> price.Least:
-    noise = noise_for(budget, sensitivity=move if budget.calibration == "binomial" else 1)
-    return price.Least(noise.kind, noise.scale, noise.units)
+def _groups(engine: Engine, tally: Tally) -> Callable[[], list[Private[Any]]]:
+    return lambda: [engine.groups(tally)]
 
 
-def _release(part: Part) -> price.Release:
-    laws = part.laws if part.people is None else (part.people, *part.laws)
-    cells = part.tally.cells if part.people is None else 0
-    return price.Release(
-        laws, part.refine, cells, part.cells, part.tally.width, part.score,
-        above=part.thresholds is not None, people=part.people is not None, whole=part.whole is not None,
-    )  # fmt: skip
+def _statistic(
+    engine: Engine, part: Part, whole: Whole, own: Mapping[str, Function]
+) -> Callable[[], list[Private[Any]]]:
+    """A statistic of the whole table, worked out inside the box."""
+
+    def rows() -> Private[Integers]:
+        if isinstance(whole.statistic, HeavyPersons):
+            return engine.heavy(cast("Table", part.tally.over).name)
+        # The rows a certificate is about are all of them, each in its place, whatever they lack (S4.13).
+        return engine.listed(part.tally, blanks=whole.certificate is not None)
+
+    return lambda: [rows().map(lambda found: holistic.exact(whole, part.tally.blocks, found, own))]
+
+
+def _outside(
+    read: Callable[[], Sequence[Private[Any]]], tally: int, part: Part, over: Shape | None, engine: Certifying | None
+) -> Outside:
+    """What no statement sums; where the engine's tables are known, with the bounds of the rules of plans."""
+    groups, blocks = part.people is not None, part.tally.blocks
+    several: tuple[Block | None, ...] = (None, *blocks) if groups else blocks
+    bounds: tuple[Certified, ...] = ()
+    if engine is not None and over is not None:
+        bounds = tuple(_planned(block, part.tally, over, engine.tables.unit) for block in several)
+    widths = tuple(block.width for block in blocks)
+    return Outside(read, tally, 0 if groups else part.tally.cells, widths, bounds, groups)
 
 
 def _formed(part: Part) -> None:
-    """Refuse a part that cannot be run as it is written: what would fail after the debit fails before it."""
+    """Refuse a part that no engine can run as it is written: what would fail after the debit fails before it."""
     tally = part.tally
     if part.whole is not None:
         return
@@ -88,22 +123,10 @@ def _formed(part: Part) -> None:
         len(block.low) == len(block.high) > 0 and all(map(operator.le, block.low, block.high)) for block in tally.blocks
     ):
         raise Refused("sums without bounds")
-    one = part.score is not None or part.thresholds is not None
-    if len(part.refine) != (1 if one else len(tally.blocks)) or not all(0 <= bits <= GRID for bits in part.refine):
-        raise Refused("a grid for other than each block")
-    if any(isinstance(law, PassedLaw) for law in part.laws):
-        raise Refused("a threshold of people for sums")
-    if part.people is not None:
-        return
-    sums = tally.cells * tally.width
-    if tally.cells != math.prod(len(key.labels) for key in tally.by) or not 0 < sums <= SUMS:
+    if part.people is None and tally.cells != math.prod(len(key.labels) for key in tally.by):
         raise Refused("other cells than the keys have")
     if part.score is not None and not tally.by:
         raise Refused("a choice without a key")
-    if part.thresholds is not None:
-        told = len(part.thresholds) in (1, sums) and max(map(abs, part.thresholds)) <= LEVEL
-        if not told or len(tally.blocks) != 1 or not all(getattr(law, "sums", 0) == sums for law in part.laws):
-            raise Refused("thresholds that are not those of the sums")
 
 
 def _typed(tally: Tally, over: Shape, *, listed: bool) -> None:
@@ -120,27 +143,6 @@ def _typed(tally: Tally, over: Shape, *, listed: bool) -> None:
             raise Refused("a sum of other than numbers")
         if isinstance(kind, Grid) and (block.step, block.low, block.high) != (kind.step, kind.low, kind.high):
             raise Refused("a vector of other bounds than its own")
-
-
-def _certified(parts: Sequence[Part], engine: Certifying) -> list[tuple[Certified, ...]]:
-    """Of each part what a person does to its blocks; what no statement sums is bounded by the rules of plans, anew."""
-    tables = engine.tables
-    shapes = [None if part.whole is not None else shape(part.tally.over, tables) for part in parts]
-    for part, over in zip(parts, shapes, strict=True):
-        if over is not None:
-            _typed(part.tally, over, listed=part.people is None)
-    listed = [part.tally for part in parts if part.people is None and part.whole is None]
-    sums = iter(engine.certified(listed))
-    found: list[tuple[Certified, ...]] = []
-    for part, over in zip(parts, shapes, strict=True):
-        if over is None:
-            found.append(())
-            continue
-        blocks = next(sums) if part.people is None else engine.certified_groups(part.tally)
-        own: tuple[Block | None, ...] = part.tally.blocks if part.people is None else (None, *part.tally.blocks)
-        plan = partial(_planned, tally=part.tally, over=over, unit=tables.unit)
-        found.append(tuple(plan(block) if one is None else one for one, block in zip(blocks, own, strict=True)))
-    return found
 
 
 def _planned(block: Block | None, tally: Tally, over: Shape, unit: Unit) -> Certified:

@@ -11,7 +11,9 @@ from sulq.curator.curator import Curator
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied
+from sulq.kernel.mechanisms.open_keys import Shown
 from sulq.kernel.private import Private
+from sulq.kernel.run import Columns
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.engine import Groups
 from sulq.terms.facts import Facts
@@ -22,7 +24,6 @@ from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, SubLinear
 from sulq.terms.question import OpenSums, Question, Together
 from sulq.terms.receipt import Receipt
-from sulq.terms.released import Noise, Released
 
 DELTA: Final = EpsilonDelta(1, 1e-9)
 
@@ -36,10 +37,10 @@ def without_noise(law: Law, exact: Private[Integers]) -> Integers:
     return given.argmax(axis=1)[:, None] if isinstance(law, (FlipLaw, ExponentialLaw, MetricLaw)) else given
 
 
-def all_groups(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
+def all_groups(_noise: tuple[Columns, ...], exact: Private[Groups]) -> Shown:
     """Every group there is, with its exact numbers: no noise, no threshold."""
     groups = exact.open()
-    return Released(np.column_stack([groups.persons, groups.sums]), noise, groups.keys)
+    return Shown(np.column_stack([groups.persons, groups.sums]), groups.keys)
 
 
 class Exact:

@@ -25,7 +25,9 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.notes import Line
 from sulq.curator.run import Release, Reveal, Rows, reveal_groups
 from sulq.errors import SulqError
+from sulq.kernel.mechanisms.open_keys import Shown
 from sulq.kernel.private import Private
+from sulq.kernel.run import Columns
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Schema, Text
@@ -46,7 +48,6 @@ from sulq.terms.law import (
 )
 from sulq.terms.oracle import Oracle
 from sulq.terms.privacy import Budget, Draw, Event, Unit
-from sulq.terms.released import Noise, Released
 
 CHOICES: Final = (FlipLaw, ExponentialLaw)
 D = TypeVar("D")
@@ -67,9 +68,9 @@ class GroupsCall:
     """One release of groups found in the data: for which debit, its laws, what went in, what came out."""
 
     debit: int
-    noise: tuple[Noise, ...]
+    noise: tuple[Columns, ...]
     given: Groups
-    shown: Released
+    shown: Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +190,14 @@ def record(
         run.calls.append(Call(ledger.totals.events - 1, law, given, noisy))
         return noisy
 
-    def listen_groups(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
+    def listen_groups(noise: tuple[Columns, ...], exact: Private[Groups]) -> Shown:
         given, old = exact.open(), before_this()
         if earlier is None:
             shown = reveal(noise, exact)
         elif isinstance(old, GroupsCall) and old.noise == noise:
             shown = old.shown
         else:
-            shown = Released(np.zeros((0, sum(item.width for item in noise)), dtype=np.int64), noise, ())
+            shown = Shown(np.zeros((0, sum(item.width for item in noise)), dtype=np.int64), ())
         run.calls.append(GroupsCall(ledger.totals.events - 1, noise, given, shown))
         return shown
 
@@ -341,7 +342,7 @@ def _inputs(first: Call | GroupsCall, second: Call | GroupsCall) -> Iterator[tup
         start = 0
         for item in first.noise:
             columns = slice(start, start + item.width)
-            yield item.law, tables[0][:, columns], tables[1][:, columns]
+            yield cast("Law", item.law), tables[0][:, columns], tables[1][:, columns]
             start += item.width
 
 

@@ -26,6 +26,7 @@ from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import Table, Where
 from sulq.terms.rowfn import col
+from tests.certified import certified
 from tests.curator.engines.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
 from tests.curator.engines.postgres_cases import PostgresEngine, at, copies, engine, filled
 from tests.curator.engines.test_duckdb import FAULTY, WORST, faults, questions
@@ -173,7 +174,7 @@ def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monke
     """A clamp left out of the text is refused, free, before a row is read; control: with it there is an answer."""
     unit = Unit("who", 2)
     opened = engine(at(filled()), unit)
-    assert all(block is not None for tally in ASKED for block in opened.certified([tally])[0])
+    assert all(block is not None for tally in ASKED for block in certified(opened, [tally])[0])
     assert opened.certified_groups(replace(ASKED[2], by=(Key(col("note"), ()),)))[0].rows == 2
     db = sulq.connect(
         at(filled()),

@@ -27,7 +27,7 @@ from sulq.terms.rowfn import Bernstein, Dot, Scaled, bins, case, col, lit, looku
 from sulq.terms.rowfn.keys import Each
 from sulq.terms.rowfn.labels import OrMissing
 from tests import generate
-from tests.certified import within
+from tests.certified import certified, within
 from tests.counts import count, generator
 from tests.curator.engines import oracle
 from tests.curator.engines.cases import ask, duck
@@ -85,7 +85,7 @@ def test_SR16_programs_give_the_integers_of_the_oracle() -> None:
 def within_plan(engine: DuckEngine, tally: Tally) -> bool:
     """Whether every block is certified, and within what is planned for it."""
     rows = engine.tables.unit.rows
-    blocks = zip(engine.certified([tally])[0], tally.blocks, strict=True)
+    blocks = zip(certified(engine, [tally])[0], tally.blocks, strict=True)
     return all(
         found is not None and within(found, extent(b, engine.tables.tables[0].schema), rows) for found, b in blocks
     )
@@ -101,7 +101,7 @@ def test_what_is_folded_is_certified_as_planned(name: str) -> None:
     engine, tally = opened(people()), TALLIES[name]
     assert engine.propose(tally).fold is not None
     assert within_plan(engine, tally)
-    for found, block in zip(engine.certified([tally])[0], tally.blocks, strict=True):
+    for found, block in zip(certified(engine, [tally])[0], tally.blocks, strict=True):
         plan = extent(block, SCHEMA)
         assert found.moves.single.l2_squared == 4 * plan.single_l2_squared
     engine.close()

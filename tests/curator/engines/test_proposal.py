@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,25 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from sulq.curator.engines import duckdb as engine_module
-from sulq.curator.engines import prepare, proposal
+from sulq.curator.engines import prepare
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.emit import NotInSql
-from sulq.curator.engines.proposal import (
-    Combined,
-    Fetch,
-    Key,
-    Looked,
-    Part,
-    Proposal,
-    Scan,
-    Statement,
-    assemble,
-    read,
-    run,
-)
+from sulq.curator.engines.proposal import Fetched
 from sulq.curator.engines.question import Question
 from sulq.errors import SetupError
 from sulq.kernel import programs
+from sulq.kernel.assemble import sums_of
+from sulq.kernel.request import Combined, Key, Looked, Part, Proposal, Scan, Statement
 from sulq.terms import shape as shape_module
 from sulq.terms.domain import Category, Int, Real, Schema
 from sulq.terms.engine import Tally
@@ -150,15 +139,13 @@ def test_no_reading_is_written_into_a_question(tmp_path: Path, monkeypatch: pyte
             for scan in scans(found[1]):
                 assert not any(word in scan.sql for word in ("source", "parquet", "'", "regexp", "sha256", "QUALIFY"))
             if unit is UNIT:
-                assert scans(dataclasses.replace(found[0], fold=None)) == scans(
-                    dataclasses.replace(found[1], fetch=None)
-                )
+                assert found[0].statements == found[1].statements
                 assert not any(word in scan.sql for scan in scans(found[0]) for word in ("source", "'", "QUALIFY"))
 
 
 def scans(found: Proposal) -> list[Scan]:
     """Every statement of a proposal."""
-    fetched = [] if found.fetch is None else [found.fetch.scan]
+    fetched = [found.fetch.scan] if isinstance(found, Fetched) else []
     fetched += [] if found.fold is None else [Scan(found.fold.sql, found.fold.texts)]
     return [*(statement.scan for statement in found.statements), *fetched]
 
@@ -177,7 +164,7 @@ def test_every_bound_holds_for_as_many_rows_as_there_can_be(prepared: object) ->
         engine.ready()
         asking = Question(engine._cursor(engine._connection), *engine._over(Table()), tally)
         for statement in made.statements:
-            columns = read(statement, asking)[-len(statement.bounds) :]
+            columns = asking.columns([statement])[0][-len(statement.bounds) :]
             for i, ((values, _), bound) in enumerate(zip(columns, statement.bounds, strict=True)):
                 assert max(abs(int(value)) for value in values) * most <= bound * 2
                 reached += [max(abs(int(value)) for value in values) * most > bound / 2]
@@ -246,9 +233,8 @@ def rebuilt(values: dict[str, object]) -> Proposal:
         Statement(Scan(**each["scan"]), each["keys"], each["bounds"], tuple(map(part, each["parts"])))
         for each in values["statements"]
     )
-    fetch = values["fetch"] and Fetch(**values["fetch"] | {"scan": Scan(**values["fetch"]["scan"])})
     fold = values["fold"] and eval(values["fold"], dict(vars(programs)))
-    return Proposal(values["tallies"], statements, fetch, fold)
+    return Proposal(values["tallies"], statements, fold)
 
 
 def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
@@ -262,34 +248,12 @@ def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
     assert {type(item) for item in plain(values)} <= {int, str, bytes, bool, type(None)}
     assert rebuilt(values) == made
     asking = Question(engine._cursor(engine._connection), *engine._over(Table()), *tallies)
-    found = [sums.tolist() for sums in run(rebuilt(values), asking, asking._folded)]
+    found = [sums.tolist() for sums in sums_of(rebuilt(values), asking)]
     assert found == [reference.sums(tally).open().tolist() for tally in tallies]
     kinds = {type(block) for each in made.statements for p in each.parts for block in (*p.combined, *p.looked)}
     assert kinds == {Combined, Looked}
     assert made.fold is not None
     engine.close()
-
-
-def statement_of(tables: list[np.ndarray], bound: int) -> Statement:
-    """Counts by one hidden key of four labels, and tables that it reads."""
-    looked = tuple(Looked(0, i, (0,), each.shape[1], each.tobytes()) for i, each in enumerate(tables))
-    return Statement(Scan("SELECT 1"), 1, (bound,), (Part((Key(0, 4),), 0, None, looked=looked),))
-
-
-@pytest.mark.parametrize("dense", [2**20, 1])
-def test_T5_counts_times_a_table_past_64_bits_saturate(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many rows as a join can have, times a table's largest numbers: exact until they saturate, never wrapped."""
-    monkeypatch.setattr(proposal, "DENSE", dense)
-    rng = random.Random(1)
-    for most in (2**20, 2**41, 2**60):
-        counted = [rng.randrange(most // 4) for _ in range(4)]
-        tables = [np.array([[2**22, -(2**22), 1], [3, -1, 0], [2**22, 5, 1], [7, -(2**22), 0]], dtype=np.int64)] * 2
-        columns = [(np.arange(4), None), (np.array(counted, dtype=np.int64), None)]
-        for some in (tables[:1], tables):
-            found = assemble(statement_of(some, most), columns)
-            for i, table in enumerate(some):
-                exact = [sum(n * int(row[j]) for n, row in zip(counted, table, strict=True)) for j in range(3)]
-                assert found[0, i].tolist() == [[min(max(x, -(2**62)), 2**62) for x in exact]]
 
 
 @pytest.mark.parametrize("prepared", [None, False, "file"])
@@ -310,10 +274,3 @@ def test_SR17_more_rows_than_statements_are_written_for_stop_the_owner(
                 engine.ready()
             assert refused.value.code == "unreadable-data"
         engine.close()
-
-
-def test_rows_of_a_result_that_are_one_cell_are_added() -> None:
-    """Whatever keys the statement has beside: a later row does not take an earlier one's place."""
-    statement = Statement(Scan(""), 1, (10,), (Part((Key(0, 3),), 1, None, (Combined(0, 0, (((0, 1),),)),)),))
-    columns = [(np.array(cells), np.zeros(3, dtype=np.bool_)) for cells in ([1, 1, 2], [4, 5, 7])]
-    assert assemble(statement, columns)[0, 0].tolist() == [[0], [9], [7]]

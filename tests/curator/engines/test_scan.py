@@ -13,9 +13,9 @@ from sulq.curator.engines.edges import places
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.piece import Keyed, Piece
-from sulq.curator.engines.proposal import assemble, read
 from sulq.curator.engines.question import Question
 from sulq.curator.engines.scan import alone
+from sulq.kernel.assemble import assemble
 from sulq.terms.domain import Int, Schema
 
 SCHEMA = Schema("data", (("x", Int(0, 9)),))
@@ -29,7 +29,7 @@ def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[in
     query = Query(Emitter(SCHEMA, rows), keys)
     query.blocks.append(((0, 0), [{query.aggregate("count(*)", bound): 1}, {query.aggregate("sum(c0)", bound): 2}]))
     statement = alone(query, None, sizes)
-    return assemble(statement, read(statement, Question(con.cursor(), SCHEMA, rows)))[0, 0].tolist()
+    return assemble(statement, Question(con.cursor(), SCHEMA, rows).columns([statement])[0])[0, 0].tolist()
 
 
 def test_values_are_put_into_bins_afterwards() -> None:

@@ -28,7 +28,6 @@ from sulq.cli.serve import declaration
 from sulq.curator.engines import Counting, open_dataset, open_engine
 from sulq.curator.engines.emit import Emitter, Piece
 from sulq.curator.engines.needed import Needed
-from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.spark import asked, chunks, frame, jobs, numbers, prepared, settings, statements, work
 from sulq.curator.engines.spark import engine as module
@@ -36,6 +35,7 @@ from sulq.curator.engines.spark.asked import Job
 from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.kernel.request import Scan
 from sulq.terms import wire
 from sulq.terms.domain import Int, Real, Schema, Text
 from sulq.terms.engine import Key, sums_of
@@ -46,6 +46,7 @@ from sulq.terms.rowfn.labels import Choice
 from sulq.terms.rowfn.texts import Like
 from sulq.terms.shape import shape
 from tests import spark
+from tests.certified import certified
 from tests.curator.engines.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
 from tests.curator.engines.test_tables import (
     DATA,
@@ -426,10 +427,10 @@ def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monke
     )
     assert db.facts.certified
     per = PerPerson(Table(), (), (("total", "sum", col("age")),))
-    assert all(block is not None for tally in ASKED[:3] for block in db._engine.certified([tally])[0])
+    assert all(block is not None for tally in ASKED[:3] for block in certified(db._engine, [tally])[0])
     schema = shape(per, db._engine.tables).schema
-    assert db._engine.certified([replace(ask(col("total"), schema=schema), over=per)])[0][0].rows == 1
-    assert db._engine.certified([ask(outer(["age", "pay"]))])[0] == (None,)  # what is folded rests on the plan
+    assert certified(db._engine, [replace(ask(col("total"), schema=schema), over=per)])[0][0].rows == 1
+    assert certified(db._engine, [ask(outer(["age", "pay"]))])[0] == (None,)  # what is folded rests on the plan
     db.sum("age", spend=Epsilon(1))
     monkeypatch.setattr(Emitter, "units", lambda *_: (Piece("(2 * c0)"), True))
     with pytest.raises(sulq.errors.QuestionError, match="uncertified"):

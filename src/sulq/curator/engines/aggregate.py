@@ -15,7 +15,7 @@ import numpy as np
 
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.piece import Keyed
-from sulq.curator.engines.proposal import Combined
+from sulq.kernel.request import Combined
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Truth
 from sulq.terms.rowfn.scalar import Lit

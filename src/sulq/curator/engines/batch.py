@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sulq.kernel.arrays import Stored
 from sulq.terms.domain import Schema
-from sulq.terms.kinds import Cells, Integers, Truths
-
-Stored = tuple[np.ndarray, Truths | None]
+from sulq.terms.kinds import Cells, Integers
 
 
 class Batch:

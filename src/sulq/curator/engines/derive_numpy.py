@@ -8,7 +8,8 @@ from typing import cast
 import numpy as np
 
 from sulq.curator.engines import derived
-from sulq.curator.engines.batch import Batch, Stored
+from sulq.curator.engines.batch import Batch
+from sulq.kernel.arrays import Stored
 from sulq.terms.domain import Column, Text
 from sulq.terms.facts import Tables
 from sulq.terms.kinds import Code, Floats, Integers, Scalar, Truth, Truths

@@ -6,16 +6,17 @@ import abc
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Self, TypeVar, cast
 
 import duckdb
 import numpy as np
 
-from sulq.curator.engines import certified, derive_numpy, derive_sql, kept, prepare
+from sulq.curator.engines import derive_numpy, derive_sql, kept, prepare, stored_facts
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.emit import NotInSql
@@ -26,7 +27,7 @@ from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.parquet_cells import rewrite
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.proposal import Open, Proposal
+from sulq.curator.engines.proposal import Fetched
 from sulq.curator.engines.propose import Proposer
 from sulq.curator.engines.question import BATCH, Question, alike, fetched
 from sulq.curator.engines.resident import Resident, limit
@@ -36,8 +37,8 @@ from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import keep
 from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.facts import Refused
-from sulq.kernel.norms import Certified
 from sulq.kernel.private import Private
+from sulq.kernel.request import Asked, Asking, Found, Listed, Open, Proposal
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.facts import Tables
@@ -189,7 +190,7 @@ class Files:
         if not filed:
             prepare.fill(connection, self._counted(), into="", progress=self._progress)
         with closing(connection.cursor()) as cursor:
-            keep.check(cursor, certified.facts(self._facts, self._kept))
+            keep.check(cursor, stored_facts.facts(self._facts, self._kept))
         if not filed:
             for registered in self._tables:
                 registered.origin.unchanged()
@@ -371,63 +372,57 @@ class StoredEngine(abc.ABC):
         """The public facts of its tables."""
         return self._facts
 
-    def certified(self, tallies: Sequence[Tally]) -> tuple[tuple[Certified | None, ...], ...]:
-        """What the kernel certifies of the blocks of tallies, from public facts alone; None for what SQL does not sum.
-
-        Of groups that are found in the data, what a person moves the number of people by comes first.
+    def sources(self, tallies: Sequence[Tally]) -> list[Listed | None]:
+        """Of each tally what the kernel is to run; None where SQL does not say a part of its relation.
 
         Raises:
-            Refused: a statement has no certificate.
+            Refused: what is proposed is none of the kernel's.
         """
-        found: list[tuple[Certified | None, ...]] = [(None,) * len(tally.blocks) for tally in tallies]
-        if not self.certifies:
-            return tuple(found)
-        known = self._known()
-        for places in alike(tallies):
-            for several in (places, *([place] for place in places)):
-                if several is places and len(places) == 1:
-                    continue
-                try:
-                    self._over(tallies[several[0]].over)
-                except NotInSql:
-                    continue
-                proposal = self._certain(*(tallies[i] for i in several))
-                if self.folds and proposal.fetch is not None:
-                    raise Refused("rows folded by other than a program")
-                moved = certified.of_proposal(proposal, known)
-                for i, place in enumerate(several):
-                    found[place] = certified.stated(moved, i, len(tallies[place].blocks))
-                if several is places:
-                    break
-        return tuple(found)
+        found: list[Listed | None] = [None] * len(tallies)
+        for places in alike(tallies) if self.certifies else ():
+            several = [tallies[i] for i in places]
+            try:
+                self._over(several[0].over)
+            except NotInSql:
+                continue
+            try:
+                proposal = self.propose(*several)
+            except NotInSql as part:
+                raise Refused(f"no step of a program is {part}") from None
+            if not isinstance(proposal, Fetched):
+                asked = Asked(proposal, partial(self._asking, several))
+                for i, place in enumerate(places):
+                    found[place] = Listed(asked, i)
+            elif self.folds:
+                raise Refused("rows folded by other than a program")
+        return found
 
-    def _certain(self, *tallies: Tally) -> Proposal:
-        """What is proposed, all of it for the kernel to read."""
+    def found(self, tally: Tally) -> Found | None:
+        """As `sources`, of groups that are found in the data."""
         try:
-            return self.propose(*tallies)
-        except NotInSql as part:
-            raise Refused(f"no step of a program is {part}") from None
+            groups = self.propose_groups(tally) if self.certifies else None
+        except NotInSql:
+            return None
+        widths = tuple(block.width for block in tally.blocks)
+        return None if groups is None else Found(groups, widths, partial(self._asking, [tally]))
 
-    def _known(self) -> KernelFacts:
+    @contextmanager
+    def _asking(self, tallies: Sequence[Tally]) -> Iterator[Asking]:
+        """Where certified text over one relation runs."""
+        self._begin()
+        with closing(self._cursor(cast("Connection", self._connection))) as cursor:
+            yield self._question(cursor, *tallies)
+
+    @property
+    def kernel_facts(self) -> KernelFacts:
         """The facts of its kept tables, which never change."""
         if self._kernel_facts is None:
-            self._kernel_facts = certified.facts(self._facts, self._kept)
+            self._kernel_facts = stored_facts.facts(self._facts, self._kept)
         return self._kernel_facts
-
-    def certified_groups(self, tally: Tally) -> tuple[Certified | None, ...]:
-        """As `certified`, of groups that are found in the data: the number of people first."""
-        if not self.certifies:
-            return (None,) * (1 + len(tally.blocks))
-        try:
-            asked = self.propose_groups(tally)
-        except NotInSql:
-            return (None,) * (1 + len(tally.blocks))
-        found = certified.of_groups(asked, self._known())
-        return tuple(found.get(place) for place in range(-1, len(tally.blocks)))
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
-        return Private(self._asked(tally, lambda question: question.groups(self.propose_groups(tally)), group))
+        return Private(self._asked(tally, lambda question: question.labelled(self.propose_groups(tally)), group))
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts, read from the kept rows as they are."""

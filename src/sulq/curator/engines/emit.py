@@ -20,8 +20,8 @@ from sulq.curator.engines import emit_dates, emit_labels, emit_maths, emit_texts
 from sulq.curator.engines.edges import divided, limited, places, search
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import Keyed, NotInSql, Piece, clamped, joined
-from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.read_sql import double, whole
+from sulq.kernel.request import Scan
 from sulq.terms.domain import Bool, Category, Column, Schema, Text
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Code, Scalar, Truth, Words

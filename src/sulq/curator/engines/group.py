@@ -8,11 +8,11 @@ from typing import cast
 
 import numpy as np
 
-from sulq.curator.engines.batch import Batch, Stored
+from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.derive_numpy import numbered
 from sulq.curator.engines.fold import EXACT
 from sulq.curator.engines.kernels import reach, units_of
-from sulq.curator.engines.totals import SATURATED, saturate
+from sulq.kernel.arrays import SATURATED, Stored, saturate
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths
@@ -66,11 +66,22 @@ def assembled(
     keys: Sequence[RowFn], schema: Schema, columns: Sequence[Stored], sums: Integers, persons: Integers
 ) -> Groups:
     """Groups in order, their keys as Python values."""
-    values = [_values(fn.kind(schema), *column) for fn, column in zip(keys, columns, strict=True)]
-    labels = list(zip(*values, strict=True)) if values else [()] * len(persons)
+    cells = [_cells(*column) for column in columns]
+    labels = named(keys, schema, list(zip(*cells, strict=True)) if cells else [()] * len(persons))
+    order = in_order(labels)
+    return Groups(tuple(labels[i] for i in order), sums[order], persons[order])
+
+
+def named(keys: Sequence[RowFn], schema: Schema, stored: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    """The keys of groups, as they are stored, as labels and Python values."""
+    kinds = [fn.kind(schema) for fn in keys]
+    return [tuple(map(_value, kinds, cells)) for cells in stored]
+
+
+def in_order(labels: Sequence[tuple[object, ...]]) -> Integers:
+    """The places of the groups, their labels ascending."""
     order = sorted(range(len(labels)), key=lambda i: [_place(value) for value in labels[i]])
-    places = np.array(order, dtype=np.int64)
-    return Groups(tuple(labels[i] for i in order), sums[places], persons[places])
+    return np.array(order, dtype=np.int64)
 
 
 def _place(value: object) -> tuple[bool, str, object]:
@@ -92,22 +103,22 @@ def _stored(fn: RowFn, rows: Batch) -> Stored:
     return values, cells.missing
 
 
-def _values(kind: Kind, values: np.ndarray, missing: Truths | None) -> list[object]:
-    """A key's cells as Python values."""
+def _cells(values: np.ndarray, missing: Truths | None) -> list[object]:
     gone = np.zeros(len(values), dtype=np.bool_) if missing is None else missing
-    found: list[object] = []
-    for value, none in zip(values.tolist(), gone.tolist(), strict=True):
-        if none:
-            found.append(None)
-        elif isinstance(kind, Code):
-            found.append(kind.labels[int(value)])
-        elif isinstance(kind, Truth):
-            found.append(bool(value))
-        elif isinstance(kind, Scalar) and kind.step is not None and kind.step.denominator == 1:
-            found.append(int(value))
-        else:  # a database keeps the sign of a zero as the first row of the group had it: that would tell of a row
-            found.append(value + 0.0 if isinstance(value, float) else value)
-    return found
+    return [None if none else value for value, none in zip(values.tolist(), gone.tolist(), strict=True)]
+
+
+def _value(kind: Kind, value: object) -> object:
+    """A key's cell as a label or a Python value."""
+    if value is None:
+        return None
+    if isinstance(kind, Code):
+        return kind.labels[int(cast("int", value))]
+    if isinstance(kind, Truth):
+        return bool(value)
+    if isinstance(kind, Scalar) and kind.step is not None and kind.step.denominator == 1:
+        return int(cast("int", value))
+    return value + 0.0 if isinstance(value, float) else value  # one zero
 
 
 def _sums(units: Floats, missing: Truths | None, groups: Integers, size: int, most: int) -> Integers | Objects:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from sulq.curator.engines import arrow, csv_file, grammar, person, read_numpy
-from sulq.curator.engines.batch import Batch, Stored
+from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
@@ -22,6 +22,7 @@ from sulq.curator.engines.person_column import inexact, person_column
 from sulq.curator.engines.source import Origin, suffix
 from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.kernel.arrays import Stored
 from sulq.kernel.private import Private
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers, Objects, Truths

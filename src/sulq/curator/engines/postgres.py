@@ -138,7 +138,7 @@ class PostgresEngine(StoredEngine):
                     if read != copy.rows[name]:
                         raise SetupError("prepared-unusable", "The copy in the database is not whole.")
             with closing(connection.cursor()) as cursor:
-                keep.check(cursor, self._known())
+                keep.check(cursor, self.kernel_facts)
             connection.lock()
         except SetupError as refused:
             failed = refused

@@ -18,11 +18,12 @@ from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.piece import Keyed
 from sulq.curator.engines.programs import Compiler
-from sulq.curator.engines.proposal import Fetch, Looked, Open, Proposal, Statement
+from sulq.curator.engines.proposal import Fetch, Fetched
 from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.scan import alone
 from sulq.curator.engines.shared import shared
 from sulq.curator.engines.unite import unite
+from sulq.kernel.request import Looked, Open, Proposal, Statement
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Tally
 from sulq.terms.kinds import Code, Scalar, Truth, Words
@@ -60,7 +61,7 @@ class Proposer:
         if self.certified:
             fold = Compiler(self.schema, self.rows).fold(unite(tallies), left)
             return Proposal(shapes, tuple(statements), fold=fold)
-        return Proposal(shapes, tuple(statements), self.fetch(tallies, tuple(left)))
+        return Fetched(shapes, tuple(statements), fetch=self.fetch(tallies, tuple(left)))
 
     def _sums(self, i: int, tally: Tally, asked: Sequence[int]) -> tuple[list[Statement], list[int]]:
         """The statements that sum some blocks, and the places of those that SQL cannot sum."""

@@ -11,23 +11,27 @@ import duckdb
 import numpy as np
 
 from sulq.curator.engines import arrow, blas
-from sulq.curator.engines.batch import Batch, Stored
+from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import cores
 from sulq.curator.engines.fold import fold_all
-from sulq.curator.engines.group import assembled
+from sulq.curator.engines.group import in_order, named
 from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.needed import Needed
-from sulq.curator.engines.proposal import Fetch, Open, Proposal, Scan, Sums, opened, run
+from sulq.curator.engines.proposal import Fetch, Fetched
 from sulq.curator.engines.propose import Proposer, open_blocks
 from sulq.curator.engines.resident import Resident
 from sulq.kernel import matrix
+from sulq.kernel.arrays import Stored
+from sulq.kernel.assemble import WORD, Sums, columns_of, groups_of, joined, summed
 from sulq.kernel.programs import Fold
+from sulq.kernel.request import Open, Proposal, Scan, Statement
 from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
 
 BATCH: Final = 32_768  # rows of ten numbers stay near the cores; with fewer, two threads wait for the interpreter
+FEW: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow
 WORKERS: Final = min(4, cores())
 _log = logging.getLogger(__name__)
 
@@ -54,43 +58,55 @@ class Question:
 
     def sums(self, proposal: Proposal) -> list[Integers]:
         """The exact sums of each tally, saturated, by what was proposed."""
-        return run(proposal, self, self._folded)
+        found = summed(proposal, self)
+        return joined(proposal, found | self._fetched(proposal.fetch) if isinstance(proposal, Fetched) else found)
 
-    def groups(self, asked: Open) -> Groups:
-        """The groups that occur, in the order of their keys."""
+    def labelled(self, asked: Open) -> Groups:
+        """The groups that occur, in the order of their labels."""
         (tally,) = self.tallies
-        found = opened(asked, self.few(asked.scan), [block.width for block in tally.blocks])
-        return assembled([key.fn for key in tally.by], self.schema, *found)
+        found = groups_of(asked, self.groups(asked), [block.width for block in tally.blocks])
+        labels = named([key.fn for key in tally.by], self.schema, found.keys)
+        order = in_order(labels)
+        return Groups(tuple(labels[i] for i in order), found.sums[order], found.persons[order])
 
-    def few(self, scan: Scan) -> list[tuple[object, ...]]:
-        """A statement's few rows."""
+    def columns(self, statements: Sequence[Statement]) -> list[list[Stored]]:
+        """The result of each statement as columns of whole numbers, Python's own where 64 bits may not do."""
+        return [self._columns(statement) for statement in statements]
+
+    def _columns(self, statement: Statement) -> list[Stored]:
+        scan = statement.scan
+        if sum(part.cells for part in statement.parts) > FEW:
+            self.statements.append(scan.sql)
+            return [arrow.numpy_column(column) for column in arrow.table(self.cursor, scan.sql, scan.bound).columns]
+        marked = statement.parts[0].mark is not None
+        wide = any(bound >= WORD for bound in statement.bounds)
+        width = statement.keys + marked + len(statement.bounds)
+        return columns_of(self._rows(scan), width, object if wide else np.int64)
+
+    def groups(self, asked: Open) -> list[tuple[object, ...]]:
+        """The rows of a statement whose groups are not listed in advance."""
+        return self._rows(asked.scan)
+
+    def _rows(self, scan: Scan) -> list[tuple[object, ...]]:
         self.statements.append(scan.sql)
         return self.cursor.execute(scan.sql, scan.bound).fetchall()
 
-    def many(self, scan: Scan, *, wide: bool) -> list[Stored]:
-        """A statement's many rows, all of whole numbers, as columns."""
-        self.statements.append(scan.sql)
-        return [arrow.numpy_column(column) for column in arrow.table(self.cursor, scan.sql, scan.bound).columns]
+    def fold(self, asked: Fold) -> list[Integers]:
+        """The sums of a program over its rows."""
+        stored = asked.table == tuple(self.rows.relation.split("."))
+        found = self._from_memory(self.resident, asked) if self.resident is not None and stored else None
+        return self._streamed(asked) if found is None else found
 
-    def _folded(self, fetch: Fetch | Fold) -> Sums:
-        """The sums of the blocks that are folded."""
-        if isinstance(fetch, Fold):
-            stored = fetch.table == tuple(self.rows.relation.split("."))
-            found = self._from_memory(self.resident, fetch) if self.resident is not None and stored else None
-            found = self._streamed(fetch) if found is None else found
-            return dict(zip(fetch.blocks, found, strict=True))
+    def _fetched(self, fetch: Fetch) -> Sums:
+        """The sums of blocks that no program sums, folded over batches of just the columns they need."""
         tallies = open_blocks(self.tallies, fetch.blocks)
         tallies = [replace(tally, where=None) for tally in tallies] if fetch.filtered else tallies
-        folded = self.fold(fetch, tallies)
+        self.statements.append(fetch.scan.sql)
+        folded = fold_all(tallies, self.schema, self._stream(fetch), workers=WORKERS)
         parts: list[Integers] = []
         for tally, sums in zip(tallies, folded, strict=True):
             parts += np.split(sums, np.cumsum([block.width for block in tally.blocks])[:-1], axis=1)
         return dict(zip(fetch.blocks, parts, strict=True))
-
-    def fold(self, fetch: Fetch, tallies: Sequence[Tally]) -> tuple[Integers, ...]:
-        """Fold tallies over batches of just the columns they need, streamed."""
-        self.statements.append(fetch.scan.sql)
-        return fold_all(tallies, self.schema, self._stream(fetch), workers=WORKERS)
 
     def _streamed(self, asked: Fold) -> list[Integers]:
         """Run a program over batches of its statement's rows."""

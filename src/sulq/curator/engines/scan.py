@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.piece import Keyed, Piece
-from sulq.curator.engines.proposal import WORD, Key, Looked, Part, Statement
+from sulq.kernel.assemble import WORD
+from sulq.kernel.request import Key, Looked, Part, Statement
 
 
 def alone(query: Query, where: Piece | None, sizes: list[int], looked: tuple[Looked, ...] = ()) -> Statement:

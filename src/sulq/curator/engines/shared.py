@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from sulq.curator.engines import aggregate
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.emit import Emitter, NotInSql
-from sulq.curator.engines.proposal import Statement
 from sulq.curator.engines.scan import alone, together
 from sulq.curator.engines.unite import unite
+from sulq.kernel.request import Statement
 from sulq.terms.engine import Tally
 
 SETS: Final = 32  # partitions of one SELECT: each has its own table of groups in memory

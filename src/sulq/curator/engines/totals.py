@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
+from sulq.kernel.arrays import SATURATED, saturate
 from sulq.terms.kinds import Integers, Objects
-
-SATURATED: Final = 2**62
 
 
 class Totals:
@@ -43,8 +40,3 @@ class Totals:
     def exact(self) -> Integers | Objects:
         """The sums as they are: int64, or Python integers where those might not hold them."""
         return self.small if self.large is None else self.large + self.small
-
-
-def saturate(sums: Integers | Objects) -> Integers:
-    """Clamp exact sums of any size to +-2^62."""
-    return np.clip(sums, -SATURATED, SATURATED).astype(np.int64)

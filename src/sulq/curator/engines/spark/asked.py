@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.curator.engines.needed import Needed
-from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.spark import chunks, statements, work
 from sulq.curator.engines.spark.numbers import added
 from sulq.curator.engines.spark.prepared import Prepared
 from sulq.curator.engines.spark.sent import nameless
-from sulq.curator.engines.totals import saturate
+from sulq.kernel.arrays import saturate
+from sulq.kernel.request import Scan
 from sulq.terms.engine import Tally
 from sulq.terms.facts import Tables
 from sulq.terms.kinds import Integers

@@ -6,6 +6,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar, cast
@@ -18,13 +19,13 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.duckdb import StoredEngine
 from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold, fold_all
-from sulq.curator.engines.group import assembled, group
+from sulq.curator.engines.group import group, in_order, named
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.person import UNSURE, agree
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.proposal import Scan, Sums, assemble, joined, opened
+from sulq.curator.engines.proposal import Fetched
 from sulq.curator.engines.propose import open_blocks
 from sulq.curator.engines.spark import files, jobs, settings, statements
 from sulq.curator.engines.spark import frame as frames
@@ -34,9 +35,13 @@ from sulq.curator.engines.spark.sent import nameless, sendable
 from sulq.curator.engines.spark.work import by_person, derived, looked_at, row_by_row
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.kernel.arrays import Stored
+from sulq.kernel.assemble import groups_of, joined, summed
 from sulq.kernel.private import Private
+from sulq.kernel.programs import Fold
 from sulq.kernel.relations import certify
 from sulq.kernel.remembered import remembered
+from sulq.kernel.request import Asking, Open, Scan, Statement
 from sulq.terms import wire
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
@@ -298,11 +303,8 @@ class SparkEngine(StoredEngine):
         except NotInSql:
             alone = len(tallies) == 1
             return self._by_kernels(copy, tallies) if alone else [self._summed(copy, [tally])[0] for tally in tallies]
-        found: Sums = {}
-        parts = self._stated(copy, tallies, [each.scan for each in proposal.statements])
-        for statement, results in zip(proposal.statements, parts, strict=True):
-            found |= assemble(statement, statements.columns(results))
-        if proposal.fetch is not None:
+        found = summed(proposal, _Partitions(self, copy, tallies))
+        if isinstance(proposal, Fetched):
             left = open_blocks(tallies, proposal.fetch.blocks)
             sums = zip(left, self._by_kernels(copy, left), strict=True)
             widths = [(np.cumsum([block.width for block in tally.blocks])[:-1], each) for tally, each in sums]
@@ -310,14 +312,23 @@ class SparkEngine(StoredEngine):
             found |= dict(zip(proposal.fetch.blocks, blocks, strict=True))
         return joined(proposal, found)
 
-    def _stated(
+    @contextmanager
+    def _asking(self, tallies: Sequence[Tally]) -> Iterator[Asking]:
+        """Where certified text over one relation runs."""
+        if self._copy is None:
+            self.ready()
+        copy = cast("Copy", self._copy)  # one copy to the end, whatever is prepared meanwhile
+        with jobs.watched(copy.session.sparkContext):
+            yield _Partitions(self, copy, tallies)
+
+    def stated(
         self, copy: Copy, tallies: Sequence[Tally], scans: Sequence[Scan], *, owned: bool = False
     ) -> list[list[pa.Table]]:
         """The results of statements, of each as many as there were parts of whole persons; at least one."""
         if not scans:
             return []
         over = tallies[0].over
-        known = self._known()
+        known = self.kernel_facts
         apart = all(remembered(certify, scan.sql, known).apart for scan in scans)
         name = by_person(over) if apart else None
         if name is None:
@@ -364,9 +375,11 @@ class SparkEngine(StoredEngine):
             asked = self.propose_groups(tally)
         except NotInSql:
             return group(tally, self._derived(copy, tally))
-        (parts,) = self._stated(copy, [tally], [asked.scan], owned=over.owned)
-        found = opened(asked, statements.groups(parts, asked.keys), [block.width for block in tally.blocks])
-        return assembled([key.fn for key in tally.by], over.schema, *found)
+        rows = _Partitions(self, copy, [tally]).groups(asked)
+        found = groups_of(asked, rows, [block.width for block in tally.blocks])
+        labels = named([key.fn for key in tally.by], over.schema, found.keys)
+        order = in_order(labels)
+        return Groups(tuple(labels[i] for i in order), found.sums[order], found.persons[order])
 
     def _derived(self, copy: Copy, *tallies: Tally) -> Batch:
         """The rows of a relation in memory; of a table itself, only what is looked at."""
@@ -388,6 +401,29 @@ class SparkEngine(StoredEngine):
         copy, self._copy = self._copy, None
         if copy is not None:
             self._forget(copy.tables)
+
+
+class _Partitions:
+    """Where certified text runs: over each partition, or over whole tables here."""
+
+    def __init__(self, engine: SparkEngine, copy: Copy, tallies: Sequence[Tally]) -> None:
+        self._engine = engine
+        self._copy = copy
+        self._tallies = tallies
+
+    def columns(self, asked: Sequence[Statement]) -> list[list[Stored]]:
+        """The results of statements, of all parts one after the other."""
+        found = self._engine.stated(self._copy, self._tallies, [each.scan for each in asked])
+        return [statements.columns(parts) for parts in found]
+
+    def groups(self, asked: Open) -> list[tuple[object, ...]]:
+        """Groups found in the parts, those of the same keys added."""
+        (parts,) = self._engine.stated(self._copy, self._tallies, [asked.scan], owned=True)
+        return statements.groups(parts, asked.keys)
+
+    def fold(self, asked: Fold) -> list[Integers]:
+        """Programs are not run here (`SparkEngine.folds`)."""
+        raise TypeError
 
 
 def _tables(relation: Relation) -> set[str]:

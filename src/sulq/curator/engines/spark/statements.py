@@ -12,11 +12,11 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from sulq.curator.engines import arrow, pages
-from sulq.curator.engines.batch import Stored
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import OWNER
-from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.spark import chunks
+from sulq.kernel.arrays import Stored
+from sulq.kernel.request import Scan
 from sulq.terms.domain import Schema
 
 

@@ -26,11 +26,11 @@ from sulq.curator.engines.fold import fold_part
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.person import Form
 from sulq.curator.engines.person_column import person_column
-from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.source import WHO, Origin, Registered, Source
 from sulq.curator.engines.spark import chunks, statements
 from sulq.curator.engines.spark.numbers import to_bytes
 from sulq.curator.engines.spark.statements import Pages
+from sulq.kernel.request import Scan
 from sulq.terms import wire
 from sulq.terms.domain import Schema, Text
 from sulq.terms.engine import Tally

@@ -1,81 +1,26 @@
-"""The facts that certificates follow from are those of the tables that lie in DuckDB."""
+"""How a result is read is checked against its statement's certificate."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sulq.curator.engines import certified
-from sulq.curator.engines.duckdb import DuckEngine
-from sulq.curator.engines.proposal import Combined, Fetch, Key, Looked, Open, Part, Proposal, Scan, Statement
-from sulq.kernel.facts import OWNER, Refused
+from sulq.kernel import layout as kernel_layout
+from sulq.kernel.facts import Refused
 from sulq.kernel.programs import Column, Fold, Program, Stack, Sum
 from sulq.kernel.programs import Unit as Step
 from sulq.kernel.relations import certify
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
+from sulq.kernel.request import Combined, Key, Looked, Open, Part, Proposal, Scan, Statement
 from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import col, lit
-from tests.curator.engines.cases import ask, duck, parquet, table
-
-SCHEMA = Schema.of(
-    "data",
-    {
-        "age": Int(0, 120), "pay": Real(0, 1000), "city": Category(("x", "y")), "note": Text(),
-        "far": Int(-(2**40), 2**40, missing=False, default=0), "day": Date("2020-01-01", "2020-12-31"), "flag": Bool(),
-    },
-)  # fmt: skip
-
-
-def engine(folder: Path, prepared: str, unit: Unit) -> DuckEngine:
-    """A table of every kind of column, in a file or in memory."""
-    data = table().append_column("far", [[2**50, -5, None]]).append_column("day", [["2020-02-02", "1999-01-01", None]])
-    path = parquet(folder, data.append_column("flag", [[True, None, False]]))
-    columns = dict(SCHEMA.columns) | ({"far": Int(-(2**40), 2**40)} if unit.neighbors == "zero_out" else {})
-    return duck(
-        path, unit, Schema.of("data", columns), prepared=path.with_suffix(".prepared") if prepared == "file" else None
-    )
-
-
-@pytest.mark.parametrize("prepared", ["file", "memory"])
-@pytest.mark.parametrize(
-    "unit", [Unit(), Unit("who", rows=2), Unit(None, 1, "replace_one"), Unit("who", 2, "zero_out")], ids=str
-)
-def test_names_types_and_intervals_are_the_stored_ones(unit: Unit, prepared: str, tmp_path: Path) -> None:
-    """Each column of the facts is there with that type; its cells lie within its interval, missing only where said."""
-    opened = engine(tmp_path, prepared, unit)
-    opened.ready()
-    (known,) = certified.facts(opened.tables, opened._kept).tables
-    connection = opened._connection
-    assert connection is not None
-    name = ".".join(known.name)
-    stored = {row[0]: row[1] for row in connection.root.execute(f"DESCRIBE {name}").fetchall()}
-    assert {column: kind.type for column, kind in known.columns} == {k: v for k, v in stored.items() if k != OWNER}
-    assert known.owned == (OWNER in stored)
-    for column, kind in known.columns:
-        asked = f"SELECT min({column}), max({column}), count(*) FILTER (WHERE {column} IS NULL) FROM {name}"
-        low, high, missing = connection.root.execute(asked).fetchone() or (None, None, 0)
-        assert kind.missing or missing == 0
-        if kind.low is not None and kind.high is not None and low is not None:
-            assert kind.low <= int(low) <= int(high) <= kind.high
-    opened.close()
-
-
-def test_what_is_folded_has_no_certificate_and_what_is_summed_has(tmp_path: Path) -> None:
-    """Of one tally, by block; of rows that are read anew, none: their types are the source's."""
-    tally = ask(lit(1), col("pay"), schema=SCHEMA)
-    opened = engine(tmp_path, "memory", Unit("who", rows=2))
-    (blocks,) = opened.certified([tally])
-    assert [block is not None and block.rows for block in blocks] == [2, 2]
-    assert duck(parquet(tmp_path), prepared=False).certified([ask()]) == ((None,),)
+from tests.curator.engines.cases import duck, table
 
 
 def test_a_part_of_no_grouping_set_is_refused() -> None:
     """A mark that no set has, and several sets read as one. Control: each set's own mark."""
     opened = duck(table())
-    known = certified.facts(opened.tables, opened._kept)
+    known = opened.kernel_facts
     sql = (
         "SELECT k0, k1, grouping_id(k0, k1) AS g, count(*) AS s0 FROM (SELECT *, c0 AS k0, c2 AS k1 FROM kept) AS keyed"
         " GROUP BY GROUPING SETS ((k0), (k0, k1))"
@@ -85,16 +30,16 @@ def test_a_part_of_no_grouping_set_is_refused() -> None:
     for mark, fits in ((1, True), (0, True), (2, False), (None, False)):
         part = Part((Key(0, 3),), 1, mark)
         if fits:
-            certified._marked(statement, part, found)
+            kernel_layout._marked(statement, part, found)
         else:
             with pytest.raises(Refused):
-                certified._marked(statement, part, found)
+                kernel_layout._marked(statement, part, found)
 
 
 def test_a_row_is_always_in_a_cell_only_where_no_key_can_miss_it() -> None:
     """Every code has a cell, missing ones too; nothing is filtered."""
     opened = duck(table())
-    known = certified.facts(opened.tables, opened._kept)
+    known = opened.kernel_facts
     found = certify("SELECT c0 AS k0, count(*) AS s0 FROM kept GROUP BY k0", known)
     some = certify("SELECT c0 AS k0, count(*) AS s0 FROM kept WHERE c0 > 1 GROUP BY k0", known)
     whole = Key(0, 122, missing=121)
@@ -107,14 +52,14 @@ def test_a_row_is_always_in_a_cell_only_where_no_key_can_miss_it() -> None:
         (Key(0, 2, places=(-1,) + (0,) * 120, missing=1), found, False),
         (whole, some, False),
     ):
-        assert certified._present(Part((key,), 1, None), certificate) is present, key
+        assert kernel_layout._present(Part((key,), 1, None), certificate) is present, key
 
 
-def proposed(sql: str, part: Part, aggregates: int) -> dict[tuple[int, int], object]:
+def proposed(sql: str, part: Part, aggregates: int) -> list[tuple[object, ...]]:
     """What is certified of one part of a statement."""
     opened = duck(table())
     statement = Statement(Scan(sql), 1, (1,) * aggregates, (part,))
-    return certified.of_proposal(Proposal(((3, (1,)),), (statement,)), certified.facts(opened.tables, opened._kept))
+    return kernel_layout.of_proposal(Proposal(((3, (1,)),), (statement,)), opened.kernel_facts)
 
 
 COUNT = "SELECT c2 AS k0, count(*) AS s0, sum(c0) AS s1 FROM kept GROUP BY k0"
@@ -137,31 +82,42 @@ def test_a_public_table_is_read_by_counts_of_rows_alone() -> None:
         proposed(SUM_FIRST, Part((Key(0, 3),), 1, None, (), (LOOKED,)), 2)
 
 
-def test_a_block_that_is_folded_too_is_not_certified() -> None:
-    """What is folded takes its place, and that no statement says. Control: without a fold it is certified."""
-    opened = duck(table())
-    known = certified.facts(opened.tables, opened._kept)
+def test_every_block_is_summed_once() -> None:
+    """By a statement or by the program, not by both or by none. Control: by the statement alone."""
+    known = duck(table()).kernel_facts
     statement = Statement(Scan(COUNT), 1, (1, 1), (Part((Key(0, 3),), 1, None, (BLOCK,)),))
-    fetch = Fetch(Scan("SELECT c0 FROM kept"), ("age",), False, False, False, ((0, 0),))
-    assert certified.of_proposal(Proposal(((3, (1,)),), (statement,)), known)
-    assert not certified.of_proposal(Proposal(((3, (1,)),), (statement,), fetch), known)
+    program = Program(("c0",), (Column(0), Stack((Step(0, 0, 120),))), (Sum("vectors", 1),))
+    fold = Fold(program, "SELECT c0 FROM kept", (), ("kept",), ((0, 0),))
+    assert kernel_layout.of_proposal(Proposal(((3, (1,)),), (statement,)), known)
+    for widths, statements, program_of in (((1,), (statement,), fold), ((1, 1), (statement,), None), ((1,), (), None)):
+        with pytest.raises(Refused):
+            kernel_layout.of_proposal(Proposal(((3, widths),), statements, program_of), known)
+
+
+def test_a_block_has_the_cells_of_its_tally() -> None:
+    """Else noise would be drawn for other cells than were priced. Control: as many as the keys have."""
+    known = duck(table()).kernel_facts
+    statement = Statement(Scan(COUNT), 1, (1, 1), (Part((Key(0, 3),), 1, None, (BLOCK,)),))
+    assert kernel_layout.of_proposal(Proposal(((3, (1,)),), (statement,)), known)
+    with pytest.raises(Refused):
+        kernel_layout.of_proposal(Proposal(((1, (1,)),), (statement,)), known)
 
 
 def test_groups_are_shown_by_their_people_alone() -> None:
     """By rows, or by a sum, a person alone in a group would pass the threshold. Control: by different persons."""
     opened = duck(table(), Unit("who", rows=2))
-    known = certified.facts(opened.tables, opened._kept)
+    known = opened.kernel_facts
     sql = "SELECT c3 AS k0, sum(c0) AS s0, count(*) AS s1, count(DISTINCT o) AS s2 FROM kept GROUP BY k0"
     for persons, fits in ((2, True), (1, False), (0, False)):
         groups = Open(Scan(sql), 1, (1, 1, 1), persons, (BLOCK,))
         if fits:
-            assert certified.of_groups(groups, known)[-1].rows == 2
+            assert kernel_layout.of_groups(groups, (1,), known)[0].rows == 2
         else:
             with pytest.raises(Refused):
-                certified.of_groups(groups, known)
+                kernel_layout.of_groups(groups, (1,), known)
 
 
-def layout(**change: object) -> dict[tuple[int, int], object]:
+def layout(**change: object) -> list[tuple[object, ...]]:
     """What is certified of a statement of one key, a count and a sum, after some change."""
     opened = duck(table())
     key, block = Key(0, 3), change.pop("block", BLOCK)
@@ -170,7 +126,7 @@ def layout(**change: object) -> dict[tuple[int, int], object]:
     )
     statement = replace(Statement(Scan(COUNT), 1, (2**60, 2**60), (part,)), **change)
     widths = ((3, (len(block.weights),)),)
-    return certified.of_proposal(Proposal(widths, (statement,)), certified.facts(opened.tables, opened._kept))
+    return kernel_layout.of_proposal(Proposal(widths, (statement,)), opened.kernel_facts)
 
 
 LAYOUTS: dict[str, dict[str, object]] = {
@@ -200,27 +156,27 @@ def test_how_a_result_is_read_is_not_believed(name: str) -> None:
 def test_a_block_has_the_width_of_its_place_and_one_sum() -> None:
     """Else one law would fall on another's coordinates. Control: above."""
     opened = duck(table())
-    known = certified.facts(opened.tables, opened._kept)
+    known = opened.kernel_facts
     part = Part((Key(0, 3),), 1, None, (BLOCK,))
     for widths, parts in (((2,), (part,)), ((1,), (part, part))):
         with pytest.raises(Refused):
-            certified.of_proposal(Proposal(((3, widths),), (Statement(Scan(COUNT), 1, (1, 1), parts),)), known)
+            kernel_layout.of_proposal(Proposal(((3, widths),), (Statement(Scan(COUNT), 1, (1, 1), parts),)), known)
 
 
 def test_a_program_reads_the_rows_it_is_certified_over() -> None:
     """Its statement is that of its table. Control: with that statement it is certified."""
     opened = duck(table(), Unit("who", rows=2))
-    known = certified.facts(opened.tables, opened._kept)
+    known = opened.kernel_facts
     program = Program(("c0",), (Column(0), Stack((Step(0, 0, 120),))), (Sum("vectors", 1),))
-    assert certified.of_fold(Fold(program, "SELECT c0 FROM kept", (), ("kept",), ((0, 0),)), known)
+    assert kernel_layout.of_fold(Fold(program, "SELECT c0 FROM kept", (), ("kept",), ((0, 0),)), known)
     with pytest.raises(Refused):
-        certified.of_fold(Fold(program, "SELECT a.c0 FROM kept AS a, kept AS b", (), ("kept",), ((0, 0),)), known)
+        kernel_layout.of_fold(Fold(program, "SELECT a.c0 FROM kept AS a, kept AS b", (), ("kept",), ((0, 0),)), known)
 
 
 def test_SR15_statements_in_which_persons_meet_are_told_by_their_tree() -> None:
     """Whatever their text looks like: sums over parts of whole persons add up only where no row is of several."""
     opened = duck(table(), Unit("who", rows=2))
-    known = certified.facts(opened.tables, opened._kept)
+    known = opened.kernel_facts
     assert certify("SELECT count(DISTINCT o), sum(n) FROM (SELECT o, count(*) AS n FROM kept GROUP BY o)", known).apart
     for meets in (
         "SELECT count(*) FROM (SELECT DISTINCT c0 FROM kept)",

@@ -1,21 +1,20 @@
-"""What the kernel says of the statements an engine would run: how far one person moves each block's sums.
+"""What is certified of a request's sources: how far one person moves each block of sums.
 
-The facts are those of the declarations and of the kept tables, never of a row.
+How a result is read is checked against the certificate of its statement: which columns are keys, marks and sums, which
+codes are cells, which totals fit 64 bits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
-from sulq.curator.engines import grammar
-from sulq.curator.engines.kept import PERSON, PLACE, Rows
-from sulq.curator.engines.proposal import WORD, Combined, Open, Part, Proposal, Statement
+from sulq.kernel.assemble import WORD
 from sulq.kernel.columns import text
-from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Refused, Table
+from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.moves import moves, table
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.kernel.numbers import Value
@@ -24,89 +23,79 @@ from sulq.kernel.programs import Fold
 from sulq.kernel.programs import certify as certify_program
 from sulq.kernel.relations import Certificate, Summand, certify, rows
 from sulq.kernel.remembered import remembered
-from sulq.terms.domain import Schema, Text
-from sulq.terms.facts import TableFacts, Tables
+from sulq.kernel.request import Combined, Key, Open, Part, Proposal, Statement
 
-HASHES = Column("BIGINT", 0, 2**60 - 1, missing=False)
-PLACES = Column("BIGINT", 0, MAX_STORED_ROWS, missing=False)
 MAX_TABLE_ENTRY: Final = 2**22  # of a public table: counts times it are added in limbs
-ROWS = Summand(constant(1))  # a row adds one to a count of rows
+ROWS: Final = Summand(constant(1))  # a row adds one to a count of rows
 
 
-def facts(tables: Tables, kept: Callable[[str], Rows]) -> Facts:
-    """The public facts of the kept tables."""
-    found = tuple(_table(item, tables, kept(item.schema.table)) for item in tables.tables)
-    return Facts(found, tables.unit.neighbors, tables.unit.column is None)
-
-
-def _table(item: TableFacts, tables: Tables, stored: Rows) -> Table:
-    columns = _columns(item.schema, stored)
-    person = None if item.public else tables.person_of(item)
-    if person is not None or tables.unit.positions_are_public:
-        columns.append((PERSON, HASHES))
-    if tables.unit.positions_are_public:
-        columns.append((PLACE, PLACES))
-    columns += _spelled(item.schema, stored)  # in the order in which they are stored: `*` stands for it
-    size = item.rows if item.public and item.rows is not None else MAX_STORED_ROWS
-    altered = 0 if item.public else tables.rows_of(item) or 0
-    unique = stored.names.get(item.key or "")
-    return Table(tuple(stored.relation.split(".")), tuple(columns), altered, person is not None, size, unique)
-
-
-def _columns(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
-    found = []
-    for name, column in schema.columns:
-        stored = held.names[name]
-        if isinstance(column, Text):
-            found.append((stored, Column("VARCHAR", missing=column.missing)))
-            continue
-        found.append((stored, Column(grammar.smallest(column), column.low, column.high, column.missing)))
-    return found
-
-
-def _spelled(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
-    """The codes of categories that are there as texts too."""
-    found = []
-    for name, column in schema.columns:
-        if held.names[name] in held.spelled and not isinstance(column, Text):
-            digits = Column("VARCHAR", column.low, column.high, column.missing)
-            found.append((held.spelled[held.names[name]], digits))
-    return found
-
-
-def of_proposal(proposal: Proposal, known: Facts) -> dict[tuple[int, int], Certified]:
-    """The blocks that statements and programs sum, each by its tally and its place; none that is fetched."""
+def of_proposal(proposal: Proposal, known: Facts) -> list[tuple[Certified, ...]]:
+    """Of each tally its blocks, every one of which a statement or the program sums, once."""
     found: dict[tuple[int, int], Certified] = {}
+
+    def put(tally: int, block: int, cells: int, bound: Certified) -> None:
+        size, widths = proposal.tallies[tally]
+        if (tally, block) in found or (cells, len(bound.moves.low)) != (size, widths[block]):
+            raise Refused("a block that is summed twice, or of another shape")
+        found[tally, block] = bound
+
     for statement in proposal.statements:
         certificate = remembered(certify, statement.scan.sql, known)
         first = _laid_out(statement, certificate)
         for part in statement.parts:
             _marked(statement, part, certificate)
             _coded(part, certificate, statement)
+            own = math.prod(key.size for key in part.keys[: part.own])
             present, source = _present(part, certificate), (statement.scan, part.keys[: part.own])
             for block in part.combined:
                 moved = moves(certificate, _placed(block, first))
-                _put(found, proposal, block.tally, block.block, Certified(moved, certificate.rows, present, source))
+                put(block.tally, block.block, part.cells, Certified(moved, certificate.rows, present, source))
             for looked in part.looked:
                 if certificate.outputs[first] != ROWS:  # what is multiplied with the table
                     raise Refused("a table read by other than a count of rows")
                 units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
                 moved = table(certificate, units.astype(np.int64))
-                _put(found, proposal, looked.tally, looked.block, Certified(moved, certificate.rows, present, source))
-    if proposal.fold is not None and proposal.fetch is not None:
-        raise Refused("rows folded in two ways")
+                put(looked.tally, looked.block, own, Certified(moved, certificate.rows, present, source))
     if proposal.fold is not None:
-        for place, bound in zip(proposal.fold.blocks, remembered(of_fold, proposal.fold, known), strict=True):
-            _put(found, proposal, *place, bound)
-    folded = () if proposal.fetch is None else proposal.fetch.blocks
-    return {block: bound for block, bound in found.items() if block not in folded}
+        bounds, sums = remembered(of_fold, proposal.fold, known), proposal.fold.program.sums
+        for (tally, place), each, bound in zip(proposal.fold.blocks, sums, bounds, strict=True):
+            put(tally, place, each.cells, bound)
+    if len(found) != sum(len(widths) for _, widths in proposal.tallies):
+        raise Refused("a block that nothing sums")
+    return [tuple(found[i, place] for place in range(len(widths))) for i, (_, widths) in enumerate(proposal.tallies)]
 
 
-def _put(found: dict[tuple[int, int], Certified], proposal: Proposal, tally: int, block: int, bound: Certified) -> None:
-    """Note what is certified of a block: each has its own place and width, once."""
-    if (tally, block) in found or len(bound.moves.low) != proposal.tallies[tally][1][block]:
-        raise Refused("a block that is summed twice, or of another width")
-    found[tally, block] = bound
+def of_fold(fold: Fold, known: Facts) -> tuple[Certified, ...]:
+    """What a person moves the sums of a program by, over the rows of its statement."""
+    if fold.table is not None and fold.sql != text(fold.table, fold.program.columns):
+        raise Refused("a program over other rows than its table's")
+    relation = rows(fold.sql, known)
+    return certify_program(
+        fold.program, tuple(relation.columns.values()), max(relation.altered, 1), every=relation.every
+    )
+
+
+def of_groups(groups: Open, widths: Sequence[int], known: Facts) -> tuple[Certified, ...]:
+    """Of groups that are found in the data: the number of people first, then each block."""
+    certificate = remembered(certify, groups.scan.sql, known)
+    sums = certificate.outputs[groups.keys :]
+    most = [each.most for each in sums if isinstance(each, Summand)]
+    if len(most) != len(sums) or len(sums) != len(groups.bounds) or not 0 <= groups.persons < len(sums):
+        raise Refused("other columns than a statement has")
+    if not all(isinstance(text, str) for text in groups.scan.texts):
+        raise Refused("a text that is none")
+    _keyed(certificate, range(groups.keys))
+    _fits(most, groups.bounds, [each for block in groups.blocks for each in block.weights])
+    counted = certificate.outputs[groups.keys + groups.persons]
+    people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))
+    if len(certificate.sets) != 1 or not people:
+        raise Refused("groups that are shown by other than their number of people")
+    if [(block.block, len(block.weights)) for block in groups.blocks] != list(enumerate(widths)):
+        raise Refused("other blocks than are summed")
+    # A person is one of the people of at most so many groups, and stays so where rows change within a group.
+    one = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0))
+    found = [moves(certificate, _placed(block, groups.keys)) for block in groups.blocks]
+    return tuple(Certified(each, certificate.rows, present=False) for each in (one, *found))
 
 
 def _laid_out(statement: Statement, certificate: Certificate) -> int:
@@ -168,40 +157,6 @@ def _coded(part: Part, certificate: Certificate, statement: Statement) -> None:
             raise Refused("a table of other rows than its keys have")
 
 
-def of_fold(fold: Fold, known: Facts) -> tuple[Certified, ...]:
-    """What a person moves the sums of a program by, over the rows of its statement."""
-    if fold.table is not None and fold.sql != text(fold.table, fold.program.columns):
-        raise Refused("a program over other rows than its table's")
-    relation = rows(fold.sql, known)
-    return certify_program(
-        fold.program, tuple(relation.columns.values()), max(relation.altered, 1), every=relation.every
-    )
-
-
-def of_groups(groups: Open, known: Facts) -> dict[int, Certified]:
-    """The blocks of groups that are found in the data, by their places; -1: the number of people."""
-    certificate = remembered(certify, groups.scan.sql, known)
-    sums = certificate.outputs[groups.keys :]
-    most = [each.most for each in sums if isinstance(each, Summand)]
-    if len(most) != len(sums) or len(sums) != len(groups.bounds) or not 0 <= groups.persons < len(sums):
-        raise Refused("other columns than a statement has")
-    if not all(isinstance(text, str) for text in groups.scan.texts):
-        raise Refused("a text that is none")
-    _keyed(certificate, range(groups.keys))
-    _fits(most, groups.bounds, [each for block in groups.blocks for each in block.weights])
-    counted = certificate.outputs[groups.keys + groups.persons]
-    people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))
-    if len(certificate.sets) != 1 or not people:
-        raise Refused("groups that are shown by other than their number of people")
-    found = {}
-    for block in groups.blocks:
-        moved = moves(certificate, _placed(block, groups.keys))
-        found[block.block] = Certified(moved, certificate.rows, present=False)
-    # A person is one of the people of at most so many groups, and stays so where rows change within a group.
-    one = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0))
-    return found | {-1: Certified(one, certificate.rows, present=False)}
-
-
 def _placed(block: Combined, first: int) -> list[dict[int, int]]:
     """A block's weights by the places of the outputs, the first sum of which is at `first`."""
     return [{first + place: weight for place, weight in each} for each in block.weights]
@@ -228,11 +183,10 @@ def _marked(statement: Statement, part: Part, certificate: Certificate) -> None:
 
 def _present(part: Part, certificate: Certificate) -> bool:
     """Whether each kept row is in one cell, whatever its cells hold."""
-    return certificate.every and all(_in_a_cell(part, certificate, i) for i in range(len(part.keys)))
+    return certificate.every and all(_in_a_cell(key, certificate) for key in part.keys)
 
 
-def _in_a_cell(part: Part, certificate: Certificate, place: int) -> bool:
-    key = part.keys[place]
+def _in_a_cell(key: Key, certificate: Certificate) -> bool:
     value = certificate.outputs[key.column]
     if not isinstance(value, Value) or not (value.whole or value.type == "VARCHAR"):
         return False
@@ -245,8 +199,3 @@ def _in_a_cell(part: Part, certificate: Certificate, place: int) -> bool:
     else:
         inside = 0 <= low <= high < len(key.places) and min(key.places[low : high + 1]) >= 0
     return inside and (not value.null or key.missing is not None)
-
-
-def stated(found: dict[tuple[int, int], Certified], tally: int, blocks: int) -> tuple[Certified | None, ...]:
-    """Of one tally's blocks what is certified, None for those that are folded by other than a program."""
-    return tuple(found.get((tally, block)) for block in range(blocks))

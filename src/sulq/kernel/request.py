@@ -1,0 +1,222 @@
+"""Requests: statements and programs that will run, how results become sums of cells, and what is released of them.
+
+A request is written before anything runs, by code that is not believed, from public facts alone. It holds whole
+numbers, texts and tuples of them, and no sensitivity (SR5): the kernel reads all of it before the debit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sulq.kernel.arrays import Integers, Stored
+from sulq.kernel.laws import Law
+from sulq.kernel.norms import Certified
+from sulq.kernel.private import Private
+from sulq.kernel.programs import Fold
+from sulq.kernel.score import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A statement, and the texts bound in it as text0, text1, ..."""
+
+    sql: str
+    texts: tuple[str, ...] = ()
+
+    @property
+    def bound(self) -> dict[str, object]:
+        """The texts by their names."""
+        return {f"text{i}": text for i, text in enumerate(self.texts)}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a partition: which column of the result holds it, and the code that its values become.
+
+    A value less `shift` is the code; with `places` the code is looked up there by it, -1 being none. Codes from 0 and
+    below `size` are cells. `missing`: the code of rows that lack the key; None: they are in no cell.
+    """
+
+    column: int
+    size: int
+    shift: int = 0
+    places: tuple[int, ...] | None = None
+    missing: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """A block of a tally: for each coordinate the aggregates it is of, by their places, with their weights."""
+
+    tally: int
+    block: int
+    weights: tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A block of a tally: the counts of a public table's rows, told by some of the part's hidden keys, times the table.
+
+    `units`: the table's whole numbers, row after row of `width`, each in 8 bytes, the least first.
+    """
+
+    tally: int
+    block: int
+    keys: tuple[int, ...]  # places among the part's keys, the last fastest
+    width: int
+    units: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One partition of a statement: its keys, those past the first `own` of them hidden, and what is summed in it.
+
+    `mark`: what the statement says of its grouping set; None where there is only one.
+    """
+
+    keys: tuple[Key, ...]
+    own: int
+    mark: int | None
+    combined: tuple[Combined, ...] = ()
+    looked: tuple[Looked, ...] = ()
+
+    @property
+    def cells(self) -> int:
+        """How many cells the keys tell apart, hidden ones among them."""
+        return math.prod(key.size for key in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A SELECT of `keys` keys, the mark of their grouping set where there are several, and aggregates.
+
+    `bounds`: the largest total of each aggregate, over as many rows as there can be.
+    """
+
+    scan: Scan
+    keys: int
+    bounds: tuple[int, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """All that is asked of one relation's rows for some tallies: of each its number of cells and its blocks' widths."""
+
+    tallies: tuple[tuple[int, tuple[int, ...]], ...]
+    statements: tuple[Statement, ...]
+    fold: Fold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A SELECT of groups that are not listed in advance (SR14): keys, aggregates, and the one that counts people."""
+
+    scan: Scan
+    keys: int
+    bounds: tuple[int, ...]
+    persons: int
+    blocks: tuple[Combined, ...]
+
+
+class Asking(Protocol):
+    """Where certified text runs: DuckDB over the kept rows, or over parts of whole persons."""
+
+    def columns(self, statements: Sequence[Statement]) -> Sequence[Sequence[Stored]]:
+        """The result of each statement as columns of whole numbers, and where they are missing."""
+        ...
+
+    def groups(self, asked: Open) -> list[tuple[object, ...]]:
+        """The rows of a statement whose groups are not listed in advance."""
+        ...
+
+    def fold(self, asked: Fold) -> Sequence[Integers]:
+        """The sums of a program over its rows (kernel/matrix.py)."""
+        ...
+
+
+Place = Callable[[], AbstractContextManager[Asking]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """A proposal and where it runs; several releases may be of one."""
+
+    proposal: Proposal
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """The sums of one tally of a proposal, for cells that are listed in advance."""
+
+    asked: Asked
+    tally: int
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.asked.proposal.tallies[self.tally][0]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many sums each block has in a cell."""
+        return self.asked.proposal.tallies[self.tally][1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The groups that occur in the data, and their sums."""
+
+    groups: Open
+    widths: tuple[int, ...]
+    place: Place
+    cells: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outside:
+    """What other code works out of rows: nothing of it is certified (docs/theory/kernel.md, "What is outside").
+
+    `read`: the exact sums of some tallies, of which this is the one at `tally`; groups where `groups` is set, and the
+    exact value of a statistic of the whole table where `whole` is. `bounds`: what the rules of plans say of each block.
+    """
+
+    read: Callable[[], Sequence[Private[Any]]]
+    tally: int
+    cells: int
+    widths: tuple[int, ...]
+    bounds: tuple[Certified, ...] = ()
+    groups: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """What is released of some blocks of sums: each with noise, or a choice or a threshold by all of them.
+
+    `laws`: of each block; of the number of people first, where groups are found in the data; of a choice or a threshold
+    one. `refine`: by how many bits each block's grid is finer than its sums. `answered`: how many cells are told apart
+    in the answer. `thresholds`: one for all sums, or one for each.
+    """
+
+    source: Listed | Found | Outside
+    laws: tuple[Law, ...]
+    refine: tuple[int, ...]
+    answered: int
+    score: Score | None = None
+    thresholds: tuple[int, ...] | None = None
+
+    @property
+    def people(self) -> bool:
+        """Whether groups are found in the data: their number of people comes first."""
+        return isinstance(self.source, Found) or (isinstance(self.source, Outside) and self.source.groups)
+
+    @property
+    def whole(self) -> bool:
+        """Whether a statistic of the whole table is released."""
+        return isinstance(self.source, Outside) and self.source.whole

@@ -1,0 +1,76 @@
+"""Results of statements become the exact sums of their cells."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from sulq.kernel import assemble as kernel_assemble
+from sulq.kernel.assemble import assemble, groups_of
+from sulq.kernel.request import Combined, Key, Looked, Open, Part, Scan, Statement
+
+
+def statement_of(tables: list[np.ndarray], bound: int) -> Statement:
+    """Counts by one hidden key of four labels, and tables that it reads."""
+    looked = tuple(Looked(0, i, (0,), each.shape[1], each.tobytes()) for i, each in enumerate(tables))
+    return Statement(Scan("SELECT 1"), 1, (bound,), (Part((Key(0, 4),), 0, None, looked=looked),))
+
+
+@pytest.mark.parametrize("dense", [2**20, 1])
+def test_T5_counts_times_a_table_past_64_bits_saturate(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many rows as a join can have, times a table's largest numbers: exact until they saturate, never wrapped."""
+    monkeypatch.setattr(kernel_assemble, "DENSE", dense)
+    rng = random.Random(1)
+    for most in (2**20, 2**41, 2**60):
+        counted = [rng.randrange(most // 4) for _ in range(4)]
+        tables = [np.array([[2**22, -(2**22), 1], [3, -1, 0], [2**22, 5, 1], [7, -(2**22), 0]], dtype=np.int64)] * 2
+        columns = [(np.arange(4), None), (np.array(counted, dtype=np.int64), None)]
+        for some in (tables[:1], tables):
+            found = assemble(statement_of(some, most), columns)
+            for i, table in enumerate(some):
+                exact = [sum(n * int(row[j]) for n, row in zip(counted, table, strict=True)) for j in range(3)]
+                assert found[0, i].tolist() == [[min(max(x, -(2**62)), 2**62) for x in exact]]
+
+
+def test_rows_of_a_result_that_are_one_cell_are_added() -> None:
+    """Whatever keys the statement has beside: a later row does not take an earlier one's place."""
+    statement = Statement(Scan(""), 1, (10,), (Part((Key(0, 3),), 1, None, (Combined(0, 0, (((0, 1),),)),)),))
+    columns = [(np.array(cells), np.zeros(3, dtype=np.bool_)) for cells in ([1, 1, 2], [4, 5, 7])]
+    assert assemble(statement, columns)[0, 0].tolist() == [[0], [9], [7]]
+
+
+def test_tables_of_some_keys_are_read_by_sums_over_the_others() -> None:
+    """Several tables of one count, by keys in any order, some of one code, some rows without a key.
+
+    The same as each table by itself.
+    """
+    rng = np.random.default_rng(4)
+    sizes = (2, 1, 3, 2)
+    keys = tuple(Key(i, size) for i, size in enumerate(sizes))
+    rows = np.array(list(itertools.product(*(range(-1, size) for size in sizes))))
+    columns = [(rows[:, i], None) for i in range(4)] + [(rng.integers(0, 9, len(rows)), None)]
+    read = [(2,), (3, 2), (2, 3, 1), (1,), ()]
+    tables = [rng.integers(-5, 5, (int(np.prod([sizes[i] for i in of])), 2)) for of in read]
+    looked = [Looked(0, i, of, 2, table.tobytes()) for i, (of, table) in enumerate(zip(read, tables, strict=True))]
+    together = assemble(Statement(Scan(""), 4, (9,), (Part(keys, 1, None, (), tuple(looked)),)), columns)
+    for each in looked:
+        alone = assemble(Statement(Scan(""), 4, (9,), (Part(keys, 1, None, (), (each,)),)), columns)
+        assert together[0, each.block].tolist() == alone[0, each.block].tolist()
+        exact = np.zeros((2, 2), dtype=np.int64)
+        for row, n in zip(rows, columns[4][0], strict=True):
+            if row[0] >= 0 and all(row[i] >= 0 for i in each.keys):
+                place = 0
+                for i in each.keys:
+                    place = place * sizes[i] + row[i]
+                exact[row[0]] += n * tables[each.block][place]
+        assert together[0, each.block].tolist() == exact.tolist()
+
+
+def test_the_sign_of_a_zero_is_no_key() -> None:
+    """DuckDB shows it as the first row of the group had it. Control: other numbers keep their signs."""
+    found = groups_of(Open(Scan(""), 1, (9,), 0, ()), [(-0.0, 3), (-1.5, 2), (None, 1)], ())
+    assert [repr(key) for key in found.keys] == ["(0.0,)", "(-1.5,)", "(None,)"]
+    assert found.persons.tolist() == [3, 2, 1]

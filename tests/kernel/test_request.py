@@ -1,0 +1,29 @@
+"""Requests are plain values, and say nothing of how far anybody moves a sum (SR5)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sulq.kernel import request
+from sulq.kernel.request import Key, Part, Scan
+
+
+def test_SR5_no_field_states_a_sensitivity() -> None:
+    """Of what is certified; what stands outside is bounded by the rules of plans, and says so in its own class."""
+    kinds = [
+        each
+        for each in vars(request).values()
+        if dataclasses.is_dataclass(each) and each.__module__ == request.__name__
+    ]
+    assert len(kinds) > 8
+    for kind in kinds:
+        names = {field.name for field in dataclasses.fields(kind)}
+        assert not names & {"sensitivity", "moves", "norm", "rows", "single", "pair", "epsilon", "rho"}, kind
+        assert ("bounds" in names) <= (kind.__name__ in ("Statement", "Open", "Outside")), kind
+
+
+def test_texts_are_bound_by_their_places_and_cells_are_all_combinations() -> None:
+    """text0, text1; without a key there is one cell."""
+    assert Scan("SELECT 1", ("a", "b")).bound == {"text0": "a", "text1": "b"}
+    assert Part((Key(0, 3), Key(1, 4)), 2, None).cells == 12
+    assert Part((), 0, None).cells == 1

@@ -1,0 +1,172 @@
+"""The kernel's own door: whatever a request says, it is refused before a row is read or released within its event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sulq.errors import AccessDenied, CuratorError
+from sulq.kernel.facts import Refused
+from sulq.kernel.laws import AboveLaw, LaplaceLaw, PassedLaw
+from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.losses import Draw, Event
+from sulq.kernel.private import Private
+from sulq.kernel.request import Asked, Listed, Release
+from sulq.kernel.run import Checked, Kernel
+from sulq.terms.domain import Category, Int, Schema
+from sulq.terms.privacy import Unit
+from sulq.terms.rowfn import col, lit
+from tests.curator.engines.cases import ask, duck
+
+SCHEMA = Schema.of("data", {"x": Int(0, 6), "g": Category(("a", "b"))})
+ROWS = pa.table({"who": [1, 1, 2], "x": [6, 5, 1], "g": ["a", "b", "a"]})
+RECEIPT = Receipt(1, "entry", "digest", "mac")
+LAW = LaplaceLaw(Fraction(12))
+
+
+class Book:
+    """A ledger whose first entry says something of the data."""
+
+    def __init__(self, said: object) -> None:
+        self.synthetic = said
+
+
+def plain(_law: object, exact: Private) -> np.ndarray:
+    return exact.open()
+
+
+def event(sensitivity: int = 12, *, neighbors: str = "add_remove", epsilon: int = 1) -> Event:
+    """A debit for Laplace noise of scale 12."""
+    draw = Draw("laplace", neighbors, "l1", Fraction(sensitivity), LAW.scale, Fraction(1), 2)
+    return Event(Fraction(epsilon), Fraction(epsilon**2, 2), draws=(draw,))
+
+
+class World:
+    """Rows, and a kernel before them; `reads` counts how often they were asked."""
+
+    def __init__(self, unit: Unit | None = None, redeem: Callable[..., bool] = lambda *_: True) -> None:
+        self.engine = duck(ROWS, unit or Unit("who", rows=2), SCHEMA)
+        self.reads = 0
+        real = self.engine._cursor
+
+        def cursor(connection: object) -> object:
+            self.reads += 1
+            return real(connection)
+
+        self.engine._cursor = cursor
+        self.kernel = Kernel(redeem, lambda: (self.engine.kernel_facts, self.engine.tables.unit))
+        self.kernel.replace_noise(Book(True), plain, lambda *_: pytest.fail("no groups were asked for"))
+
+    def release(self, **change: object) -> Release:
+        """The sum of x by g, at most 12 of a person."""
+        (source,) = self.engine.sources([ask(col("x"), by=(col("g"),), schema=SCHEMA)])
+        assert source is not None
+        return replace(Release(source, (LAW,), (0,), 2), **change)
+
+
+def test_what_is_certified_within_its_event_is_released_once_it_is_paid() -> None:
+    """Control of all below; before the debit no row is read."""
+    world = World()
+    checked = world.kernel.check([world.release()], event())
+    assert world.reads == 0
+    (found,) = world.kernel.run(checked, RECEIPT, "digest")
+    assert found.tolist() == [[7], [5]]
+    assert world.reads == 1
+
+
+WRONG = [event(11), event(12, epsilon=0), event(neighbors="replace_one"), replace(event(), draws=())]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_event_that_does_not_cover_the_certificate_is_refused(wrong: Event) -> None:
+    """A smaller sensitivity, a smaller loss, other neighbours, no draw."""
+    world = World()
+    with pytest.raises(Refused):
+        world.kernel.check([world.release()], wrong)
+    assert world.reads == 0
+
+
+def test_cells_that_are_told_apart_are_no_ones_to_state() -> None:
+    """Under replace_one rows may leave one cell for another: said to be one cell, they would cost half.
+
+    Control: for what they move they are certified.
+    """
+    unit = Unit("who", rows=2, neighbors="replace_one")
+    world = World(unit)
+    for said in (1, 2):
+        release = world.release(answered=said, laws=(LaplaceLaw(Fraction(24)),))
+        draw = Draw("laplace", "replace_one", "l1", Fraction(12), Fraction(24), Fraction(1), 2)
+        with pytest.raises(Refused):
+            world.kernel.check([release], Event(Fraction(1, 2), Fraction(1, 8), draws=(draw,)))
+        full = replace(draw, sensitivity=Fraction(24))
+        assert world.kernel.check([release], Event(Fraction(1), Fraction(1, 2), draws=(full,)))
+
+
+FORMS: dict[str, dict[str, object]] = {
+    "a grid less": {"refine": ()},
+    "a grid too fine": {"refine": (63,)},
+    "a threshold of people on sums": {"laws": (PassedLaw(Fraction(1), 9),)},
+    "thresholds for other sums": {"thresholds": (1, 2, 3), "laws": (AboveLaw(Fraction(1), Fraction(1), 2),)},
+    "a threshold out of reach": {"thresholds": (2**61,), "laws": (AboveLaw(Fraction(1), Fraction(1), 2),)},
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_release_that_cannot_run_is_refused(name: str) -> None:
+    """What would fail after the debit fails before it."""
+    world = World()
+    with pytest.raises(Refused):
+        world.kernel.check([world.release(**FORMS[name])], event())
+
+
+def test_T43_nothing_runs_without_its_receipt() -> None:
+    """A receipt that is not redeemed, or a request that another kernel checked: no row is read. Control: above."""
+    world, other = World(redeem=lambda *_: False), World()
+    for checked in (
+        world.kernel.check([world.release()], event()),
+        other.kernel.check([other.release()], event()),
+        Checked((world.release(),), event(), other.kernel),
+    ):
+        with pytest.raises(CuratorError) as refused:
+            world.kernel.run(checked, RECEIPT, "digest")
+        assert refused.value.code == "bad-receipt"
+    assert world.reads == other.reads == 0
+
+
+def test_one_proposal_is_run_once_for_all_its_releases() -> None:
+    """Shared scans: two tallies of one relation. Control: two proposals are two."""
+    world = World()
+    tallies = [ask(col("x"), by=(col("g"),), schema=SCHEMA), ask(lit(1), schema=SCHEMA)]
+    releases = [Release(source, (LAW,), (0,), source.cells) for source in world.engine.sources(tallies)]
+    draws = tuple(replace(event().draws[0], sensitivity=Fraction(s)) for s in (12, 2))
+    both = Event(Fraction(14, 12), Fraction(14, 12) ** 2 / 2, draws=draws)
+    found = world.kernel.run(world.kernel.check(releases, both), RECEIPT, "digest")
+    assert [each.tolist() for each in found] == [[[7], [5]], [[3]]]
+    assert world.reads == 1
+    apart = [replace(each, source=Listed(Asked(each.source.asked.proposal, each.source.asked.place), each.source.tally))
+             for each in releases]  # fmt: skip
+    world.kernel.run(world.kernel.check(apart, both), RECEIPT, "digest")
+    assert world.reads == 3
+
+
+@pytest.mark.parametrize("said", [False, None, 1, "yes"])
+def test_SR9_noise_is_replaced_for_synthetic_data_alone(said: object) -> None:
+    """Whatever else the first entry says. Control: the worlds above."""
+    with pytest.raises(AccessDenied) as refused:
+        World().kernel.replace_noise(Book(said), plain, lambda *_: pytest.fail("unused"))
+    assert refused.value.code == "not-synthetic"
+
+
+def test_without_replacement_noise_is_drawn() -> None:
+    """The mechanisms' own: of scale 10^12 on a sum of 12, the exact one comes out with a chance of 10^-12."""
+    world = World()
+    kernel = Kernel(lambda *_: True, lambda: (world.engine.kernel_facts, world.engine.tables.unit))
+    law = LaplaceLaw(Fraction(10**12))
+    draws = (replace(event().draws[0], scale=law.scale),)
+    (found,) = kernel.run(kernel.check([world.release(laws=(law,))], replace(event(), draws=draws)), RECEIPT, "digest")
+    assert found.tolist() != [[7], [5]]
