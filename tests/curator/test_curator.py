@@ -137,7 +137,7 @@ def test_SR12_a_stored_answer_is_given_again_for_nothing() -> None:
         assert (again.event, again.receipt.seq) == (first.event, first.receipt.seq)
         assert any("reused" in note for note in again.notes)
     assert noted.steps == ["ready", "ready"]
-    assert not noted.ledger.redeem(replace(again.receipt, stored=None), again.receipt.plan)
+    assert not noted.ledger.redeem(replace(again.receipt, stored=None), again.receipt.plan, first.event)
     noted.curator.ask(THREE, spend=Epsilon(0.3), reuse=True)  # more accurate than what is stored
     noted.curator.ask(THREE, spend=Epsilon(0.1))  # the Oracle itself never reuses unless told to
     assert noted.ledger.spent == Epsilon(0.65)

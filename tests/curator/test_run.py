@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
+from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError
 from sulq.kernel.arrays import SATURATED as LIMIT
+from sulq.kernel.mechanisms import MECHANISMS
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.domain import Schema
@@ -67,12 +70,12 @@ def plain(_law: object, exact: Private) -> np.ndarray:
 
 
 def test_T43_rows_run_only_for_a_receipt_that_is_redeemed() -> None:
-    """Without a verified receipt for this very plan no row is read (T43, T60)."""
+    """Without a verified receipt for this very plan and its own event no row is read (T43, T60)."""
     plan = plan_of(THREE)
     asked = []
 
-    def redeem(receipt: Receipt, digest: str) -> bool:
-        asked.append((receipt, digest))
+    def redeem(receipt: Receipt, digest: str, event: object) -> bool:
+        asked.append((receipt, digest, event))
         return len(asked) == 1
 
     source = Fixed(np.zeros((3, 2), dtype=np.int64))
@@ -82,20 +85,54 @@ def test_T43_rows_run_only_for_a_receipt_that_is_redeemed() -> None:
     with pytest.raises(CuratorError) as refused:
         rows.run(plan, RECEIPT)
     assert refused.value.code == "bad-receipt"
-    assert asked == [(RECEIPT, wire.digest(plan))] * 2
+    assert asked == [(RECEIPT, wire.digest(plan), plan.event)] * 2
 
 
 def test_T43_a_plan_from_another_process_is_read_only_if_it_was_paid_for() -> None:
     """The text's own digest is what was paid for: a text of anything else is refused before it is parsed."""
     plan = plan_of(THREE)
-    rows = made_up(Fixed(np.zeros((3, 2), dtype=np.int64)), lambda _, digest: digest == wire.digest(plan), plain)
-    receipt = Receipt(1, "entry", wire.digest(plan), "mac")
-    (released,) = rows.run_text(wire.encode(plan), receipt)
+    paid = replace(RECEIPT, plan=wire.digest(plan))
+    rows = made_up(
+        Fixed(np.zeros((3, 2), dtype=np.int64)),
+        lambda _, digest, event: (digest, event) == (paid.plan, plan.event),
+        plain,
+    )
+    (released,) = rows.run_text(wire.encode(plan), paid)
     assert released.units.tolist() == [[0, 0]] * 3
     for text in (wire.encode(plan) + " ", wire.encode(plan_of(Sums((Lit(1),)))), "not JSON", "", "\ud83d"):
         with pytest.raises(CuratorError) as refused:
-            rows.run_text(text, receipt)
+            rows.run_text(text, paid)
         assert refused.value.code == "bad-receipt"
+
+
+def test_T43_a_receipt_is_for_the_event_that_the_kernel_priced() -> None:
+    """A deceiver: the plan's own digest with a smaller event was debited; not run, as a plan or as a text.
+
+    Controls: for its own event each is run, once; and the events differ in their loss alone, or their draws alone.
+    """
+    plan = plan_of(THREE)
+    smaller = [
+        replace(plan.event, epsilon=plan.event.epsilon / 1000),
+        replace(plan.event, rho=plan.event.rho / 1000),
+        replace(plan.event, draws=()),
+    ]
+    with Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=Epsilon(9), synthetic=True) as ledger:
+        rows = made_up(Fixed(np.zeros((3, 2), dtype=np.int64)), ledger.redeem, plain)
+        rows.check(plan)
+        text = wire.encode(plan)
+        for known in (text, None):  # sent with the receipt, or known by its digest
+            for event in smaller:
+                receipt = ledger.debit(event, question="q", plan_digest=wire.digest(plan))
+                for run, what in ((rows.run, plan), (rows.run_text, known)):
+                    with pytest.raises(CuratorError) as refused:
+                        run(what, receipt)
+                    assert refused.value.code == "bad-receipt"
+            rows.check_text(text)
+        for run, what in ((rows.run, plan), (rows.run_text, text), (rows.run_text, None)):
+            own = ledger.debit(plan.event, question="q", plan_digest=wire.digest(plan))
+            assert run(what, own)
+            with pytest.raises(CuratorError):
+                run(what, own)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"kind":"Plan"}', '"\ud83d"', "NaN", "[" * 100_000])

@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -487,7 +487,7 @@ def fate(world: World, text: str) -> str:
     assert world.reads == reads
     for rows, calls in zip(world.rows, world.calls, strict=True):
         calls.clear()
-        rows.run_text(text, RECEIPT)
+        rows.run_text(text, replace(RECEIPT, plan=wire.digest_of(text)))
     event = json.loads(text)["event"]
     for other in world.calls[1:]:
         epsilon, rho, delta, numbers = lost(world.calls[0], other)

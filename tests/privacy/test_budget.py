@@ -143,7 +143,7 @@ def test_T60_there_is_no_way_to_edit_delete_or_give_back() -> None:
         lines = db.transcript()
         db.count(spend=Epsilon(1), fresh=True)
         assert db.transcript()[: len(lines)] == lines
-        assert db._ledger.verify_receipt(first.receipt, first.receipt.plan)
+        assert db._ledger.verify_receipt(first.receipt, first.receipt.plan, first.event)
         with pytest.raises(SetupError):
             db._ledger.raise_to(Epsilon(1))
 

@@ -57,8 +57,8 @@ def start() -> None:
     opened = worker.Opened.__init__
 
     def begun(self, engine, redeem, *rest, **more):
-        def noted(receipt, plan):
-            fresh = redeem(receipt, plan)
+        def noted(receipt, plan, event):
+            fresh = redeem(receipt, plan, event)
             if fresh:
                 note(receipt.seq)
             return fresh

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,7 @@ class Pool:
 
     def receipt(self):
         seq = next(NUMBERS)
-        return LEDGER.stamp(seq, bytes([seq]) * 32, wire.digest(PLAN))
+        return LEDGER.stamp(seq, f"{seq:064x}", wire.digest(PLAN), PLAN.event)
 
 
 @pytest.fixture
@@ -119,19 +120,22 @@ def test_a_run_goes_to_one_worker_with_a_receipt_of_its_own(found: Pool) -> None
     (frame,) = fake.runs
     assert frame["run"] == wire.encode(PLAN)
     stamped = wire.from_json(frame["receipt"])
-    assert Seal.given(KEY).redeem(stamped, wire.digest(PLAN))
-    assert not LEDGER.verifies(stamped, wire.digest(PLAN))
+    assert Seal.given(KEY).redeem(stamped, wire.digest(PLAN), PLAN.event)
+    assert not LEDGER.verifies(stamped, wire.digest(PLAN), PLAN.event)
 
 
 def test_T60_the_ledgers_receipt_is_good_for_one_run(found: Pool) -> None:
-    """The clerk itself runs no receipt twice, and none of another plan's."""
+    """The clerk itself runs no receipt twice, none of another plan's, and none of a debit of less than the plan's."""
     fake = found.worker(lambda _: GIVEN)
     receipt = found.receipt()
     found.rows.run(PLAN, receipt)
     for bad in (
         receipt,
-        LEDGER.stamp(3, b"\x03" * 32, "another plan"),
-        Seal(b"x").stamp(4, b"\x04" * 32, receipt.plan),
+        LEDGER.stamp(3, "03" * 32, "another plan", PLAN.event),
+        LEDGER.stamp(
+            5, "05" * 32, receipt.plan, replace(PLAN.event, epsilon=PLAN.event.epsilon / 9)
+        ),  # a smaller debit
+        Seal(b"x").stamp(4, "04" * 32, receipt.plan, PLAN.event),
     ):
         with pytest.raises(CuratorError) as refused:
             found.rows.run(PLAN, bad)

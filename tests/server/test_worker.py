@@ -86,9 +86,9 @@ def replayed(module: str = "") -> list[dict]:
     with worker(module) as found:
         digest = wire.digest(found.plan)
         given = [
-            Seal.given(b"another seal's key" * 2).stamp(1, b"\x01" * 32, digest),
-            found.seal.stamp(2, b"\x02" * 32, wire.digest(found.other)),
-            found.seal.stamp(3, b"\x03" * 32, digest),
+            Seal.given(b"another seal's key" * 2).stamp(1, "01" * 32, digest, found.plan.event),
+            found.seal.stamp(2, "02" * 32, wire.digest(found.other), found.plan.event),
+            found.seal.stamp(3, "03" * 32, digest, found.plan.event),
         ]
         said = [found.run(None), *(found.run(receipt) for receipt in given), found.run(given[-1])]
         forged = wire.to_json(given[-1]) | {"seq": 4}
@@ -113,7 +113,7 @@ def test_T60_a_worker_that_forgets_is_caught() -> None:
 def test_a_worker_goes_on_for_the_next_clerk() -> None:
     """When its clerk goes away between questions it waits for the next, and remembers what it acted on."""
     with worker() as found:
-        receipt = found.seal.stamp(7, b"\x07" * 32, wire.digest(found.plan))
+        receipt = found.seal.stamp(7, "07" * 32, wire.digest(found.plan), found.plan.event)
         assert "released" in found.run(receipt)
         path = found.sock.getpeername()
         found.sock.close()
@@ -133,7 +133,7 @@ def test_a_worker_certifies_a_plan_before_it_is_paid_for() -> None:
     Controls: a plan for half its price, and texts that are no plan, are refused in the words of the door.
     """
     with worker() as found:
-        receipt = found.seal.stamp(1, b"\x01" * 32, wire.digest(found.plan))
+        receipt = found.seal.stamp(1, "01" * 32, wire.digest(found.plan), found.plan.event)
         alone = {"run": None, "receipt": wire.to_json(receipt)}
         assert found.said(alone) == {"unknown": True}
         cheap = replace(found.plan, event=replace(found.plan.event, epsilon=found.plan.event.epsilon / 2))
@@ -172,8 +172,23 @@ def test_a_worker_trusts_no_check_but_its_own() -> None:
     """A receipt of its own seal for a plan that pays too little: not run, though the seal is right."""
     with worker() as found:
         cheap = replace(found.plan, event=replace(found.plan.event, epsilon=found.plan.event.epsilon / 2))
-        receipt = found.seal.stamp(1, b"\x01" * 32, wire.digest(cheap))
+        receipt = found.seal.stamp(1, "01" * 32, wire.digest(cheap), cheap.event)
         assert found.run(receipt, cheap) == {"failed": "uncertified"}
+
+
+def test_T43_a_worker_runs_no_plan_for_a_smaller_debit() -> None:
+    """A deceiver: a receipt of its own seal, for this plan, of a debit that is smaller than the plan's; not run.
+
+    Not where the worker is sent the text, and not where it knows it. Control: for the plan's own event it is run.
+    """
+    with worker() as found:
+        event, digest = found.plan.event, wire.digest(found.plan)
+        for text in (wire.encode(found.plan), None):
+            for seq, smaller in enumerate((replace(event, epsilon=event.epsilon / 9), replace(event, draws=())), 1):
+                receipt = found.seal.stamp(seq, "01" * 32, digest, smaller)
+                assert found.said({"run": text, "receipt": wire.to_json(receipt)}) == {"failed": "bad-receipt"}
+            assert found.said({"check": wire.encode(found.plan)}) == {"certified": True}
+        assert "released" in found.run(found.seal.stamp(1, "01" * 32, digest, event))
 
 
 @pytest.mark.parametrize("frame", [{}, {"run": 7}, {"run": "{}"}, {"run": "x", "receipt": {"kind": "Unit"}}])
@@ -183,7 +198,7 @@ def test_what_is_no_question_is_refused_by_a_code(frame: dict) -> None:
         frames.send(found.sock, frame)
         said = frames.receive(found.sock)
         assert said in ({"ready": True}, {"failed": "bad-receipt"}, {"failed": "engine-failed"}) or "stopped" in said
-        assert "released" in found.run(found.seal.stamp(1, b"\x01" * 32, wire.digest(found.plan)))
+        assert "released" in found.run(found.seal.stamp(1, "01" * 32, wire.digest(found.plan), found.plan.event))
 
 
 def test_SR5_an_owners_function_is_found_and_called_where_the_rows_are(

@@ -157,7 +157,7 @@ def _refused(outcome: str) -> bool:
 
 def _trusting(engine: Engine, _: Ledger) -> Rows:
     """Runs whatever it is given, paid or not."""
-    return Rows(engine, lambda _receipt, _plan: True)
+    return Rows(engine, lambda _receipt, _plan, _event: True)
 
 
 def _told_apart(

@@ -70,7 +70,7 @@ class Rows:
     def __init__(
         self,
         engine: Engine,
-        redeem: Callable[[Receipt, str], bool],
+        redeem: Callable[[Receipt, str, Event], bool],
         own: Mapping[str, Function] | None = None,
         *,
         ready: Callable[[], None] | None = None,
@@ -114,7 +114,8 @@ class Rows:
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Exact sums and their noise: one release for each part of the plan.
 
-        The text is not taken on trust: what is run is the plan, so what must have been paid for is the plan.
+        The text is not taken on trust: what is run is the plan, so what must have been paid for is the plan, and what
+        must have been charged is the event that the kernel prices it with.
         """
         known, checked = self._certified
         if checked is None or known is not plan:  # else the very same was certified here

@@ -74,14 +74,14 @@ class Checked:
 class Kernel:
     """Runs requests that were paid for.
 
-    `redeem` says, once for each receipt, whether its debit was for this digest. `known`: the facts of the kept tables
+    `redeem` says, once for each receipt, whether its debit was for this digest and charged this event. `known`: the facts of the kept tables
     and the unit; None where rows are read by an engine that stands outside the promise: then nothing is certified.
     `least`: under a SubLinear budget, the noise of a query.
     """
 
     def __init__(
         self,
-        redeem: Callable[[Receipt, str], bool],
+        redeem: Callable[[Receipt, str, Event], bool],
         known: Callable[[], tuple[Facts, Unit] | None],
         least: Callable[[int], price.Least] | None = None,
     ) -> None:
@@ -125,7 +125,7 @@ class Kernel:
 
     def run(self, checked: Checked, receipt: Receipt, digest: str) -> tuple[Integers | Shown, ...]:
         """Exact sums and their noise, for a request that was paid for, and once (SR24)."""
-        if checked.by is not self or not self._redeem(receipt, digest):
+        if checked.by is not self or not self._redeem(receipt, digest, checked.event):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
         exact = self._read(lambda: _exact(checked.releases))
         return tuple(map(self._released, checked.releases, exact))

@@ -25,6 +25,7 @@ from sulq.server import frames
 from sulq.server.frames import Frame
 from sulq.terms import wire
 from sulq.terms.plan import Plan
+from sulq.terms.privacy import Event
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
 
@@ -71,7 +72,7 @@ class RemoteRows:
         self,
         *,
         limit: float,
-        redeem: Callable[[Receipt, str], bool],
+        redeem: Callable[[Receipt, str, Event], bool],
         kill: Callable[[str, int], None],
         hello: Callable[[Frame], None],
         event: Callable[[str], None] = lambda _: None,
@@ -152,11 +153,12 @@ class RemoteRows:
     def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
         """Have a worker run a plan that was paid for; exactly one is asked, and once.
 
-        The worker runs what the text says, so it is the text that must have been paid for. One that has certified
+        The worker runs what the text says, so it is the text that must have been paid for, and it redeems with the
+        event that the text says: if another was charged, it runs nothing. One that has certified
         the text is sent the receipt alone; if it does not know the text after all, it has not used the receipt.
         """
         text = wire.encode(plan) if text is None else text
-        if not self._redeem(receipt, wire.digest_of(text)):
+        if not self._redeem(receipt, wire.digest_of(text), plan.event):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
         deadline = getattr(self._own, "end", None)
         certified, whose = getattr(self._own, "certified", None) or (None, "")
@@ -166,7 +168,7 @@ class RemoteRows:
             if worker is None:
                 self._event("no-worker")
                 raise _failure("engine-failed")
-            stamped = worker.seal.stamp(receipt.seq, bytes.fromhex(receipt.entry), receipt.plan)
+            stamped = worker.seal.stamp(receipt.seq, receipt.entry, receipt.plan, plan.event)
             known = worker is certified
             limit = self._left(deadline)
             frame = {"run": None if known else text, "receipt": wire.to_json(stamped), "whose": whose}

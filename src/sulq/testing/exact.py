@@ -53,7 +53,7 @@ class Exact:
             raise AccessDenied("private-value", "These rows are in another process, which gives nothing exact.")
         engine, own = rows._engine, rows._own  # noqa: SLF001
         ledger = curator._ledger  # noqa: SLF001
-        free = Rows(engine, lambda _receipt, _plan: True, own, budget=ledger.budget)
+        free = Rows(engine, lambda _receipt, _plan, _event: True, own, budget=ledger.budget)
         self._rows = free.replace_noise(ledger, without_noise, all_groups)
 
     @property

@@ -474,8 +474,8 @@ def test_every_person_space_has_its_own_names_and_keys() -> None:
     assert len({ledger.space for ledger in ledgers}) == 20
     assert len({ledger.hash_key for ledger in ledgers}) == 20
     receipt = ask(ledgers[0], pure("0.1"), "q")
-    assert ledgers[0].verify_receipt(receipt, "plan of q")
-    assert not ledgers[1].verify_receipt(receipt, "plan of q")
+    assert ledgers[0].verify_receipt(receipt, "plan of q", pure("0.1"))
+    assert not ledgers[1].verify_receipt(receipt, "plan of q", pure("0.1"))
 
 
 def test_T91_a_later_format_is_refused_and_this_one_opens(folder: Path) -> None:
@@ -560,8 +560,8 @@ def test_a_child_is_refused_and_does_the_parent_no_harm(folder: Path) -> None:
             lambda: ask(ledger, pure("0.1")),
             lambda: ledger.keep(receipt, "1"),
             lambda: ledger.remaining,
-            lambda: ledger.verify_receipt(receipt, "plan of how many?"),
-            lambda: ledger.redeem(receipt, "plan of how many?"),
+            lambda: ledger.verify_receipt(receipt, "plan of how many?", pure("0.1")),
+            lambda: ledger.redeem(receipt, "plan of how many?", pure("0.1")),
             ledger.transcript,
             ledger.flush,
             ledger.close,
@@ -612,14 +612,15 @@ def test_SR12_the_strongest_answers_are_found_among_many() -> None:
 
 def test_a_receipt_is_for_one_plan_and_one_use() -> None:
     """The part that sees rows takes a receipt of this ledger, for its plan, once, and never for a stored answer."""
-    ledger = opened()
-    receipt = ask(ledger, pure("0.1"), "q", key="k")
-    assert not ledger.redeem(receipt, "plan of another")
-    assert not ledger.redeem(Receipt(receipt.seq + 1, receipt.entry, receipt.plan, receipt.mac), receipt.plan)
-    assert ledger.redeem(receipt, "plan of q")
-    assert not ledger.redeem(receipt, "plan of q")
+    ledger, event = opened(), pure("0.1")
+    receipt = ask(ledger, event, "q", key="k")
+    assert not ledger.redeem(receipt, "plan of another", event)
+    assert not ledger.redeem(receipt, "plan of q", pure("0.2"))  # what was debited is not what is run
+    assert not ledger.redeem(Receipt(receipt.seq + 1, receipt.entry, receipt.plan, receipt.mac), receipt.plan, event)
+    assert ledger.redeem(receipt, "plan of q", event)
+    assert not ledger.redeem(receipt, "plan of q", event)
     ledger.keep(receipt, "1")
-    assert not ledger.redeem(ask(ledger, pure("0.1"), "q", key="k"), "plan of q")
+    assert not ledger.redeem(ask(ledger, event, "q", key="k"), "plan of q", event)
 
 
 def test_an_answer_is_kept_with_a_receipt_only() -> None:

@@ -40,8 +40,8 @@ def test_T52_a_proposer_that_looks_at_nothing_stays_within_the_budget() -> None:
         receipts = ledger._writer.take(greedy)
         assert [receipt.seq for receipt in receipts] == [2, 3, 4]
         assert ledger.spent == Epsilon(0.9)
-        assert [ledger.redeem(receipt, "p") for receipt in receipts + receipts] == [True] * 3 + [False] * 3
-        assert not ledger.redeem(receipts[0], "another plan")
+        assert [ledger.redeem(receipt, "p", pure("0.3")) for receipt in receipts + receipts] == [True] * 3 + [False] * 3
+        assert not ledger.redeem(receipts[0], "another plan", pure("0.3"))
         with pytest.raises(BudgetExceeded):
             ledger._writer.take(lambda draft: draft.debit(paid(pure("0.11"))))
         with pytest.raises(QuestionError):

@@ -238,7 +238,7 @@ class Ledger:
         """
         self._writer.guard()
         charge = self._history.charges.get(receipt.seq)
-        if charge is None or not self.verify_receipt(receipt, charge.plan) or receipt.stored is not None:
+        if charge is None or receipt.entry != charge.entry.hex() or receipt.stored is not None:
             raise CuratorError("bad-receipt", "This ledger gave no such receipt.")
         if charge.answer is not None or receipt.seq in self._unwritten():
             raise CuratorError("bad-receipt", "This debit has its answer already.")
@@ -469,7 +469,7 @@ class Ledger:
     def again(self, line: Line) -> Receipt:
         """The receipt of a kept answer, which no longer opens any row."""
         charge = self._history.charges[line.seq]
-        return self._writer.seal.again(line.seq, charge.entry, charge.plan, line.answer or "")
+        return Receipt(line.seq, charge.entry.hex(), charge.plan, "", line.answer or "")
 
     def verify(self) -> Report:
         """Read the whole file again and check it: structure, chain, totals, budget at every entry, head (T47)."""
@@ -484,15 +484,15 @@ class Ledger:
                 raise damaged("the file", "differs from what this process enforces")
             return report(found)
 
-    def verify_receipt(self, receipt: Receipt, plan_digest: str) -> bool:
-        """Whether this ledger gave the receipt, for this plan."""
+    def verify_receipt(self, receipt: Receipt, plan_digest: str, event: Event) -> bool:
+        """Whether this ledger gave the receipt, for this plan and event."""
         self._writer.guard()
-        return self._writer.seal.verifies(receipt, plan_digest)
+        return self._writer.seal.verifies(receipt, plan_digest, event)
 
-    def redeem(self, receipt: Receipt, plan_digest: str) -> bool:
-        """Whether the part that sees rows may act on the receipt now: ours, for this plan, and once."""
+    def redeem(self, receipt: Receipt, plan_digest: str, event: Event) -> bool:
+        """Whether the part that sees rows may act on the receipt now: ours, for this plan and event, and once."""
         self._writer.guard()
-        return self._writer.seal.redeem(receipt, plan_digest)
+        return self._writer.seal.redeem(receipt, plan_digest, event)
 
     @property
     def seal(self) -> Seal:
@@ -619,7 +619,7 @@ class Ledger:
         answer = transcript.stored_answer(history.of(state), self._store, self._unwritten(), seq)
         if answer is None:
             raise QuestionError("answer-lost", "This idempotency key was charged and has no stored answer.")
-        return self._writer.seal.again(seq, charge.entry, charge.plan, answer)
+        return Receipt(seq, charge.entry.hex(), charge.plan, "", answer)
 
     @property
     def _history(self) -> History:

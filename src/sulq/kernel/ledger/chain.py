@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 ORIGIN: Final = bytes(32)  # what the first entry is chained to
@@ -18,7 +17,7 @@ class Row(NamedTuple):
     hash: bytes
 
 
-def canonical(body: Mapping[str, object]) -> str:
+def canonical(body: object) -> str:
     """Write a body one way only, so that equal entries have equal bytes."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 

@@ -32,7 +32,7 @@ class Draft:
         """Charge an event; whoever proposed it gets the receipt when the transaction is durable, and not before.
 
         Privacy: a receipt is for one entry, which says what is paid and for what, and with which the totals are within
-        the budget.
+        the budget; it is redeemed for the same plan and the same event alone.
 
         Raises:
             BudgetExceeded: It does not fit the budget.
@@ -47,7 +47,7 @@ class Draft:
             raise BudgetExceeded("budget-exceeded", "This would take the spending past the budget.")
         row = self._add(debit.body)
         self.totals = totals
-        return self._seal.stamp(row.seq, row.hash, debit.plan)
+        return self._seal.stamp(row.seq, row.hash.hex(), debit.plan, debit.event)
 
     def burn(self, losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -> None:
         """Charge asks the ledger has lost, as its anchor told: never too much."""

@@ -16,7 +16,9 @@ class Receipt:
     seq: int
     entry: str
     plan: str  # digest of the plan that was paid for
-    mac: str  # by the ledger's own key: the part that sees rows takes no other
+    # By the ledger's own key, over the above and the event that was charged: the part that sees rows takes no other.
+    # Empty beside a stored answer, which opens no row.
+    mac: str = field(compare=False)
     # The answer given earlier to this idempotency key (T44); it stays on this side of the wire.
     stored: str | None = field(default=None, compare=False, repr=False, metadata={"wire": False})
 

@@ -1,14 +1,19 @@
-"""The seal on receipts: the part that sees rows acts on no plan that was not paid for."""
+"""The seal on receipts: the part that sees rows acts on no plan, and for no event, that was not paid for."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import threading
-from typing import Self
+from typing import Final, Self
 
+from sulq.kernel import wire
 from sulq.kernel.entropy import random_bytes
+from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.losses import Draw, Event
+
+EVENTS: Final = {kind.__name__: kind for kind in (Draw, Event)}
 
 
 class Seal:
@@ -29,30 +34,28 @@ class Seal:
         seal.key = bytes(key)
         return seal
 
-    def stamp(self, seq: int, entry: bytes, plan: str) -> Receipt:
-        """A receipt for an entry; a `Draft` alone asks for it, and hands it out only when the entry is on disk."""
-        return Receipt(seq, entry.hex(), plan, self._mac(seq, entry.hex(), plan))
+    def stamp(self, seq: int, entry: str, plan: str, event: Event) -> Receipt:
+        """A receipt for an entry that charged an event; a `Draft` hands it out only when the entry is on disk."""
+        return Receipt(seq, entry, plan, self._mac(seq, entry, plan, event))
 
-    def again(self, seq: int, entry: bytes, plan: str, stored: str) -> Receipt:
-        """A receipt for a stored answer: it opens no row, whoever holds it."""
-        with self._lock:
-            self._used.add(seq)
-        return Receipt(seq, entry.hex(), plan, self._mac(seq, entry.hex(), plan), stored)
-
-    def verifies(self, receipt: Receipt, plan: str) -> bool:
-        """Whether this ledger gave the receipt, and for this plan; the time it takes tells nothing."""
-        mac = self._mac(receipt.seq, receipt.entry, plan)
+    def verifies(self, receipt: Receipt, plan: str, event: Event) -> bool:
+        """Whether this ledger gave the receipt, for this plan and event; the time it takes tells nothing."""
+        mac = self._mac(receipt.seq, receipt.entry, plan, event)
         return hmac.compare_digest(mac.encode(), receipt.mac.encode()) and receipt.plan == plan
 
-    def redeem(self, receipt: Receipt, plan: str) -> bool:
-        """Whether the receipt may be acted on now: ours, for this plan, not for an answer given before, and once."""
-        if receipt.stored is not None or not self.verifies(receipt, plan):
+    def redeem(self, receipt: Receipt, plan: str, event: Event) -> bool:
+        """Whether the receipt may be acted on now: ours, for this plan and what it was charged, and once.
+
+        Privacy: `event` is what the kernel priced. If the ledger was charged another, the receipt is of no use.
+        """
+        if receipt.stored is not None or not self.verifies(receipt, plan, event):
             return False
         with self._lock:
             fresh = receipt.seq not in self._used
             self._used.add(receipt.seq)
         return fresh
 
-    def _mac(self, seq: int, entry: str, plan: str) -> str:
-        message = b"".join(part.encode() + b"\0" for part in (str(seq), entry, plan))
+    def _mac(self, seq: int, entry: str, plan: str, event: Event) -> str:
+        charged = canonical(wire.to_json(event, EVENTS))
+        message = b"".join(part.encode() + b"\0" for part in (str(seq), entry, plan, charged))
         return hmac.new(self.key, message, hashlib.sha256).hexdigest()
