@@ -116,7 +116,7 @@ OTHERS: Final = (
     Mutant(
         "Google 05fac28",
         "a sum at the end of 64 bits wraps round",
-        "curator/run.py",
+        "kernel/run.py",
         "    return lambda exact: np.clip(exact[:, start:stop], -room, room) << bits",
         "    return lambda exact: exact[:, start:stop] << bits",
         ("tests/curator/test_run.py::test_T5_exact_sums_are_saturated_before_they_meet_noise",),

@@ -56,9 +56,9 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, the sign of a zero",
         "a group's label tells whether its first row had 0 or -0",
-        "curator/engines/group.py",
-        "            found.append(value + 0.0 if isinstance(value, float) else value)",
-        "            found.append(value)",
+        "kernel/assemble.py",
+        "    return key + 0.0 if isinstance(key, float) else key",
+        "    return key",
         ("tests/curator/engines/test_group.py::test_T29_a_key_of_zero_has_no_sign_of_one_row",),
     ),
     Mutant(

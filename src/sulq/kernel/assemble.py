@@ -72,9 +72,13 @@ def groups_of(asked: Open, rows: list[tuple[object, ...]], widths: Sequence[int]
     for block in asked.blocks:
         for i, weights in enumerate(block.weights):
             sums[block.block + 1][:, i] = saturate(_weighted(totals, asked.bounds, weights))
-    # DuckDB shows the sign of a zero as the first row of the group had it: that would tell of a row.
-    keys = tuple(tuple(key + 0.0 if isinstance(key, float) else key for key in row[: asked.keys]) for row in rows)
+    keys = tuple(tuple(map(_unsigned, row[: asked.keys])) for row in rows)
     return Groups(keys, np.concatenate(sums, axis=1), totals[asked.persons].astype(np.int64))
+
+
+def _unsigned(key: object) -> object:
+    """A key without the sign of a zero, which DuckDB shows as the first row of the group had it: it tells of a row."""
+    return key + 0.0 if isinstance(key, float) else key
 
 
 def columns_of(rows: list[tuple[object, ...]], width: int, kind: type = np.int64) -> list[Stored]:

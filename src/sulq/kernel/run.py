@@ -74,9 +74,9 @@ class Checked:
 class Kernel:
     """Runs requests that were paid for.
 
-    `redeem` says, once for each receipt, whether its debit was for this digest and charged this event. `known`: the facts of the kept tables
-    and the unit; None where rows are read by an engine that stands outside the promise: then nothing is certified.
-    `least`: under a SubLinear budget, the noise of a query.
+    `redeem` says, once for each receipt, whether its debit was for this digest and charged this event. `known`: the
+    facts of the kept tables and the unit; None where rows are read by an engine that stands outside the promise: then
+    nothing is certified. `least`: under a SubLinear budget, the noise of a query.
     """
 
     def __init__(

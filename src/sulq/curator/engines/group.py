@@ -118,7 +118,7 @@ def _value(kind: Kind, value: object) -> object:
         return bool(value)
     if isinstance(kind, Scalar) and kind.step is not None and kind.step.denominator == 1:
         return int(cast("int", value))
-    return value + 0.0 if isinstance(value, float) else value  # one zero
+    return value
 
 
 def _sums(units: Floats, missing: Truths | None, groups: Integers, size: int, most: int) -> Integers | Objects:
