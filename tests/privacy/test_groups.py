@@ -13,14 +13,14 @@ import pytest
 import sulq
 from sulq import Above, Choose, OpenSums, Rank, Sums, Together, col
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.run import Rows
+from sulq.curator.run import Release, Rows
 from sulq.desk import Desk
 from sulq.errors import BudgetExceeded, QuestionError, SulqError
+from sulq.kernel.mechanisms.open_keys import Shown
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.engine import Engine, Groups
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import Each, Lit, Vector
 from sulq.testing import exact as without_noise
 from sulq.testing import neighbours
@@ -166,17 +166,17 @@ def others(kind: str, first: list, second: list, unit: Unit, sight: type[Rows] =
 class Suppressed(Rows):
     """A curator that adds the groups it hides up and shows that too."""
 
-    def __setattr__(self, name: str, value: object) -> None:
-        super().__setattr__(name, self._with_hidden(value) if name == "_reveal" else value)
+    def replace_noise(self, ledger: Ledger, release: Release, reveal: Callable[..., Shown]) -> Rows:
+        return super().replace_noise(ledger, release, self._with_hidden(reveal))
 
     @staticmethod
-    def _with_hidden(reveal: Callable[..., Released]) -> Callable[..., Released]:
-        def revealed(noise: tuple[Noise, ...], exact: Private[Groups]) -> Released:
+    def _with_hidden(reveal: Callable[..., Shown]) -> Callable[..., Shown]:
+        def revealed(noise: tuple[object, ...], exact: Private[Groups]) -> Shown:
             shown, groups = reveal(noise, exact), exact.open()
             hidden = [i for i, key in enumerate(groups.keys) if key not in (shown.labels or ())]
             rest = np.append(groups.persons[hidden].sum(), groups.sums[hidden].sum(axis=0))
             label = tuple("(other)" for _ in groups.keys[0])
-            return Released(np.vstack([shown.units, rest]), noise, (*(shown.labels or ()), label))
+            return Shown(np.vstack([shown.units, rest]), (*(shown.labels or ()), label))
 
         return revealed
 

@@ -62,7 +62,7 @@ def test_T94_exact_answers_are_refused_for_private_data_and_other_oracles() -> N
         rows = db._oracle._rows
         with pytest.raises(AccessDenied):  # where rows are read, too: no other way leads to other noise
             rows.replace_noise(db._ledger, without_noise)
-        assert rows._release is release
+        assert rows._kernel._draw is release
     with opened() as db:
         truth = exact(db)
         assert isinstance(truth, Desk)
