@@ -47,6 +47,10 @@ class Certifying(Protocol):
         """As `sources`, of groups that are found in the data."""
         ...
 
+    def labelled(self, tally: Tally, keys: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], Integers]:
+        """Labels for the stored keys of groups that were released, ascending, and the places of these in that order."""
+        ...
+
 
 def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function]) -> tuple[Release, ...]:
     """What is released of each part of a plan; from public facts alone.

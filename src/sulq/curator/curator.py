@@ -12,7 +12,7 @@ from sulq.curator.flights import Flight, Flights
 from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.ledger.shares import check_analyst
 from sulq.curator.plan import draw
-from sulq.curator.run import Runner
+from sulq.curator.runner import Runner
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.bounding import kept_rows

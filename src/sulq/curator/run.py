@@ -6,12 +6,11 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, Protocol, Self, cast, final
+from typing import Final, Self, cast, final
 
 import numpy as np
 
 from sulq.curator import certificates
-from sulq.curator.engines.group import in_order, named
 from sulq.curator.statistics.owned import Function
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.facts import Facts, Refused
@@ -33,34 +32,14 @@ from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Budget, Event, SubLinear
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released
-from sulq.terms.shape import shape
 from sulq.terms.sublinear import noise_for
 
-__all__ = ["Release", "Reveal", "Rows", "Runner", "reveal_groups"]
+__all__ = ["Release", "Reveal", "Rows", "reveal_groups"]
 
 Release = Callable[[Law, Private[Integers]], Integers]
 ROOM: Final = 2**22  # characters of texts whose plans are kept between check and run
 
 _log = logging.getLogger(__name__)
-
-
-class Runner(Protocol):
-    """What the curator needs of the part that sees rows, in this process or in another."""
-
-    def ready(self) -> None:
-        """Make the kept rows available before anything is paid; releases nothing."""
-        ...
-
-    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
-        """Refuse a plan that the kernel does not certify, before anything is paid; where rows are elsewhere, there.
-
-        `text`: its canonical JSON, if at hand. `whose`: the asker, whose certificates are remembered apart (T39).
-        """
-        ...
-
-    def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
-        """Exact sums and their noise, for a plan that was paid for and once; `text`: its canonical JSON, if at hand."""
-        ...
 
 
 @final
@@ -160,10 +139,8 @@ class Rows:
             return Released(found if part.whole is None else found.reshape(part.cells, -1), part.noise)
         labels, units = list(found.labels), found.units
         if isinstance(asked.source, Found):  # keys as they are stored: their labels are of what was released alone
-            schema = shape(part.tally.over, cast("certificates.Certifying", self._engine).tables).schema
-            labels = named([key.fn for key in part.tally.by], schema, labels)
-            order = in_order(labels)
-            labels, units = [labels[i] for i in order], units[order]
+            labels, order = cast("certificates.Certifying", self._engine).labelled(part.tally, labels)
+            units = units[order]
         return Released(units, part.noise, tuple(labels))
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sulq.curator.run import Runner
+from sulq.curator.runner import Runner
 from sulq.terms.plan import Plan
 from sulq.terms.receipt import Receipt
 from sulq.terms.released import Released

@@ -21,7 +21,7 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold
-from sulq.curator.engines.group import group
+from sulq.curator.engines.group import group, labelled
 from sulq.curator.engines.kept import PERSON, Rows
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
@@ -405,6 +405,10 @@ class StoredEngine(abc.ABC):
             return None
         widths = tuple(block.width for block in tally.blocks)
         return None if groups is None else Found(groups, widths, partial(self._asking, [tally]))
+
+    def labelled(self, tally: Tally, keys: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], Integers]:
+        """Labels for the stored keys of groups, ascending, and the places of these in that order."""
+        return labelled([key.fn for key in tally.by], shape(tally.over, self._facts).schema, keys)
 
     @contextmanager
     def _asking(self, tallies: Sequence[Tally]) -> Iterator[Asking]:

@@ -67,21 +67,23 @@ def assembled(
 ) -> Groups:
     """Groups in order, their keys as Python values."""
     cells = [_cells(*column) for column in columns]
-    labels = named(keys, schema, list(zip(*cells, strict=True)) if cells else [()] * len(persons))
-    order = in_order(labels)
-    return Groups(tuple(labels[i] for i in order), sums[order], persons[order])
+    return in_order(keys, schema, Groups(tuple(zip(*cells, strict=True)) or ((),) * len(persons), sums, persons))
 
 
-def named(keys: Sequence[RowFn], schema: Schema, stored: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    """The keys of groups, as they are stored, as labels and Python values."""
+def in_order(keys: Sequence[RowFn], schema: Schema, groups: Groups) -> Groups:
+    """Groups whose keys are as they are stored, with their labels, in the order of these."""
+    labels, order = labelled(keys, schema, groups.keys)
+    return Groups(tuple(labels), groups.sums[order], groups.persons[order])
+
+
+def labelled(
+    keys: Sequence[RowFn], schema: Schema, stored: Sequence[tuple[object, ...]]
+) -> tuple[list[tuple[object, ...]], Integers]:
+    """Labels for the stored keys of groups, ascending, and the places of these in that order."""
     kinds = [fn.kind(schema) for fn in keys]
-    return [tuple(map(_value, kinds, cells)) for cells in stored]
-
-
-def in_order(labels: Sequence[tuple[object, ...]]) -> Integers:
-    """The places of the groups, their labels ascending."""
+    labels = [tuple(map(_value, kinds, cells)) for cells in stored]
     order = sorted(range(len(labels)), key=lambda i: [_place(value) for value in labels[i]])
-    return np.array(order, dtype=np.int64)
+    return [labels[i] for i in order], np.array(order, dtype=np.int64)
 
 
 def _place(value: object) -> tuple[bool, str, object]:

@@ -14,7 +14,7 @@ from sulq.curator.engines import arrow, blas
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import cores
 from sulq.curator.engines.fold import fold_all
-from sulq.curator.engines.group import in_order, named
+from sulq.curator.engines.group import in_order
 from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.proposal import Fetch, Fetched
@@ -65,9 +65,7 @@ class Question:
         """The groups that occur, in the order of their labels."""
         (tally,) = self.tallies
         found = groups_of(asked, self.groups(asked), [block.width for block in tally.blocks])
-        labels = named([key.fn for key in tally.by], self.schema, found.keys)
-        order = in_order(labels)
-        return Groups(tuple(labels[i] for i in order), found.sums[order], found.persons[order])
+        return in_order([key.fn for key in tally.by], self.schema, found)
 
     def columns(self, statements: Sequence[Statement]) -> list[list[Stored]]:
         """The result of each statement as columns of whole numbers, Python's own where 64 bits may not do."""

@@ -19,7 +19,7 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.duckdb import StoredEngine
 from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold, fold_all
-from sulq.curator.engines.group import group, in_order, named
+from sulq.curator.engines.group import group, in_order
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.listed import listed
 from sulq.curator.engines.needed import Needed, needed
@@ -377,9 +377,7 @@ class SparkEngine(StoredEngine):
             return group(tally, self._derived(copy, tally))
         rows = _Partitions(self, copy, [tally]).groups(asked)
         found = groups_of(asked, rows, [block.width for block in tally.blocks])
-        labels = named([key.fn for key in tally.by], over.schema, found.keys)
-        order = in_order(labels)
-        return Groups(tuple(labels[i] for i in order), found.sums[order], found.persons[order])
+        return in_order([key.fn for key in tally.by], over.schema, found)
 
     def _derived(self, copy: Copy, *tallies: Tally) -> Batch:
         """The rows of a relation in memory; of a table itself, only what is looked at."""
