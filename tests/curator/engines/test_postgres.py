@@ -26,7 +26,7 @@ from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import Table, Where
 from sulq.terms.rowfn import col
-from tests.certified import certified
+from tests.certified import certified, certified_groups
 from tests.curator.engines.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
 from tests.curator.engines.postgres_cases import PostgresEngine, at, copies, engine, filled
 from tests.curator.engines.test_duckdb import FAULTY, WORST, faults, questions
@@ -77,7 +77,7 @@ def test_T30_T31_what_is_certified_is_run_or_nothing(
         "sums_of": lambda: opened.sums_of([ASKED[0], ASKED[1]]),
     }
     asked[what]()  # control
-    monkeypatch.setattr(Question, "few", failing)
+    monkeypatch.setattr(Question, "_rows", failing)
     monkeypatch.setattr(stored, "fetched", failing)
     with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError, match="engine-failed") as failed:
         asked[what]()
@@ -175,7 +175,7 @@ def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monke
     unit = Unit("who", 2)
     opened = engine(at(filled()), unit)
     assert all(block is not None for tally in ASKED for block in certified(opened, [tally])[0])
-    assert opened.certified_groups(replace(ASKED[2], by=(Key(col("note"), ()),)))[0].rows == 2
+    assert certified_groups(opened, replace(ASKED[2], by=(Key(col("note"), ()),)))[0].rows == 2
     db = sulq.connect(
         at(filled()),
         table="data",

@@ -84,13 +84,13 @@ def story(cluster, session, frame):
     columns = {"age": sulq.Int(0, 120), "pay": sulq.Real(0, 1000), "note": sulq.Text()}
     db = sulq.connect(frame, columns=columns, unit=Unit("who", 4), budget=Epsilon(9))
     db.count(spend=Epsilon(1))
-    asked = SparkEngine._summed
-    def without_workers(self, copy, tallies):  # after the debit, before the job
+    asked = SparkEngine.stated
+    def without_workers(self, *given, **more):  # after the debit, before the job
         for worker in cluster.workers:
             worker.kill()
             worker.wait()
-        return asked(self, copy, tallies)
-    SparkEngine._summed = without_workers
+        return asked(self, *given, **more)
+    SparkEngine.stated = without_workers
     jobs.GRACE = 3.0
     try:
         db.count(spend=Epsilon(1), fresh=True)
@@ -100,7 +100,7 @@ def story(cluster, session, frame):
     else:
         raise AssertionError("answered without workers")
     assert db.spent == Epsilon(2), db.spent
-    SparkEngine._summed = asked
+    SparkEngine.stated = asked
     try:
         db.count(spend=Epsilon(1), fresh=True)
     except SetupError:
