@@ -23,8 +23,8 @@ from typing import NoReturn
 from sulq.curator.ledger import opening
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
+from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.errors import BudgetExceeded, SulqError
-from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
 from sulq.terms.privacy import Budget, Epsilon, Unit
 from tests.curator.ledger.cases import MECHANISMS, memory_folder, pure
 from tests.privacy.disks import Disk
@@ -71,7 +71,7 @@ def begun(path: Place) -> bool:
     """Whether there is a ledger already."""
     if isinstance(path, Path):
         return path.exists()
-    store = PostgresStore(Address.of(path))
+    store = PostgresPlace(Address.of(path))
     try:
         return store.exists()
     finally:
@@ -252,7 +252,7 @@ def race(processes: int, threads: int, asks: int, seed: int, *, kind: str, where
         }  # fmt: skip
 
 
-class Hasty(PostgresStore):
+class Hasty(PostgresPlace):
     """Says that a debit is made before it is on disk."""
 
     def _connect(self) -> None:
@@ -293,7 +293,7 @@ def loading(url: str, folder: Path, *, threads: int, number: int) -> None:
 def load(folder: Path, processes: int, threads: int, url: str, *, hasty: bool) -> None:
     """Keep a ledger in PostgreSQL under load until a file `stop` is there."""
     if hasty:
-        opening.PostgresStore = Hasty
+        opening.PostgresPlace = Hasty
     children = []
     for number in range(processes):
         child = os.fork()

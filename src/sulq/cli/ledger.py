@@ -13,10 +13,10 @@ from rich.table import Table
 from sulq.cli.show import console
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.ledger import reconcile as burn_gap
+from sulq.curator.ledger.postgres_place import is_address
 from sulq.curator.ledger.receipts import check_receipt
 from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
-from sulq.kernel.ledger.postgres import is_address
 from sulq.kernel.mechanisms import MECHANISMS
 
 ledger = typer.Typer(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sulq.curator.ledger import ledger, opening
-from sulq.kernel.ledger.postgres import Address
+from sulq.curator.ledger.postgres_place import Address
 from tests.curator.ledger.places import LAID, STORES
 from tests.postgres import server
 

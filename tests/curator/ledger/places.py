@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from sulq.curator.ledger.postgres_place import Address, PostgresPlace
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.kernel.ledger.chain import Row
-from sulq.kernel.ledger.postgres import Address, PostgresStore
-from sulq.kernel.ledger.sqlite import SqliteStore
 from sulq.kernel.ledger.store import Store
 from tests.curator.ledger.cases import memory_folder
 from tests.postgres import server
@@ -39,16 +39,16 @@ def empty(kind: str) -> Iterator[Place]:
 def create(place: Place, rows: Sequence[Row]) -> None:
     """Begin a ledger with these rows."""
     if isinstance(place, str):
-        PostgresStore.create(Address.of(place), rows)
+        PostgresPlace.create(Address.of(place), rows)
     else:
-        SqliteStore.create(place, rows)
+        SqliteFile.create(place, rows)
 
 
 def store_at(place: Place, wait: float = 5.0) -> Store:
     """Connect to what lies there."""
     if isinstance(place, str):
-        return PostgresStore(Address.of(place), wait=wait)
-    return SqliteStore(str(place), wait=wait)
+        return PostgresPlace(Address.of(place), wait=wait)
+    return SqliteFile(str(place), wait=wait)
 
 
 def copied(source: Place, target: Place) -> None:
@@ -77,7 +77,7 @@ def there(place: Place) -> bool:
     place = _laid(place)
     if isinstance(place, Path):
         return place.exists()
-    store = PostgresStore(Address.of(place))
+    store = PostgresPlace(Address.of(place))
     try:
         return store.exists()
     finally:

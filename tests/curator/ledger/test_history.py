@@ -11,11 +11,11 @@ from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import History, load, of
 from sulq.curator.ledger.remaining import spent
 from sulq.curator.ledger.shares import Share
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.sqlite import SqliteStore
 from sulq.kernel.ledger.state import State
 from sulq.terms import wire
 from sulq.terms.privacy import Epsilon, Rho, Unit
@@ -81,7 +81,7 @@ FIRST = entries.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, ti
 )  # fmt: skip
 def test_T47_a_chain_that_makes_no_sense_is_refused(bodies: list[str]) -> None:
     """Properly chained or not, entries that cannot have been written are refused, an overspent prefix too (T47)."""
-    store = SqliteStore.in_memory(rows(*bodies))
+    store = SqliteFile.in_memory(rows(*bodies))
     with pytest.raises(SetupError) as refusal:
         load(store, ())
     assert refusal.value.code in {"ledger-damaged", "ledger-format"}
@@ -91,7 +91,7 @@ def test_T52_totals_are_what_the_entries_add_up_to() -> None:
     """Replayed from the file the totals are those of the entries, before and after a raise (T52)."""
     bodies = [FIRST, debit("0.6"), entries.raised(Epsilon(2), None, time="t"), debit("0.5"), debit("0.9")]
     for thorough in (False, True):
-        state = load(SqliteStore.in_memory(rows(*bodies)), (), thorough=thorough)
+        state = load(SqliteFile.in_memory(rows(*bodies)), (), thorough=thorough)
         assert spent(state.filter, state.totals) == Epsilon(2)
         assert state.totals.events == 3
 
@@ -103,7 +103,7 @@ def test_T54_each_analysts_totals_are_what_its_entries_add_up_to() -> None:
         burn(ann=Totals(10**18), cat=Totals(1)), notes.anchored("m", time="t"),
     ]  # fmt: skip
     for thorough in (False, True):
-        state = load(SqliteStore.in_memory(rows(*bodies)), (), thorough=thorough)
+        state = load(SqliteFile.in_memory(rows(*bodies)), (), thorough=thorough)
         spent = {name: Fraction(totals.epsilon, 10**18) for name, totals in of(state).accounts.spent.items()}
         assert spent == {"ann": Fraction("1.3"), "ben": Fraction("0.1"), "cat": Fraction(1, 10**18)}
         assert state.totals.epsilon == sum(totals.epsilon for totals in of(state).accounts.spent.values())
@@ -122,7 +122,7 @@ def test_T47_every_flipped_bit_of_a_share_an_anchor_or_a_burn_is_found() -> None
         debit("0.1"),
     ]
     written = rows(*bodies)
-    load(SqliteStore.in_memory(written), ())
+    load(SqliteFile.in_memory(written), ())
     for place in (1, 2, 3):
         row = written[place]
         for bit in range(8 * (len(row.body) + len(row.hash))):
@@ -140,17 +140,19 @@ def test_T91_entries_without_an_analyst_open_as_before() -> None:
     """Debits written before there were analysts are those of whoever opened the ledger."""
     body = json.loads(debit("0.25"))
     del body["analyst"]
-    state = load(SqliteStore.in_memory(rows(FIRST, json.dumps(body))), ())
+    state = load(SqliteFile.in_memory(rows(FIRST, json.dumps(body))), ())
     assert [*of(state).accounts.spent] == [""]
 
 
 def test_catching_up_follows_what_others_wrote() -> None:
     """A state takes the entries it has not seen, and refuses a file that lost some it has."""
     written = rows(FIRST, debit("0.1"), debit("0.2"))
-    store = SqliteStore.in_memory(written[:1])
+    store = SqliteFile.in_memory(written[:1])
     state = State((), History())
     state.catch_up(store)
-    store.write(written[1:])
+    store.begin()
+    store.append(written[1:])
+    store.commit()
     state.catch_up(store)
     assert (state.seq, state.hash) == (3, written[-1].hash)
     store._db.execute("DELETE FROM entries WHERE seq = 3")

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from sulq.curator.ledger import history
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import chain, entries
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.sqlite import SqliteStore
 from sulq.terms import wire
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit
 from sulq.terms.receipt import Receipt
@@ -356,12 +357,15 @@ def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
         "share", "space", "spent", "standing", "standings", "synthetic", "times", "totals",
         "transcript", "unit", "usable", "verify", "verify_receipt", "version",
     }  # fmt: skip
-    source = Path(entries.__file__).parent
-    statements = "".join(path.read_text(encoding="utf-8") for path in source.glob("*.py")).upper()
-    assert "DELETE FROM" not in statements
-    assert "UPDATE ENTRIES" not in statements
-    assert "INSERT OR REPLACE" not in statements
-    assert statements.count("DROP TABLE") == 1  # give_up: of a ledger that holds its first entry and no other
+    kernel, outside = (
+        "".join(path.read_text(encoding="utf-8") for path in Path(module.__file__).parent.glob("*.py")).upper()
+        for module in (entries, history)
+    )
+    for word in ("DELETE FROM", "UPDATE ENTRIES", "INSERT OR REPLACE"):
+        assert word not in kernel + outside
+    for word in ("DROP TABLE", "UNLINK"):
+        assert word not in kernel
+    assert outside.count("DROP TABLE") == 1  # give_up: of a ledger that holds its first entry and no other
 
 
 def test_T60_a_receipt_shows_the_history_was_not_rewritten() -> None:
@@ -487,19 +491,19 @@ def test_T91_a_later_format_is_refused_and_this_one_opens(folder: Path) -> None:
     for seq, text in enumerate([chain.canonical(body), *FORMAT_1], start=1):
         last = chain.link(last, seq, text)
         rows.append(chain.Row(seq, text, last))
-    SqliteStore.create(path, rows)
+    SqliteFile.create(path, rows)
     with opened(path) as ledger:
         assert ledger.spent == Epsilon(0.25)
         assert ledger.totals == Totals(epsilon=25 * 10**16, rho=3125 * 10**13, events=1)
         assert [line.answer for line in ledger.transcript()] == ["12"]
         assert ledger.version == 1
     later = chain.canonical(body | {"format": 2})
-    SqliteStore.create(folder / "b.ledger", [chain.Row(1, later, chain.link(chain.ORIGIN, 1, later))])
+    SqliteFile.create(folder / "b.ledger", [chain.Row(1, later, chain.link(chain.ORIGIN, 1, later))])
     refused("ledger-format", opened, folder / "b.ledger")
     refused("ledger-format", verify, folder / "b.ledger")
     kind = chain.canonical({"kind": "invention"})
     first = rows[0]
-    SqliteStore.create(folder / "c.ledger", [first, chain.Row(2, kind, chain.link(first.hash, 2, kind))])
+    SqliteFile.create(folder / "c.ledger", [first, chain.Row(2, kind, chain.link(first.hash, 2, kind))])
     refused("ledger-format", opened, folder / "c.ledger")
 
 

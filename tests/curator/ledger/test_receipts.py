@@ -13,10 +13,10 @@ import pytest
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.receipts import check_receipt
 from sulq.curator.ledger.signature import Signer
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
-from sulq.kernel.ledger.sqlite import SqliteStore
 from sulq.terms import wire
 from sulq.terms.privacy import EpsilonDelta, Unit
 from tests.curator.ledger.cases import ask, gaussian, memory_folder, opened, pure
@@ -140,7 +140,7 @@ def test_T91_a_ledger_begun_before_there_were_signatures_gives_receipts(folder: 
         text = canonical(body)
         last = rows[-1].hash if rows else ORIGIN
         rows.append(Row(len(rows) + 1, text, link(last, len(rows) + 1, text)))
-    SqliteStore.create(path, rows)
+    SqliteFile.create(path, rows)
     with opened(path, EpsilonDelta(2, 1e-6)) as ledger:
         key, text = ledger.public_key, ledger.receipt(2)
         assert ledger.totals.events == 1

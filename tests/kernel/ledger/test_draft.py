@@ -14,7 +14,6 @@ from sulq.errors import BudgetExceeded, QuestionError, SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.draft import Draft
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.losses import Epsilon, Event, SubLinear
 from tests.curator.ledger.cases import ask, gaussian, opened, pure
 
@@ -30,15 +29,16 @@ def test_T52_a_proposer_that_looks_at_nothing_stays_within_the_budget() -> None:
     """A deceiver: a proposer without shares, keys or an anchor charges until it is refused; never past the budget."""
     with opened(None) as ledger:  # a budget of 1
 
-        def greedy(draft: Draft) -> list[Receipt]:
+        def greedy(draft: Draft) -> list[int]:
             found = []
             with contextlib.suppress(BudgetExceeded):
                 while True:
                     found.append(draft.debit(paid(pure("0.3"))))
             return found
 
-        receipts = ledger._writer.take(greedy)
-        assert [receipt.seq for receipt in receipts] == [2, 3, 4]
+        places = ledger._writer.take(greedy)
+        assert places == [2, 3, 4]
+        receipts = [ledger._writer.receipt(seq) for seq in places]
         assert ledger.spent == Epsilon(0.9)
         assert [ledger.redeem(receipt, "p", pure("0.3")) for receipt in receipts + receipts] == [True] * 3 + [False] * 3
         assert not ledger.redeem(receipts[0], "another plan", pure("0.3"))
@@ -109,7 +109,7 @@ def test_proposers_of_one_draft_share_what_is_pending() -> None:
 
 
 def test_SR24_receipts_are_stamped_in_one_place() -> None:
-    """SR24: nothing but a draft calls `stamp`; whoever gives an answer again uses `again`, which opens no row."""
+    """SR24: nothing but a writer, of what is durable, calls `stamp`; the pool does for a receipt that it redeemed."""
     calls = {
         path.relative_to(SRC).as_posix()
         for path in SRC.rglob("*.py")
@@ -117,4 +117,4 @@ def test_SR24_receipts_are_stamped_in_one_place() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "stamp" and isinstance(node.ctx, ast.Load)
         if "seal" in ast.unparse(node.value)
     }
-    assert calls - {"server/pool.py"} == {"kernel/ledger/draft.py"}
+    assert calls - {"server/pool.py"} == {"kernel/ledger/writer.py"}

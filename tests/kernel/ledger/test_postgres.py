@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import socket
 import threading
@@ -14,13 +13,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-import sulq
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
-from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
+from sulq.curator.ledger.postgres_place import QUIET, Address, PostgresPlace
+from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger import postgres
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
-from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
 from sulq.kernel.ledger.store import Behind
 from sulq.terms.privacy import Epsilon
 from tests.curator.ledger.cases import ask, opened, pure
@@ -45,9 +43,9 @@ def schema(url: str) -> str:
     return Address.of(url).ledger
 
 
-def store_of(ledger: Ledger) -> PostgresStore:
+def store_of(ledger: Ledger) -> PostgresPlace:
     store = ledger._writer._store
-    assert isinstance(store, PostgresStore)
+    assert isinstance(store, PostgresPlace)
     return store
 
 
@@ -68,106 +66,13 @@ def stopped(running: Server, how: str = "immediate") -> Iterator[None]:
         running.start()
 
 
-# --- addresses
-
-
-@pytest.mark.parametrize(
-    ("url", "handed_on", "ledger"),
-    [
-        ("postgresql://h/db", "postgresql://h/db", "sulq"),
-        ("postgres://h:1,i:2/db?ledger=survey", "postgres://h:1,i:2/db", "survey"),
-        (
-            "postgresql:///db?host=%2Frun&ledger=a_1&sslmode=require",
-            "postgresql:///db?host=%2Frun&sslmode=require",
-            "a_1",
-        ),
-    ],
-)
-def test_the_ledgers_name_is_ours_and_the_rest_is_handed_on(url: str, handed_on: str, ledger: str) -> None:
-    """`ledger=` is taken out of the URL; all else is PostgreSQL's own, to the letter."""
-    assert is_address(url)
-    found = Address.of(url)
-    assert (found.url, found.ledger) == (handed_on, ledger)
-
-
-@pytest.mark.parametrize(
-    "name", ["", "Survey", "pg_catalog", "public", "information_schema", "a;b", 'a"b', "1a", "a" * 64]
-)
-def test_a_name_that_is_no_schemas_is_refused(name: str) -> None:
-    """Nothing that would need quotes, and nobody else's schema."""
-    refused("bad-config", Address.of, f"postgresql://h/db?ledger={name}")
-    refused("bad-config", Address.of, "postgresql://h/db?ledger=a&ledger=b")
-
-
-def test_paths_are_no_addresses(tmp_path: Path) -> None:
-    """Only the two schemes lead to PostgreSQL."""
-    assert not any(is_address(place) for place in (tmp_path, "a.ledger", "postgresql:a", None, "mysql://h/db"))
-
-
-def test_no_text_shows_a_password(url: str) -> None:
-    """Neither the address, nor the ledger, nor a refusal, also where the URL is written wrongly."""
-    for text in ("postgresql://u:hunter2@h/db", "postgresql://u:hun/ter2@h/db?password=hunter2", "postgresql://h/db"):
-        assert "ter2" not in f"{Address.of(text)} {Address.of(text)!r}"
-    for start in ("postgresql://u:hunter2@", "postgresql://u:hun/ter2@", "postgresql://u:hun%ter2@"):
-        with pytest.raises(SetupError) as refusal:
-            opened(f"{start}/postgres?host=/nowhere&port=1", wait=0.01)
-        assert "ter2" not in str(refusal.value)
-    with opened(url.replace("//sulq@", "//sulq:hunter2@")) as ledger:
-        assert repr(ledger) == f"Ledger(postgresql:///postgres?ledger={schema(url)})"
-        assert ledger.durable
-
-
-def test_what_cannot_be_reached_says_so(url: str) -> None:
-    """No server, no such database, no such role, and no ledger: nothing is begun, and the text says what to check."""
-    unreachable = f"postgresql:///postgres?host=/nowhere&ledger={schema(url)}"
-    refused("missing-file", opened, unreachable, wait=0.1)
-    start = time.monotonic()
-    refused("missing-file", opened, url.replace("/postgres?", "/no_such_database?"), wait=30.0)
-    refused("missing-file", opened, url.replace("//sulq@", "//no_such_role@"), wait=30.0)
-    assert time.monotonic() - start < 10  # waiting would not help, so nobody waits
-    assert "no ledger at postgresql:///postgres?ledger=" in refused("missing-file", opened, url, create=False).message
-    refused("missing-file", verify, url)
-    refused("missing-file", Ledger.open, url, mechanisms=())
-
-
-def test_a_missing_extra_names_its_pip_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without psycopg the owner is told what to install."""
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "psycopg" else found(name))
-    assert "pip install 'sulq[postgres]'" in str(refused("missing-extra", opened, url))
-
-
-def test_connect_takes_a_url_for_its_ledger(url: str, tmp_path: Path) -> None:
-    """`sulq.connect(ledger="postgresql://...")` keeps the budget there and the prepared copy beside the data."""
-    data = tmp_path / "people.csv"
-    data.write_text("age\n" + "30\n" * 40, encoding="utf-8")
-    options = {"columns": {"age": sulq.Int(0, 120)}, "ledger": url}
-    refused("missing-file", sulq.connect, data, **options)
-    for _ in range(2):
-        with sulq.connect(data, budget=Epsilon(1), **options) as db:
-            db.count(spend=Epsilon(0.25), fresh=True)
-    with sulq.connect(data, **options) as db:
-        assert db.remaining == Epsilon(0.5)
-    assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "people.prepared"}
-    assert verify(url).debits == 2
-
-
-def test_ledgers_of_one_database_know_nothing_of_each_other(url: str) -> None:
-    """Each schema is a person space with its own budget."""
-    with empty("postgres") as other, opened(url) as one, opened(other) as two:
-        ask(one, pure(1))
-        ask(two, pure("0.5"))
-        assert (one.spent, two.spent) == (Epsilon(1), Epsilon(0.5))
-        assert one.space != two.space
-
-
 # --- one order
 
 
 def test_T42_the_statement_moves_the_head_once(url: str) -> None:
     """Of two decisions on one head the second is not written, not even in part (T42)."""
     opened(url).close()
-    one, two = (PostgresStore(Address.of(url)) for _ in range(2))
+    one, two = (PostgresPlace(Address.of(url)) for _ in range(2))
     for store in (one, two):
         store.begin()
         seq, last = store.head() or (0, ORIGIN)
@@ -184,7 +89,7 @@ def test_T42_the_statement_moves_the_head_once(url: str) -> None:
     two.close()
 
 
-class Careless(PostgresStore):
+class Careless(PostgresPlace):
     """Puts its entries at the end, wherever that is by now."""
 
     def _named(self, query: str) -> str:
@@ -238,7 +143,7 @@ def test_T42_who_comes_second_decides_again(url: str) -> None:
 
 def test_T42_without_the_comparison_the_budget_is_overspent(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a store that appends without comparing grants 1.2 of 1, and its chain no longer holds."""
-    monkeypatch.setattr("sulq.curator.ledger.opening.PostgresStore", Careless)
+    monkeypatch.setattr("sulq.curator.ledger.opening.PostgresPlace", Careless)
     assert together(url, ("0.6", "0.6")) == ["granted", "granted"]
     assert server().do(f"SELECT seq FROM {schema(url)}.entries ORDER BY seq") == [(1,), (2,), (3,)]
     refused("ledger-damaged", verify, url)
@@ -278,40 +183,10 @@ def test_a_lock_held_too_long_costs_nothing(url: str) -> None:
         assert ask(ledger, pure("0.1")).seq == 2
 
 
-def test_servers_that_meet_take_turns(url: str) -> None:
-    """Of servers that write without a pause none is left behind."""
-    stop = time.monotonic() + 2
-    done = [0] * 4
-
-    def work(number: int) -> None:
-        with opened(url, Epsilon(1000), wait=30.0) as ledger:
-            while time.monotonic() < stop:
-                ask(ledger, pure("0.0001"))
-                done[number] += 1
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert min(done) > max(done) / 4, done
-
-
-def test_a_server_that_does_not_move_on_holds_nobody_up_for_long(url: str) -> None:
-    """The queue is a courtesy: behind one that sits in it the others go on without it."""
-    with opened(url) as ledger, psycopg.connect(Address.of(url).url) as other:
-        other.execute(f"SELECT pg_advisory_lock({store_of(ledger)._key})")
-        ask(ledger, pure("0.1"))
-        assert server().do("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(1,)]
-    with opened(url) as ledger:
-        ask(ledger, pure("0.1"))
-        assert server().do("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)]
-
-
 # --- what breaks
 
 
-def cut(store: PostgresStore) -> None:
+def cut(store: PostgresPlace) -> None:
     """Cut the wire under a connection; the server learns of it when it next writes or reads."""
     assert store._db is not None
     with socket.socket(fileno=os.dup(store._db.fileno())) as wire:
@@ -344,22 +219,22 @@ def test_T43_a_connection_lost_at_any_step_is_mended(step: str, quiet: object, u
         assert breaking.left == 0
         assert ask(ledger, pure("0.1"), "after").seq == receipt.seq + 1
     assert charged(url)[-2:] == ["ours", "after"]
-    store = PostgresStore(Address.of(url))
+    store = PostgresPlace(Address.of(url))
     row = store.row(receipt.seq)
     store.close()
     assert row is not None
     assert row.hash.hex() == receipt.entry
 
 
-class Deaf(PostgresStore):
+class Deaf(PostgresPlace):
     """Hears no answer to the first sending of a debit, made or not; then does something else before the next."""
 
     heard = 0
     made = True
     meanwhile: Callable[[], object] = staticmethod(lambda: None)
 
-    def _connected(self, deadline: float, *, first: bool = False) -> psycopg.Connection:
-        db = super()._connected(deadline, first=first)
+    def _connected(self, deadline: float) -> psycopg.Connection:
+        db = super()._connected(deadline)
         return _Muffled(self, db) if self._writing and self._rows else db  # type: ignore[return-value]
 
 
@@ -391,7 +266,7 @@ def test_T43_an_answer_that_was_not_heard_is_looked_for(
         kind = type("Once", (Deaf,), {"made": made})
         if other:
             kind.meanwhile = staticmethod(lambda: ask(beside, pure("0.2"), "theirs"))
-        monkeypatch.setattr("sulq.curator.ledger.opening.PostgresStore", kind)
+        monkeypatch.setattr("sulq.curator.ledger.opening.PostgresPlace", kind)
         with opened(url) as ledger:
             receipt = ask(ledger, pure("0.1"), "ours", key="k")
             assert kind.heard == 1
@@ -410,7 +285,7 @@ def test_T43_a_debit_proposed_anew_instead_is_charged_twice(url: str, monkeypatc
         def _is_ours(self, db: psycopg.Connection, row: Row) -> bool:
             return False
 
-    monkeypatch.setattr("sulq.curator.ledger.opening.PostgresStore", Forgetful)
+    monkeypatch.setattr("sulq.curator.ledger.opening.PostgresPlace", Forgetful)
     with opened(url) as ledger:
         ask(ledger, pure("0.1"), "ours")
     monkeypatch.undo()
@@ -477,7 +352,7 @@ def test_one_state_is_read_however_many_write(url: str) -> None:
     """While one reads, what another commits is not seen; a reading whose connection breaks is given up, not patched."""
     with opened(url) as ledger:
         ask(ledger, pure("0.1"))
-        reader = PostgresStore(Address.of(url))
+        reader = PostgresPlace(Address.of(url))
         reader.reading()
         before = reader.head()
         ask(ledger, pure("0.1"))
@@ -496,9 +371,9 @@ def test_a_long_ledger_is_read_in_pieces(url: str, monkeypatch: pytest.MonkeyPat
     with opened(url) as ledger:
         for _ in range(9):
             ask(ledger, pure("0.1"))
-    store = PostgresStore(Address.of(url))
+    store = PostgresPlace(Address.of(url))
     for piece in (1, 3, 10, 11):
-        monkeypatch.setattr(postgres, "PIECE", piece)
+        monkeypatch.setattr("sulq.kernel.ledger.store.PIECE", piece)
         assert [row.seq for row in store.rows()] == list(range(1, 11))
     store.close()
 
@@ -592,7 +467,7 @@ def test_T105_a_ledger_changed_under_a_live_process_takes_no_debit(how: str, url
     """The head is left as it was: the statement that would add the debit finds the change, and nothing is added."""
     six(url)
     with opened(url, Epsilon(100)) as ledger:
-        for number in range(postgres.QUIET + 2):  # long enough for it not to read the head first
+        for number in range(QUIET + 2):  # long enough for it not to read the head first
             ask(ledger, pure("0.01"), f"before {number}")
         server().do(CHANGED[how].format(schema(url)))
         count = f"SELECT count(*), (SELECT seq FROM {schema(url)}.head) FROM {schema(url)}.entries"
@@ -775,23 +650,3 @@ def test_T60_a_role_that_can_only_add_is_enough(url: str) -> None:
             opened(none.replace("sulq@", "clerk@")).close()
     finally:
         server().do(f"DROP SCHEMA {schema(url)} CASCADE; DROP OWNED BY clerk; DROP ROLE clerk")
-
-
-def test_a_server_that_only_reads_is_refused(url: str) -> None:
-    """Where nothing can be written a ledger is not opened, and can be verified."""
-    opened(url).close()
-    reading = f"{url}&options=-c%20default_transaction_read_only%3Don"
-    assert "cannot be written" in refused("ledger-failed", opened, reading).message
-    assert verify(reading).debits == 0
-
-
-def test_verifying_writes_nothing(url: str) -> None:
-    """`verify` works through a session that cannot write, beside a ledger in use."""
-    with opened(url) as ledger:
-        ask(ledger, pure("0.1"))
-        store = PostgresStore(Address.of(url), looking=True)
-        assert store.readonly
-        store.close()
-        assert verify(url).debits == 1
-        with pytest.raises(BudgetExceeded):
-            ask(ledger, pure(2))

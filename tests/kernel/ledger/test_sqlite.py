@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import os
 import random
 import shutil
-import stat
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +15,11 @@ import pytest
 from sulq.curator.ledger.history import History, load
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import report, verify
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger import sqlite
-from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
-from sulq.kernel.ledger.sqlite import MEMORY, SCHEMA, SqliteStore
+from sulq.kernel.ledger.chain import ORIGIN, Row
+from sulq.kernel.ledger.sqlite import MEMORY, SCHEMA
 from sulq.kernel.ledger.state import State
 from sulq.kernel.ledger.store import opening
 from sulq.terms.privacy import Epsilon
@@ -50,7 +49,7 @@ def ledger_image(asks: int) -> bytes:
 
 def read(image: bytes) -> tuple[object, list[Row]] | str:
     """What a ledger of these bytes says, or the code of the refusal to open it."""
-    store = SqliteStore(MEMORY)
+    store = SqliteFile(MEMORY)
     try:
         with opening():
             store._db.deserialize("main", image)
@@ -73,7 +72,7 @@ def compact(image: bytes) -> bytes:
     """The same ledger in the smallest pages SQLite has, so that all of its bits can be tried."""
     with memory_folder() as folder:
         (folder / "large").write_bytes(image)
-        store = SqliteStore(str(folder / "large"))
+        store = SqliteFile(str(folder / "large"))
         store._db.execute("PRAGMA page_size = 512")
         store._db.execute("VACUUM")
         store.close()
@@ -97,7 +96,7 @@ def outcome_of(image: bytes, rows: list[Row]) -> str:
 
     `refused` by SQLite, found by the `chain`, found by the `head`, the `same` as before, or `missed`.
     """
-    store = SqliteStore(MEMORY)
+    store = SqliteFile(MEMORY)
     try:
         with opening():
             store._db.deserialize("main", image)
@@ -351,7 +350,7 @@ def test_T49_the_sqlite_in_use_is_new_enough_and_settled() -> None:
     assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= (3, 51, 3)
     with memory_folder() as folder:
         opened(folder / "a.ledger").close()
-        store = SqliteStore(str(folder / "a.ledger"))
+        store = SqliteFile(str(folder / "a.ledger"))
         assert store._db.pragma("journal_mode") == "truncate"
         assert store._db.pragma("synchronous") == 3
         store.close()
@@ -379,46 +378,9 @@ def test_T49_a_ledger_switched_to_wal_is_refused(folder: Path) -> None:
     assert refusal.value.code == "ledger-damaged"
 
 
-def test_the_file_is_its_owners_alone(folder: Path) -> None:
-    """Ledger and journal have mode 0600 under any umask (T90)."""
-    before = os.umask(0)
-    try:
-        with opened(folder / "a.ledger") as ledger:
-            ask(ledger, pure("0.1"))
-            modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-    finally:
-        os.umask(before)
-    assert modes == {0o600}
-    assert {path.name for path in folder.iterdir()} == {"a.ledger", "a.ledger-journal"}
-
-
-def test_a_ledger_is_never_begun_over_another(folder: Path) -> None:
-    """Who comes second to create a ledger leaves the first one's alone, and no draft behind."""
-    path = folder / "a.ledger"
-    bodies = [canonical({"n": n}) for n in (1, 2)]
-    rows = [[Row(1, body, link(ORIGIN, 1, body))] for body in bodies]
-    SqliteStore.create(path, rows[0])
-    with pytest.raises(FileExistsError):
-        SqliteStore.create(path, rows[1])
-    store = SqliteStore(str(path))
-    assert list(store.rows()) == rows[0]
-    store.close()
-    assert [file.name for file in folder.iterdir()] == ["a.ledger"]
-
-
-def test_a_journal_without_its_ledger_is_not_taken_over(folder: Path) -> None:
-    """Beginning a ledger beside a journal left by another would roll that back into it: refused."""
-    (folder / "a.ledger-journal").write_bytes(b"something")
-    with pytest.raises(SetupError) as refusal:
-        opened(folder / "a.ledger")
-    assert refusal.value.code == "ledger-damaged"
-    (folder / "a.ledger-journal").write_bytes(b"")
-    opened(folder / "a.ledger").close()
-
-
 def test_the_schema_is_what_the_file_holds() -> None:
     """The tables read back as they were written, to the letter."""
-    store = SqliteStore.in_memory([])
+    store = SqliteFile.in_memory([])
     assert tuple(sql for (sql,) in store._db.execute("SELECT sql FROM sqlite_schema ORDER BY name")) == SCHEMA
     assert store.sound()
     store.close()

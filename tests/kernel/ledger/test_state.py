@@ -6,12 +6,12 @@ import json
 
 import pytest
 
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import Body
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.sqlite import SqliteStore
 from sulq.kernel.ledger.state import State, compare, load
 from sulq.kernel.losses import Epsilon, Event, Rho, Unit
 from tests.curator.ledger.cases import pure
@@ -40,7 +40,7 @@ def burn(amount: int) -> str:
 
 
 def read(*bodies: str, thorough: bool = False) -> State:
-    return load(SqliteStore.in_memory(rows(*bodies)), (), Deaf, thorough=thorough)
+    return load(SqliteFile.in_memory(rows(*bodies)), (), Deaf, thorough=thorough)
 
 
 FIRST = entries.genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")

@@ -8,8 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from sulq.curator.ledger.postgres_place import PostgresPlace
+from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.turns import SharedWriter
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
+from sulq.kernel.ledger.postgres import PostgresStore
+from sulq.kernel.ledger.sqlite import SqliteStore
 from sulq.kernel.ledger.store import Behind, Store
+from sulq.kernel.ledger.writer import Writer
 from tests.curator.ledger.places import STORES, Place, create, empty, store_at
 
 
@@ -56,6 +62,15 @@ def test_what_is_committed_is_read_back(place: Place) -> None:
         assert store.sound()
         assert not store.readonly
         store.close()
+
+
+def test_what_is_outside_adds_to_the_kernels_classes_and_overrides_nothing() -> None:
+    """Files, places and shared transactions are the kernel's, but for a connection and courtesy, which it asks for."""
+    hooks = {"_dial", "_enter", "_leave", "_abc_impl"}
+    for outside, kernel in ((SqliteFile, SqliteStore), (PostgresPlace, PostgresStore), (SharedWriter, Writer)):
+        assert outside.__bases__ == (kernel,)
+        names = {name for name in vars(outside) if not name.startswith("__")}
+        assert {name for name in names if hasattr(kernel, name)} <= hooks
 
 
 def test_what_is_rolled_back_was_never_there(place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +12,11 @@ from pathlib import Path
 import apsw
 import pytest
 
+from sulq.curator.ledger.opening import verify
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
+from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row
+from sulq.kernel.ledger.draft import Draft
 from sulq.kernel.ledger.state import State
 from sulq.terms.privacy import Epsilon, Event
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
@@ -221,6 +225,31 @@ def test_all_that_one_batch_writes_counts_at_once() -> None:
     assert ledger.verify().entries == 6
 
 
+def test_T43_there_is_no_receipt_before_the_debit_is_durable(anywhere: Place | None) -> None:
+    """A deceiver: a proposer that asks for its receipt inside the transaction, or after one that failed, gets none.
+
+    Control: once it is durable there is one, and no second.
+    """
+    places: list[int] = []
+
+    def early(draft: Draft) -> None:
+        places.append(draft.debit(entries.debit(pure("0.1"), plan_digest="p", question_digest="q", version=0)))
+        with pytest.raises(KeyError):
+            ledger._writer.receipt(places[-1])
+        if len(places) == 1:
+            raise ZeroDivisionError
+
+    with opened(anywhere) as ledger:
+        with pytest.raises(ZeroDivisionError):
+            ledger._writer.transact(early)
+        with pytest.raises(KeyError):
+            ledger._writer.receipt(places[0])
+        ledger._writer.transact(early)
+        assert ledger.redeem(ledger._writer.receipt(places[-1]), "p", pure("0.1"))
+        with pytest.raises(KeyError):
+            ledger._writer.receipt(places[-1])
+
+
 def test_T47_a_damaged_answer_stops_the_ledger(folder: Path) -> None:
     """Damage met on the way to a stored answer stops everything, not that one ask alone (T47)."""
     path = folder / "a.ledger"
@@ -243,3 +272,40 @@ def test_T48_dead_is_dead(place: Place) -> None:
             ask(ledger, pure("0.1"))
         assert refusal.value.code == "ledger-failed"
     ledger.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # later Pythons warn of what is tested here
+def test_T67_a_fork_waits_for_the_end_of_a_debit() -> None:
+    """Forked while another thread writes, a child finds no transaction open and may close what it inherited (T67)."""
+    with memory_folder() as folder:
+        path: Path = folder / "a.ledger"
+        inside = threading.Event()
+
+        def slow(step: str) -> None:
+            if step == "before-commit":
+                inside.set()
+                time.sleep(0.01)
+
+        ledger = opened(path, Epsilon(100), failpoint=slow)
+        stop = threading.Event()
+
+        def work() -> None:
+            while not stop.is_set():
+                ask(ledger, pure("0.01"))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        for _ in range(15):
+            inside.clear()
+            inside.wait()
+            child = os.fork()
+            if child == 0:  # pragma: no cover - the child reports by its exit code
+                idle = not ledger._writer._store._db.in_transaction
+                ledger._writer._store.close()  # what the end of a child's interpreter does
+                os._exit(0 if idle else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        stop.set()
+        thread.join()
+        events = ledger.totals.events
+        ledger.close()
+        assert verify(path).totals.events == events >= 15

@@ -20,18 +20,19 @@ from sulq.curator.ledger.history import Charge, History, load, pending
 from sulq.curator.ledger.keys import Keys, check_key
 from sulq.curator.ledger.notes import Line, Registration
 from sulq.curator.ledger.opening import Report, connect, place_of, report, verify
+from sulq.curator.ledger.postgres_place import Address, PostgresPlace
 from sulq.curator.ledger.shares import NOTHING, Share, Standing, check_analyst
 from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import Book, Source, covered, kept_source, source_key
+from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.turns import SharedWriter
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.draft import Draft
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.postgres import Address
 from sulq.kernel.ledger.seal import Seal
 from sulq.kernel.ledger.state import State, compare
 from sulq.kernel.ledger.store import Store, damaged
-from sulq.kernel.ledger.writer import Writer
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, Event, Loss, Unit
@@ -57,7 +58,7 @@ class Ledger:
 
     def __init__(
         self,
-        store: Store,
+        store: SqliteFile | PostgresPlace,
         *,
         path: Path | Address | None,
         mechanisms: Collection[str],
@@ -72,7 +73,7 @@ class Ledger:
         self._waiting: dict[int, str] = {}  # answers that wait for the next transaction, by their debit
         self._mutex = threading.Lock()
         try:
-            self._writer = Writer(store, mechanisms, failpoint, follower=History, last=self._add_waiting)
+            self._writer = SharedWriter(store, mechanisms, failpoint, follower=History, last=self._add_waiting)
         except BaseException:
             store.close()
             raise
@@ -206,20 +207,21 @@ class Ledger:
             raise SetupError("no-entropy", "The machine gives no random bytes, so nothing can be asked.") from error
         name = None if key is None else (analyst, key)
 
-        def propose(draft: Draft) -> Receipt:
+        def propose(draft: Draft) -> Receipt | int:
             keys = history.of(draft.state).keys
             if name is not None and name in keys:
                 return self._again(draft.state, keys[name], question_digest)
             self._guard_anchor(draft.state)
             accounts = pending(draft).charged(draft, analyst, event)
-            receipt = draft.debit(body)
+            seq = draft.debit(body)
             pending(draft).accounts = accounts
-            return receipt
+            return seq
 
         if name is not None:
             self._keys.claim(name, question_digest)
         try:
-            receipt = self._writer.take(propose)
+            found = self._writer.take(propose)
+            receipt = found if isinstance(found, Receipt) else self._writer.receipt(found)
             self._advance(receipt.seq)
             self._failpoint("before-ack")
         except BaseException:

@@ -9,15 +9,16 @@ from pathlib import Path
 
 from sulq.curator.ledger import history, remaining
 from sulq.curator.ledger.history import load
+from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.curator.ledger.postgres_sources import refuse_logged
 from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import SUFFIX
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
-from sulq.kernel.ledger.sqlite import READ, WRITE, SqliteStore
+from sulq.kernel.ledger.sqlite import READ, WRITE
 from sulq.kernel.ledger.state import State
 from sulq.kernel.ledger.store import Store, opening
 from sulq.terms.privacy import Budget, Loss, Unit
@@ -87,7 +88,7 @@ def look(place: Path | Address, wait: float) -> Store:
     """Connect to a ledger that is there, to read it."""
     missing = SetupError("missing-file", f"There is no ledger at {place}.")
     if isinstance(place, Address):
-        store = PostgresStore(place, wait=wait, looking=True)
+        store = PostgresPlace(place, wait=wait, looking=True)
         if not store.exists():
             store.close()
             raise missing
@@ -97,7 +98,7 @@ def look(place: Path | Address, wait: float) -> Store:
     journal = place.with_name(place.name + "-journal")
     # SQLite rolls an unfinished transaction back as it opens, and must be allowed to.
     unfinished = journal.exists() and journal.stat().st_size > 0
-    return SqliteStore(str(place), wait=wait, flags=WRITE if unfinished else READ)
+    return SqliteFile(str(place), wait=wait, flags=WRITE if unfinished else READ)
 
 
 def report(state: State) -> Report:
@@ -131,7 +132,7 @@ def connect(
     vfs: str,
     time: str,
     remembered: bool = False,
-) -> Store:
+) -> SqliteFile | PostgresPlace:
     """Connect to a ledger, writing its first entry if there is none; not where an anchor `remembered` one (T46)."""
 
     def first() -> list[Row]:
@@ -144,8 +145,9 @@ def connect(
 
     with opening():
         if path is None:
-            return SqliteStore.in_memory(first())
+            return SqliteFile.in_memory(first())
         begin = first if create or remembered else None
+        store: SqliteFile | PostgresPlace
         store = _postgres(path, begin, wait) if isinstance(path, Address) else _sqlite(path, begin, wait, vfs)
         try:
             if store.readonly:
@@ -156,7 +158,7 @@ def connect(
         return store
 
 
-def _sqlite(path: Path, first: Callable[[], list[Row]] | None, wait: float, vfs: str) -> Store:
+def _sqlite(path: Path, first: Callable[[], list[Row]] | None, wait: float, vfs: str) -> SqliteFile:
     begun = False
     if not path.exists():
         if first is None:
@@ -165,22 +167,22 @@ def _sqlite(path: Path, first: Callable[[], list[Row]] | None, wait: float, vfs:
             why = f"The name of a ledger's file ends in {SUFFIX}; {path.name[:200]!r} does not."
             raise SetupError("bad-declaration", why, f"Write ledger=NAME{SUFFIX}.")
         with contextlib.suppress(FileExistsError):  # another process was first: its ledger is compared with ours
-            SqliteStore.create(path, first())
+            SqliteFile.create(path, first())
             begun = True
-    store = SqliteStore(str(path), wait=wait, vfs=vfs)
+    store = SqliteFile(str(path), wait=wait, vfs=vfs)
     store.begun = begun
     return store
 
 
-def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: float) -> Store:
-    store = PostgresStore(address, wait=wait)
+def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: float) -> PostgresPlace:
+    store = PostgresPlace(address, wait=wait)
     try:
         if not store.exists():
             if first is None:
                 raise SetupError("missing-file", f"There is no ledger at {address}.")
             refuse_logged(store)
             with contextlib.suppress(FileExistsError):
-                PostgresStore.create(address, first())
+                PostgresPlace.create(address, first())
                 store.begun = True
     except BaseException:
         store.close()

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final, cast
 
+from sulq.curator.ledger.postgres_place import NAME, PostgresPlace
 from sulq.curator.ledger.sources import COVERING
 from sulq.errors import SetupError, SulqError
 from sulq.kernel.ledger.chain import Row
-from sulq.kernel.ledger.postgres import NAME, PostgresStore
 from sulq.kernel.ledger.store import damaged
 
 # A table, the tables that a view or its copy is made of, and those it is a partition or a child of.
@@ -66,7 +66,7 @@ BASE: Final = "SELECT oid::bigint FROM pg_database WHERE datname = current_datab
 CLUSTER: Final = "SELECT system_identifier FROM pg_control_system()"
 
 
-def table_in(store: PostgresStore, schema: str, name: str) -> tuple[str, tuple[int, ...]]:
+def table_in(store: PostgresPlace, schema: str, name: str) -> tuple[str, tuple[int, ...]]:
     """A database by its oid and its cluster's number, where the role may ask for that; and a table's oids."""
     cluster = ""
     with contextlib.suppress(SulqError):
@@ -75,14 +75,14 @@ def table_in(store: PostgresStore, schema: str, name: str) -> tuple[str, tuple[i
     return f"{base}@{cluster}", tuple(cast("int", oid) for (oid,) in store.ask(UNDER, schema, name))
 
 
-def ledgers_in(store: PostgresStore) -> Iterator[tuple[str, list[Row]]]:
+def ledgers_in(store: PostgresPlace) -> Iterator[tuple[str, list[Row]]]:
     """The ledgers of a database by name, each with what it says of the data it covers."""
     for (name,) in store.ask(LEDGERS):
         if NAME.fullmatch(str(name)):
             yield str(name), told(store, str(name))
 
 
-def told(store: PostgresStore, ledger: str) -> list[Row]:
+def told(store: PostgresPlace, ledger: str) -> list[Row]:
     """The first entry of a ledger of the database, and those that may say what data it covers.
 
     Raises:
@@ -90,10 +90,10 @@ def told(store: PostgresStore, ledger: str) -> list[Row]:
     """
     if store.ask(LINKED.replace("{0}", ledger)) != [(True,)]:
         raise damaged(f"an entry of {ledger}", "is missing, or was changed")
-    return [Row(*row) for row in store.ask(TOLD.replace("{0}", ledger), *COVERING)]  # type: ignore[arg-type]
+    return [Row(*row) for row in store.ask(TOLD.replace("{0}", ledger), *COVERING)]
 
 
-def refuse_logged(store: PostgresStore) -> None:
+def refuse_logged(store: PostgresPlace) -> None:
     """Begin no ledger where its keys would stand in the server's log; values are bound, never part of a statement."""
     logged = ", ".join(str(names) for (names,) in store.ask(LOGGED) if names)
     if logged:

@@ -11,11 +11,11 @@ import apsw
 
 from sulq.curator.ledger import sources
 from sulq.curator.ledger.opening import look
+from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
 from sulq.curator.ledger.postgres_sources import told as told_in
 from sulq.curator.ledger.sources import SUFFIX, Book, Likeness, Source, agree, book_of, choose, noted
 from sulq.errors import SetupError
-from sulq.kernel.ledger.postgres import Address, PostgresStore, is_address
 from sulq.kernel.ledger.store import opening
 from sulq.terms import postgres_address
 from sulq.terms.places import beside, ledger_at, ledger_of
@@ -48,10 +48,10 @@ def books_of(url: str) -> list[Book]:
             store.close()
 
 
-def _reached(url: str) -> PostgresStore | None:
+def _reached(url: str) -> PostgresPlace | None:
     """The database that tables lie in; where it cannot be reached, whoever opens the tables says why."""
     try:
-        return PostgresStore(Address.of(ledger_at(url, "sulq")), looking=True)
+        return PostgresPlace(Address.of(ledger_at(url, "sulq")), looking=True)
     except SetupError as error:
         if error.code in ("missing-file", "ledger-failed", "bad-config"):
             return None
@@ -139,7 +139,7 @@ def _told(told: Path | str) -> Book | None:
     if isinstance(told, str) and is_address(told):
         with opening():
             address = Address.of(told)
-            store = PostgresStore(address, looking=True)
+            store = PostgresPlace(address, looking=True)
             try:
                 return book_of(told, told_in(store, address.ledger)) if store.exists() else None
             finally:

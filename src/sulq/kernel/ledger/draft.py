@@ -10,8 +10,6 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row, link
 from sulq.kernel.ledger.entries import Debit
 from sulq.kernel.ledger.filter import Filter, Totals, widened
-from sulq.kernel.ledger.receipt import Receipt
-from sulq.kernel.ledger.seal import Seal
 from sulq.kernel.ledger.state import State
 from sulq.kernel.losses import Budget, EpsilonDelta, Split, SubLinear
 
@@ -19,20 +17,19 @@ from sulq.kernel.losses import Budget, EpsilonDelta, Split, SubLinear
 class Draft:
     """Entries of one transaction, on top of a state."""
 
-    def __init__(self, state: State, seal: Seal) -> None:
+    def __init__(self, state: State) -> None:
         self.state = state
-        self._seal = seal
         self.rows: list[Row] = []
+        self.debits: dict[int, tuple[str, Debit]] = {}  # what was charged, by its entry's place, with its hash
         # What the state will say once these entries are written.
         self.totals: Totals = state.totals
         self.filter: Filter = state.filter
         self.extra: object = None  # what those who propose keep for each other
 
-    def debit(self, debit: Debit) -> Receipt:
-        """Charge an event; whoever proposed it gets the receipt when the transaction is durable, and not before.
+    def debit(self, debit: Debit) -> int:
+        """Charge an event; returns the place of its entry, of which there is a receipt once it is durable.
 
-        Privacy: a receipt is for one entry, which says what is paid and for what, and with which the totals are within
-        the budget; it is redeemed for the same plan and the same event alone.
+        Privacy: the entry says what is paid and for what, and the totals with it are within the budget.
 
         Raises:
             BudgetExceeded: It does not fit the budget.
@@ -47,7 +44,8 @@ class Draft:
             raise BudgetExceeded("budget-exceeded", "This would take the spending past the budget.")
         row = self._add(debit.body)
         self.totals = totals
-        return self._seal.stamp(row.seq, row.hash.hex(), debit.plan, debit.event)
+        self.debits[row.seq] = (row.hash.hex(), debit)
+        return row.seq
 
     def burn(self, losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -> None:
         """Charge asks the ledger has lost, as its anchor told: never too much."""

@@ -35,7 +35,7 @@ class Seal:
         return seal
 
     def stamp(self, seq: int, entry: str, plan: str, event: Event) -> Receipt:
-        """A receipt for an entry that charged an event; a `Draft` hands it out only when the entry is on disk."""
+        """A receipt for an entry that charged an event; a `Writer` asks for it only when the entry is durable."""
         return Receipt(seq, entry, plan, self._mac(seq, entry, plan, event))
 
     def verifies(self, receipt: Receipt, plan: str, event: Event) -> bool:

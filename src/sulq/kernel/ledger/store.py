@@ -1,19 +1,18 @@
 """What keeps a ledger's entries: a file of SQLite's, or a schema of PostgreSQL's that several servers share.
 
-    begin, catch up, append, commit      one transaction, seen whole or not at all
-    reading, rows, rollback              one state of the entries, however many others write
+    begin, head, rows, append, commit    one transaction, seen whole or not at all
+    reading, head, rows, rollback        one state of the entries, however many others write
 
-A store holds rows and a head and knows nothing of budgets. The writer proposes
-on top of the head it has read; a store that cannot keep others out meanwhile
-compares the head again as it commits, and says `Behind`.
+A store holds rows and a head and knows nothing of budgets. The writer proposes on top of the head it has read; a store
+that cannot keep others out meanwhile compares the head again as it commits, and says `Behind`.
 """
 
 from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import apsw
 
@@ -21,6 +20,8 @@ from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import Row
 
 MAX_CHECKED_ENTRIES: Final = 64  # entries that one append looks for, beside the last one
+PIECE: Final = 2000  # entries fetched at a time
+END: Final = 2**63 - 1
 
 
 class Busy(Exception):
@@ -44,8 +45,61 @@ class Store(ABC):
     """
 
     wait: float  # seconds to wait for others
-    begun = False  # whether this opening wrote the first entry
     _checked = 0  # the entry after which the next append looks; 0 once the last look reached the end
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin a transaction."""
+
+    @abstractmethod
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add one entry or more and move the head, inside a transaction."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make the transaction durable; returns only when it is. Raises `Behind`, or `Doubt` if that is not known."""
+
+    @abstractmethod
+    def reading(self) -> None:
+        """Begin to read one state of the entries."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Leave everything as it was; also the end of a reading."""
+
+    @abstractmethod
+    def sound(self) -> bool:
+        """Whether the structure is whole, and holds our tables and nothing else."""
+
+    @abstractmethod
+    def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Look something up; {0} is the schema of the ledger's tables."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let it go."""
+
+    def head(self) -> tuple[int, bytes] | None:
+        """The place and hash of the last entry, as its transaction wrote them."""
+        match self.ask("SELECT seq, hash FROM {0}.head"):
+            case [(int() as seq, bytes() as digest)]:
+                return seq, digest
+        return None
+
+    def rows(self, after: int = 0, last: int = END) -> Iterator[Row]:
+        """The entries after a place and up to another, in order."""
+        many = PIECE
+        while many == PIECE:
+            piece = f"seq > {after} AND seq <= {last} ORDER BY seq LIMIT {PIECE}"
+            found = self.ask(f"SELECT seq, body, hash FROM {{0}}.entries WHERE {piece}")  # noqa: S608 - whole numbers
+            many = len(found)
+            for row in found:
+                yield Row(*row)
+                after = row[0]
+
+    def row(self, seq: int) -> Row | None:
+        """One entry."""
+        return next(self.rows(seq - 1, seq), None)
 
     def _window(self, seq: int) -> tuple[int, int]:
         """The entries that the next append looks for: after the first place, up to the second."""
@@ -54,64 +108,16 @@ class Store(ABC):
         self._checked = end if end < seq else 0
         return start, end
 
-    @abstractmethod
-    def begin(self) -> None:
-        """Begin a transaction."""
-
-    @abstractmethod
-    def append(self, rows: Iterable[Row]) -> None:
-        """Add entries and move the head, inside a transaction."""
-
-    @abstractmethod
-    def commit(self) -> None:
-        """Make the transaction durable; returns only when it is.
-
-        Raises:
-            Behind: Another server was first.
-            Doubt: The outcome is not known.
-        """
-
-    @abstractmethod
-    def rollback(self) -> None:
-        """Leave everything as it was; also the end of a reading."""
-
-    @abstractmethod
-    def reading(self) -> None:
-        """Begin to read one state of the entries."""
-
-    @abstractmethod
-    def head(self) -> tuple[int, bytes] | None:
-        """The place and hash of the last entry, as its transaction wrote them."""
-
-    @abstractmethod
-    def rows(self, after: int = 0) -> Iterator[Row]:
-        """The entries after a place, in order."""
-
-    @abstractmethod
-    def row(self, seq: int) -> Row | None:
-        """One entry."""
-
-    @abstractmethod
-    def sound(self) -> bool:
-        """Whether the structure is whole, and holds our tables and nothing else."""
-
-    @property
-    @abstractmethod
-    def readonly(self) -> bool:
-        """Whether entries cannot be added."""
-
-    @abstractmethod
-    def remove(self) -> None:
-        """Remove a ledger that holds its first entry and no other; nobody writes to it meanwhile."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let it go."""
-
 
 def damaged(where: str, why: str) -> SetupError:
     """An error for what cannot be what was written."""
     return SetupError("ledger-damaged", f"The ledger does not verify: {where} {why}.")
+
+
+def busy(error: Exception) -> SetupError:
+    """The ledger could not be had in time; nothing was written."""
+    why = str(error) if isinstance(error, Busy) else "Another process has held the ledger for too long."
+    return SetupError("ledger-busy", why, "Nothing was spent; try again.")
 
 
 @contextlib.contextmanager
@@ -119,10 +125,8 @@ def opening() -> Iterator[None]:
     """Turn what the store and the system say while a ledger is opened or read into our own errors."""
     try:
         yield
-    except Busy as error:
-        raise busy(str(error)) from error
-    except apsw.BusyError as error:
-        raise busy() from error
+    except (Busy, apsw.BusyError) as error:
+        raise busy(error) from error
     except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
         raise SetupError("missing-file", "The ledger's file cannot be opened.") from error
     except (apsw.IOError, apsw.FullError, apsw.NoMemError) as error:
@@ -131,8 +135,3 @@ def opening() -> Iterator[None]:
         raise SetupError("missing-file", f"The ledger's file cannot be reached: {error.strerror}.") from error
     except (apsw.Error, ValueError) as error:
         raise damaged("the file", "is not a ledger's") from error
-
-
-def busy(why: str = "Another process has held the ledger for too long.") -> SetupError:
-    """The ledger could not be had in time; nothing was written."""
-    return SetupError("ledger-busy", why, "Nothing was spent; try again.")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from sulq.curator.ledger.turns import Draft, Turn, Turns
 from sulq.errors import CuratorError, SulqError
-from sulq.kernel.ledger.turns import Draft, Turn, Turns
 
 
 def settle(batch: Sequence[Turn[object]]) -> None:
@@ -125,7 +125,7 @@ def test_an_interrupted_leader_leaves_the_queue_usable(monkeypatch: pytest.Monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("sulq.kernel.ledger.turns.time.sleep", interrupt)
+        patched.setattr("sulq.curator.ledger.turns.time.sleep", interrupt)
         with pytest.raises(KeyboardInterrupt):
             turns.take(Turn(lambda _: 1))
     found: list[int] = []

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Generic, TypeVar
 
+from sulq.curator.ledger.postgres_place import PostgresPlace
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import CuratorError, SulqError
 from sulq.kernel.ledger.draft import Draft
+from sulq.kernel.ledger.state import Follower
+from sulq.kernel.ledger.store import opening
+from sulq.kernel.ledger.writer import Writer
 
 T = TypeVar("T")
 PATIENCE: Final = 0.0005  # seconds a leader waits for as many as came last time
@@ -116,3 +121,48 @@ class Turns:
             self._waiting.remove(turn)  # type: ignore[arg-type]
         if called:
             self._pass_on()
+
+
+class SharedWriter(Writer):
+    """A writer of the kernel's whose transactions are shared by all threads that wait."""
+
+    def __init__(
+        self,
+        store: SqliteFile | PostgresPlace,
+        mechanisms: Collection[str],
+        failpoint: Callable[[str], None],
+        *,
+        follower: Callable[[], Follower],
+        last: Callable[[Draft], None],
+    ) -> None:
+        super().__init__(store, mechanisms, failpoint, follower=follower)
+        self._place = store
+        self._last = last  # what is added to a draft when all who wait have proposed
+        self._turns = Turns(self._settle)
+
+    def take(self, propose: Callable[[Draft], T]) -> T:
+        """Have something done in the next transaction; returns when it is durable."""
+        self.guard()
+        return self._turns.take(Turn(propose))
+
+    def remove(self) -> None:
+        """Remove the ledger again, if this opening began it and nothing was written to it since."""
+        with self._alone(()), opening():
+            if self._place.begun:
+                self._place.remove()
+
+    def _settle(self, batch: Sequence[Turn[object]]) -> None:
+        def propose(draft: Draft) -> None:
+            for turn in batch:
+                turn.run(draft)
+            self._last(draft)
+
+        try:
+            self.transact(propose)
+        except SulqError as error:
+            for turn in batch:
+                turn.spoil(type(error)(error.code, error.message, error.remedy))
+        except BaseException:
+            for turn in batch:
+                turn.spoil(CuratorError("ledger-failed", "The debit was interrupted."))
+            raise
