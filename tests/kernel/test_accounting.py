@@ -6,12 +6,11 @@ import math
 
 import mpmath
 import pytest
-from dp_accounting.rdp import rdp_privacy_accountant as rdp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sulq.kernel.accounting import best_order, conversion_cost, epsilon_of, rho_within
+from sulq.kernel.accounting import best_order, conversion_cost, rho_within
 
 epsilons = st.floats(1e-3, 50)
 deltas = st.floats(-60, -1).map(lambda log: 10.0**log)
@@ -68,19 +67,6 @@ def test_T53_a_gaussian_of_the_admitted_rho_is_private_as_promised(epsilon, delt
 def test_T53_twice_the_rho_would_not_be_private():
     """Control: the exact check fails for twice the rho that is admitted."""
     assert gaussian_delta(2 * float(rho_within(1, 1e-6)), 1) > 1e-6
-
-
-@pytest.mark.parametrize(("rho", "delta"), [(0.001, 1e-6), (0.05, 1e-6), (0.5, 1e-9), (3, 1e-5)])
-def test_epsilon_of_is_the_inverse(rho, delta):
-    """epsilon_of gives the smallest epsilon that admits rho, as an independent accountant does over its orders."""
-    epsilon = epsilon_of(rho, delta)
-    assert rho_within(epsilon, delta) >= rho
-    assert rho_within(epsilon * (1 - 1e-9), delta) < rho
-    orders = [1 + math.exp(x / 50) for x in range(-200, 500)]
-    theirs, _ = rdp.compute_epsilon(orders, [rho * a for a in orders], delta)
-    assert epsilon == pytest.approx(theirs, rel=1e-3)
-    assert epsilon <= theirs * (1 + 1e-9)
-    assert epsilon < rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 def test_a_promise_too_small_for_any_gaussian_admits_none():

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from sulq.audit.conversion import epsilon_of
 from sulq.audit.interval import binomial_tail
-from sulq.kernel.accounting import epsilon_of
 from sulq.terms.facts import Facts
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 

@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from sulq.audit.conversion import epsilon_of
 from sulq.audit.finding import exchanges
 from sulq.audit.leakage import most_told
-from sulq.kernel.accounting import epsilon_of
 from sulq.terms.facts import Facts, Whose
 from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 from sulq.terms.sublinear import conf, inv_conf

@@ -49,15 +49,3 @@ def rho_within(epsilon: float, delta: float) -> Fraction:
     alpha = best_order(epsilon, delta)
     rho = (epsilon - conversion_cost(alpha, delta)) / alpha
     return Fraction(max(rho, 0.0) * (1.0 - _MARGIN))
-
-
-def epsilon_of(rho: float, delta: float) -> float:
-    """Smallest epsilon for which a zero-concentrated loss rho is (epsilon, delta)-private."""
-    low, high = 0.0, rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta)) + 1.0
-    for _ in range(200):
-        middle = (low + high) / 2.0
-        if middle > 0.0 and rho_within(middle, delta) >= rho:
-            high = middle
-        else:
-            low = middle
-    return high

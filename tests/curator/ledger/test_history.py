@@ -41,7 +41,7 @@ def share(analyst: str, part: str, reserve: str = "0") -> str:
 
 
 def burn(**losses: Totals) -> str:
-    return entries.burnt(losses, name="n", settles="h", time="t")
+    return notes.burnt(losses, name="n", settles="h", time="t")
 
 
 FIRST = entries.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="t")

@@ -447,7 +447,7 @@ def test_a_long_list_of_reserves_is_summed_once() -> None:
         anew = Accounts(accounts.whole, accounts.spent, accounts.shares)
         assert accounts._aside(rule, name) == anew._aside(rule, name)
         assert accounts == anew
-    wider = rule.renewed(Epsilon(2), None)
+    wider = Filter(Epsilon(2), None, MECHANISMS)
     assert accounts._aside(wider, None) == Accounts(accounts.whole, accounts.spent, accounts.shares)._aside(wider, None)
     assert accounts._aside(wider, None) != accounts._aside(rule, None)
 

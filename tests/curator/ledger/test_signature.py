@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-
 import pytest
 
 from sulq.curator.ledger.signature import LENGTH, Signer, signed
-from sulq.kernel.ledger import entries
-from sulq.terms.privacy import Epsilon, Unit
 
 
 def test_a_signature_is_of_one_message_by_one_key() -> None:
@@ -40,17 +35,3 @@ def test_what_is_no_signature_or_key_fits_nothing(text: str) -> None:
     signer = Signer(b"s" * LENGTH)
     assert not signed(b"m", text, signer.public)
     assert not signed(b"m", signer.sign(b"m"), text)
-
-
-def test_an_old_ledger_has_a_key_that_follows_from_its_own() -> None:
-    """The first ledgers of format 1 have no key to sign with: theirs is the same at every opening, and no other's."""
-    body = entries.parse(
-        entries.Row(1, entries.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="t"), b"")
-    )
-    drawn = entries.read_genesis(body)
-    del body["signing_key"]
-    follows = [entries.read_genesis(body | {"receipt_key": key * 32}).signing_key for key in ("ab", "ab", "cd")]
-    assert follows[0] == follows[1] != follows[2]
-    assert follows[0] == hmac.new(bytes.fromhex("ab" * 32), b"sulq: signing key", hashlib.sha256).digest()
-    assert drawn.signing_key != entries.read_genesis(body).signing_key
-    assert len(follows[0]) == LENGTH

@@ -15,7 +15,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sulq.curator.ledger.remaining import remaining, spent
+from sulq.curator.ledger.remaining import refuse_kind, remaining, spent
 from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units, widened
 from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
@@ -183,9 +183,6 @@ def test_S0_8_the_query_after_the_last_is_refused() -> None:
 @pytest.mark.parametrize(
     ("budget", "event", "code"),
     [
-        (Epsilon(1), gaussian("0.001"), "spend-kind"),
-        (Epsilon(1), replace(pure("0.1"), key_delta=Fraction(1, 10**9)), "spend-kind"),
-        (Rho(1), gaussian("0.001", key_delta="1e-9"), "spend-kind"),
         (SubLinear(1, 1e-6, 9), gaussian("0.001"), "not-a-noisy-sum"),
         (Epsilon(1), replace(pure("0.1"), epsilon=Fraction(-1)), "bad-loss"),
         (Rho(1), replace(gaussian("0.1"), rho=Fraction(-1)), "bad-loss"),
@@ -198,12 +195,31 @@ def test_S0_8_the_query_after_the_last_is_refused() -> None:
     ],
 )
 def test_SR3_what_a_budget_cannot_hold_is_refused(budget: object, event: Event, code: str) -> None:
-    """Impure losses, negative ones, free answers and numbers too long to keep are refused by kind (SR3, T51)."""
+    """Negative losses, free answers and numbers too long to keep are refused, whatever is left (SR3, T51)."""
     held = filter_for(budget)
     with pytest.raises(QuestionError) as refusal:
         held.check(event)
     assert refusal.value.code == code
     assert not admits(held, EMPTY, event)
+
+
+@pytest.mark.parametrize(
+    ("budget", "event"),
+    [
+        (Epsilon(1), gaussian("0.001")),
+        (Epsilon(1), replace(pure("0.1"), key_delta=Fraction(1, 10**9))),
+        (Rho(1), gaussian("0.001", key_delta="1e-9")),
+        (EpsilonDelta(1, 1e-6), gaussian("0.001", key_delta="1e-9")),
+    ],
+)
+def test_SR3_what_a_budget_cannot_hold_is_admitted_by_no_totals(budget: object, event: Event) -> None:
+    """Impure losses, and open keys where no delta is set aside, are not within the budget, and are said so by kind."""
+    held = filter_for(budget)
+    assert not admits(held, EMPTY, event)
+    with pytest.raises(QuestionError) as refusal:
+        refuse_kind(held, event)
+    assert refusal.value.code in {"spend-kind", "open-keys"}
+    refuse_kind(held, pure("0.1"))  # control
 
 
 def test_SR22_a_mechanism_without_a_row_is_refused() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from sulq.curator.ledger.failures import opening
 from sulq.curator.ledger.history import History, load
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import report, verify
@@ -21,7 +22,6 @@ from sulq.kernel.ledger import sqlite
 from sulq.kernel.ledger.chain import ORIGIN, Row
 from sulq.kernel.ledger.sqlite import MEMORY, SCHEMA
 from sulq.kernel.ledger.state import State
-from sulq.kernel.ledger.store import opening
 from sulq.terms.privacy import Epsilon
 from tests.counts import count
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure

@@ -65,8 +65,8 @@ def test_what_is_committed_is_read_back(place: Place) -> None:
 
 
 def test_what_is_outside_adds_to_the_kernels_classes_and_overrides_nothing() -> None:
-    """Files, places and shared transactions are the kernel's, but for a connection and courtesy, which it asks for."""
-    hooks = {"_dial", "_enter", "_leave", "_abc_impl"}
+    """Files, places and shared transactions are the kernel's, but for connecting and waiting, which it asks for."""
+    hooks = {"_dial", "_enter", "_leave", "_busy", "_abc_impl"}
     for outside, kernel in ((SqliteFile, SqliteStore), (PostgresPlace, PostgresStore), (SharedWriter, Writer)):
         assert outside.__bases__ == (kernel,)
         names = {name for name in vars(outside) if not name.startswith("__")}

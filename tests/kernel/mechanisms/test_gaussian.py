@@ -10,7 +10,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from sulq.kernel.accounting import epsilon_of, rho_within
+from sulq.audit.conversion import epsilon_of
+from sulq.kernel.accounting import rho_within
 from sulq.kernel.mechanisms import MECHANISMS, mechanism, priced
 from sulq.terms.law import GaussianLaw, round_up
 from tests.counts import count

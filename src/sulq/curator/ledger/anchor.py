@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import Mark
 from sulq.curator.ledger.signature import Signer, signed
 from sulq.errors import CuratorError, SetupError, SulqError
@@ -49,7 +50,7 @@ class Noted:
         return canonical(body | {"signature": signer.sign(DOMAIN + canonical(body).encode())})
 
     def _body(self) -> dict[str, object]:
-        analysts = {analyst: entries.tree_of(totals) for analyst, totals in self.analysts.items()}
+        analysts = {analyst: notes.tree_of(totals) for analyst, totals in self.analysts.items()}
         return {
             "kind": "anchor",
             "format": FORMAT,
@@ -57,7 +58,7 @@ class Noted:
             "name": self.name,
             "seq": self.seq,
             "hash": self.hash,
-            "whole": entries.tree_of(self.whole),
+            "whole": notes.tree_of(self.whole),
             "analysts": analysts,
         }
 

@@ -8,15 +8,15 @@ from fractions import Fraction
 from typing import NamedTuple, cast
 
 from sulq.curator.ledger import notes, remaining
+from sulq.curator.ledger.founding import Founding, read_founding
 from sulq.curator.ledger.notes import Registration
 from sulq.curator.ledger.shares import Accounts
 from sulq.curator.ledger.sources import Cover, read_cover, read_registered
 from sulq.errors import BudgetExceeded, SetupError
 from sulq.kernel.ledger import entries, state
 from sulq.kernel.ledger.chain import ORIGIN, Row
-from sulq.kernel.ledger.draft import Draft
 from sulq.kernel.ledger.entries import Body
-from sulq.kernel.ledger.state import State
+from sulq.kernel.ledger.state import Draft, State
 from sulq.kernel.ledger.store import Store, damaged
 from sulq.terms.privacy import Event
 
@@ -48,7 +48,10 @@ class Mark(NamedTuple):
 class History:
     """What the entries say up to the last one."""
 
-    def __init__(self) -> None:
+    def __init__(self, mechanisms: Collection[str] = (), *, thorough: bool = False) -> None:
+        self._mechanisms = frozenset(mechanisms)
+        self._thorough = thorough  # whether to read every event whole, and find its mechanisms among these
+        self.founding: Founding
         self.accounts = Accounts()
         self.version = 0
         self.registered: dict[str, Registration] = {}
@@ -71,6 +74,8 @@ class History:
 
     def _apply(self, state: State, row: Row, body: Body) -> None:
         match body.get("kind"):
+            case "genesis":
+                self.founding = read_founding(body)
             case "answer":
                 charge = self.charges.get(entries.whole(body, "of"))
                 if charge is None or charge.answer is not None:
@@ -97,7 +102,11 @@ class History:
                 self._cover(row, body)
 
     def _debit(self, state: State, row: Row, body: Body, event: Event) -> None:
-        analyst = entries.optional(body, "analyst") or ""
+        if self._thorough:
+            drawn = {draw.mechanism for draw in notes.read_event(body).draws}
+            if self._mechanisms and not drawn <= self._mechanisms:
+                raise damaged(f"entry {row.seq}", "was drawn by a mechanism that has no row")
+        analyst = notes.optional(body, "analyst") or ""
         accounts = self.accounts.charged(analyst, state.filter.cost(event))
         if not accounts.hold(state.filter, analyst):
             raise damaged(f"entry {row.seq}", "takes the totals past the budget, a share or others' reserves")
@@ -106,9 +115,9 @@ class History:
             plan=entries.text(body, "plan_digest"),
             entry=row.hash,
             version=entries.whole(body, "version"),
-            key=entries.optional(body, "key"),
+            key=notes.optional(body, "key"),
             analyst=analyst,
-            dataset=entries.optional(body, "dataset") or "",
+            dataset=notes.optional(body, "dataset") or "",
             epsilon=event.epsilon,
             rho=event.rho,
         )
@@ -119,7 +128,7 @@ class History:
         self.accounts = accounts
         self.charges[row.seq] = charge
         # The first entries of format 1 do not say what they asked apart from its price: they serve no re-answer.
-        self.asked.setdefault(entries.optional(body, "asked") or charge.question, []).append(row.seq)
+        self.asked.setdefault(notes.optional(body, "asked") or charge.question, []).append(row.seq)
 
     def _share(self, state: State, row: Row, body: Body) -> None:
         try:
@@ -174,4 +183,4 @@ def pending(draft: Draft) -> Pending:
 
 def load(store: Store, mechanisms: Collection[str], *, thorough: bool = False) -> State:
     """Read a ledger from its first entry to its last and check all of it (T47)."""
-    return state.load(store, mechanisms, History, thorough=thorough)
+    return state.load(store, mechanisms, lambda: History(mechanisms, thorough=thorough))

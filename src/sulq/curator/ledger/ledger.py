@@ -16,6 +16,7 @@ from typing import Final, Self
 
 from sulq.curator.ledger import history, notes, remaining, transcript
 from sulq.curator.ledger.anchor import Anchor, Noted, short_of
+from sulq.curator.ledger.founding import compare, refuse_lowered
 from sulq.curator.ledger.history import Charge, History, load, pending
 from sulq.curator.ledger.keys import Keys, check_key
 from sulq.curator.ledger.notes import Line, Registration
@@ -28,10 +29,9 @@ from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.curator.ledger.turns import SharedWriter
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import entries
-from sulq.kernel.ledger.draft import Draft
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.seal import Seal
-from sulq.kernel.ledger.state import State, compare
+from sulq.kernel.ledger.state import Draft, State
 from sulq.kernel.ledger.store import Store, damaged
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator
@@ -78,7 +78,8 @@ class Ledger:
             store.close()
             raise
         self._genesis = self._writer.state.genesis
-        self._signer = Signer(self._genesis.signing_key)
+        self._founding = self._history.founding
+        self._signer = Signer(self._founding.signing_key)
         self._source_key = source_key(self._genesis.receipt_key)
         self._anchor: Anchor | None = None
         self._keys = Keys(answer_wait)
@@ -144,7 +145,7 @@ class Ledger:
             store, path=place, mechanisms=mechanisms, clock=clock, failpoint=failpoint, answer_wait=answer_wait
         )
         try:
-            compare(ledger._writer.state, unit=unit, budget=budget, synthetic=synthetic)
+            compare(ledger._writer.state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic)
             if outside is not None:
                 ledger._attach(Anchor(outside, ledger.space, ledger._signer, failpoint))
         except SulqError:
@@ -184,7 +185,9 @@ class Ledger:
             CuratorError: `ledger-failed`; whether it was written is not known, and no answer may follow.
         """
         self._writer.guard()
-        self._writer.state.filter.check(event)
+        rule = self._writer.state.filter
+        rule.check(event)
+        remaining.refuse_kind(rule, event)
         question_digest = question_digest or hashlib.sha256(question.encode()).hexdigest()
         if key is not None:
             check_key(key)
@@ -313,7 +316,7 @@ class Ledger:
                 if not _noted(source, draft.state, self._source_key):
                     draft.note(covered(source, self._source_key, new_people=new_people, time=self._now()))
 
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             new = [source for source in sources if not _noted(source, state, self._source_key)]
         new = [source.read() for source in new]  # outside any transaction: a file may be slow to read
         if new:
@@ -323,7 +326,7 @@ class Ledger:
     def book(self) -> Book:
         """What it covers, to tell other sources from these."""
         opened = self.path if isinstance(self.path, Path) else str(self.path or "")
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             return Book(opened, self.space, self._source_key, history.of(state).covers, self.synthetic)
 
     def kept_source(self, source: str) -> str:
@@ -332,19 +335,19 @@ class Ledger:
 
     def registered(self, name: str) -> Registration | None:
         """What was last registered under a name."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             return history.of(state).registered.get(name)
 
     @property
     def declared_public(self) -> tuple[str, ...]:
         """The tables whose rows, by their owner's word, need no protection (T22)."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             return tuple(sorted(name for name, data in history.of(state).registered.items() if data.public))
 
     @property
     def declared_estimators(self) -> tuple[tuple[str, Estimator], ...]:
         """The functions that rest on their owner's word, each with the table it is declared for (SR5)."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             found = sorted(history.of(state).registered.items())
         return tuple((name, item) for name, data in found for item in data.estimators)
 
@@ -354,7 +357,12 @@ class Ledger:
         Raises:
             SetupError: `budget-mismatch` if it is of another kind, or lower in any part.
         """
-        self._writer.take(lambda draft: draft.raise_to(budget, time=self._now()))
+
+        def propose(draft: Draft) -> None:
+            refuse_lowered(draft.filter.budget, budget)
+            draft.raise_to(budget, time=self._now())
+
+        self._writer.take(propose)
 
     def agrees(self, *, unit: Unit, budget: Budget, synthetic: bool, anchor: Path | str | None = None) -> None:
         """Refuse a further dataset of this person space whose owner declares it otherwise than the ledger says (T56).
@@ -362,8 +370,8 @@ class Ledger:
         Raises:
             SetupError: `unit-mismatch`, `budget-mismatch`, `synthetic-mismatch`, `bad-anchor`; nothing was written.
         """
-        with self._writer.reading() as (state, _):
-            compare(state, unit=unit, budget=budget, synthetic=synthetic)
+        with self._writer.looking() as (state, _):
+            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic)
         told = None if anchor is None else Path(anchor).resolve()
         if told != (None if self._anchor is None else self._anchor.path):
             raise SetupError(
@@ -397,7 +405,7 @@ class Ledger:
 
     def standings(self) -> list[Standing]:
         """Every analyst who has a share or has asked: what it may spend, has spent, and has left; the owner's view."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             accounts = history.of(state).accounts
             names = {*accounts.shares, *accounts.spent}
             return [accounts.standing(state.filter, name) for name in sorted(names)]
@@ -418,7 +426,7 @@ class Ledger:
             after: Only those of later entries.
             limit: At most so many, the first of them.
         """
-        with self._writer.reading() as (state, store):
+        with self._writer.looking() as (state, store):
             found, waiting = history.of(state), self._unwritten()
             if analyst is None and datasets is None and after == 0 and limit is None:
                 return transcript.transcript(found, store, waiting)
@@ -435,7 +443,7 @@ class Ledger:
         Raises:
             QuestionError: `not-in-ledger`: there is no such debit.
         """
-        with self._writer.reading() as (state, store):
+        with self._writer.looking() as (state, store):
             charge = history.of(state).charges.get(seq)
             if charge is None or not transcript.seen(charge, analyst, datasets):
                 raise QuestionError("not-in-ledger", f"Entry {seq} is no debit of this ledger.")
@@ -445,7 +453,7 @@ class Ledger:
     @property
     def head(self) -> str:
         """The hash of the last entry, which covers all of them."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             return state.hash.hex()
 
     @property
@@ -458,7 +466,7 @@ class Ledger:
 
         None for an ask whose idempotency `key` was used before: it has an answer of its own (T44).
         """
-        with self._writer.reading() as (state, store):
+        with self._writer.looking() as (state, store):
             found = history.of(state)
             if key is not None and (analyst, key) in found.keys:
                 return []
@@ -475,7 +483,7 @@ class Ledger:
 
     def verify(self) -> Report:
         """Read the whole file again and check it: structure, chain, totals, budget at every entry, head (T47)."""
-        with self._writer.reading() as (state, store):
+        with self._writer.looking() as (state, store):
             store.rollback()
             found = load(store, (), thorough=True)
             store.reading()
@@ -505,13 +513,13 @@ class Ledger:
     @property
     def spent(self) -> Loss:
         """What all answers so far have cost."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             return remaining.spent(state.filter, state.totals)
 
     @property
     def remaining(self) -> Loss:
         """What is left of the budget."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             return remaining.remaining(state.filter, state.totals)
 
     def standing(self, *, fresh: bool = True, analyst: str | None = None) -> tuple[Budget, Loss, Loss]:
@@ -521,7 +529,7 @@ class Ledger:
         largest loss it could still be granted. None is the whole person space.
         """
         if fresh:
-            with self._writer.reading() as (state, _):
+            with self._writer.looking() as (state, _):
                 return _standing(state, analyst)
         return _standing(self._writer.state, analyst)
 
@@ -534,13 +542,13 @@ class Ledger:
     @property
     def totals(self) -> Totals:
         """The sums the filter enforces."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             return state.totals
 
     @property
     def budget(self) -> Budget:
         """What may be lost in total, as last raised."""
-        with self._writer.reading() as (state, _):
+        with self._writer.looking() as (state, _):
             return state.filter.budget
 
     @property
@@ -551,7 +559,7 @@ class Ledger:
     @property
     def space(self) -> str:
         """The name of the person space, drawn at random."""
-        return self._genesis.space
+        return self._founding.space
 
     @property
     def unit(self) -> Unit:
@@ -566,7 +574,7 @@ class Ledger:
     @property
     def hash_key(self) -> bytes:
         """The key of the hash that picks a heavy person's kept rows (SR2)."""
-        return self._genesis.hash_key
+        return self._founding.hash_key
 
     @property
     def usable(self) -> bool:
@@ -646,7 +654,7 @@ class Ledger:
     def _attach(self, anchor: Anchor) -> None:
         """Go on with an anchor, if this ledger is not behind it; begin one where neither knows of any."""
         noted = anchor.read()
-        with self._writer.reading() as (state, store):
+        with self._writer.looking() as (state, store):
             anchored = history.of(state).anchor
             if noted is None and anchored is not None:
                 raise SetupError("bad-anchor", f"The ledger's anchor is not at {anchor.path}.")
@@ -688,7 +696,7 @@ class Ledger:
             self._failpoint("after-anchor")
 
     def _contains(self, seq: int, digest: str) -> bool:
-        with self._writer.reading() as (_, store):
+        with self._writer.looking() as (_, store):
             row = store.row(seq)
             return row is not None and row.hash.hex() == digest
 
@@ -705,7 +713,7 @@ class Ledger:
                 for analyst, total in noted.analysts.items()
                 if (loss := short_of(spent.get(analyst, NOTHING), total)) != NOTHING
             }
-            draft.burn(losses, name=noted.name, settles=noted.hash, time=self._now())
+            draft.burn(notes.burnt(losses, name=noted.name, settles=noted.hash, time=self._now()))
             for analyst, loss in losses.items():
                 pending(draft).accounts = pending(draft).accounts.charged(analyst, loss)
             return losses
@@ -758,7 +766,7 @@ def reconcile(
 
 
 def _not_behind(noted: Noted, state: State, store: Store) -> None:
-    if noted.space != state.genesis.space:
+    if noted.space != history.of(state).founding.space:
         raise SetupError("ledger-rolled-back", "The anchor remembers another person space than this ledger's.")
     row = store.row(noted.seq)
     if (row is None or row.hash.hex() != noted.hash) and noted.hash not in history.of(state).settled:

@@ -4,6 +4,7 @@ register  data under a name; advances the public version
 answer    what was answered to a debit
 share     what one analyst may spend, and what is kept for it
 anchor    where the head is noted outside the ledger from here on
+burn      a charge for asks the ledger has lost, which the kernel reads
 cover     a private source whose people it protects (sources.py)
 """
 
@@ -18,7 +19,8 @@ from typing import NamedTuple
 from sulq.curator.ledger.shares import Share
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.ledger.chain import canonical
-from sulq.kernel.ledger.entries import text, whole
+from sulq.kernel.ledger.entries import TOTALS, text, whole
+from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator
@@ -76,6 +78,22 @@ def anchored(name: str, *, time: str) -> str:
     return canonical({"kind": "anchor", "name": name, "time": time})
 
 
+def burnt(losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -> str:
+    """A charge for each analyst's lost asks; `settles` is the hash that the anchor of this name had noted."""
+    charges = {analyst: tree_of(loss) for analyst, loss in losses.items()}
+    return canonical({"kind": "burn", "losses": charges, "name": name, "settles": settles, "time": time})
+
+
+def tree_of(totals: Totals) -> dict[str, object]:
+    """Sums, to be written."""
+    return {name: getattr(totals, name) for name in TOTALS}
+
+
+def optional(body: Mapping[str, object], name: str) -> str | None:
+    """A field that is text or absent."""
+    return None if body.get(name) is None else text(body, name)
+
+
 def read_registration(body: Mapping[str, object]) -> Registration:
     """Read what was registered."""
     size = None if body.get("size") is None else whole(body, "size")
@@ -100,6 +118,14 @@ def read_share(body: Mapping[str, object]) -> Share:
     if not isinstance(share, Fraction) or not isinstance(reserve, Fraction):
         raise damaged("an entry", "has a share that is not a number")
     return Share(share, reserve)
+
+
+def read_event(body: Mapping[str, object]) -> Event:
+    """Read a debit's event whole."""
+    event = _value(body, "event")
+    if not isinstance(event, Event):
+        raise damaged("a debit", "has no event")
+    return event
 
 
 def _value(body: Mapping[str, object], name: str) -> object:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sulq.curator.ledger import history, remaining
+from sulq.curator.ledger.failures import opening
+from sulq.curator.ledger.founding import versions
 from sulq.curator.ledger.history import load
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.curator.ledger.postgres_sources import refuse_logged
@@ -20,7 +22,7 @@ from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.sqlite import READ, WRITE
 from sulq.kernel.ledger.state import State
-from sulq.kernel.ledger.store import Store, opening
+from sulq.kernel.ledger.store import Store
 from sulq.terms.privacy import Budget, Loss, Unit
 
 
@@ -105,7 +107,7 @@ def report(state: State) -> Report:
     """Sum a state up."""
     found = history.of(state)
     return Report(
-        space=state.genesis.space,
+        space=found.founding.space,
         unit=state.genesis.unit,
         budget=state.filter.budget,
         synthetic=state.genesis.synthetic,
@@ -116,7 +118,7 @@ def report(state: State) -> Report:
         totals=state.totals,
         spent=remaining.spent(state.filter, state.totals),
         remaining=remaining.remaining(state.filter, state.totals),
-        public_key=Signer(state.genesis.signing_key).public,
+        public_key=Signer(found.founding.signing_key).public,
     )
 
 
@@ -140,7 +142,9 @@ def connect(
             raise SetupError("ledger-rolled-back", "The ledger is gone and its anchor is not.", "Restore a copy of it.")
         if unit is None or budget is None:
             raise SetupError("missing-file", f"There is no ledger at {path}, and no unit and budget to begin one.")
-        body = entries.genesis(unit, budget, open_keys=open_keys, synthetic=synthetic is True, time=time)
+        body = entries.genesis(
+            unit, budget, open_keys=open_keys, synthetic=synthetic is True, time=time, versions=versions()
+        )
         return [Row(1, body, link(ORIGIN, 1, body))]
 
     with opening():

@@ -44,10 +44,11 @@ def check_receipt(text: str | bytes, *, key: str | None = None, ledger: Path | s
 
 def _stands(receipt: SignedReceipt, ledger: Path | str) -> None:
     state, row = entry_of(ledger, receipt.seq)
-    public = Signer(state.genesis.signing_key).public
-    if receipt.space != state.genesis.space or receipt.public_key != public:
+    own = history.of(state).founding
+    public = Signer(own.signing_key).public
+    if receipt.space != own.space or receipt.public_key != public:
         raise QuestionError("not-in-ledger", "The receipt is of another ledger.")
     if row is None or receipt.seq not in history.of(state).charges:
         raise QuestionError("not-in-ledger", f"The ledger has no debit at entry {receipt.seq}.")
-    if read_receipt(state.genesis.space, row, public) != replace(receipt, signature=""):
+    if read_receipt(own.space, row, public) != replace(receipt, signature=""):
         raise QuestionError("not-in-ledger", f"Entry {receipt.seq} of the ledger is another one: it was rewritten.")

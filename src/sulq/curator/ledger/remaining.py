@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
 from sulq.kernel.losses import (
     GRAIN,
@@ -18,6 +19,16 @@ from sulq.kernel.losses import (
     SubLinear,
     plain,
 )
+
+
+def refuse_kind(rule: Filter, event: Event) -> None:
+    """Say that an event is of a kind this budget cannot hold, whatever is left: no totals with it would be admitted."""
+    if isinstance(rule.budget, Epsilon) and event.epsilon is None:
+        raise QuestionError("spend-kind", "This budget is pure epsilon; the noise asked for has no pure loss.")
+    if event.key_delta and not isinstance(rule.budget, EpsilonDelta):
+        raise QuestionError("spend-kind", "Open keys need a budget with a delta.")
+    if event.key_delta and rule.key_limit == 0:
+        raise QuestionError("open-keys", "Nothing of this budget's delta was set aside for open keys.")
 
 
 def limits(rule: Filter) -> tuple[int, ...]:

@@ -10,13 +10,13 @@ from pathlib import Path
 import apsw
 
 from sulq.curator.ledger import sources
+from sulq.curator.ledger.failures import opening
 from sulq.curator.ledger.opening import look
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
 from sulq.curator.ledger.postgres_sources import told as told_in
 from sulq.curator.ledger.sources import SUFFIX, Book, Likeness, Source, agree, book_of, choose, noted
 from sulq.errors import SetupError
-from sulq.kernel.ledger.store import opening
 from sulq.terms import postgres_address
 from sulq.terms.places import beside, ledger_at, ledger_of
 

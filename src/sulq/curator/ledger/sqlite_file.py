@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
@@ -21,6 +22,7 @@ class SqliteFile(SqliteStore):
     """A store of the kernel's, and what is done with its file besides adding entries."""
 
     begun = False  # whether this opening wrote the first entry
+    _deadline = 0.0  # until when another process's lock is waited for
 
     @classmethod
     def create(cls, path: Path, rows: Sequence[Row]) -> None:
@@ -78,6 +80,16 @@ class SqliteFile(SqliteStore):
                     Path(path).unlink(missing_ok=True)
         finally:
             self.rollback()
+
+    def _busy(self, before: int) -> bool:
+        """Wait a little for another process's lock, in all at most `wait` seconds."""
+        now = time.monotonic()
+        if before == 0:
+            self._deadline = now + self.wait
+        if now >= self._deadline:
+            return False
+        time.sleep(min(0.0005 * (before + 1), 0.005))
+        return True
 
 
 def _link(draft: Path, path: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import Charge, History
 from sulq.curator.ledger.notes import Line
 from sulq.kernel.ledger import entries
@@ -80,7 +81,7 @@ def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
         rho=event.rho,
         key_delta=event.key_delta,
         queries=event.queries,
-        analyst=entries.optional(body, "analyst") or "",
+        analyst=notes.optional(body, "analyst") or "",
         time=entries.text(body, "time"),
         public_key=public_key,
     )
@@ -132,8 +133,8 @@ def _line(seq: int, body: Body, answer: str | None) -> Line:
         seq,
         entries.text(body, "time"),
         entries.text(body, "question"),
-        entries.read_event(body),
+        notes.read_event(body),
         answer,
-        entries.optional(body, "analyst") or "",
-        entries.optional(body, "dataset") or "",
+        notes.optional(body, "analyst") or "",
+        notes.optional(body, "dataset") or "",
     )

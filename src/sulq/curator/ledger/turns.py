@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
+from sulq.curator.ledger.failures import opening, writing
 from sulq.curator.ledger.postgres_place import PostgresPlace
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import CuratorError, SulqError
-from sulq.kernel.ledger.draft import Draft
-from sulq.kernel.ledger.state import Follower
-from sulq.kernel.ledger.store import opening
+from sulq.kernel.ledger.state import Draft, Follower, State
+from sulq.kernel.ledger.store import Store
 from sulq.kernel.ledger.writer import Writer
 
 T = TypeVar("T")
@@ -135,7 +136,8 @@ class SharedWriter(Writer):
         follower: Callable[[], Follower],
         last: Callable[[Draft], None],
     ) -> None:
-        super().__init__(store, mechanisms, failpoint, follower=follower)
+        with opening():
+            super().__init__(store, mechanisms, failpoint, follower=follower)
         self._place = store
         self._last = last  # what is added to a draft when all who wait have proposed
         self._turns = Turns(self._settle)
@@ -145,9 +147,15 @@ class SharedWriter(Writer):
         self.guard()
         return self._turns.take(Turn(propose))
 
+    @contextlib.contextmanager
+    def looking(self) -> Iterator[tuple[State, Store]]:
+        """The state, in step with the store, and the store itself."""
+        with opening(), self.reading() as found:
+            yield found
+
     def remove(self) -> None:
         """Remove the ledger again, if this opening began it and nothing was written to it since."""
-        with self._alone(()), opening():
+        with opening(), self._alone():
             if self._place.begun:
                 self._place.remove()
 
@@ -158,7 +166,8 @@ class SharedWriter(Writer):
             self._last(draft)
 
         try:
-            self.transact(propose)
+            with writing():
+                self.transact(propose)
         except SulqError as error:
             for turn in batch:
                 turn.spoil(type(error)(error.code, error.message, error.remedy))

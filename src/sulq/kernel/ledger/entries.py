@@ -11,28 +11,23 @@ These the kernel writes and reads; `NOTES` are kinds that spend nothing, and oth
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import hmac
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple, cast
 
-import apsw
-
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel import wire
 from sulq.kernel.entropy import random_bytes
-from sulq.kernel.ledger.chain import ORIGIN, Row, canonical
+from sulq.kernel.ledger.chain import Row, canonical
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
 from sulq.kernel.losses import Budget, Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
-from sulq.version import __version__
 
 FORMAT: Final = 1
 NOTES: Final = frozenset({"anchor", "answer", "cover", "register", "share"})
 KINDS: Final = {kind.__name__: kind for kind in (Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit)}
+SECRETS: Final = ("hash_key", "receipt_key", "signing_key")
 TOTALS: Final = frozenset(field.name for field in dataclasses.fields(Totals))
 Body = dict[str, object]
 
@@ -41,38 +36,20 @@ Body = dict[str, object]
 class Genesis:
     """What was fixed when the person space was created."""
 
-    space: str
     unit: Unit
     budget: Budget
     split: Split | None
     synthetic: bool
-    hash_key: bytes  # picks a heavy person's kept rows (SR2)
     receipt_key: bytes
-    signing_key: bytes  # the secret half of what receipts and anchors are signed with
-    implied: bool = False  # begun before a unit said which ids are one person: it folds them by spelling
 
 
-def genesis(unit: Unit, budget: Budget, *, open_keys: bool, synthetic: bool, time: str) -> str:
-    """Begin a person space."""
+def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, **told: object) -> str:
+    """Begin a person space; `told` is what else its entry says: when, and with which versions."""
     budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
     split = Split.of(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
-    versions = {"apsw": apsw.apsw_version(), "python": platform.python_version(), "sulq": __version__}
-    return canonical(
-        {
-            "kind": "genesis",
-            "format": FORMAT,
-            "space": random_bytes(16).hex(),
-            "unit": wire.to_json(unit, KINDS),
-            "budget": wire.to_json(budget, KINDS),
-            "split": wire.to_json(split, KINDS),
-            "synthetic": synthetic,
-            "hash_key": random_bytes(32).hex(),
-            "receipt_key": random_bytes(32).hex(),
-            "signing_key": random_bytes(32).hex(),
-            "versions": versions,
-            "time": time,
-        }
-    )
+    own = {"kind": "genesis", "format": FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
+    own |= {name: wire.to_json(value, KINDS) for name, value in (("unit", unit), ("budget", budget), ("split", split))}
+    return canonical(told | own | {name: random_bytes(32).hex() for name in SECRETS})
 
 
 class Debit(NamedTuple):
@@ -98,12 +75,6 @@ def raised(budget: Budget, split: Split | None, *, time: str) -> str:
     """A larger budget."""
     told = {"budget": wire.to_json(budget, KINDS), "split": wire.to_json(split, KINDS)}
     return canonical({"kind": "raise", "time": time} | told)
-
-
-def burnt(losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -> str:
-    """A charge for each analyst's lost asks; `settles` is the hash that the anchor of this name had noted."""
-    charges = {analyst: tree_of(loss) for analyst, loss in losses.items()}
-    return canonical({"kind": "burn", "losses": charges, "name": name, "settles": settles, "time": time})
 
 
 def parse(row: Row) -> Body:
@@ -133,11 +104,6 @@ def whole(body: Mapping[str, object], name: str) -> int:
     return value
 
 
-def optional(body: Mapping[str, object], name: str) -> str | None:
-    """A field that is text or absent."""
-    return None if body.get(name) is None else text(body, name)
-
-
 def read_genesis(body: Mapping[str, object]) -> Genesis:
     """Read the first entry, if this version of sulq knows its format (T91)."""
     if body.get("kind") != "genesis":
@@ -147,21 +113,14 @@ def read_genesis(body: Mapping[str, object]) -> Genesis:
     unit = _value(body, "unit")
     if not isinstance(unit, Unit) or not isinstance(body.get("synthetic"), bool):
         raise damaged("entry 1", "does not say whom it protects")
-    implied = unit.column is not None and "fold" not in cast("Body", body["unit"])
-    if implied:
+    if unit.column is not None and "fold" not in cast("Body", body["unit"]):  # from before units said who is one person
         unit = dataclasses.replace(unit, fold="spelling")
     budget, split = read_budget(body)
     try:
-        hash_key, receipt_key = (bytes.fromhex(text(body, name)) for name in ("hash_key", "receipt_key"))
-        # The first ledgers of format 1 were begun without one: theirs follows from the key of their receipts.
-        signing_key = bytes.fromhex(optional(body, "signing_key") or _signing_key(receipt_key))
+        receipt_key = bytes.fromhex(text(body, "receipt_key"))
     except ValueError as error:
         raise damaged("entry 1", "has no keys") from error
-    if len(signing_key) != len(ORIGIN):
-        raise damaged("entry 1", "has no keys")
-    return Genesis(
-        text(body, "space"), unit, budget, split, body["synthetic"] is True, hash_key, receipt_key, signing_key, implied
-    )
+    return Genesis(unit, budget, split, body["synthetic"] is True, receipt_key)
 
 
 def read_budget(body: Mapping[str, object]) -> tuple[Budget, Split | None]:
@@ -180,11 +139,6 @@ def read_burn(body: Mapping[str, object]) -> dict[str, Totals]:
     if not isinstance(losses, dict):
         raise damaged("an entry", "burns nothing")
     return {analyst: read_totals(loss) for analyst, loss in losses.items()}
-
-
-def tree_of(totals: Totals) -> Body:
-    """Sums, to be written."""
-    return {name: getattr(totals, name) for name in TOTALS}
 
 
 def read_totals(tree: object) -> Totals:
@@ -209,14 +163,6 @@ def read_losses(body: Mapping[str, object]) -> Event:
     )
 
 
-def read_event(body: Mapping[str, object]) -> Event:
-    """Read a debit's event whole."""
-    event = _value(body, "event")
-    if not isinstance(event, Event):
-        raise damaged("a debit", "has no event")
-    return event
-
-
 def _fraction(tree: object) -> Fraction:
     value = tree.get("value") if isinstance(tree, dict) else None
     top, slash, bottom = value.partition("/") if isinstance(value, str) else ("", "", "")
@@ -230,7 +176,3 @@ def _value(body: Mapping[str, object], name: str) -> object:
         return wire.from_json(body.get(name), KINDS)
     except (QuestionError, SetupError) as error:
         raise damaged(f"the field {name}", "is not a value of sulq") from error
-
-
-def _signing_key(receipt_key: bytes) -> str:
-    return hmac.new(receipt_key, b"sulq: signing key", hashlib.sha256).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -65,33 +65,30 @@ class Filter:
     Source: [DMNS06, Theorem 1; S4.8], [FZ21, section 4], [WRRW23], [CKS20, Prop. 12].
     """
 
-    __slots__ = ("_mechanisms", "alpha", "budget", "key_limit", "limit", "room", "split")
+    __slots__ = ("alpha", "budget", "key_limit", "limit", "mechanisms", "room", "split")
 
     def __init__(self, budget: Budget, split: Split | None, mechanisms: Collection[str]) -> None:
         if isinstance(budget, EpsilonDelta) != (split is not None):
             raise ValueError("an EpsilonDelta budget, and no other, has a split")
         self.budget = budget
         self.split = split
-        self._mechanisms = frozenset(mechanisms)
+        self.mechanisms = frozenset(mechanisms)
         # What each total may reach, in its own units: of EpsilonDelta the pure branch, the blended one, and open keys.
         self.limit = budget.queries if isinstance(budget, SubLinear) else whole_units(budget.exact)
         self.room = min(whole_units(split.room), self.limit) if split else 0
         self.key_limit = whole_units(split.key_delta) if split else 0
         self.alpha = split.alpha if split else Fraction(0)
 
-    def renewed(self, budget: Budget, split: Split | None) -> Filter:
-        """A filter for another budget that knows the same mechanisms."""
-        return Filter(budget, split, self._mechanisms)
-
     def check(self, event: Event) -> None:
-        """Refuse an event no total could make admissible: nonsense, or a kind this budget cannot hold."""
-        for number in _numbers(event):
+        """Refuse an event that is nonsense, or that nothing would be charged for."""
+        losses = (event.rho, event.key_delta, *(() if event.epsilon is None else (event.epsilon,)))
+        drawn = (number for draw in event.draws for number in (draw.sensitivity, draw.scale, draw.step))
+        for number in (*losses, *drawn):
             if max(abs(number.numerator), number.denominator).bit_length() > BITS:
                 raise QuestionError("bad-loss", "A number of this loss is too long to be kept.")
-        losses = (event.rho, event.key_delta, *(() if event.epsilon is None else (event.epsilon,)))
         if min(losses) < 0 or event.queries < 0:
             raise QuestionError("bad-loss", "A loss is never negative.")
-        unknown = sorted({draw.mechanism for draw in event.draws} - self._mechanisms)
+        unknown = sorted({draw.mechanism for draw in event.draws} - self.mechanisms)
         if unknown:  # SR22
             raise QuestionError("not-available", f"The mechanism {unknown[0]!r} has no row in the mechanism table.")
         moved = any(draw.sensitivity > 0 for draw in event.draws)
@@ -100,12 +97,6 @@ class Filter:
                 raise QuestionError("not-a-noisy-sum", "Under a SubLinear budget every answer counts as queries.")
         elif moved and (event.rho == 0 or event.epsilon == 0):
             raise QuestionError("bad-loss", "An answer that depends on a person cannot cost nothing.")
-        if isinstance(self.budget, Epsilon) and event.epsilon is None:
-            raise QuestionError("spend-kind", "This budget is pure epsilon; the noise asked for has no pure loss.")
-        if event.key_delta and not isinstance(self.budget, EpsilonDelta):
-            raise QuestionError("spend-kind", "Open keys need a budget with a delta.")
-        if event.key_delta and self.key_limit == 0:
-            raise QuestionError("open-keys", "Nothing of this budget's delta was set aside for open keys.")
 
     def holds(self, totals: Totals, part: Fraction = WHOLE) -> bool:
         """Whether totals are within the budget, or within a part of it: every limit is then that part of itself."""
@@ -147,12 +138,3 @@ def widened(split: Split, budget: EpsilonDelta) -> Split:
     delta = budget.exact_delta - keys
     room = Fraction(float(budget.exact) - conversion_cost(float(split.alpha), float(delta)))
     return Split(split.alpha, max(room, split.room), delta, keys)
-
-
-def _numbers(event: Event) -> Iterator[Fraction]:
-    yield event.rho
-    yield event.key_delta
-    if event.epsilon is not None:
-        yield event.epsilon
-    for draw in event.draws:
-        yield from (draw.sensitivity, draw.scale, draw.step)

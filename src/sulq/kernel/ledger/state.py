@@ -1,18 +1,18 @@
-"""What the entries add up to: replayed one by one, the same when written as when read back."""
+"""What the entries add up to, and what may be added: no debit takes the totals past the budget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, cast
 
-from sulq.errors import SetupError
+from sulq.errors import BudgetExceeded, SetupError
+from sulq.kernel import wire
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.kernel.ledger.entries import Body, Genesis
-from sulq.kernel.ledger.filter import Filter, Totals
+from sulq.kernel.ledger.entries import Body, Debit, Genesis
+from sulq.kernel.ledger.filter import Filter, Totals, widened
 from sulq.kernel.ledger.store import Store, damaged
-from sulq.kernel.losses import Budget, Event, Unit
+from sulq.kernel.losses import Budget, EpsilonDelta, Event, SubLinear
 
 
 class Follower(Protocol):
@@ -29,9 +29,8 @@ class State:
     but for burns; an entry of a kind that is not known might spend, and is refused.
     """
 
-    def __init__(self, mechanisms: Collection[str], follower: Follower, *, thorough: bool = False) -> None:
+    def __init__(self, mechanisms: Collection[str], follower: Follower) -> None:
         self._mechanisms = mechanisms
-        self._thorough = thorough  # whether to read every event whole
         self.follower = follower
         self.seq = 0
         self.hash = ORIGIN
@@ -65,7 +64,7 @@ class State:
                 budget, split = entries.read_budget(body)
                 if type(budget) is not type(self.filter.budget):
                     raise damaged(f"entry {row.seq}", "changes the kind of the budget")
-                self.filter = self.filter.renewed(budget, split)
+                self.filter = Filter(budget, split, self._mechanisms)
             case "burn":  # what was lost was spent, whatever the limits were: a burn is never too much
                 self.totals = sum(entries.read_burn(body).values(), self.totals)
             case kind if kind not in entries.NOTES:
@@ -73,9 +72,7 @@ class State:
         return None
 
     def _debit(self, row: Row, body: Body) -> Event:
-        event = entries.read_event(body) if self._thorough else entries.read_losses(body)
-        if self._thorough and self._mechanisms and not {draw.mechanism for draw in event.draws} <= {*self._mechanisms}:
-            raise damaged(f"entry {row.seq}", "was drawn by a mechanism that has no row")
+        event = entries.read_losses(body)
         self.totals += self.filter.cost(event)
         if not self.filter.holds(self.totals):
             raise damaged(f"entry {row.seq}", "takes the totals past the budget")
@@ -94,11 +91,75 @@ class State:
             raise damaged("the end", "is missing, or was not written by sulq")
 
 
-def load(
-    store: Store, mechanisms: Collection[str], follower: Callable[[], Follower], *, thorough: bool = False
-) -> State:
+class Draft:
+    """Entries of one transaction, on top of a state."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.rows: list[Row] = []
+        self.debits: dict[int, tuple[str, Debit]] = {}  # what was charged, by its entry's place, with its hash
+        # What the state will say once these entries are written.
+        self.totals: Totals = state.totals
+        self.filter: Filter = state.filter
+        self.extra: object = None  # what those who propose keep for each other
+
+    def debit(self, debit: Debit) -> int:
+        """Charge an event; returns the place of its entry, of which there is a receipt once it is durable.
+
+        Privacy: the entry says what is paid and for what, and the totals with it are within the budget.
+
+        Raises:
+            BudgetExceeded: It does not fit the budget.
+        """
+        told = _told(debit.body, {"debit"})
+        if (told.get("event"), told.get("plan_digest")) != (wire.to_json(debit.event, entries.KINDS), debit.plan):
+            raise ValueError("an entry that says other than what is charged")
+        self.filter.check(debit.event)
+        totals = self.totals + self.filter.cost(debit.event)
+        if not self.filter.holds(totals):
+            raise BudgetExceeded("budget-exceeded", "This would take the spending past the budget.")
+        row = self._add(debit.body)
+        self.totals = totals
+        self.debits[row.seq] = (row.hash.hex(), debit)
+        return row.seq
+
+    def burn(self, body: str) -> None:
+        """Charge asks the ledger has lost, as its anchor told: never too much."""
+        losses = entries.read_burn(_told(body, {"burn"}))
+        self._add(body)
+        self.totals = sum(losses.values(), self.totals)
+
+    def raise_to(self, budget: Budget, *, time: str) -> None:
+        """Raise the budget, if it is another one.
+
+        Privacy: answers so far are within every budget that is nowhere lower. Under a SubLinear one their noise was
+        fixed by its number of queries.
+        """
+        own = self.filter
+        if budget == own.budget:
+            return
+        if lowered(own.budget, budget) or type(budget) is not type(own.budget) or isinstance(budget, SubLinear):
+            raise SetupError("budget-mismatch", f"A budget of {own.budget} cannot become one of {budget}.")
+        split = None if own.split is None else widened(own.split, cast("EpsilonDelta", budget))
+        self._add(entries.raised(budget, split, time=time))
+        self.filter = Filter(budget, split, own.mechanisms)
+
+    def note(self, body: str) -> Row:
+        """Add an entry that spends nothing."""
+        _told(body, entries.NOTES)
+        return self._add(body)
+
+    def _add(self, body: str) -> Row:
+        """Put an entry after the last one."""
+        last = self.rows[-1] if self.rows else Row(self.state.seq, "", self.state.hash)
+        row = Row(last.seq + 1, body, link(last.hash, last.seq + 1, body))
+        self.rows.append(row)
+        return row
+
+
+def load(store: Store, mechanisms: Collection[str], follower: Callable[[], Follower]) -> State:
     """Read a ledger from its first entry to its last and check all of it (T47)."""
-    state = State(mechanisms, follower(), thorough=thorough)
+    state = State(mechanisms, follower())
     store.reading()
     try:
         state.catch_up(store)
@@ -111,15 +172,15 @@ def load(
     return state
 
 
-def compare(state: State, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None) -> None:
-    """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
-    own: Genesis = state.genesis
-    if unit is not None and unit.fold is None and own.implied and unit.column is not None:
-        unit = replace(unit, fold=own.unit.fold)  # who says nothing of ids means what the ledger has always done
-    if unit is not None and unit != own.unit:
-        raise SetupError("unit-mismatch", f"The ledger protects {own.unit}; it was opened for {unit}.")
-    if budget is not None and budget != state.filter.budget:
-        raise SetupError("budget-mismatch", f"The ledger's budget is {state.filter.budget}, not {budget}.")
-    if synthetic is not None and synthetic != own.synthetic:
-        kind = "synthetic" if own.synthetic else "private"
-        raise SetupError("synthetic-mismatch", f"The ledger was created for {kind} data.")
+def _told(body: str, kinds: Collection[str]) -> Body:
+    """What an entry says, if it is of one of these kinds."""
+    told = wire.strict(body)
+    if not isinstance(told, dict) or told.get("kind") not in kinds:
+        raise ValueError("an entry of another kind than is charged, or noted")
+    return told
+
+
+def lowered(own: Budget, budget: Budget) -> bool:
+    """Whether a budget is lower than our own in any part."""
+    delta = isinstance(own, EpsilonDelta) and isinstance(budget, EpsilonDelta) and budget.exact_delta < own.exact_delta
+    return delta or budget.exact < own.exact

@@ -9,12 +9,9 @@ that cannot keep others out meanwhile compares the head again as it commits, and
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
-
-import apsw
 
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import Row
@@ -112,26 +109,3 @@ class Store(ABC):
 def damaged(where: str, why: str) -> SetupError:
     """An error for what cannot be what was written."""
     return SetupError("ledger-damaged", f"The ledger does not verify: {where} {why}.")
-
-
-def busy(error: Exception) -> SetupError:
-    """The ledger could not be had in time; nothing was written."""
-    why = str(error) if isinstance(error, Busy) else "Another process has held the ledger for too long."
-    return SetupError("ledger-busy", why, "Nothing was spent; try again.")
-
-
-@contextlib.contextmanager
-def opening() -> Iterator[None]:
-    """Turn what the store and the system say while a ledger is opened or read into our own errors."""
-    try:
-        yield
-    except (Busy, apsw.BusyError) as error:
-        raise busy(error) from error
-    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
-        raise SetupError("missing-file", "The ledger's file cannot be opened.") from error
-    except (apsw.IOError, apsw.FullError, apsw.NoMemError) as error:
-        raise SetupError("ledger-failed", "The ledger's file cannot be read or written.") from error
-    except OSError as error:
-        raise SetupError("missing-file", f"The ledger's file cannot be reached: {error.strerror}.") from error
-    except (apsw.Error, ValueError) as error:
-        raise damaged("the file", "is not a ledger's") from error

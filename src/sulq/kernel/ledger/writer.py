@@ -13,12 +13,11 @@ from typing import Final
 import apsw
 
 from sulq.errors import AccessDenied, CuratorError, SulqError
-from sulq.kernel.ledger.draft import Draft
 from sulq.kernel.ledger.entries import Debit
 from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.ledger.seal import Seal
-from sulq.kernel.ledger.state import Follower, State, load
-from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store, busy, opening
+from sulq.kernel.ledger.state import Draft, Follower, State, load
+from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store
 
 FATAL: Final = frozenset({"ledger-damaged", "ledger-format"})
 
@@ -52,8 +51,7 @@ class Writer:
         self._closed = False
         self._stale = False  # an interrupt left the state in doubt: read it anew
         self._due: dict[int, tuple[str, Debit]] = {}  # durable debits without a receipt, by their entries
-        with opening():
-            self.state: State = load(store, mechanisms, follower)
+        self.state: State = load(store, mechanisms, follower)
         self.seal = Seal(self.state.genesis.receipt_key)
         with _forking:
             _open.add(self)
@@ -72,18 +70,15 @@ class Writer:
         Where other servers write at the same time, what they came before is proposed again on top of theirs.
 
         Raises:
-            SetupError: `ledger-busy`; nothing was written.
-            CuratorError: `ledger-failed`; whether it was written is not known, and there are no receipts.
+            Busy, apsw.BusyError: Nothing was written.
+            Doubt, CuratorError: Whether it was written is not known, and there are no receipts.
         """
-        with self._alone(FATAL):
+        with self._alone():
             try:
                 self._failpoint("before-begin")
                 self._write(propose)
-            except (Busy, apsw.BusyError) as error:
-                raise busy(error) from error
-            except Doubt as error:
-                unknown = "PostgreSQL could not be asked whether the debit was written; if it was, it stays charged."
-                raise CuratorError("ledger-failed", unknown, "Ask again once it runs.") from error
+            except apsw.BusyError:
+                raise
             except (apsw.Error, OSError) as error:
                 why = "The ledger's file could not be written; the outcome is unknown."
                 failed = CuratorError("ledger-failed", why)
@@ -98,7 +93,7 @@ class Writer:
     @contextlib.contextmanager
     def reading(self) -> Iterator[tuple[State, Store]]:
         """The state, in step with the file, and the file itself."""
-        with self._alone(FATAL | {"ledger-failed"}), opening():
+        with self._alone():
             self._renew()
             if self._store.head() != (self.state.seq, self.state.hash):
                 self._store.reading()
@@ -114,15 +109,17 @@ class Writer:
                 self._store.close()
 
     @contextlib.contextmanager
-    def _alone(self, fatal: Collection[str]) -> Iterator[None]:
+    def _alone(self) -> Iterator[None]:
         """Have the store to oneself; afterwards the state is in step with it, or read anew, or the writer is dead."""
         self.guard()
         with self._io:
             self.guard()
             try:
                 yield
+            except (Busy, Doubt, apsw.BusyError):
+                raise
             except SulqError as error:
-                if error.code in fatal:
+                if error.code in FATAL:
                     self._die(error)
                 raise
             except BaseException:

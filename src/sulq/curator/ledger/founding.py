@@ -1,0 +1,85 @@
+"""What a ledger's first entry says besides what the kernel reads of it, and whether it is what an owner declares."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import platform
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+import apsw
+
+from sulq.curator.ledger import notes
+from sulq.errors import SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.entries import Body
+from sulq.kernel.ledger.state import State, lowered
+from sulq.kernel.ledger.store import damaged
+from sulq.terms.privacy import Budget, SubLinear, Unit
+from sulq.version import __version__
+
+LENGTH = 32  # bytes of a key
+
+
+class Founding(NamedTuple):
+    """What was fixed when the person space was created."""
+
+    space: str
+    hash_key: bytes  # picks a heavy person's kept rows (SR2)
+    signing_key: bytes  # the secret half of what receipts and anchors are signed with
+    implied: bool  # begun before a unit said which ids are one person: it folds them by spelling
+
+
+def versions() -> dict[str, str]:
+    """With what a ledger is begun."""
+    return {"apsw": apsw.apsw_version(), "python": platform.python_version(), "sulq": __version__}
+
+
+def read_founding(body: Mapping[str, object]) -> Founding:
+    """Read the first entry."""
+    try:
+        hash_key, receipt_key = (bytes.fromhex(entries.text(body, name)) for name in ("hash_key", "receipt_key"))
+        # The first ledgers of format 1 were begun without one: theirs follows from the key of their receipts.
+        signing_key = bytes.fromhex(notes.optional(body, "signing_key") or _signing_key(receipt_key))
+    except ValueError as error:
+        raise damaged("entry 1", "has no keys") from error
+    if len(signing_key) != LENGTH:
+        raise damaged("entry 1", "has no keys")
+    implied = "fold" not in cast("Body", body["unit"])
+    return Founding(entries.text(body, "space"), hash_key, signing_key, implied)
+
+
+def compare(
+    state: State, founding: Founding, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None
+) -> None:
+    """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
+    own = state.genesis
+    if unit is not None and unit.fold is None and founding.implied and unit.column is not None:
+        unit = replace(unit, fold=own.unit.fold)  # who says nothing of ids means what the ledger has always done
+    if unit is not None and unit != own.unit:
+        raise SetupError("unit-mismatch", f"The ledger protects {own.unit}; it was opened for {unit}.")
+    if budget is not None and budget != state.filter.budget:
+        raise SetupError("budget-mismatch", f"The ledger's budget is {state.filter.budget}, not {budget}.")
+    if synthetic is not None and synthetic != own.synthetic:
+        kind = "synthetic" if own.synthetic else "private"
+        raise SetupError("synthetic-mismatch", f"The ledger was created for {kind} data.")
+
+
+def refuse_lowered(own: Budget, budget: Budget) -> None:
+    """Say why a budget cannot be raised to another, as the kernel would refuse it."""
+    if type(own) is not type(budget):
+        raise SetupError("budget-mismatch", f"A budget of {own} cannot become one of {budget}.", "Keep its kind.")
+    if isinstance(own, SubLinear) and budget != own:
+        raise SetupError(
+            "budget-mismatch",
+            "A SubLinear budget cannot be raised: the noise of every answer was fixed by its number of queries.",
+            "Begin a new person space, or ask under another budget from the start.",
+        )
+    if lowered(own, budget):
+        raise SetupError("budget-mismatch", f"A budget is never lowered: {own} to {budget}.", "Raise it or leave it.")
+
+
+def _signing_key(receipt_key: bytes) -> str:
+    return hmac.new(receipt_key, b"sulq: signing key", hashlib.sha256).hexdigest()

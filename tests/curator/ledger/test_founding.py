@@ -1,0 +1,70 @@
+"""What a first entry says, and that a ledger is opened for nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+
+import pytest
+
+from sulq.curator.ledger.founding import LENGTH, compare, read_founding, refuse_lowered
+from sulq.curator.ledger.history import load, of
+from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.errors import SetupError
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import ORIGIN, Row, link
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+
+FIRST = entries.genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
+
+
+def test_T56_a_ledger_is_opened_for_what_it_was_begun_for() -> None:
+    """T56: another unit, budget or kind of data than the first entry's is refused; saying nothing is not."""
+    state = load(SqliteFile.in_memory([Row(1, FIRST, link(ORIGIN, 1, FIRST))]), ())
+    own = of(state).founding
+    compare(state, own, unit=Unit("id", 3), budget=Epsilon(1), synthetic=False)
+    compare(state, own, unit=None, budget=None, synthetic=None)
+    for told in ({"unit": Unit("id", 1)}, {"budget": Epsilon(2)}, {"synthetic": True}):
+        with pytest.raises(SetupError) as refusal:
+            compare(state, own, **({"unit": None, "budget": None, "synthetic": None} | told))
+        assert refusal.value.code.endswith("-mismatch")
+
+
+def test_names_and_keys_read_back() -> None:
+    """The name of the space and keys of full length are there; what is not as it is written is damage."""
+    found = read_founding(json.loads(FIRST))
+    assert (len(found.space), len(found.hash_key), len(found.signing_key)) == (32, 32, 32)
+    for change in ({"hash_key": "zz"}, {"space": 7}, {"signing_key": "ab"}, {"hash_key": None}):
+        with pytest.raises(SetupError) as refusal:
+            read_founding(json.loads(FIRST) | change)
+        assert refusal.value.code == "ledger-damaged"
+
+
+def test_an_old_ledger_has_a_key_that_follows_from_its_own() -> None:
+    """The first ledgers of format 1 have no key to sign with: theirs is the same at every opening, and no other's."""
+    body = json.loads(FIRST)
+    drawn = read_founding(body)
+    del body["signing_key"]
+    follows = [read_founding(body | {"receipt_key": key * 32}).signing_key for key in ("ab", "ab", "cd")]
+    assert follows[0] == follows[1] != follows[2]
+    assert follows[0] == hmac.new(bytes.fromhex("ab" * 32), b"sulq: signing key", hashlib.sha256).digest()
+    assert drawn.signing_key != read_founding(body).signing_key
+    assert len(follows[0]) == LENGTH
+
+
+@pytest.mark.parametrize(
+    ("own", "budget", "why"),
+    [
+        (Epsilon(1), Rho(1), "cannot become"),
+        (Epsilon(2), Epsilon(1), "never lowered"),
+        (EpsilonDelta(1, 1e-6), EpsilonDelta(2, 1e-7), "never lowered"),
+        (SubLinear(1, 1e-6, 9), SubLinear(1, 1e-6, 20), "fixed by its number of queries"),
+    ],
+)
+def test_a_budget_that_cannot_be_raised_says_why(own: object, budget: object, why: str) -> None:
+    """Control: the same one, and a larger one, may be."""
+    with pytest.raises(SetupError, match=why):
+        refuse_lowered(own, budget)
+    refuse_lowered(own, own)
+    refuse_lowered(Epsilon(1), Epsilon(2))
