@@ -132,20 +132,20 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2344",
         "one draw of noise is shared by all cells",
-        "kernel/mechanisms/laplace.py",
-        "        return released(exact, lambda values: values + bulk.laplace(values.size, self.law.scale))",
-        "        return released(exact, lambda values: values + bulk.laplace(1, self.law.scale))",
+        "kernel/mechanisms/table.py",
+        "            return released(exact, lambda values: values + bulk.laplace(values.size, law.scale))",
+        "            return released(exact, lambda values: values + bulk.laplace(1, law.scale))",
         (
-            "tests/kernel/mechanisms/test_laplace.py::test_T9_empty_groups_do_not_share_their_noise",
+            "tests/kernel/mechanisms/test_bulk_laplace.py::test_T9_empty_groups_do_not_share_their_noise",
             "tests/privacy/test_numbers.py::test_T9_cells_without_rows_have_noise_of_their_own",
         ),
     ),
     Mutant(
         "OpenDP #2911",
         "permute-and-flip is charged as the exponential mechanism, a quarter of its price",
-        "kernel/mechanisms/choose.py",
-        "        return self.epsilon(sensitivity) ** 2 / 2",
-        "        return self.epsilon(sensitivity) ** 2 / 8",
+        "kernel/laws.py",
+        "        return (sensitivity / self.scale) ** 2 / 2",
+        "        return (sensitivity / self.scale) ** 2 / 8",
         (
             "tests/kernel/mechanisms/test_choose.py::test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice",
         ),
@@ -154,8 +154,8 @@ OTHERS: Final = (
         "OpenDP #2922",
         "a group at the threshold is shown, which its delta does not cover",
         "kernel/mechanisms/open_keys.py",
-        "        return np.where(noisy > self.law.threshold, noisy, 0)",
-        "        return np.where(noisy >= self.law.threshold, noisy, 0)",
+        "    return np.where(found > law.threshold, found, 0)",
+        "    return np.where(found >= law.threshold, found, 0)",
         (
             "tests/kernel/mechanisms/test_open_keys.py::test_T24_a_key_of_one_person_shows_at_most_at_its_delta",
             "tests/kernel/mechanisms/test_open_keys.py::test_T7_a_groups_number_follows_the_law_given_that_it_passed",
@@ -208,7 +208,7 @@ OTHERS: Final = (
         "kernel/mechanisms/bulk.py",
         "    centre = scale**2 / t",
         "    centre = scale**2 / (t + 1)",
-        ("tests/kernel/mechanisms/test_gaussian.py::test_T7_the_sampler_follows_its_law",),
+        ("tests/kernel/mechanisms/test_bulk_gaussian.py::test_T7_the_sampler_follows_its_law",),
     ),
     Mutant(
         "OpenDP 0.4.0",
@@ -221,9 +221,9 @@ OTHERS: Final = (
     Mutant(
         "PySyft #6914",
         "less noise costs less",
-        "kernel/mechanisms/laplace.py",
-        "        return sensitivity / self.law.scale",
-        "        return sensitivity * self.law.scale",
+        "kernel/laws.py",
+        "        return sensitivity / self.scale",
+        "        return sensitivity * self.scale",
         ("tests/cli/test_audit_laws.py::test_T20_prices_cover_the_exact_losses_of_the_whole_table",),
     ),
     Mutant(

@@ -11,8 +11,9 @@ import pytest
 
 from sulq.errors import QuestionError
 from sulq.kernel import laws
-from sulq.kernel.mechanisms import MECHANISMS, mechanism
+from sulq.kernel.mechanisms import MECHANISMS, law_of
 from sulq.terms import law
+from sulq.terms.privacy import Draw
 from tests.terms.exact import gaussian_upper
 
 
@@ -23,11 +24,16 @@ def fields_of(kind: type) -> list[str]:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_law_with_accuracy_is_the_kernels_own(name: str) -> None:
     """Same kind, same fields, and drawn and priced as the kernel's; none adds a field that a price would not see."""
-    own = MECHANISMS[name].law(Fraction(4))
+    draw = Draw(name, "add_remove", MECHANISMS[name].norm, Fraction(1), Fraction(4), Fraction(1), 1, threshold=3)
+    own = law_of(draw)
     told = law.accurate(own)
     assert isinstance(told, type(own))
     assert (told.kind, fields_of(type(told))) == (own.kind, fields_of(type(own)))
-    assert type(mechanism(told)) is type(mechanism(own))
+    assert (told.norm, told.epsilon(Fraction(3)), told.rho(Fraction(3))) == (
+        own.norm,
+        own.epsilon(Fraction(3)),
+        own.rho(Fraction(3)),
+    )
     assert dataclasses.astuple(told) == dataclasses.astuple(own)
     assert {kind.kind for kind in get_args(laws.Law)} == {kind.kind for kind in get_args(law.Law)} == set(MECHANISMS)
 

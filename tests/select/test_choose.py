@@ -29,7 +29,7 @@ from sulq import (
     col,
 )
 from sulq.errors import QuestionError
-from sulq.kernel.mechanisms import Exponential
+from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
 from sulq.select import Selected, choose
 from sulq.terms import wire
@@ -49,7 +49,7 @@ def test_S3_9_the_exponential_choice_of_the_paper() -> None:
     assert found == pytest.approx([0.592, 0.359, 0.049, 0], abs=1e-3)
     assert found.argmax() == 0
     law = ExponentialLaw(Fraction(2), 4)
-    draws = Exponential(law).release(Private(np.tile(np.array(DAGGER, dtype=np.int64), (40_000, 1))))
+    draws = release(law, Private(np.tile(np.array(DAGGER, dtype=np.int64), (40_000, 1))))
     for place, p in enumerate(found):
         seen = int((draws == place).sum())
         assert binom.cdf(seen, 40_000, p) > ALARM

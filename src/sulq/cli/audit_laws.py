@@ -12,7 +12,7 @@ import numpy as np
 
 from sulq.audit.fit import FAR, Fit, fit
 from sulq.audit.pmf import Pmf, exact_epsilon, excess, noisy, renyi
-from sulq.kernel.mechanisms import MECHANISMS, cost_of, release
+from sulq.kernel.mechanisms import MECHANISMS, cost_of, law_of, release
 from sulq.kernel.private import Private
 from sulq.local.methods import METHODS, Reports, Response
 from sulq.terms.kinds import Integers
@@ -98,7 +98,14 @@ def samplers(scope: Scope) -> Result:
 
 def _law(name: str, scale: Fraction) -> Law:
     """The law of a row of the table at a scale; of binomial noise the scale is a number of coins."""
-    return accurate(MECHANISMS[name].law(Fraction(2 * math.ceil(scale * COINS)) if name == "binomial" else scale))
+    return accurate(law_of(_draw(name, Fraction(2 * math.ceil(scale * COINS)) if name == "binomial" else scale)))
+
+
+def _draw(name: str, scale: Fraction, moved: int = 1) -> Draw:
+    """A call of a row of the table, as a debit records it."""
+    norm = MECHANISMS[name].norm
+    sensitivity = Fraction(moved if norm == "l1" else moved**2)
+    return Draw(name, "add_remove", norm, sensitivity, scale, Fraction(1), 1, threshold=1 if name == "passed" else None)
 
 
 def _drawn(sampled: Law, law: Law, draws: int) -> Fit:
@@ -203,9 +210,8 @@ def _losses(name: str, scales: list[Fraction]) -> Iterator[tuple[float, float]]:
 
 
 def _cases(name: str, scale: Fraction, move: int) -> Iterator[Case]:
-    row = MECHANISMS[name]
-    cost = row.cost(scale, Fraction(move if row.norm == "l1" else move**2))
-    for first, second in _laws(accurate(row.law(scale)), move):
+    cost = cost_of(_draw(name, scale, move))
+    for first, second in _laws(_law(name, scale), move):
         yield Case(first, second, cost.epsilon, cost.rho)
 
 

@@ -1,7 +1,8 @@
-"""Noise laws: what noise is drawn, within which limits, and what of it a price needs.
+"""Noise laws: what noise is drawn, within which limits, and its exact price.
 
-All noise is an integer number of grid units. How far off an answer may be is told outside, by `sulq.terms.law`,
-whose laws are these with their accuracy.
+All noise is an integer number of grid units. `epsilon` and `rho` of a law are what it costs to hide a sensitivity,
+in grid units: of `norm` l1 as it is, of l2 squared; None where no such loss holds at any price. How far off an answer
+may be is told outside, by `sulq.terms.law`, whose laws are these with their accuracy.
 """
 
 from __future__ import annotations
@@ -31,29 +32,59 @@ _REACH: Final = 40.0  # exp(-40^2/2) is below the smallest double
 
 @dataclass(frozen=True, slots=True)
 class _Scaled:
-    """A law with one scale, in grid units."""
+    """A law with one scale: a pure loss unless it says otherwise."""
 
     scale: Fraction
+    norm: ClassVar[str] = "l1"
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
 
+    def epsilon(self, sensitivity: Fraction) -> Fraction | None:
+        """Exact pure loss."""
+        return sensitivity / self.scale
+
+    def rho(self, sensitivity: Fraction) -> Fraction:
+        """Zero-concentrated loss: epsilon^2/2 follows from a pure one [BS16, Proposition 1.4]."""
+        return (sensitivity / self.scale) ** 2 / 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Concentrated(_Scaled):
+    """A law without a pure loss."""
+
+    norm: ClassVar[str] = "l2"
+    weight: ClassVar[int] = 2
+
+    def epsilon(self, sensitivity: Fraction) -> None:
+        """None holds."""
+
+    def rho(self, sensitivity: Fraction) -> Fraction:
+        """Exact zero-concentrated loss for a squared sensitivity."""
+        return sensitivity / (self.weight * self.scale**2)
+
 
 @dataclass(frozen=True, slots=True)
 class LaplaceLaw(_Scaled):
-    """Integer noise with P(z) proportional to exp(-|z|/scale).
+    """Independent integer noise with P(z) proportional to exp(-|z|/scale) on every cell.
 
-    Source: DMNS06, Proposition 1, on the integers.
+    Privacy: if one person moves the integer sums by at most D in L1, the loss is
+    epsilon = D/scale, whatever the order of the asks, and exactly that for
+    integer D [DMNS06, Proposition 1; S4.7].
+    Source: docs/theory/discrete-laplace.md.
     """
 
     kind: ClassVar[str] = "laplace"
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianLaw(_Scaled):
-    """Integer noise with P(z) proportional to exp(-z^2/(2 scale^2)).
+class GaussianLaw(_Concentrated):
+    """Independent integer noise with P(z) proportional to exp(-z^2/(2 scale^2)) on every cell.
 
-    Source: CKS20, Definition 1.
+    Privacy: if one person moves the integer sums by a vector of squared L2 norm
+    at most D2, the Renyi divergence of order a is at most a D2/(2 scale^2), so
+    rho = D2/(2 scale^2) [CKS20]; no pure epsilon holds.
+    Source: docs/theory/discrete-gaussian.md.
     """
 
     kind: ClassVar[str] = "gaussian"
@@ -61,19 +92,30 @@ class GaussianLaw(_Scaled):
 
 @dataclass(frozen=True, slots=True)
 class BinomialLaw:
-    """The number of heads among `coins` fair coins, less coins/2; coins is even.
+    """On every cell the number of heads among `coins` fair coins, less coins/2; coins is even.
 
-    Source: the noise of the SuLQ survey [S1.5].
+    Privacy: neither epsilon nor rho is finite, since the outermost outcome is
+    possible from one neighbour only (mass 2^-coins); T answers hold the posterior
+    or dp target that `sulq.terms.sublinear.coins_exact` searched the coins for [S1.5, SR8].
+    On sums that are not whole numbers of units the fraction would show (trap 8).
+    Source: the noise of the SuLQ survey; docs/theory/centred-binomial.md.
     """
 
     coins: int
     kind: ClassVar[str] = "binomial"
+    norm: ClassVar[str] = "l1"
 
     def __post_init__(self) -> None:
         if isinstance(self.coins, bool) or not isinstance(self.coins, int) or self.coins % 2:
             raise QuestionError("too-little-noise", "The number of coins must be even: odd ones give half units.")
         if not 2 <= self.coins <= LARGEST_COINS:
             raise QuestionError("too-little-noise", f"The number of coins must lie between 2 and {LARGEST_COINS}.")
+
+    def epsilon(self, sensitivity: Fraction) -> None:
+        """None holds."""
+
+    def rho(self, sensitivity: Fraction) -> None:
+        """None holds: it is priced in queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +132,14 @@ class _Choice(_Scaled):
 
 @dataclass(frozen=True, slots=True)
 class FlipLaw(_Choice):
-    """Each candidate flips a coin of bias exp(-gap/scale), gap its distance below the best; one of the heads is drawn.
+    """Candidates in random order, each flipping a coin of bias exp(-gap/scale); the first heads is chosen.
 
+    The gap is that between the candidate's score and the best.
+    Privacy: let one person's rows move the scores of choice g by a span of D_g, the
+    largest rise plus the largest fall. The odds of any outcome of choice g change by
+    at most e^(D_g/scale), those of all by e^(D/scale), D the sum of the D_g: epsilon =
+    D/scale [MS20; docs/theory/choose.md], rho = epsilon^2/2 and no better:
+    not epsilon^2/8 (SR4).
     Source: permute-and-flip [MS20]; docs/theory/choose.md.
     """
 
@@ -99,21 +147,27 @@ class FlipLaw(_Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialLaw(_Choice):
-    """A candidate is drawn with probability proportional to exp(+score/scale).
+class ExponentialLaw(_Choice, _Concentrated):
+    """A candidate with probability proportional to exp(+score/scale): likelier the higher its score (E29).
 
-    Source: the exponential mechanism [S3.9], with the sign of a utility (E29); docs/theory/choose.md.
+    Privacy: let one person's rows move the scores of choice g by a span of D_g. The
+    log-odds of the outcomes of choice g change within an interval of length
+    D_g/scale, so it loses rho = (D_g/scale)^2/8 [CR21, DR19]; all choices together D2/(8 scale^2),
+    D2 the sum of the squares [S3.9]. A pure loss holds, but D2 does not tell it; it is not claimed.
+    Source: the exponential mechanism [S3.9]; docs/theory/choose.md.
     """
 
     kind: ClassVar[str] = "exponential"
+    weight: ClassVar[int] = 8
 
 
 @dataclass(frozen=True, slots=True)
 class MetricLaw(_Choice):
-    """A point of a finite metric space is drawn with probability proportional to exp(-distance/scale).
+    """A point of a finite metric space, drawn with probability proportional to exp(-distance/scale).
 
     The distance is that from the exact value, so near points are likely: the sign is a minus (E42).
-    Source: DMNS06, section 3.3 [S4.15].
+    Privacy: epsilon = D/scale, D as `NearPoint` says.
+    Source: DMNS06, section 3.3 [S4.15]; docs/theory/metric.md.
     """
 
     kind: ClassVar[str] = "metric"
@@ -121,15 +175,27 @@ class MetricLaw(_Choice):
 
 @dataclass(frozen=True, slots=True)
 class BitLaw(_Scaled):
-    """A bit is flipped with probability 1/(1 + e^(1/scale)), whatever it is [S4.16, E43]."""
+    """Every bit is flipped by itself with probability 1/(1 + e^(1/scale)), whatever it is [S4.16, E43].
+
+    Privacy: epsilon = S/scale where one person moves S bits, as `BitFlips` says; by independence
+    rho = S/(2 scale^2) [BS16, Propositions 1.4 and 1.7].
+    """
 
     kind: ClassVar[str] = "bits"
 
+    def rho(self, sensitivity: Fraction) -> Fraction:
+        """Zero-concentrated loss where one person moves so many bits."""
+        return sensitivity / (2 * self.scale**2)
+
 
 @dataclass(frozen=True, slots=True)
-class PassedLaw(_Scaled):
-    """Discrete Gaussian noise on a group's number of people, seen only where the sum is above the threshold.
+class PassedLaw(_Concentrated):
+    """Discrete Gaussian noise on the number of people of each group; what is not above the threshold becomes 0.
 
+    Privacy: if one person moves the numbers by a vector of squared L2 norm at most D2
+    and holds at most m groups alone, the release is delta-approximate rho-zCDP with
+    rho = D2/(2 scale^2) and delta = m P(noise >= threshold), the exact tail rounded
+    up (T24, T25); no pure epsilon holds [BS16, Definition 8.1].
     Source: docs/theory/open-keys.md.
     """
 
@@ -141,11 +207,6 @@ class PassedLaw(_Scaled):
         if type(self.threshold) is not int or not 1 <= self.threshold <= 2**61:
             raise QuestionError("too-little-noise", "A threshold is a whole number of people, one or more.")
 
-    @property
-    def noise(self) -> GaussianLaw:
-        """The law of the noise itself."""
-        return GaussianLaw(self.scale)
-
     def alone(self) -> float:
         """Probability, rounded up, that a group of one person passes: that the noise is `threshold` or more."""
         return gaussian_tail(self.scale, self.threshold - 1) / 2.0
@@ -155,9 +216,13 @@ class PassedLaw(_Scaled):
 class AboveLaw(_Scaled):
     """Discrete Laplace noise on each of `sums` sums and, of a scale of its own, on the threshold they share.
 
-    A `threshold_scale` of 0 leaves the threshold as it is. The first sum whose noisy
-    value is at or above its noisy threshold is told; noise enters as W, the sum's less
-    the threshold's, symmetric about zero.
+    A `threshold_scale` of 0 leaves the threshold as it is. The place of the first sum whose noisy
+    value is at or above its noisy threshold is told, and nothing else.
+    Privacy: let one person move the sums, none by more than R, with a span of S, the largest
+    rise plus the largest fall, and by L altogether. Where the threshold is noisy, the odds of
+    any place change by at most e^(R/threshold_scale + S/scale) [LSL17]; where it is not, by
+    e^(L/scale). So the sensitivity is S + R scale/threshold_scale, or L. How many sums there
+    are does not count; S is R where all sums move the same way, else at most 2R.
     Source: docs/theory/above.md.
     """
 

@@ -12,7 +12,7 @@ from scipy.stats import binom, chi2
 
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel import entropy
-from sulq.kernel.mechanisms import MECHANISMS, Exponential, PermuteAndFlip, cost_of, mechanism, release
+from sulq.kernel.mechanisms import cost_of, law_of, release
 from sulq.kernel.private import Private
 from sulq.terms.law import ExponentialLaw, FlipLaw, accurate
 from sulq.terms.privacy import Draw
@@ -65,7 +65,7 @@ def test_T20_exact_epsilon_of_permute_and_flip_is_the_debit(span: int, scale: Fr
 
     Control: half the noise costs more than the debit.
     """
-    debit = float(PermuteAndFlip(FlipLaw(scale, 3)).epsilon(Fraction(span)))
+    debit = float(FlipLaw(scale, 3).epsilon(Fraction(span)))
     draw = Draw("permute_and_flip", "add_remove", "l1", Fraction(span), scale, Fraction(1), 1)
     assert cost_of(draw).epsilon == Fraction(debit).limit_denominator(1000)
     found = worst(FlipLaw(scale, 3), span)
@@ -81,7 +81,7 @@ def test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit(span:
 
     Control: half the noise passes it.
     """
-    rho = float(Exponential(ExponentialLaw(scale, 3)).rho(Fraction(span) ** 2))
+    rho = float(ExponentialLaw(scale, 3).rho(Fraction(span) ** 2))
     assert rho == pytest.approx((span / float(scale)) ** 2 / 8)
     pairs = vectors(span, 3, 3)
     orders = (1.0 + 1e-6, 1.5, 2.0, 4.0, 16.0)
@@ -113,7 +113,7 @@ def test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice() -> No
     pairs = [((0, 0), (0, 1)), ((0, 1), (0, 0))]
     found = largest_rate(law, pairs, (1 + 1e-6, 1.5, 2.0, 4.0, 16.0))
     assert found > 0.0045 > 3 * epsilon**2 / 8
-    assert found <= float(PermuteAndFlip(law).rho(Fraction(1))) == pytest.approx(epsilon**2 / 2)
+    assert found <= float(law.rho(Fraction(1))) == pytest.approx(epsilon**2 / 2)
 
 
 def test_SR13_choices_of_several_cells_share_one_persons_rows() -> None:
@@ -124,9 +124,9 @@ def test_SR13_choices_of_several_cells_share_one_persons_rows() -> None:
     def loss(span: int) -> float:
         return max(math.log(p / q) for a, b in vectors(span, 2, 4) for p, q in zip(one[a], one[b], strict=True))
 
-    assert 2 * loss(1) <= float(PermuteAndFlip(law).epsilon(Fraction(2))) + 1e-12
+    assert 2 * loss(1) <= float(law.epsilon(Fraction(2))) + 1e-12
     assert loss(1) + loss(1) >= loss(2) - 1e-12
-    squares = Exponential(ExponentialLaw(Fraction(3), 2))
+    squares = ExponentialLaw(Fraction(3), 2)
     assert squares.rho(Fraction(1)) + squares.rho(Fraction(1)) <= squares.rho(Fraction(4))
 
 
@@ -237,12 +237,12 @@ def test_T20_permute_and_flip_is_never_farther_below_than_exponential() -> None:
 
 def test_SR22_rows_price_choices_by_their_law() -> None:
     """The table's law of two candidates, its probabilities and its costs."""
-    for name in ("permute_and_flip", "exponential"):
-        row = MECHANISMS[name]
-        law = accurate(row.law(Fraction(4)))
-        assert type(mechanism(law)).__name__ in ("PermuteAndFlip", "Exponential")
+    for name, norm in (("permute_and_flip", "l1"), ("exponential", "l2")):
+        draw = Draw(name, "add_remove", norm, Fraction(4), Fraction(4), Fraction(1), 1)
+        law = accurate(law_of(draw))
+        assert law.kind == name
         assert [law.pmf(z) for z in (3, -3)] == pytest.approx(pmf(law, (0, 3)))
-    assert MECHANISMS["exponential"].cost(Fraction(4), Fraction(0)).epsilon == 0
+        assert cost_of(draw).rho == (Fraction(1, 2) if norm == "l1" else Fraction(1, 32))
     with pytest.raises(QuestionError):
         FlipLaw(Fraction(1, 1025), 2)
 

@@ -13,8 +13,8 @@ from scipy.stats import binom, chi2
 from sulq.curator.statistics.figure import Move
 from sulq.curator.statistics.metric import distances, moved
 from sulq.errors import CuratorError, QuestionError
-from sulq.kernel.mechanisms import BitFlips, NearPoint, cost_of, mechanism, release
-from sulq.kernel.mechanisms.metric import flips
+from sulq.kernel.mechanisms import cost_of, release
+from sulq.kernel.mechanisms.metric import BitFlips, NearPoint, flips
 from sulq.kernel.private import Private
 from sulq.terms.law import BitLaw, MetricLaw
 from sulq.terms.privacy import Draw
@@ -192,11 +192,13 @@ def test_bits_go_in_and_bits_come_out() -> None:
         release(BitLaw(Fraction(1)), Private(np.array([[0, 2]])))
 
 
-def test_each_law_has_its_mechanism() -> None:
-    """The table leads from a law to the mechanism that draws it, and no library prices it again."""
-    assert isinstance(mechanism(BitLaw(Fraction(1))), BitFlips)
-    assert isinstance(mechanism(MetricLaw(Fraction(1), 3)), NearPoint)
-    assert mechanism(MetricLaw(Fraction(1), 3)).rho(Fraction(2)) == 2
+@pytest.mark.parametrize("bits", [1, 2, 7])
+def test_each_law_has_the_price_of_its_mechanism(bits: int) -> None:
+    """What a law costs is what the mechanism that draws it costs."""
+    flipped, near = BitLaw(Fraction(3, 2)), MetricLaw(Fraction(3, 2), 3)
+    for law, mechanism in ((flipped, BitFlips(flipped)), (near, NearPoint(near))):
+        assert law.epsilon(Fraction(bits)) == mechanism.epsilon(Fraction(bits))
+        assert law.rho(Fraction(bits)) == mechanism.rho(Fraction(bits))
 
 
 @pytest.mark.parametrize("name", DISTANCES)

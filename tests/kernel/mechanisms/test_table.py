@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.kernel.mechanisms import MECHANISMS, Cost, cost_of, mechanism, priced, table, versions
+from sulq.kernel.mechanisms import MECHANISMS, Cost, cost_of, law_of, priced, table, versions
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, accurate
 from sulq.terms.privacy import NEIGHBORS, Draw
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 def draw(name: str, scale: Fraction, sensitivity: Fraction, *, norm: str | None = None) -> Draw:
-    return Draw(name, "add_remove", norm or MECHANISMS[name].norm, sensitivity, scale, Fraction(1), 1)
+    own = norm or MECHANISMS[name].norm
+    return Draw(name, "add_remove", own, sensitivity, scale, Fraction(1), 1, threshold=1 if name == "passed" else None)
 
 
-@pytest.mark.parametrize("row", MECHANISMS.values(), ids=lambda row: row.name)
-def test_SR22_each_row_names_a_test_that_exists(row: table.Row) -> None:
+@pytest.mark.parametrize("kind", MECHANISMS)
+def test_SR22_each_row_names_a_test_that_exists(kind: str) -> None:
     """SR22: the id of the exact test is a function in a test file, with assertions and a docstring naming T20."""
-    path, _, name = row.exact_test.partition("::")
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    path, _, name = table.EXACT_TESTS[kind].partition("::")
+    tree = ast.parse((Path(__file__).parent / path).read_text(encoding="utf-8"))
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
     assert len(found) == 1
     assert "T20" in (ast.get_docstring(found[0]) or "")
@@ -33,21 +33,38 @@ def test_SR22_each_row_names_a_test_that_exists(row: table.Row) -> None:
 
 def test_SR22_rows_are_complete() -> None:
     """SR22: relation, norm, pmf, epsilon, rho, key-delta for each law there is, under its own name."""
-    assert set(MECHANISMS) == {law.kind for law in Law.__args__}
-    for name, row in MECHANISMS.items():
-        assert row.name == name
-        assert row.neighbors == NEIGHBORS
-        assert row.norm in {"l1", "l2"}
-        assert row.key_delta(Draw(name, "add_remove", row.norm, Fraction(1), Fraction(4), Fraction(1), 1, 1, 0)) == 0
-        assert accurate(row.law(Fraction(4))).pmf(0) > accurate(row.law(Fraction(4))).pmf(1) > 0
-        assert type(row.law(Fraction(4))).kind == name
-    assert MECHANISMS["laplace"].cost(Fraction(4), Fraction(2)) == Cost(Fraction(1, 2), Fraction(1, 8))
-    assert MECHANISMS["gaussian"].cost(Fraction(4), Fraction(2)) == Cost(None, Fraction(1, 16))
-    assert MECHANISMS["binomial"].cost(Fraction(4), Fraction(1)) == Cost(None, None)
-    assert MECHANISMS["permute_and_flip"].cost(Fraction(4), Fraction(2)) == Cost(Fraction(1, 2), Fraction(1, 8))
-    assert MECHANISMS["exponential"].cost(Fraction(4), Fraction(2)) == Cost(None, Fraction(1, 64))
-    assert MECHANISMS["passed"].cost(Fraction(4), Fraction(2)) == Cost(None, Fraction(1, 16))
-    assert MECHANISMS["above"].cost(Fraction(4), Fraction(2)) == Cost(Fraction(1, 2), Fraction(1, 8))
+    assert set(MECHANISMS) == {law.kind for law in Law.__args__} == set(table.EXACT_TESTS)
+    for name, kind in MECHANISMS.items():
+        assert kind.kind == name
+        assert kind.norm in {"l1", "l2"}
+        assert {cost_of(replace(draw(name, Fraction(4), Fraction(1)), neighbors=n)).key_delta for n in NEIGHBORS} == {0}
+        found = accurate(law_of(draw(name, Fraction(4), Fraction(1))))
+        assert found.pmf(0) > found.pmf(1) > 0
+        assert found.kind == name
+        with pytest.raises(ValueError, match="priced"):
+            cost_of(replace(draw(name, Fraction(4), Fraction(1)), neighbors="others"))
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    [
+        ("laplace", Cost(Fraction(1, 2), Fraction(1, 8))),
+        ("gaussian", Cost(None, Fraction(1, 16))),
+        ("binomial", Cost(None, None)),
+        ("permute_and_flip", Cost(Fraction(1, 2), Fraction(1, 8))),
+        ("exponential", Cost(None, Fraction(1, 64))),
+        ("passed", Cost(None, Fraction(1, 16))),
+        ("above", Cost(Fraction(1, 2), Fraction(1, 8))),
+        ("metric", Cost(Fraction(1, 2), Fraction(1, 8))),
+        ("bits", Cost(Fraction(1, 2), Fraction(1, 16))),
+    ],
+)
+def test_SR22_what_each_row_costs(name: str, cost: Cost) -> None:
+    """A sensitivity of two at scale four, by each row; of groups found in the data, a person alone in each."""
+    assert cost_of(draw(name, Fraction(4), Fraction(2))) == cost
+    if name == "passed":
+        alone = cost_of(replace(draw(name, Fraction(4), Fraction(2)), alone=3))
+        assert alone.key_delta == 3 * Fraction(law_of(draw(name, Fraction(4), Fraction(2))).alone()) > 1
 
 
 def test_SR3_a_recorded_draw_can_be_priced_again() -> None:
@@ -80,12 +97,6 @@ def test_T5_a_move_past_64_bits_is_refused() -> None:
         with pytest.raises(QuestionError) as refusal:
             priced(law, end + 1)
         assert refusal.value.code == "too-large"
-
-
-def test_the_mechanism_of_a_law_carries_it() -> None:
-    """Each law has its mechanism, and the mechanism its law."""
-    for law in (LaplaceLaw(Fraction(3)), GaussianLaw(Fraction(3)), BinomialLaw(6)):
-        assert mechanism(law).law == law
 
 
 def test_versions_name_what_is_behind_the_noise() -> None:

@@ -1,34 +1,8 @@
-"""Private value to noisy value: the mechanisms, each with its law, exact price and exact sampler."""
+"""Private value to noisy value: samplers that are exact, and the table of what may be drawn, at what exact price."""
 
 from __future__ import annotations
 
-from sulq.kernel.mechanisms.above import SparseVector
-from sulq.kernel.mechanisms.binomial import CentredBinomial
-from sulq.kernel.mechanisms.choose import Exponential, PermuteAndFlip
-from sulq.kernel.mechanisms.gaussian import DiscreteGaussian
-from sulq.kernel.mechanisms.laplace import DiscreteLaplace
-from sulq.kernel.mechanisms.metric import BitFlips, NearPoint
-from sulq.kernel.mechanisms.open_keys import Thresholded, reveal
-from sulq.kernel.mechanisms.table import MECHANISMS, Cost, Mechanism, Row, cost_of, mechanism, priced, release, versions
+from sulq.kernel.mechanisms.open_keys import reveal
+from sulq.kernel.mechanisms.table import MECHANISMS, Cost, cost_of, law_of, priced, release, versions
 
-__all__ = [
-    "MECHANISMS",
-    "BitFlips",
-    "CentredBinomial",
-    "Cost",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Exponential",
-    "Mechanism",
-    "NearPoint",
-    "PermuteAndFlip",
-    "Row",
-    "SparseVector",
-    "Thresholded",
-    "cost_of",
-    "mechanism",
-    "priced",
-    "release",
-    "reveal",
-    "versions",
-]
+__all__ = ["MECHANISMS", "Cost", "cost_of", "law_of", "priced", "release", "reveal", "versions"]

@@ -21,33 +21,35 @@ _LOG: Final = logging.getLogger("sulq")
 
 
 def released(exact: Private[Integers], add: Callable[[Integers], Integers]) -> Integers:
-    """Clamp the exact integers to +-2^62 and add noise; any shape, also empty.
+    """Noise on the exact integers of a box; any shape, also empty.
 
-    Privacy: clamping moves no two values farther apart (T5), so sensitivities
-    hold. Whatever fails after the debit ends in one constant error: a sampler's
+    Privacy: whatever fails after the debit ends in one constant error: a sampler's
     own text may print the exact sum (T31), a failing source gives no answer (T68).
     """
+    return opened(exact, lambda values: noisy(values, add))
 
-    def noisy(values: Integers) -> Integers:
-        if values.size == 0:
-            return values.copy()
-        found = add(np.clip(values.ravel(), -LIMIT, LIMIT))
-        return _of(found, (values.size,)).reshape(values.shape)
 
-    return opened(exact, lambda values: noisy(_of(values)))
+def noisy(values: Integers, add: Callable[[Integers], Integers]) -> Integers:
+    """Clamp exact integers to +-2^62 and add noise.
+
+    Privacy: clamping moves no two values farther apart (T5), so sensitivities hold.
+    """
+    if _of(values).size == 0:
+        return values.copy()
+    return _of(add(np.clip(values.ravel(), -LIMIT, LIMIT)), (values.size,)).reshape(values.shape)
 
 
 def chosen(exact: Private[Integers], pick: Callable[[Integers], Integers], *, none: bool = False) -> Integers:
     """Draw a candidate for each row of exact scores; of m candidates, a number from 0 to m - 1, m for none of them."""
 
     def drawn(scores: Integers) -> Integers:
-        choices, candidates = scores.shape
+        choices, candidates = _of(scores).shape
         found = _of(pick(np.clip(scores, -LIMIT // 2, LIMIT // 2)), (choices,))
         if choices and not 0 <= found.min() <= found.max() < candidates + none:
             raise ValueError
         return found[:, None]
 
-    return opened(exact, lambda scores: drawn(_of(scores)))
+    return opened(exact, drawn)
 
 
 def opened(exact: Private[S], work: Callable[[S], T]) -> T:

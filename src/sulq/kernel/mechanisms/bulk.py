@@ -1,4 +1,4 @@
-"""Exact integer noise, for one cell or a million: discrete Laplace and discrete Gaussian from whole numbers and coins.
+"""Exact integer noise, for one cell or a million: discrete Laplace, discrete Gaussian and heads of fair coins.
 
 A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two
 independent ones: U below m with P(u) proportional to exp(-u/scale), a uniform number
@@ -25,13 +25,14 @@ from sulq.kernel import coins, entropy
 from sulq.kernel.arrays import Integers, Truths
 
 _AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
+_WORDS: Final = 2**19  # of coins: 4 MiB at a time
 _MOST: Final = 2**10  # powers: e^-1024 is the chance of more; times the widest scale, 2^50, they fit 64 bits
 
 
 def laplace(count: int, scale: Fraction) -> Integers:
     """So many independent integers with P(z) proportional to exp(-|z|/scale)."""
 
-    def propose(many: int) -> tuple[Integers, Truths | None]:
+    def propose(many: int) -> tuple[Integers, Truths]:
         numbers = geometric(many, scale)
         negative = _bits(many)
         return np.where(negative, -numbers, numbers), ~negative | (numbers > 0)  # else 0 would come twice
@@ -49,7 +50,7 @@ def gaussian(count: int, scale: Fraction) -> Integers:
     centre = scale**2 / t
     middle, spread = float(centre), float(scale)
 
-    def propose(many: int) -> tuple[Integers, Truths | None]:
+    def propose(many: int) -> tuple[Integers, Truths]:
         numbers = laplace(many, Fraction(t))
         # Where the exponent is below 45 the quotient is below 10 and within 2^-47, its square's half within 2^-43.
         away = (np.abs(numbers) - middle) / spread
@@ -59,6 +60,19 @@ def gaussian(count: int, scale: Fraction) -> Integers:
     return _kept(count, 1.35 + 0.5 / (0.5 + spread), propose)
 
 
+def heads(count: int, coins_each: int) -> Integers:
+    """So many independent numbers of heads among fresh fair coins, every bit used at most once."""
+    words = math.ceil(coins_each / 64)
+    at_once = max(1, _WORDS // words)
+    found = np.empty(count, dtype=np.int64)
+    for first in range(0, count, at_once):
+        batch = min(at_once, count - first)
+        bits = coins.words(words * batch).reshape(batch, words).copy()
+        bits[:, -1] >>= np.uint64(64 * words - coins_each)
+        found[first : first + batch] = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+    return found
+
+
 def geometric(count: int, scale: Fraction) -> Integers:
     """So many independent integers from 0 on with P(g) proportional to exp(-g/scale)."""
     width = math.ceil(scale)
@@ -66,7 +80,7 @@ def geometric(count: int, scale: Fraction) -> Integers:
     if width == 1:
         return high
 
-    def propose(many: int) -> tuple[Integers, Truths | None]:
+    def propose(many: int) -> tuple[Integers, Truths]:
         numbers = coins.uniform(many, width)
         return numbers, coins.heads(numbers, scale)
 
@@ -115,7 +129,7 @@ def _bits(count: int) -> Truths:
     return np.unpackbits(drawn, count=count).view(np.bool_)
 
 
-def _kept(count: int, tries: float, propose: Callable[[int], tuple[Integers, Truths | None]]) -> Integers:
+def _kept(count: int, tries: float, propose: Callable[[int], tuple[Integers, Truths]]) -> Integers:
     """The first so many numbers that were kept, of independent ones proposed; about `tries` for each."""
     found = np.empty(count, dtype=np.int64)
     have = 0

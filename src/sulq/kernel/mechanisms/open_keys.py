@@ -1,62 +1,30 @@
-"""Groups found in the data: noise and threshold in one call on the whole map (SR14)."""
+"""Groups found in the data: noise and threshold in one call on the whole map (SR14).
+
+Source: docs/theory/open-keys.md.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from sulq.kernel.arrays import Integers
 from sulq.kernel.laws import GaussianLaw, Law, PassedLaw
-from sulq.kernel.mechanisms._release import opened
-from sulq.kernel.mechanisms.gaussian import DiscreteGaussian
+from sulq.kernel.mechanisms import bulk
+from sulq.kernel.mechanisms._release import noisy, opened
 from sulq.kernel.private import Groups, Private
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholded:
-    """Discrete Gaussian noise on the number of people of each group; what is not above the threshold becomes 0.
-
-    Privacy: if one person moves the numbers by a vector of squared L2 norm at most D2
-    and holds at most m groups alone, the release is delta-approximate rho-zCDP with
-    rho = D2/(2 scale^2) and delta = m P(noise >= threshold), the exact tail rounded
-    up (T24, T25); no pure epsilon holds [BS16, Definition 8.1].
-    Accuracy: `sulq.terms.law.PassedLaw.ends`, given that the group passed.
-    Source: docs/theory/open-keys.md; sampled as `DiscreteGaussian`.
-    """
-
-    law: PassedLaw
-
-    def epsilon(self, sensitivity: Fraction) -> None:
-        """No pure loss holds: a group may be there for one neighbour alone."""
-
-    def rho(self, sensitivity: Fraction) -> Fraction:
-        """Exact zero-concentrated loss for a squared L2 sensitivity, but for key_delta."""
-        return DiscreteGaussian(self.law.noise).rho(sensitivity)
-
-    def key_delta(self, alone: int) -> Fraction:
-        """Chance, rounded up, that any of so many groups of one person shows."""
-        return alone * Fraction(self.law.alone())
-
-    def release(self, exact: Private[Integers]) -> Integers:
-        """Add fresh noise to every number of people, then hide those that do not pass as zeros."""
-        noisy = DiscreteGaussian(self.law.noise).release(exact)
-        return np.where(noisy > self.law.threshold, noisy, 0)
 
 
 class Columns(Protocol):
     """The law of the noise on so many neighbouring columns."""
 
     @property
-    def law(self) -> Law:
-        """The law."""
-
+    def law(self) -> Law: ...  # noqa: D102
     @property
-    def width(self) -> int:
-        """How many columns."""
+    def width(self) -> int: ...  # noqa: D102
 
 
 class Shown(NamedTuple):
@@ -64,6 +32,16 @@ class Shown(NamedTuple):
 
     units: Integers
     labels: tuple[tuple[object, ...], ...]
+
+
+def passed(people: Integers, law: PassedLaw) -> Integers:
+    """Noisy numbers of people; those that do not pass are hidden as zeros."""
+    found = _blurred(people, law)
+    return np.where(found > law.threshold, found, 0)
+
+
+def _blurred(sums: Integers, law: GaussianLaw | PassedLaw) -> Integers:
+    return sums + bulk.gaussian(sums.size, law.scale)
 
 
 def reveal(noise: Sequence[Columns], exact: Private[Groups]) -> Shown:
@@ -82,21 +60,17 @@ def _revealed(noise: Sequence[Columns], groups: Groups) -> Shown:
         raise ValueError
     if not isinstance(people.law, PassedLaw) or len(set(groups.keys)) != len(groups.keys):
         raise ValueError
-    seen = Thresholded(people.law).release(Private(groups.persons))
-    kept = np.flatnonzero(seen)
-    kept = kept[_ascending([groups.keys[i] for i in kept])]
+    seen = noisy(groups.persons, partial(passed, law=people.law))
+    kept = sorted(np.flatnonzero(seen).tolist(), key=lambda i: _placed(groups.keys[i]))
     columns, start = [seen[kept, None]], 0
     for item in rest:
         if not isinstance(item.law, GaussianLaw):
             raise TypeError
-        columns.append(DiscreteGaussian(item.law).release(Private(groups.sums[kept, start : start + item.width])))
+        columns.append(noisy(groups.sums[kept, start : start + item.width], partial(_blurred, law=item.law)))
         start += item.width
     return Shown(np.concatenate(columns, axis=1), tuple(groups.keys[i] for i in kept))
 
 
-def _ascending(labels: list[tuple[object, ...]]) -> Integers:
-    """The places of the labels in ascending order, None last: an order that the rows have no part in."""
-    places = sorted(
-        range(len(labels)), key=lambda i: [(part is None, 0 if part is None else part) for part in labels[i]]
-    )
-    return np.array(places, dtype=np.int64)
+def _placed(label: tuple[object, ...]) -> list[tuple[bool, object]]:
+    """Where a label stands among others, None last: an order that the rows have no part in."""
+    return [(part is None, 0 if part is None else part) for part in label]

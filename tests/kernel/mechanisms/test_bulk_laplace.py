@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from sulq.kernel.mechanisms import MECHANISMS, mechanism, priced, release
+from sulq.kernel.mechanisms import priced, release
 from sulq.kernel.private import Private
 from sulq.terms.law import LaplaceLaw, round_up
 from tests.counts import count
@@ -55,7 +55,7 @@ def test_T20_exact_epsilon_is_the_debit() -> None:
         assert mpmath.mpf(debit.numerator) / debit.denominator >= exact - 1e-12
         assert float(debit) == pytest.approx(float(exact), rel=1e-12)
         assert debit == sensitivity / scale
-        assert MECHANISMS["laplace"].cost(scale, sensitivity).rho == debit**2 / 2
+        assert LaplaceLaw(scale).rho(sensitivity) == debit**2 / 2
 
 
 def test_T20_a_price_for_half_the_move_is_too_low() -> None:
@@ -76,7 +76,7 @@ def test_T20_the_zero_concentrated_loss_holds() -> None:
     """SR3: the Renyi divergence of every order is within order * rho, rho = epsilon^2/2, and near it at wide scales."""
     for scale, move in itertools.product((Fraction(1, 2), Fraction(2), Fraction(20)), (1, 3)):
         law = LaplaceLaw(scale)
-        rho = float(mechanism(law).rho(Fraction(move)))
+        rho = float(law.rho(Fraction(move)))
         reach = range(-math.ceil(40 * scale) - move, math.ceil(40 * scale) + move)
         ratios = []
         for order in (1.001, 1.5, 2.0, 4.0, 16.0):

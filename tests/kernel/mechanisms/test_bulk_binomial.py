@@ -10,8 +10,8 @@ import pytest
 
 from sulq.errors import CuratorError
 from sulq.kernel import entropy
-from sulq.kernel.mechanisms import mechanism, priced, release
-from sulq.kernel.mechanisms.binomial import heads
+from sulq.kernel.mechanisms import priced, release
+from sulq.kernel.mechanisms.bulk import heads
 from sulq.kernel.private import Private
 from sulq.terms.law import BinomialLaw
 from sulq.terms.sublinear import coins_exact
@@ -62,8 +62,8 @@ def test_T20_neither_epsilon_nor_rho_exists() -> None:
     law = BinomialLaw(64)
     assert law.pmf(32) == 2.0**-64
     assert law.pmf(33) == 0.0
-    assert mechanism(law).epsilon(Fraction(1)) is None
-    assert mechanism(law).rho(Fraction(1)) is None
+    assert law.epsilon(Fraction(1)) is None
+    assert law.rho(Fraction(1)) is None
     with pytest.raises(ValueError, match="price"):
         priced(law, Fraction(1))
 
@@ -114,11 +114,11 @@ def test_every_bit_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bits map to coins one to one: all ones give all heads, a single one gives one head or falls among the spare."""
     monkeypatch.setattr(entropy, "random_bytes", lambda size: b"\xff" * size)
     for coins in (2, 62, 64, 66, 100, 2**20 + 2):
-        assert heads(coins, 3).tolist() == [coins] * 3
+        assert heads(3, coins).tolist() == [coins] * 3
     found = 0
     for bit in range(128):
         monkeypatch.setattr(entropy, "random_bytes", lambda size, bit=bit: (1 << bit).to_bytes(size, "little"))
-        found += int(heads(100, 1)[0])
+        found += int(heads(1, 100)[0])
     assert found == 100
 
 

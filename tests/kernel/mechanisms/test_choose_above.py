@@ -14,7 +14,7 @@ from scipy.stats import binom, chi2
 
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel import entropy
-from sulq.kernel.mechanisms import MECHANISMS, SparseVector, cost_of, mechanism, release
+from sulq.kernel.mechanisms import cost_of, law_of, release
 from sulq.kernel.private import Private
 from sulq.terms.law import AboveLaw, accurate
 from sulq.terms.privacy import Draw
@@ -143,7 +143,7 @@ def test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit(most, span, 
     level, reach = law.threshold_scale, Fraction(most)
     draw = Draw("above", "add_remove", "l1", Fraction(span), scale, Fraction(1), 3, level=level, most=reach)
     debit = cost_of(draw).epsilon
-    assert debit == SparseVector(law).epsilon(Fraction(span), reach) == most / level + span / scale
+    assert debit == law.epsilon(span + reach * scale / level) == most / level + span / scale
     assert cost_of(replace(draw, level=level / 2)).epsilon > debit  # what is recorded is what is priced
     assert cost_of(draw).rho == debit**2 / 2
     assert worst(scale, law.threshold_scale, moves_of(most, span)) <= float(debit) + 1e-11
@@ -155,7 +155,7 @@ def test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit(most, span, 
 def test_T20_without_noise_on_the_threshold_all_moves_count(most: int, scale: Fraction) -> None:
     """T20: a threshold as it is costs the sum of all moves, L/scale: no place more, and one of them exactly that."""
     for move in itertools.product((-most, 0, most), repeat=3):
-        debit = float(SparseVector(AboveLaw(scale, NONE, 3)).epsilon(Fraction(measured(move)[2])))
+        debit = float(AboveLaw(scale, NONE, 3).epsilon(Fraction(measured(move)[2])))
         assert worst(scale, 0, [move]) <= debit + 1e-11
     assert apart(scale, NONE, (40, 40, -40), (most, most, -most)) == pytest.approx(3 * most / float(scale), rel=1e-6)
 
@@ -192,7 +192,7 @@ def test_T20_the_zero_concentrated_loss_holds() -> None:
 
     Control: a quarter of the noise passes it.
     """
-    rho = float(SparseVector(AboveLaw(Fraction(8), Fraction(8), 3)).rho(Fraction(2)))
+    rho = float(AboveLaw(Fraction(8), Fraction(8), 3).rho(Fraction(2)))
     assert rho == 1 / 32
     rates = {}
     for scale in (8, 2):
@@ -280,11 +280,10 @@ def test_accuracy_holds_for_every_stream(threshold_scale: Fraction) -> None:
 
 def test_SR22_the_row_prices_by_its_law() -> None:
     """The table's law of one sum, its probabilities, its costs; scales too small for any noise are refused."""
-    row = MECHANISMS["above"]
-    assert isinstance(mechanism(row.law(Fraction(4))), SparseVector)
+    draw = Draw("above", "add_remove", "l1", Fraction(2), Fraction(4), Fraction(1), 1)
     for z in (-3, 0, 1, 5):
-        assert accurate(row.law(Fraction(4))).pmf(z) == pytest.approx(pmf(4, 0, (-z,))[0], rel=1e-9)
-    assert row.cost(Fraction(4), Fraction(2)).epsilon == Fraction(1, 2)
+        assert accurate(law_of(draw)).pmf(z) == pytest.approx(pmf(4, 0, (-z,))[0], rel=1e-9)
+    assert cost_of(draw).epsilon == Fraction(1, 2)
     for scales in ((Fraction(1, 1025), NONE), (Fraction(1), Fraction(1, 1025))):
         with pytest.raises(QuestionError):
             AboveLaw(*scales, 2)
