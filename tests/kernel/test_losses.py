@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from sulq.errors import QuestionError, SetupError
-from sulq.kernel.losses import Epsilon, EpsilonDelta, Queries, Rho, Split, SubLinear, Unit
+from sulq.kernel.losses import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit
 
 
 def group(loss: Epsilon | Rho | EpsilonDelta, persons: int) -> Epsilon | Rho | EpsilonDelta:
@@ -65,11 +65,6 @@ def test_a_group_has_persons(persons: object) -> None:
     """Anything but a whole number of persons is refused."""
     with pytest.raises(QuestionError):
         group(Epsilon(1), persons)
-
-
-def test_queries_say_nothing_of_groups() -> None:
-    """The posterior reading has no group form here."""
-    assert not hasattr(Queries(3), "group")
 
 
 NONSENSE = [math.nan, -1.0, 0.0, -0.0, math.inf, -math.inf, 1e-400, 1e-300, 1e9, True, "1", "\u0661", None, [1], 1 + 0j]

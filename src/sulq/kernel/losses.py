@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.accounting import best_order, conversion_cost, rho_within
@@ -23,7 +24,7 @@ SMALLEST_DELTA: Final = Fraction(1, 10**300)  # logarithms of it are still ordin
 GRAIN: Final = 10**18  # the ledger counts losses in whole units of 1/GRAIN, each rounded up (SR3)
 
 
-def exactly(value: object, name: str, *, largest: Fraction | int = LARGEST) -> Fraction:
+def exactly(value: object, name: str, *, smallest: Fraction = SMALLEST, largest: int = LARGEST) -> Fraction:
     """Read a positive number as the decimal it was written as, or refuse it.
 
     0.1 means one tenth, not the double next to it, so that ten asks of 0.1 fit
@@ -31,8 +32,8 @@ def exactly(value: object, name: str, *, largest: Fraction | int = LARGEST) -> F
     be counted are refused (T51, T52).
     """
     number = _rational(value, name)
-    if number < SMALLEST or number > largest:
-        raise QuestionError("bad-loss", f"{name} must lie between {float(SMALLEST):g} and {float(largest):g}.")
+    if number < smallest or number > largest:
+        raise QuestionError("bad-loss", f"{name} must lie between {float(smallest):g} and {float(largest):g}.")
     return number
 
 
@@ -48,13 +49,6 @@ def _rational(value: object, name: str) -> Fraction:
     if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > 400):
         raise QuestionError("bad-loss", f"{name} must be finite and not out of all measure.")
     return Fraction(value)
-
-
-def _held(value: object, name: str, *, largest: Fraction | int = LARGEST) -> Fraction:
-    """Read what is spent or left in total, which unlike a spend may be zero: an exact fraction."""
-    if isinstance(value, Fraction) and 0 <= value < SMALLEST:
-        return value
-    return exactly(value, name, largest=largest)
 
 
 def _part(number: Fraction, part: Number) -> Fraction:
@@ -75,35 +69,53 @@ def plain(number: Fraction) -> str:
     return f"{value:.6g}" if value else "0"
 
 
-@dataclass(frozen=True, slots=True)
-class Epsilon:
-    """Pure loss: no outcome becomes more than e^epsilon times likelier [S3.2, S4.1]."""
+class _Loss:
+    """A loss by its number, in the field of this name; equal to another of the same kind and numbers."""
 
-    epsilon: Number
+    __slots__ = ()
+    name: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
-        _held(self.epsilon, "epsilon")
-
-    @classmethod
-    def total(cls, amount: Fraction) -> Epsilon:
-        """What is spent or left altogether: zero is allowed here, and refused as a spend."""
-        return cls(Fraction(amount))
+        self._numbers()
 
     @property
     def exact(self) -> Fraction:
         """The number as it was written, to be spent: never zero."""
-        return exactly(self.epsilon, "epsilon")
+        return exactly(getattr(self, self.name), self.name)
 
     @property
     def amount(self) -> Fraction:
-        """The number as it was written; of a total it may be zero."""
-        return _held(self.epsilon, "epsilon")
+        """The number as it was written; of what is spent or left in total, an exact fraction, it may be zero."""
+        value: object = getattr(self, self.name)
+        return value if isinstance(value, Fraction) and 0 <= value < SMALLEST else exactly(value, self.name)
+
+    @classmethod
+    def total(cls, *amounts: Fraction) -> Self:
+        """What is spent or left altogether: zero is allowed here, and refused as a spend."""
+        made: Callable[..., Self] = cls
+        return made(*map(Fraction, amounts))
+
+    def _numbers(self) -> tuple[object, ...]:
+        return (self.amount,)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Epsilon) and self.amount == other.amount
+        return isinstance(other, _Loss) and type(other) is type(self) and self._numbers() == other._numbers()
 
     def __hash__(self) -> int:
-        return hash((Epsilon, self.amount))
+        return hash((type(self), self._numbers()))
+
+    def __str__(self) -> str:
+        return f"{self.name} {plain(self.amount)}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({plain(self.amount)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Epsilon(_Loss):
+    """Pure loss: no outcome becomes more than e^epsilon times likelier [S3.2, S4.1]."""
+
+    epsilon: Number
 
     def share(self, part: Number) -> Epsilon:
         """This part of the loss; shares of one loss compose back to it [S2.6]."""
@@ -113,42 +125,13 @@ class Epsilon:
         """What a group of so many people together may lose: epsilon adds up [S3.3, S4.22]."""
         return Epsilon(self.exact * _people(people))
 
-    def __str__(self) -> str:
-        return f"epsilon {plain(self.amount)}"
 
-    def __repr__(self) -> str:
-        return f"Epsilon({plain(self.amount)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Rho:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Rho(_Loss):
     """Zero-concentrated loss: Renyi divergence at most rho*alpha at every order alpha."""
 
     rho: Number
-
-    def __post_init__(self) -> None:
-        _held(self.rho, "rho")
-
-    @classmethod
-    def total(cls, amount: Fraction) -> Rho:
-        """What is spent or left altogether: zero is allowed here, and refused as a spend."""
-        return cls(Fraction(amount))
-
-    @property
-    def exact(self) -> Fraction:
-        """The number as it was written, to be spent: never zero."""
-        return exactly(self.rho, "rho")
-
-    @property
-    def amount(self) -> Fraction:
-        """The number as it was written; of a total it may be zero."""
-        return _held(self.rho, "rho")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rho) and self.amount == other.amount
-
-    def __hash__(self) -> int:
-        return hash((Rho, self.amount))
+    name: ClassVar[str] = "rho"
 
     def share(self, part: Number) -> Rho:
         """This part of the loss; shares of one loss compose back to it."""
@@ -158,45 +141,25 @@ class Rho:
         """What a group of so many people together may lose: rho grows with the square [BS16, Prop. 27]."""
         return Rho(self.exact * _people(people) ** 2)
 
-    def __str__(self) -> str:
-        return f"rho {plain(self.amount)}"
 
-    def __repr__(self) -> str:
-        return f"Rho({plain(self.amount)})"
+class _Approximate(_Loss):
+    """A loss with a delta, which may be far smaller than an epsilon."""
 
-
-@dataclass(frozen=True, slots=True)
-class EpsilonDelta:
-    """Approximate loss: e^epsilon, except with probability delta."""
-
-    epsilon: Number
+    __slots__ = ()
     delta: Number
-
-    def __post_init__(self) -> None:
-        _held(self.epsilon, "epsilon")
-        delta = _held_delta(self.delta)
-        if delta >= 1:
-            raise QuestionError("bad-loss", "delta must be below 1.")
-
-    @classmethod
-    def total(cls, epsilon: Fraction, delta: Fraction) -> EpsilonDelta:
-        """What is spent or left altogether: zeros are allowed here, and refused as a spend."""
-        return cls(Fraction(epsilon), Fraction(delta))
-
-    @property
-    def exact(self) -> Fraction:
-        """Epsilon as it was written, to be spent: never zero."""
-        return exactly(self.epsilon, "epsilon")
-
-    @property
-    def amount(self) -> Fraction:
-        """Epsilon as it was written; of a total it may be zero."""
-        return _held(self.epsilon, "epsilon")
 
     @property
     def exact_delta(self) -> Fraction:
         """Delta as it was written."""
-        return exactly_delta(self.delta)
+        return exactly(self.delta, "delta", smallest=SMALLEST_DELTA, largest=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EpsilonDelta(_Approximate):
+    """Approximate loss: e^epsilon, except with probability delta."""
+
+    epsilon: Number
+    delta: Number
 
     @property
     def rho(self) -> Fraction:
@@ -218,68 +181,24 @@ class EpsilonDelta:
         factor = Fraction(math.expm1(_people(people) * epsilon) / math.expm1(epsilon) * (1.0 + 1e-12))
         return EpsilonDelta(self.exact * people, self.exact_delta * factor)
 
-    def _key(self) -> tuple[Fraction, Fraction]:
-        return self.amount, _held_delta(self.delta)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EpsilonDelta) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash((EpsilonDelta, self._key()))
+    def _numbers(self) -> tuple[Fraction, Fraction]:
+        delta = self.delta if isinstance(self.delta, Fraction) and self.delta == 0 else self.exact_delta
+        if delta >= 1:
+            raise QuestionError("bad-loss", "delta must be below 1.")
+        return self.amount, delta
 
     def __str__(self) -> str:
-        return f"epsilon {plain(self.amount)}, delta {plain(_held_delta(self.delta))}"
+        return "epsilon {}, delta {}".format(*map(plain, self._numbers()))
 
     def __repr__(self) -> str:
-        return f"EpsilonDelta({plain(self.amount)}, {plain(_held_delta(self.delta))})"
+        return "EpsilonDelta({}, {})".format(*map(plain, self._numbers()))
 
-
-def probability(value: object) -> float:
-    """Read a probability strictly between 0 and 1, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value < 1:
-        raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
-    return float(value)
-
-
-def exactly_delta(value: object) -> Fraction:
-    """Read a delta, which may be far smaller than an epsilon."""
-    number = _rational(value, "delta")
-    if not SMALLEST_DELTA <= number <= 1:
-        raise QuestionError("bad-loss", f"delta must lie between {float(SMALLEST_DELTA):g} and 1.")
-    return number
-
-
-def _held_delta(value: object) -> Fraction:
-    """Read the delta of a total, which may be zero."""
-    return value if isinstance(value, Fraction) and value == 0 else exactly_delta(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """A number of scalar noisy sums: the currency of a SubLinear budget [S0.8]."""
-
-    queries: int
-
-    def __post_init__(self) -> None:
-        if isinstance(self.queries, bool) or not isinstance(self.queries, int) or self.queries < 0:
-            raise QuestionError("bad-loss", "queries must be a whole number, zero or more.")
-
-    @property
-    def exact(self) -> Fraction:
-        """The number of queries."""
-        return Fraction(self.queries)
-
-    def __str__(self) -> str:
-        return f"{self.queries} queries"
-
-
-Loss = Epsilon | Rho | EpsilonDelta | Queries
 
 CALIBRATIONS: Final = ("posterior", "dp", "theorem1", "theorem4", "laplace", "binomial")
 
 
-@dataclass(frozen=True, slots=True)
-class SubLinear:
+@dataclass(frozen=True, slots=True, eq=False)
+class SubLinear(_Approximate):
     """The SuLQ policy itself: at most `queries` noisy sums, each with noise of variance R.
 
     Privacy: (epsilon, delta, T)-privacy of the whole interaction, T = queries
@@ -292,38 +211,16 @@ class SubLinear:
     queries: int
     calibration: str = "posterior"
 
-    def __post_init__(self) -> None:
-        exactly(self.epsilon, "epsilon")
-        exactly_delta(self.delta)
+    def _numbers(self) -> tuple[object, ...]:
         if isinstance(self.queries, bool) or not isinstance(self.queries, int) or not 1 <= self.queries <= 10**9:
             raise QuestionError("bad-loss", "queries must be a whole number from 1 to 1e9.")
         if not isinstance(self.calibration, str) or self.calibration not in CALIBRATIONS:
             raise SetupError("bad-declaration", f"calibration is one of {', '.join(CALIBRATIONS)}.")
-
-    @property
-    def exact(self) -> Fraction:
-        """Epsilon as it was written."""
-        return exactly(self.epsilon, "epsilon")
-
-    @property
-    def exact_delta(self) -> Fraction:
-        """Delta as it was written."""
-        return exactly_delta(self.delta)
-
-    def _key(self) -> tuple[object, ...]:
-        return (self.exact, self.exact_delta, self.queries, self.calibration)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SubLinear) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash((SubLinear, self._key()))
+        return self.exact, self.exact_delta, self.queries, self.calibration
 
     def __str__(self) -> str:
-        return (
-            f"{self.queries} queries at epsilon {plain(self.exact)}, delta {plain(self.exact_delta)} "
-            f"({self.calibration})"
-        )
+        promised = f"epsilon {plain(self.exact)}, delta {plain(self.exact_delta)}"
+        return f"{self.queries} queries at {promised} ({self.calibration})"
 
 
 Budget = Epsilon | Rho | EpsilonDelta | SubLinear

@@ -1,7 +1,11 @@
-"""Who is protected, what an answer costs, and how much there is to spend: the kernel's own words, by their old name."""
+"""Who is protected, what an answer costs, and how much there is to spend: the kernel's own words, and queries."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sulq.errors import QuestionError
 from sulq.kernel.losses import (
     CALIBRATIONS,
     GRAIN,
@@ -14,17 +18,14 @@ from sulq.kernel.losses import (
     EpsilonDelta,
     Event,
     Fold,
-    Loss,
     Neighbors,
     Number,
-    Queries,
     Rho,
     Split,
     SubLinear,
     Unit,
     exactly,
     plain,
-    probability,
 )
 
 __all__ = [
@@ -51,3 +52,32 @@ __all__ = [
     "plain",
     "probability",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """A number of scalar noisy sums: the currency of a SubLinear budget [S0.8]."""
+
+    queries: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.queries, bool) or not isinstance(self.queries, int) or self.queries < 0:
+            raise QuestionError("bad-loss", "queries must be a whole number, zero or more.")
+
+    @property
+    def exact(self) -> Fraction:
+        """The number of queries."""
+        return Fraction(self.queries)
+
+    def __str__(self) -> str:
+        return f"{self.queries} queries"
+
+
+Loss = Epsilon | Rho | EpsilonDelta | Queries
+
+
+def probability(value: object) -> float:
+    """Read a probability strictly between 0 and 1, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value < 1:
+        raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
+    return float(value)

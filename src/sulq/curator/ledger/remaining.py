@@ -7,18 +7,8 @@ from fractions import Fraction
 
 from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
-from sulq.kernel.losses import (
-    GRAIN,
-    LARGEST,
-    Epsilon,
-    EpsilonDelta,
-    Event,
-    Loss,
-    Queries,
-    Rho,
-    SubLinear,
-    plain,
-)
+from sulq.kernel.losses import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho, SubLinear, plain
+from sulq.terms.privacy import Loss, Queries
 
 
 def refuse_kind(rule: Filter, event: Event) -> None:
