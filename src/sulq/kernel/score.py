@@ -9,7 +9,7 @@ sums of a cell side by side (of a `Contrast`: m columns).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,8 +47,8 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """Candidate c scores the sum over the sums s of matrix[c][s] times the sum."""
+class _Weighed:
+    """Candidates that are weighed by the rows of a matrix."""
 
     matrix: tuple[tuple[int, ...], ...]
 
@@ -57,13 +57,13 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class NegAbs:
+class Linear(_Weighed):
+    """Candidate c scores the sum over the sums s of matrix[c][s] times the sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class NegAbs(_Weighed):
     """Candidate c scores minus the absolute value of the sum over the sums s of matrix[c][s] times the sum."""
-
-    matrix: tuple[tuple[int, ...], ...]
-
-    def __post_init__(self) -> None:
-        check(self.matrix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,9 @@ class Diagonal:
     folded: bool = False
 
     def __post_init__(self) -> None:
-        if not _nested(self.factors, 1) or not self.factors or type(self.folded) is not bool:
-            raise QuestionError("bad-question", "A diagonal score has a factor for each sum, and is folded or not.")
-        if len(self.factors) > MOST_ENTRIES:
-            raise QuestionError("too-large", f"A score has at most {MOST_ENTRIES} factors.")
-        _whole(self.factors, LARGEST_ENTRY, "A factor", "2^31")
+        check((self.factors,))
+        if type(self.folded) is not bool:
+            raise QuestionError("bad-question", "A diagonal score is folded or not.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +95,17 @@ class Contrast:
     weights: tuple[tuple[tuple[int, ...], ...], ...]
 
     def __post_init__(self) -> None:
-        if not _nested(self.weights, 3) or not self.weights or len({len(matrix) for matrix in self.weights}) != 1:
+        if not _nested(self.weights, 3) or len({len(matrix) for matrix in self.weights}) != 1:
             raise QuestionError("bad-question", "Every choice has as many contrasts.")
-        check(tuple(row for matrix in self.weights for row in matrix))
+        check(tuple(itertools.chain.from_iterable(self.weights)))
 
 
 @dataclass(frozen=True, slots=True)
-class NegMaxAbs:
-    """Minus the farthest of some statistics from where a candidate says they are (S3.29).
+class Aimed:
+    """How far some statistics are from where a candidate says they are (S3.29).
 
-    Statistic h is x_h = sum over the sums s of matrix[h][s] times the sum. Candidate c
-    scores -max over h of |x_h - targets[c][h] * b|. Without a `base` b is one: targets are
+    Statistic h is x_h = sum over the sums s of matrix[h][s] times the sum; its gap is
+    |x_h - targets[c][h] * b|. Without a `base` b is one: targets are
     whole numbers of the statistics' own unit. With one, b is the sum over s of
     base[s] times the sum: of ones and counts the secret number of rows, so that targets
     are fractions of the table, and nobody needs to know how large it is (SR6).
@@ -118,22 +116,19 @@ class NegMaxAbs:
     base: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        _aimed(self.matrix, self.targets, self.base)
+        check(self.matrix)
+        check(self.targets, LARGEST_SHIFT, length=len(self.matrix))
+        check((self.base or self.matrix[0],), length=len(self.matrix[0]))
 
 
 @dataclass(frozen=True, slots=True)
-class NegL1:
-    """Minus how far some statistics are, all together, from where a candidate says they are.
+class NegMaxAbs(Aimed):
+    """Candidate c scores minus the largest of its gaps: the farthest statistic counts."""
 
-    As `NegMaxAbs`, but candidate c scores -sum over h of |x_h - targets[c][h] * b|.
-    """
 
-    matrix: tuple[tuple[int, ...], ...]
-    targets: tuple[tuple[int, ...], ...]
-    base: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        _aimed(self.matrix, self.targets, self.base)
+@dataclass(frozen=True, slots=True)
+class NegL1(Aimed):
+    """Candidate c scores minus the sum of its gaps: all statistics count together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,33 +147,9 @@ class Distance:
     biases: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        listed = _nested(self.targets, 2) and _nested(self.weights, 1) and _nested(self.biases, 1)
-        if not listed or not len(self.targets) == len(self.weights) == len(self.biases) or not all(self.targets):
-            raise QuestionError("bad-question", "Every group has targets, a weight and a bias.")
-        if not self.targets or sum(map(len, self.targets)) > MOST_ENTRIES:
-            raise QuestionError("too-large", f"A score has 1 to {MOST_ENTRIES} targets.")
-        _whole((n for group in self.targets for n in group), LARGEST_SHIFT, "A target", "2^40")
-        _whole(self.weights, LARGEST_ENTRY, "A weight", "2^31")
-        _whole(self.biases, LARGEST_BIAS, "A bias", "2^60")
-
-
-def _aimed(matrix: tuple[tuple[int, ...], ...], targets: tuple[tuple[int, ...], ...], base: tuple[int, ...]) -> None:
-    """Insist on a target for each candidate and statistic, and a base that goes with the sums or is left out."""
-    check(matrix)
-    if (
-        not _nested(targets, 2)
-        or not _nested(base, 1)
-        or not targets
-        or any(len(row) != len(matrix) for row in targets)
-    ):
-        raise QuestionError("bad-question", "Every candidate has a target for each row of the score's matrix.")
-    if len(targets) * len(matrix) > MOST_ENTRIES:
-        raise QuestionError("too-large", f"A score has at most {MOST_ENTRIES} targets.")
-    _whole((n for row in targets for n in row), LARGEST_SHIFT, "A target", "2^40")
-    if base:
-        check((base,))
-    if len(base) not in (0, len(matrix[0])):
-        raise QuestionError("bad-question", "A score's base has a number for each column of its matrix.")
+        check(self.targets, LARGEST_SHIFT, ragged=True)
+        check((self.weights,), length=len(self.targets))
+        check((self.biases,), LARGEST_BIAS, length=len(self.targets))
 
 
 def _nested(value: object, depth: int) -> bool:
@@ -186,22 +157,20 @@ def _nested(value: object, depth: int) -> bool:
     return isinstance(value, (tuple, list)) and (depth == 1 or all(_nested(item, depth - 1) for item in value))
 
 
-def _whole(numbers: Iterable[int], largest: int, what: str, most: str) -> None:
-    if any(type(n) is not int or abs(n) > largest for n in numbers):
-        raise QuestionError("bad-literal", f"{what} is a whole number of at most {most}.")
+def check(
+    rows: Sequence[Sequence[int]], largest: int = LARGEST_ENTRY, *, length: int | None = None, ragged: bool = False
+) -> None:
+    """Insist on rows of whole numbers, of one length unless ragged, not too many numbers and none too large."""
+    if not _nested(rows, 2) or not rows or not all(rows):
+        raise QuestionError("bad-question", "A score has rows of whole numbers, none of them empty.")
+    if not ragged and any(len(row) != (length or len(rows[0])) for row in rows):
+        raise QuestionError("bad-question", "The rows of a score's numbers must be as long as what they are for.")
+    if sum(map(len, rows)) > MOST_ENTRIES:
+        raise QuestionError("too-large", f"A score holds at most {MOST_ENTRIES} numbers.")
+    whole = _INT.issuperset(map(type, itertools.chain.from_iterable(rows)))  # a million numbers, so not one by one
+    if not whole or max(map(max, rows)) > largest or min(map(min, rows)) < -largest:
+        raise QuestionError("bad-literal", f"A number of this score is whole and at most {largest} from zero.")
 
 
-def check(matrix: tuple[tuple[int, ...], ...]) -> None:
-    """Insist on a rectangle of whole numbers, not too many and none too large."""
-    if not _nested(matrix, 2) or not matrix or not matrix[0] or any(len(row) != len(matrix[0]) for row in matrix):
-        raise QuestionError("bad-question", "A score's matrix has a row for each candidate, all of one length.")
-    if len(matrix) * len(matrix[0]) > MOST_ENTRIES:
-        raise QuestionError("too-large", f"A score's matrix holds at most {MOST_ENTRIES} numbers.")
-    whole = _INT.issuperset(map(type, itertools.chain.from_iterable(matrix)))  # a million numbers, so not one by one
-    if not whole or max(map(max, matrix)) > LARGEST_ENTRY or min(map(min, matrix)) < -LARGEST_ENTRY:
-        raise QuestionError("bad-literal", "A score's matrix holds whole numbers of at most 2^31.")
-
-
-Aimed = NegMaxAbs | NegL1
 Score = Rank | Linear | NegAbs | Diagonal | Contrast | NegMaxAbs | NegL1 | Distance
 SCORES: Final = (Rank, Linear, NegAbs, Diagonal, Contrast, NegMaxAbs, NegL1, Distance)

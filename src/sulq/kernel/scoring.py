@@ -12,7 +12,8 @@ Source: docs/theory/choose.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.kernel.arrays import Integers, Objects
-from sulq.kernel.score import Aimed, Contrast, Diagonal, Distance, Linear, NegAbs, NegMaxAbs, Rank, Score
+from sulq.kernel.score import Aimed, Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 from sulq.kernel.wide import Wide
 
 LIMIT: Final = 2**61  # scores are clamped to this on either side: their gaps fit 64 bits
@@ -52,45 +53,35 @@ class Span:
 def candidates(score: Score, blocks: Sequence[Bounded], cells: int, choices: int = 1) -> int:
     """How many there are to choose from in each choice; refuses a score that does not fit the sums."""
     width = sum(len(block.low) for block in blocks)
+    sums, weighed, gaps = cells * width, 0, 0  # of all sums of a choice: how often each is weighed; distances taken
     if isinstance(score, Rank):
-        if width != 1:
-            raise QuestionError("bad-question", "A rank is of one count.")
-        return cells
-    if isinstance(score, Contrast):
-        if (len(score.weights), len(score.weights[0][0])) != (choices, cells):
-            raise QuestionError("bad-question", f"The contrasts must be of {choices} choices and {cells} cells.")
-        _bearable(choices * len(score.weights[0]) * cells * width)
-        return len(score.weights[0]) * width
-    if isinstance(score, Distance):
-        aimed = sum(map(len, score.targets))
-        if aimed != cells * width:
-            raise QuestionError("bad-question", f"The score has {aimed} targets for {cells * width} sums.")
-        return len(score.targets)
-    if isinstance(score, Diagonal):
-        if len(score.factors) != cells * width:
-            raise QuestionError("bad-question", f"The score has {len(score.factors)} factors for {cells * width} sums.")
-        return len(score.factors)
-    if len(score.matrix[0]) != cells * width:
+        fits, found = width == 1, cells
+    elif isinstance(score, Contrast):
+        weighed = len(score.weights[0])
+        fits, found = (len(score.weights), len(score.weights[0][0])) == (choices, cells), weighed * width
+    elif isinstance(score, Distance):
+        fits, found = sum(map(len, score.targets)) == sums, len(score.targets)
+    elif isinstance(score, Diagonal):
+        fits, found = len(score.factors) == sums, sums
+    else:
+        weighed = found = len(score.matrix)
+        fits = len(score.matrix[0]) == sums
+        if isinstance(score, Aimed):
+            gaps, found = len(score.targets) * weighed, len(score.targets)
+    if not fits:
+        raise QuestionError("bad-question", f"The score is not one of {choices} choices, {cells} cells, {sums} sums.")
+    if choices * weighed * sums > MOST_WORK or choices * gaps > MOST_GAPS:
         raise QuestionError(
-            "bad-question", f"The score's matrix has {len(score.matrix[0])} columns for {cells * width} sums."
+            "too-large", f"The scores would take more than {MOST_WORK:,} products or {MOST_GAPS:,} distances."
         )
-    _bearable(choices * len(score.matrix) * cells * width)
-    if isinstance(score, Aimed):
-        if choices * len(score.targets) * len(score.matrix) > MOST_GAPS:
-            raise QuestionError("too-large", f"The choices would look at more than {MOST_GAPS} distances.")
-        return len(score.targets)
-    return len(score.matrix)
-
-
-def _bearable(work: int) -> None:
-    if work > MOST_WORK:
-        raise QuestionError("too-large", f"The scores would take {work:,} products, more than {MOST_WORK:,}.")
+    return found
 
 
 def span(score: Score, blocks: Sequence[Bounded], cells: int) -> Span:
     """The span of one row. A row may also count as zero: filtered, missing or clamped (SR1)."""
     low = [min(n, 0) for block in blocks for n in block.low]
     high = [max(n, 0) for block in blocks for n in block.high]
+    far = [max(-a, b) for a, b in zip(low, high, strict=True)]
     if isinstance(score, Rank):
         # A row of value v moves d*E - t (d*B - t) by (d - numerator)*v where E (B) counts it, else by -numerator*v.
         up = max((score.denominator - score.numerator) * high[0], -score.numerator * low[0])
@@ -98,31 +89,27 @@ def span(score: Score, blocks: Sequence[Bounded], cells: int) -> Span:
         return Span(2 * max(up, -down), 2 * (up - down))
     if isinstance(score, Contrast):
         # A row is in one cell: |x| moves by at most |weight * value|, up for one candidate and down for another.
-        far_out = max(abs(n) for matrix in score.weights for row in matrix for n in row)
-        single = 2 * far_out * max(max(-a, b) for a, b in zip(low, high, strict=True))
+        single = 2 * max(abs(n) for matrix in score.weights for row in matrix for n in row) * max(far)
         return Span(single, 2 * single)
     if isinstance(score, Distance):
         return _distance(score, blocks, cells)
     if isinstance(score, Diagonal):
-        return _diagonal(score, np.array(low, dtype=object), np.array(high, dtype=object), cells)
-    shape = (len(score.matrix), cells, len(low))
-    matrix = np.array(score.matrix, dtype=np.int64).reshape(shape)
-    far = [max(-a, b) for a, b in zip(low, high, strict=True)]
+        return _diagonal(score, _numbers(low, fits=False), _numbers(high, fits=False), cells)
+    matrix = np.array(score.matrix, dtype=np.int64).reshape(len(score.matrix), cells, len(low))
     # In 64 bits where no number below can leave them: none is more than twice the largest products of a cell's values.
-    fits = not isinstance(score, Aimed) and 2 * int(np.abs(matrix).max()) * sum(far) < LIMIT
+    fits = not (isinstance(score, Aimed) and score.base) and 2 * int(np.abs(matrix).max()) * sum(far) < LIMIT
     whole: Whole = matrix if fits else matrix.astype(object)
     ends = _numbers(low, fits=fits), _numbers(high, fits=fits)
     if isinstance(score, Linear):
-        single = _linear(whole, *ends, _numbers(far, fits=fits))
-        return Span(single, 2 * single)
-    return _aimed(score, whole, *ends) if isinstance(score, Aimed) else _neg_abs(whole, *ends)
+        return _linear(whole, *ends, _numbers(far, fits=fits))
+    return _absolute(score, whole, *ends)
 
 
 def _numbers(numbers: list[int], *, fits: bool) -> Whole:
     return np.array(numbers, dtype=np.int64) if fits else np.array(numbers, dtype=object)
 
 
-def _linear(matrix: Whole, low: Whole, high: Whole, far: Whole) -> int:
+def _linear(matrix: Whole, low: Whole, high: Whole, far: Whole) -> Span:
     """Two bounds of a row's span in each cell, of which the lower holds.
 
     Value by value: |v| times how far apart the candidates' entries are, zero among them. All
@@ -132,19 +119,11 @@ def _linear(matrix: Whole, low: Whole, high: Whole, far: Whole) -> int:
     zero = np.zeros_like(matrix[0])
     apart = np.maximum(matrix.max(axis=0), zero) - np.minimum(matrix.min(axis=0), zero)
     most, least = (end(matrix * low, matrix * high).sum(axis=2) for end in (np.maximum, np.minimum))
-    return int(np.minimum((apart * far).sum(axis=1), most.max(axis=0) - least.min(axis=0)).max())
+    single = int(np.minimum((apart * far).sum(axis=1), most.max(axis=0) - least.min(axis=0)).max())
+    return Span(single, 2 * single)
 
 
-def _neg_abs(matrix: Whole, low: Whole, high: Whole) -> Span:
-    """|x| moves by at most |x's own move|, up for one candidate and down for another."""
-    most = np.maximum(matrix * low, matrix * high).sum(axis=2)
-    least = np.minimum(matrix * low, matrix * high).sum(axis=2)
-    single = int(max(most.max(), -least.min()))
-    pair = int((most.max(axis=1) - least.min(axis=1)).max())
-    return Span(2 * single, 2 * pair)
-
-
-def _diagonal(score: Diagonal, low: Objects, high: Objects, cells: int) -> Span:
+def _diagonal(score: Diagonal, low: Whole, high: Whole, cells: int) -> Span:
     """A row moves the candidates of its own cell's sums alone, each by its factor times the value.
 
     The largest rise plus the largest fall is at most all of these moves together, and at most the largest rise
@@ -159,22 +138,25 @@ def _diagonal(score: Diagonal, low: Objects, high: Objects, cells: int) -> Span:
     return Span(single, min(2 * single, 2 * int((most - least).max())) if score.folded else 2 * single)
 
 
-def _aimed(score: Aimed, matrix: Whole, low: Whole, high: Whole) -> Span:
-    """Of gaps x_h - t*b from a target t: |gap| moves by no more than the gap, and so do a maximum and a sum.
+def _absolute(score: NegAbs | NegMaxAbs | NegL1, matrix: Whole, low: Whole, high: Whole) -> Span:
+    """Of |x_h|, or gaps |x_h - t*b| from a target t: each moves by no more than x_h, or x_h - t*b, itself does.
 
-    How far a row moves a gap up, or down, or exchanged for another, is a maximum of functions
-    linear in t, so convex: of all candidates' targets for a statistic the least or the largest has it.
+    So do a maximum and a sum of them; one candidate's may rise as another's falls. How far a row moves a gap up, or
+    down, or exchanged for another, is a maximum of functions linear in t, so convex: of all candidates' targets for
+    a statistic the least or the largest has it.
     """
-    base = np.array(score.base or (0,) * len(score.matrix[0]), dtype=object).reshape(matrix.shape[1:])
-    targets = np.array(score.targets, dtype=object)
+    moves = [matrix]
+    if isinstance(score, Aimed) and score.base:
+        base, targets = (np.array(numbers, dtype=object) for numbers in (score.base, score.targets))
+        ends = targets.min(axis=0), targets.max(axis=0)
+        moves = [matrix - target[:, None, None] * base.reshape(matrix.shape[1:]) for target in ends]
     singles, pairs = [], []
-    for target in (targets.min(axis=0), targets.max(axis=0)):
-        move = matrix - target[:, None, None] * base
+    for move in moves:
         most, least = (end(move * low, move * high).sum(axis=2) for end in (np.maximum, np.minimum))
         singles.append(np.maximum(most, -least))  # by statistic and cell
         pairs.append(most.max(axis=1) - least.min(axis=1))  # by statistic
-    single, pair = np.maximum(*singles), np.maximum(*pairs)
-    if isinstance(score, NegMaxAbs):
+    single, pair = np.maximum.reduce(singles), np.maximum.reduce(pairs)
+    if not isinstance(score, NegL1):
         return Span(2 * int(single.max()), 2 * int(pair.max()))
     one = int(single.sum(axis=0).max())
     return Span(2 * one, 2 * min(int(pair.sum()), 2 * one))
@@ -190,16 +172,16 @@ def _distance(score: Distance, blocks: Sequence[Bounded], cells: int) -> Span:
     norms = [_norms(block) for block in blocks]
     most, left = 0, 0
     for _ in range(cells):
-        moved = [0] * len(score.targets)
+        moves = Counter[int]()  # by group
         for block, norm in zip(blocks, norms, strict=True):
             first = int(np.searchsorted(starts, left, side="right")) - 1
             past = int(np.searchsorted(starts, left + len(block.low), side="left"))
             for group in range(first, past):
                 start, stop = np.clip(starts[group : group + 2] - left, 0, len(block.low))
-                moved[group] += int((norm[:, stop] - norm[:, start]).max())
+                moves[group] += abs(score.weights[group]) * int((norm[:, stop] - norm[:, start]).max())
             left += len(block.low)
-        moves = [abs(weight) * move for weight, move in zip(score.weights, moved, strict=True)]
-        most = max(most, 2 * max(moves) if cells == 1 else min(2 * max(moves), sum(moves)))
+        twice = 2 * max(moves.values())
+        most = max(most, twice if cells == 1 else min(twice, moves.total()))
     return Span(most, 2 * most)
 
 
@@ -218,29 +200,29 @@ def scores(score: Score, sums: Integers) -> Integers:
 
     Exact, and the same work whatever the sums are (T34).
     """
-    if isinstance(score, Rank):
-        step = _step(min(sums.shape[1], PIECE))
-        return np.concatenate([_rank(score, sums[i : i + step, :, 0]) for i in range(0, len(sums), step)])
     if isinstance(score, Contrast):
         several = zip(np.array(score.weights, dtype=np.int64), sums, strict=True)
         return np.stack([np.abs(Wide.dot(weights, own).clamped(LIMIT)).ravel() for weights, own in several])
     flat = sums.reshape(len(sums), -1)
+    if isinstance(score, Rank):
+        return _in_steps(flat, min(flat.shape[1], PIECE), lambda counts: _rank(score, counts))
     if isinstance(score, Distance):
-        step = _step(flat.shape[1])
-        return np.concatenate([_distances(score, flat[i : i + step]) for i in range(0, len(flat), step)])
+        return _in_steps(flat, flat.shape[1], lambda some: _distances(score, some))
     if isinstance(score, Diagonal):
-        step, factors = _step(flat.shape[1]), np.array(score.factors, dtype=np.int64)
-        each = [Wide.of(flat[i : i + step]).times(factors).clamped(LIMIT) for i in range(0, len(flat), step)]
-        found = np.concatenate(each)
+        factors = np.array(score.factors, dtype=np.int64)
+        found = _in_steps(flat, flat.shape[1], lambda some: Wide.of(some).times(factors).clamped(LIMIT))
         return -np.abs(found) if score.folded else found
     matrix = np.array(score.matrix, dtype=np.int64)
     if isinstance(score, Aimed):
         return np.stack([_gaps(score, matrix, own[:, None]) for own in flat])
-    found = np.empty((len(sums), len(matrix)), dtype=np.int64)
-    step = _step(max(matrix.shape))
-    for i in range(0, len(sums), step):
-        found[i : i + step] = Wide.dot(matrix, flat[i : i + step].T).clamped(LIMIT).T
+    found = _in_steps(flat, max(matrix.shape), lambda some: Wide.dot(matrix, some.T).clamped(LIMIT).T)
     return -np.abs(found) if isinstance(score, NegAbs) else found
+
+
+def _in_steps(sums: Integers, each: int, work: Callable[[Integers], Integers]) -> Integers:
+    """The scores of all choices, so many at once that what is in memory does not grow with their number."""
+    step = max(1, PIECE // max(1, each))
+    return np.concatenate([work(sums[i : i + step]) for i in range(0, len(sums), step)])
 
 
 def _gaps(score: Aimed, matrix: Integers, sums: Integers) -> Integers:
@@ -249,7 +231,7 @@ def _gaps(score: Aimed, matrix: Integers, sums: Integers) -> Integers:
     base = Wide.dot(np.array([score.base], dtype=np.int64), sums)[:, 0] if score.base else Wide.of(np.ones(1, np.int64))
     targets = np.array(score.targets, dtype=np.int64)
     found = np.empty(len(targets), dtype=np.int64)
-    step = _step(len(matrix))
+    step = max(1, PIECE // len(matrix))
     for i in range(0, len(targets), step):
         gaps = np.abs((statistics[None, :] - base[None, :].times(targets[i : i + step])).clamped(2 * LIMIT))
         together = gaps.max(axis=1) if isinstance(score, NegMaxAbs) else Wide.of(gaps).total().clamped(LIMIT)
@@ -283,8 +265,3 @@ def _rank(score: Rank, counts: Integers) -> Integers:
         found[:, i : i + PIECE] = -np.maximum(np.maximum(short, past), 0)
         before = upto[:, -1:]
     return found
-
-
-def _step(each: int) -> int:
-    """How many choices are reckoned at once: what is in memory does not grow with their number."""
-    return max(1, PIECE // max(1, each))
