@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -47,27 +47,24 @@ def below(bounds: Integers) -> Integers:
     sizes = bounds.astype(np.uint64)
     top = np.uint64(2**64 - 1)
     spare = (top - sizes + np.uint64(1)) % sizes  # 2^64 modulo the bound
-    drawn = words(sizes.size)
-    again = drawn > top - spare
-    while again.any():
-        drawn = drawn.copy()
-        drawn[again] = words(int(again.sum()))
-        again = drawn > top - spare
-    return (drawn % sizes).astype(np.int64)
+    return (_redrawn(words, sizes.size, top - spare) % sizes).astype(np.int64)
 
 
 def uniform(count: int, bound: int) -> Integers:
     """So many uniform whole numbers below one bound, exactly, from short words where these do."""
     if bound > 2**16:
         return below(np.full(count, bound))
-    last = np.uint32(2**32 - 1 - 2**32 % bound)
-    drawn = short_words(count)
-    again = drawn > last
-    while again.any():
-        drawn = drawn.copy()
-        drawn[again] = short_words(int(again.sum()))
-        again = drawn > last
+    drawn = _redrawn(short_words, count, np.uint32(2**32 - 1 - 2**32 % bound))
     return (drawn % np.uint32(bound)).astype(np.int64)
+
+
+def _redrawn(draw: Callable[[int], npt.NDArray[Any]], count: int, last: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+    """Fresh words, those past the last allowed drawn again."""
+    drawn = draw(count)
+    while (again := drawn > last).any():
+        drawn = drawn.copy()
+        drawn[again] = draw(int(again.sum()))
+    return drawn
 
 
 def heads(gaps: Integers, scale: Fraction) -> Truths:

@@ -166,8 +166,11 @@ class MetricLaw(_Choice):
     """A point of a finite metric space, drawn with probability proportional to exp(-distance/scale).
 
     The distance is that from the exact value, so near points are likely: the sign is a minus (E42).
-    Privacy: epsilon = D/scale, D as `NearPoint` says.
-    Source: DMNS06, section 3.3 [S4.15]; docs/theory/metric.md.
+    Privacy: one person moves the exact value, and so its distance from any point, by S at most. Each weight
+    changes by a factor of e^(S/scale), and so does their total: epsilon = D/scale with D = 2S. Where the
+    total is the same whatever the exact value is (a circle all of whose places are points), it does not
+    change at all and D = S [DMNS06, Theorem 2 and Remark 1; S4.15].
+    Source: docs/theory/metric.md.
     """
 
     kind: ClassVar[str] = "metric"
@@ -177,8 +180,11 @@ class MetricLaw(_Choice):
 class BitLaw(_Scaled):
     """Every bit is flipped by itself with probability 1/(1 + e^(1/scale)), whatever it is [S4.16, E43].
 
-    Privacy: epsilon = S/scale where one person moves S bits, as `BitFlips` says; by independence
-    rho = S/(2 scale^2) [BS16, Propositions 1.4 and 1.7].
+    Privacy: a flip is e^(1/scale) times as likely to be missed as to be made, so each of the S bits
+    that one person moves loses 1/scale: epsilon = S/scale, and exactly that; by independence
+    rho = S/(2 scale^2) [BS16, Propositions 1.4 and 1.7]. This is the density of E42 with
+    scale S/epsilon: its total is the same for every value, so the factor 2 of `MetricLaw` falls away.
+    Source: docs/theory/metric.md.
     """
 
     kind: ClassVar[str] = "bits"

@@ -8,7 +8,8 @@ Source: docs/theory/kernel.md; SR1, SR3, SR8, SR13, SR14.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -80,31 +81,37 @@ def check(
     Raises:
         Refused: the debit does not cover the releases.
     """
-    if any(
-        len(release.laws) != (1 if release.told else len(blocks))
-        for release, blocks in zip(releases, found, strict=True)
-    ):
-        raise Refused("a law for other than each block")
-    if len(event.draws) != sum(len(release.laws) for release in releases):
-        raise Refused("noise without a draw in the debit")
-    if event.queries and event.queries < sum(release.cells * release.width for release in releases):
-        raise Refused("more numbers than queries in the debit")
     if event.queries and least is None:
         raise Refused("queries, where the budget is no number of queries")
+    if event.queries and event.queries < sum(release.cells * release.width for release in releases):
+        raise Refused("more numbers than queries in the debit")
     costs: list[Cost] = []
     draws = iter(event.draws)
     for release, blocks in zip(releases, found, strict=True):
-        mine = [next(draws) for _ in release.laws]
+        mine = list(itertools.islice(draws, len(release.laws)))
+        if not len(mine) == len(release.laws) == (1 if release.told else len(blocks)):
+            raise Refused("a law for other than each block, or without a draw in the debit")
         if not all(_same(law, draw, unit) for law, draw in zip(release.laws, mine, strict=True)):
             raise Refused("noise of another law than its draw in the debit")
-        cost = _loss(release, blocks, mine, unit, least if event.queries else None)
-        costs += [] if cost is None else [cost]
-    if not event.queries and sum(_concentrated(cost) for cost in costs) > event.rho:
+        costs.append(_loss(release, blocks, mine, unit, least if event.queries else None))
+    if next(draws, None) is not None:
+        raise Refused("a draw in the debit without its noise")
+    if _total(cost.rho for cost in costs) > event.rho:
         raise Refused("the certified loss is more than the debit")
-    if event.epsilon is not None and sum(_pure(cost) for cost in costs) > event.epsilon:
+    if event.epsilon is not None and _total(cost.epsilon for cost in costs) > event.epsilon:
         raise Refused("the certified loss is more than the debit")
     if sum(cost_of(draw).key_delta for draw in event.draws) > event.key_delta:
         raise Refused("the chance that a group tells of a person is more than the debit")
+
+
+def _total(losses: Iterable[Fraction | None]) -> Fraction:
+    """The sum of losses that all hold."""
+    total = Fraction(0)
+    for loss in losses:
+        if loss is None:
+            raise Refused("noise without a loss of the debit's kind: no pure one, or one in queries alone")
+        total += loss
+    return total
 
 
 def _same(law: Law, draw: Draw, unit: Unit) -> bool:
@@ -116,26 +123,14 @@ def _same(law: Law, draw: Draw, unit: Unit) -> bool:
     return (law.kind, scale, level, threshold, unit.neighbors) == drawn
 
 
-def _pure(cost: Cost) -> Fraction:
-    if cost.epsilon is None:
-        raise Refused("noise that has no pure loss for a pure debit")
-    return cost.epsilon
-
-
-def _concentrated(cost: Cost) -> Fraction:
-    if cost.rho is None:
-        raise Refused("noise that has no loss but in queries")
-    return cost.rho
-
-
 def _loss(
     release: Release,
     blocks: Sequence[Certified],
     draws: list[Draw],
     unit: Unit,
     least: Callable[[int], Least] | None,
-) -> Cost | None:
-    """What one release costs by certificate; None where it is paid for in queries."""
+) -> Cost:
+    """What one release costs by certificate; nothing more where it is paid for in queries."""
     if least is not None and (release.told or release.people):
         raise Refused("other than noisy sums, which alone are queries")
     if release.whole:
@@ -160,7 +155,7 @@ def _loss(
             _hidden(max(norm.coordinate for norm in ways.values()), draw, finer, least)
     if len({found.source for found in blocks}) > 1:  # other rows: each block may be moved in its own worst way
         moves = [{"each": _worst(ways)} for ways in moves]
-    return _cost(moves, draws) if least is None else None
+    return _cost(moves, release.laws) if least is None else Cost(Fraction(0), Fraction(0))
 
 
 def _opened(people: Certified, draws: list[Draw], unit: Unit) -> None:
@@ -218,22 +213,21 @@ def _hidden(coordinate: int, draw: Draw, finer: int, least: Callable[[int], Leas
         raise Refused("one person moves a sum farther than its noise hides")
 
 
-def _cost(moves: list[Moves], draws: list[Draw]) -> Cost:
+def _cost(moves: list[Moves], laws: tuple[Law, ...]) -> Cost:
     """The exact loss of the worst way: pure where all noise is, and zero-concentrated."""
-    pure = all(draw.mechanism == "laplace" for draw in draws)
     epsilon = rho = Fraction(0)
     for way in sorted({way for ways in moves for way in ways}):
         lost = curved = Fraction(0)
-        for ways, draw in zip(moves, draws, strict=True):
+        for ways, law in zip(moves, laws, strict=True):
             norm = ways.get(way, Norms(0, 0, 0))
-            if draw.mechanism == "laplace":
-                lost += priced(LaplaceLaw(draw.scale), Fraction(norm.l1))
-            elif draw.mechanism in ("gaussian", "passed"):
-                curved += priced(GaussianLaw(draw.scale), Fraction(norm.l2_squared))
+            if isinstance(law, LaplaceLaw):
+                lost += priced(law, Fraction(norm.l1))
+            elif isinstance(law, (GaussianLaw, PassedLaw)):
+                curved += priced(law, Fraction(norm.l2_squared))
             else:
-                raise Refused(f"{draw.mechanism} noise on sums")
+                raise Refused(f"{law.kind} noise on sums")
         epsilon, rho = max(epsilon, lost), max(rho, curved + lost**2 / 2)
-    return Cost(epsilon if pure else None, rho)
+    return Cost(epsilon if all(isinstance(law, LaplaceLaw) for law in laws) else None, rho)
 
 
 def _choice(release: Release, score: Score, blocks: Sequence[Certified], draw: Draw, unit: Unit) -> Cost:
@@ -287,13 +281,9 @@ def _above(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit
         "apart": (2 * single.l1, single.coordinate, 2 * single.coordinate),
     }
     ways = [spans[way] for way in _ways(blocks, unit, apart=release.cells != 1)]
-    if draw.level is None:
-        costs = [cost_of(replace(draw, sensitivity=Fraction(total))) for total, _, _ in ways]
-    else:
-        costs = [
-            cost_of(replace(draw, sensitivity=Fraction(apart), most=Fraction(max(most, 1)))) for _, most, apart in ways
-        ]
-    worst = max(costs, key=lambda cost: cost.epsilon or 0)
-    if _pure(worst) > _pure(cost_of(draw)):
+    moves = [(total, 0) if draw.level is None else (apart, max(most, 1)) for total, most, apart in ways]
+    costs = [cost_of(replace(draw, sensitivity=Fraction(moved), most=Fraction(most))) for moved, most in moves]
+    worst = max(costs, key=lambda cost: _total([cost.epsilon]))
+    if _total([worst.epsilon]) > _total([cost_of(draw).epsilon]):
         raise Refused("one person moves sums farther than the threshold's noise hides")
     return worst

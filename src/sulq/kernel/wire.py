@@ -32,7 +32,7 @@ def strict(text: str | bytes) -> object:
     """Parse JSON that has one meaning: no duplicate keys, no NaN, no bottomless nesting."""
     try:
         plain = text if isinstance(text, str) else text.decode("utf-8")  # json would guess at UTF-16 and UTF-32
-        return json.loads(plain, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
+        return json.loads(plain, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         pass
     raise refuse("the text is not strict JSON")  # here, where no text of its own is in reach of a traceback
@@ -167,10 +167,6 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) != len(pairs):
         raise ValueError("duplicate key")
     return found
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number")
 
 
 def _finite(text: str) -> float:

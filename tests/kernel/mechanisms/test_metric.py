@@ -14,7 +14,7 @@ from sulq.curator.statistics.figure import Move
 from sulq.curator.statistics.metric import distances, moved
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.mechanisms import cost_of, release
-from sulq.kernel.mechanisms.metric import BitFlips, NearPoint, flips
+from sulq.kernel.mechanisms.metric import flips
 from sulq.kernel.private import Private
 from sulq.terms.law import BitLaw, MetricLaw
 from sulq.terms.privacy import Draw
@@ -146,7 +146,7 @@ def test_S4_16_the_zero_concentrated_loss_of_flips_adds_over_bits() -> None:
     """The Renyi divergence of S flipped bits is at most S/(2 scale^2) times the order; control: half of that is not."""
     for bits, scale in ((1, 1.0), (3, 2.0), (4, 10.0)):
         p = BitLaw(Fraction(scale)).flipped
-        rho = float(BitFlips(BitLaw(Fraction(scale))).rho(Fraction(bits)))
+        rho = float(BitLaw(Fraction(scale)).rho(Fraction(bits)))
         rates = []
         for order in (1.001, 1.5, 2.0, 4.0, 16.0):
             one = math.log(p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)) / (order - 1)
@@ -192,13 +192,11 @@ def test_bits_go_in_and_bits_come_out() -> None:
         release(BitLaw(Fraction(1)), Private(np.array([[0, 2]])))
 
 
-@pytest.mark.parametrize("bits", [1, 2, 7])
-def test_each_law_has_the_price_of_its_mechanism(bits: int) -> None:
-    """What a law costs is what the mechanism that draws it costs."""
-    flipped, near = BitLaw(Fraction(3, 2)), MetricLaw(Fraction(3, 2), 3)
-    for law, mechanism in ((flipped, BitFlips(flipped)), (near, NearPoint(near))):
-        assert law.epsilon(Fraction(bits)) == mechanism.epsilon(Fraction(bits))
-        assert law.rho(Fraction(bits)) == mechanism.rho(Fraction(bits))
+def test_each_law_has_its_price() -> None:
+    """A point's loss is pure, so its rho is half the square; bits lose by themselves, so theirs add up."""
+    near, flipped = MetricLaw(Fraction(3), 3), BitLaw(Fraction(3))
+    assert near.epsilon(Fraction(6)) == flipped.epsilon(Fraction(6)) == 2
+    assert (near.rho(Fraction(6)), flipped.rho(Fraction(6))) == (2, Fraction(1, 3))
 
 
 @pytest.mark.parametrize("name", DISTANCES)

@@ -12,24 +12,14 @@ from importlib import metadata
 from typing import Final, get_args
 
 from sulq.errors import QuestionError
+from sulq.kernel import laws
 from sulq.kernel.arrays import Integers
-from sulq.kernel.laws import (
-    AboveLaw,
-    BinomialLaw,
-    BitLaw,
-    ExponentialLaw,
-    FlipLaw,
-    GaussianLaw,
-    LaplaceLaw,
-    Law,
-    MetricLaw,
-    PassedLaw,
-)
+from sulq.kernel.laws import Law
 from sulq.kernel.losses import NEIGHBORS, Draw
 from sulq.kernel.mechanisms import bulk
 from sulq.kernel.mechanisms._release import LIMIT, chosen, released
 from sulq.kernel.mechanisms.choose import first_above, flipped, proposed
-from sulq.kernel.mechanisms.metric import BitFlips, NearPoint
+from sulq.kernel.mechanisms.metric import flipped_bits
 from sulq.kernel.mechanisms.open_keys import passed
 from sulq.kernel.private import Private
 from sulq.version import __version__
@@ -79,13 +69,13 @@ def priced(law: Law, sensitivity: Fraction) -> Fraction:
 def law_of(draw: Draw) -> Law:
     """The law of a recorded call; how many candidates a choice had does not count."""
     kind = MECHANISMS[draw.mechanism]
-    if issubclass(kind, BinomialLaw):
+    if issubclass(kind, laws.BinomialLaw):
         return kind(_whole(draw.scale))
-    if issubclass(kind, PassedLaw):
+    if issubclass(kind, laws.PassedLaw):
         return kind(draw.scale, _whole(draw.threshold))
-    if issubclass(kind, AboveLaw):
+    if issubclass(kind, laws.AboveLaw):
         return kind(draw.scale, draw.level or Fraction(0), max(1, draw.cells))
-    if issubclass(kind, (FlipLaw, ExponentialLaw, MetricLaw)):
+    if issubclass(kind, (laws.FlipLaw, laws.ExponentialLaw, laws.MetricLaw)):
         return kind(draw.scale, 2)
     return kind(draw.scale)
 
@@ -96,34 +86,32 @@ def cost_of(draw: Draw) -> Cost:
     if draw.norm != law.norm or draw.neighbors not in NEIGHBORS:
         raise ValueError(f"the mechanism {law.kind} is priced in {law.norm}")
     if draw.level is not None:  # noise on the threshold too, which a person moves by `most` beside the sums
-        if not isinstance(law, AboveLaw) or draw.level <= 0 or draw.most <= 0:
+        if not isinstance(law, laws.AboveLaw) or draw.level <= 0 or draw.most <= 0:
             raise ValueError("a noisy threshold has a scale, and one person moves a sum")
         moved += draw.most * draw.scale / draw.level
-    shown = draw.alone * Fraction(law.alone()) if isinstance(law, PassedLaw) else Fraction(0)
+    shown = draw.alone * Fraction(law.alone()) if isinstance(law, laws.PassedLaw) else Fraction(0)
     return Cost(law.epsilon(moved), law.rho(moved), shown)
 
 
 def release(law: Law, exact: Private[Integers]) -> Integers:
     """Fresh noise of this law on every exact integer, or a choice for each row; the debit must stand already."""
     match law:
-        case LaplaceLaw():
+        case laws.LaplaceLaw():
             return released(exact, lambda values: values + bulk.laplace(values.size, law.scale))
-        case GaussianLaw():
+        case laws.GaussianLaw():
             return released(exact, lambda values: values + bulk.gaussian(values.size, law.scale))
-        case BinomialLaw():
+        case laws.BinomialLaw():
             return released(exact, lambda values: values + bulk.heads(values.size, law.coins) - law.coins // 2)
-        case PassedLaw():
+        case laws.PassedLaw():
             return released(exact, lambda values: passed(values, law))
-        case FlipLaw():
+        case laws.FlipLaw():
             return chosen(exact, lambda scores: flipped(scores, law.scale))
-        case ExponentialLaw():
+        case laws.ExponentialLaw() | laws.MetricLaw():  # of a point the score is minus its distance
             return chosen(exact, lambda scores: proposed(scores, law.scale))
-        case AboveLaw():
+        case laws.AboveLaw():
             return chosen(exact, lambda above: first_above(above, law), none=True)
-        case MetricLaw():
-            return NearPoint(law).release(exact)
-        case BitLaw():
-            return BitFlips(law).release(exact)
+        case laws.BitLaw():
+            return released(exact, lambda bits: flipped_bits(bits, law.scale))
 
 
 def versions() -> tuple[tuple[str, str], ...]:

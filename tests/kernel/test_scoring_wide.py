@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from sulq.kernel.score import Contrast, Linear, NegAbs, Rank
-from sulq.kernel.scoring import scores
-from sulq.kernel.wide import Wide
+from sulq.kernel.scoring import Wide, scores
 
 LIMIT = 2**61
 EDGES = [
