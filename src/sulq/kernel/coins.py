@@ -86,13 +86,8 @@ def tossed(exponents: Floats, exact: Callable[[int], Fraction]) -> Truths:
     # 2^-20 is more than 2^32 e^-44 and all that is lost where an exponential vanishes.
     open_ = ~found & (bits < edge * (1.0 + LOOSE) + 2.0**-20)
     for i in np.flatnonzero(open_).tolist():
-        found[i] = exactly(int(drawn[i]), exact(i), bits=_FIRST)
+        found[i] = powers_above(int(drawn[i]), exact(i), most=1, bits=_FIRST) == 1
     return found
-
-
-def exactly(start: int, exponent: Fraction, *, bits: int = 64) -> bool:
-    """Whether U < exp(-exponent), U beginning with these bits and going on with fresh ones."""
-    return powers_above(start, exponent, most=1, bits=bits) == 1
 
 
 def powers_above(start: int, exponent: Fraction, *, most: int | None = None, bits: int = 64) -> int:

@@ -73,7 +73,7 @@ class _Loss:
     """A loss by its number, in the field of this name; equal to another of the same kind and numbers."""
 
     __slots__ = ()
-    name: ClassVar[str] = "epsilon"
+    _field: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
         self._numbers()
@@ -81,13 +81,13 @@ class _Loss:
     @property
     def exact(self) -> Fraction:
         """The number as it was written, to be spent: never zero."""
-        return exactly(getattr(self, self.name), self.name)
+        return exactly(getattr(self, self._field), self._field)
 
     @property
     def amount(self) -> Fraction:
         """The number as it was written; of what is spent or left in total, an exact fraction, it may be zero."""
-        value: object = getattr(self, self.name)
-        return value if isinstance(value, Fraction) and 0 <= value < SMALLEST else exactly(value, self.name)
+        value: object = getattr(self, self._field)
+        return value if isinstance(value, Fraction) and 0 <= value < SMALLEST else exactly(value, self._field)
 
     @classmethod
     def total(cls, *amounts: Fraction) -> Self:
@@ -105,7 +105,7 @@ class _Loss:
         return hash((type(self), self._numbers()))
 
     def __str__(self) -> str:
-        return f"{self.name} {plain(self.amount)}"
+        return f"{self._field} {plain(self.amount)}"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({plain(self.amount)})"
@@ -131,7 +131,7 @@ class Rho(_Loss):
     """Zero-concentrated loss: Renyi divergence at most rho*alpha at every order alpha."""
 
     rho: Number
-    name: ClassVar[str] = "rho"
+    _field: ClassVar[str] = "rho"
 
     def share(self, part: Number) -> Rho:
         """This part of the loss; shares of one loss compose back to it."""

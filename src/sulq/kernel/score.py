@@ -102,14 +102,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Aimed:
-    """How far some statistics are from where a candidate says they are (S3.29).
-
-    Statistic h is x_h = sum over the sums s of matrix[h][s] times the sum; its gap is
-    |x_h - targets[c][h] * b|. Without a `base` b is one: targets are
-    whole numbers of the statistics' own unit. With one, b is the sum over s of
-    base[s] times the sum: of ones and counts the secret number of rows, so that targets
-    are fractions of the table, and nobody needs to know how large it is (SR6).
-    """
+    """Some statistics of the sums, and where each candidate says they are: `NegMaxAbs` says how."""
 
     matrix: tuple[tuple[int, ...], ...]
     targets: tuple[tuple[int, ...], ...]
@@ -123,12 +116,22 @@ class Aimed:
 
 @dataclass(frozen=True, slots=True)
 class NegMaxAbs(Aimed):
-    """Candidate c scores minus the largest of its gaps: the farthest statistic counts."""
+    """Minus the farthest of some statistics from where a candidate says they are (S3.29).
+
+    Statistic h is x_h = sum over the sums s of matrix[h][s] times the sum. Candidate c
+    scores -max over h of |x_h - targets[c][h] * b|. Without a `base` b is one: targets are
+    whole numbers of the statistics' own unit. With one, b is the sum over s of
+    base[s] times the sum: of ones and counts the secret number of rows, so that targets
+    are fractions of the table, and nobody needs to know how large it is (SR6).
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class NegL1(Aimed):
-    """Candidate c scores minus the sum of its gaps: all statistics count together."""
+    """Minus how far some statistics are, all together, from where a candidate says they are.
+
+    As `NegMaxAbs`, but candidate c scores -sum over h of |x_h - targets[c][h] * b|.
+    """
 
 
 @dataclass(frozen=True, slots=True)
