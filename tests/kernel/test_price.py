@@ -210,6 +210,16 @@ def test_SR22_a_law_prices_what_it_is_for_and_nothing_else(name: str) -> None:
         assert fits(asked, blocks, event, unit) is certain
 
 
+@pytest.mark.parametrize("draws", [0, 1, 3])
+def test_SR3_each_law_has_its_draw_and_each_draw_its_law(draws: int) -> None:
+    """A debit that records fewer draws than are made, or more, is none. Control: as many."""
+    unit, law = Unit("who", 2), LaplaceLaw(SCALE)
+    release, blocks = Release((law, law), (0, 0), 1, 1, 2), [certified(2)] * 2
+    assert fits(release, blocks, replace(RICH, draws=(drawn(law, unit, "l1", 1000),) * 2), unit)
+    assert not fits(release, blocks, replace(RICH, draws=(drawn(law, unit, "l1", 1000),) * draws), unit)
+    assert not fits(release, blocks[:1], replace(RICH, draws=(drawn(law, unit, "l1", 1000),) * draws), unit)
+
+
 def test_a_release_is_of_one_kind() -> None:
     """What is priced as one kind must not be released as another."""
     for kinds in ({"people": True, "above": True}, {"whole": True, "people": True}, {"above": True, "whole": True}):
