@@ -31,7 +31,7 @@ from sulq.kernel.programs import (
 COLUMNS = (
     integer("TINYINT", -4, 4),
     integer("INTEGER", -(2**31), 2**31 - 1),
-    double(-float("inf"), float("inf"), nan=True),
+    double(),
 )
 WILD = (0.0, -0.0, 1.0, -3.5, 1e300, -1e300, float("nan"), float("inf"), -float("inf"), 2.0**53, 0.25)
 Rows = list[tuple[np.ndarray, np.ndarray]]

@@ -16,17 +16,17 @@ def number(low: int, high: int, kind: str = "BIGINT") -> Value:
 
 
 def test_a_hull_holds_all_and_takes_the_widest_type() -> None:
-    """One that never comes about gives its type alone."""
-    found = hull([number(0, 3, "TINYINT"), number(-5, 1, "SMALLINT")])
+    """A double among integers makes doubles of all, and one that is NULL makes it one that may be."""
+    found = hull(number(0, 3, "TINYINT"), number(-5, 1, "SMALLINT"))
     assert (found.type, found.low, found.high, found.null) == ("SMALLINT", -5, 3, False)
-    found = hull([number(0, 3, "TINYINT"), Value("NULL")], [double(-INF, INF)])
+    found = hull(number(0, 3, "TINYINT"), Value("NULL"), double(0, 1))
     assert (found.type, found.low, found.high, found.null) == ("DOUBLE", 0, 3, True)
 
 
 def test_kinds_that_duckdb_would_cast_are_refused() -> None:
     """A cast may fail, or make two values one."""
     with pytest.raises(Refused):
-        hull([number(0, 1), Value("VARCHAR")])
+        hull(number(0, 1), Value("VARCHAR"))
 
 
 def test_an_integer_past_2_to_53_is_rounded_as_a_double() -> None:

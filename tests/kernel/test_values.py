@@ -43,7 +43,12 @@ def read(expression: str) -> Value:
         ends = () if column.low is None or column.high is None else (column.low, column.high)
         columns[name] = Value(column.type, *ends, whole=not text, null=column.missing)
     node = parse(f"SELECT {expression} AS x FROM kept")
-    return Expressions(columns, {(name,): name for name in columns}, Atoms()).value(node["select_list"][0])
+    return over(columns, Atoms()).value(node["select_list"][0])
+
+
+def over(columns: dict[str, Value], atoms: Atoms) -> Expressions:
+    """A reader of expressions over columns."""
+    return Expressions({(name,): (name, value) for name, value in columns.items()}, atoms)
 
 
 def wrong(value: Value, cell: object) -> bool:
@@ -112,7 +117,7 @@ def test_NaN_is_above_every_number() -> None:
     node = f"SELECT CASE WHEN t < 0e0 THEN 0e0 WHEN t > 5e0 THEN 5e0 ELSE t END AS x FROM (SELECT {t} AS t FROM kept)"
     assert parse(node).get("type") == "SELECT_NODE"
     columns = {"t": read(t)}
-    select = Expressions(columns, {("t",): "t"}, Atoms())
+    select = over(columns, Atoms())
     clamped = select.value(parse(node)["select_list"][0])
     assert (clamped.low, clamped.high, clamped.nan) == (0, 5, False)
     below = select.value(parse("SELECT CASE WHEN t < 0e0 THEN 0e0 ELSE t END AS x FROM kept")["select_list"][0])
@@ -124,9 +129,9 @@ def test_equal_texts_of_equal_columns_are_one_atom() -> None:
     atoms = Atoms()
     column, other = Value("BIGINT", 0, 9, whole=True), Value("BIGINT", 0, 9, whole=True)
     node = parse("SELECT coalesce(c0) AS x, coalesce(c0) + 1 AS y FROM kept")["select_list"]
-    first = Expressions({"c0": column}, {("c0",): "c0"}, atoms)
-    again = Expressions({"c0": column}, {("c0",): "c0"}, atoms)
-    apart = Expressions({"c0": other}, {("c0",): "c0"}, atoms)
+    first = over({"c0": column}, atoms)
+    again = over({"c0": column}, atoms)
+    apart = over({"c0": other}, atoms)
     bare = parse("SELECT coalesce(c0) FROM kept")["select_list"][0]
     assert first.value(bare).polynomial == again.value(bare).polynomial != apart.value(bare).polynomial
     assert len(node) == 2

@@ -18,6 +18,12 @@ class Refused(Exception):
     """The kernel cannot prove a bound for this statement. The text is made of the statement and public facts alone."""
 
 
+def require(holds: object, why: str) -> None:
+    """Refuse, and say why, unless something holds."""
+    if not holds:
+        raise Refused(why)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A stored column: its DuckDB type, the interval of its whole numbers, and whether cells may be missing."""

@@ -18,8 +18,7 @@ import duckdb
 
 from sulq.errors import SetupError
 from sulq.kernel.facts import HASH, OWNER, OWNER_TYPE, PLACE, Column, Facts, Refused, Table
-from sulq.kernel.functions import FUNCTIONS
-from sulq.kernel.numbers import INTEGERS
+from sulq.kernel.numbers import FUNCTIONS, INTEGERS
 from sulq.kernel.tree import parse
 
 PEOPLE: Final = "people"  # the table of all persons of a dataset, while its rows are kept

@@ -17,8 +17,7 @@ from sulq.kernel.columns import text
 from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.moves import moves, table
 from sulq.kernel.norms import Certified, Moves, Norms
-from sulq.kernel.numbers import Value
-from sulq.kernel.polynomials import constant
+from sulq.kernel.numbers import Value, constant
 from sulq.kernel.programs import Fold
 from sulq.kernel.programs import certify as certify_program
 from sulq.kernel.relations import Certificate, Summand, certify, rows

@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.kernel.facts import Refused
+from sulq.kernel.facts import Refused, require
 from sulq.kernel.norms import Moves, Norms
-from sulq.kernel.polynomials import Interval, Polynomial, add, reach
+from sulq.kernel.numbers import Interval, Polynomial, add, reach
 from sulq.kernel.relations import Certificate, Summand
 
 MAX_PATTERNS: Final = 256
@@ -58,8 +58,7 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
 def _patterns(found: Certificate, read: Mapping[int, Summand]) -> list[frozenset[int]]:
     """The sets of atoms that can be missing together, of those a sum needs."""
     atoms = sorted({atom for summand in read.values() for atom in summand.needs if found.missing[atom]})
-    if 2 ** len(atoms) > MAX_PATTERNS:
-        raise Refused("a block of too many values that may be missing")
+    require(2 ** len(atoms) <= MAX_PATTERNS, "a block of too many values that may be missing")
     return [frozenset(gone) for size in range(len(atoms) + 1) for gone in itertools.combinations(atoms, size)]
 
 
@@ -94,8 +93,8 @@ def table(found: Certificate, units: npt.NDArray[np.int64]) -> Moves:
     Nothing else can be added, so the norms of the table's rows are taken one by one, and of their differences where
     these are not too many. Where squares of differences might not fit 64 bits Python's integers are taken.
     """
-    if units.min(initial=0) < -MAX_ENTRY or units.max(initial=0) > MAX_ENTRY:
-        raise Refused("a table of too large numbers")
+    within = units.min(initial=0) >= -MAX_ENTRY and units.max(initial=0) <= MAX_ENTRY
+    require(within, "a table of too large numbers")
     distinct = np.unique(np.concatenate([units, np.zeros_like(units[:1])]), axis=0)
     if (2 * int(np.abs(units).max(initial=0))) ** 2 * units.shape[1] >= 2**63:
         distinct = distinct.astype(object)

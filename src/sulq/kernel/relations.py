@@ -13,19 +13,19 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
-from sulq.kernel.facts import OWNER, Facts, Refused, Table
-from sulq.kernel.numbers import EXACT, INTEGERS, NUMBERS, TEXT, Value, alike, hull, integer
-from sulq.kernel.polynomials import Polynomial, constant
+from sulq.kernel.facts import OWNER, Column, Facts, Refused, require
+from sulq.kernel.numbers import EXACT, INTEGERS, TEXT, Polynomial, Value, alike, constant, hull, integer
 from sulq.kernel.tree import Node, parse
-from sulq.kernel.values import Atoms, Expressions, cast
+from sulq.kernel.values import Atoms, Expressions, called
 
 HUGE: Final = 2**126  # of a sum of integers, which DuckDB adds in 128 bits
 MAX_ROWS: Final = 10**6  # of one person
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
-_CAST: Final = ("class", "type", "child", "type_expr", "try_cast", "alias")
 Names = frozenset[str]
+Agreeing = Callable[[Names], int]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,18 @@ class Relation:
 
     columns: Mapping[str, Value]
     altered: int
-    public: bool
     most: int
-    agreeing: Callable[[Names], int]
+    agreeing: Agreeing
     every: bool = False
-    apart: bool = True
+    apart: bool = False
 
     def __post_init__(self) -> None:
-        if self.altered > MAX_ROWS:
-            raise Refused("one person could have too many rows")
+        require(self.altered <= MAX_ROWS, "one person could have too many rows")
 
     @property
-    def owned(self) -> bool:
-        """Whether each row is one person's, and says whose."""
-        return any(value.type == "OWNER" for value in self.columns.values())
+    def public(self) -> bool:
+        """Whether nobody alters a row."""
+        return self.altered == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +85,20 @@ class Certificate:
 
 def certify(sql: str, facts: Facts) -> Certificate:
     """What one person can do to the sums of a statement, from its text and public facts alone; Refused otherwise."""
-    try:
-        return _Certifier(facts).top(parse(sql))
-    except Refused:
-        raise
-    except Exception as error:  # noqa: BLE001 - what the kernel does not foresee it does not certify
-        raise Refused(f"it cannot be read ({type(error).__name__})") from None
+    return _read(_Certifier(facts).top, sql)
 
 
 def rows(sql: str, facts: Facts) -> Relation:
     """The rows that a statement without sums gives, and how many of them one person can alter; Refused otherwise."""
+    return _read(_Certifier(facts).rows, sql)
+
+
+def _read(rule: Callable[[Node], T], sql: str) -> T:
     try:
-        return _Certifier(facts).rows(parse(sql))
+        return rule(parse(sql))
     except Refused:
         raise
-    except Exception as error:  # noqa: BLE001 - likewise
+    except Exception as error:  # noqa: BLE001 - what the kernel does not foresee it does not certify
         raise Refused(f"it cannot be read ({type(error).__name__})") from None
 
 
@@ -118,65 +115,54 @@ class _Certifier:
             case "BASE_TABLE":
                 return self._table(node)
             case "SUBQUERY":
-                return self.rows(node.only("type", "subquery", "alias")["subquery"].only("node")["node"])
+                return self.rows(node["subquery"]["node"])
             case "SET_OPERATION_NODE":
                 return self._union(node)
             case "SELECT_NODE":
-                return self._grouped(node) if node.many("group_expressions") else self._select(node)
+                grouped = node.get("group_sets") or node.get("group_expressions")
+                return self._grouped(node) if grouped else self._select(node)
         raise Refused(f"a relation {node.get('type')}")
 
     def _table(self, node: Node) -> Relation:
-        node.only("type", "table_name", "schema_name", "catalog_name", "qualified_name", "alias")
-        table = self.tables.get(node["qualified_name"].only("path")["path"])
-        if table is None:
-            raise Refused("a table that is not kept here")
-        columns = {name: self._anew(_stored(table, name)) for name, _ in table.columns}
+        path = node["qualified_name"]["path"]
+        require(path in self.tables, "a table that is not kept here")
+        table = self.tables[path]
+        columns = {name: self._anew(_stored(column)) for name, column in table.columns}
         if table.owned:
             columns[OWNER] = Value("OWNER", null=False)
-        public, unique = table.rows == 0, table.unique
-        others = table.size if public else table.rows
-        return Relation(columns, table.rows, public, table.size, lambda names: 1 if unique in names else others, True)
+        several = table.rows or table.size
+        agreeing: Agreeing = lambda names: 1 if table.unique in names else several  # noqa: E731
+        return Relation(columns, table.rows, table.size, agreeing, every=True, apart=True)
 
-    def _anew(self, value: Value, **more: bool) -> Value:
+    def _anew(self, value: Value) -> Value:
         """A column of other rows than those its atoms are of; the person's stays."""
-        if value.type == "OWNER":
-            return value
-        return self.atoms.of(replace(value, polynomial=None, needs=frozenset(), **more))  # type: ignore[arg-type]
+        return value if value.type == "OWNER" else self.atoms.of(replace(value, polynomial=None, needs=frozenset()))
 
-    def _source(self, node: Node, *fields: str) -> tuple[Relation, Expressions]:
+    def _source(self, node: Node) -> tuple[Relation, Expressions]:
         """The rows a SELECT reads, and a reader of expressions over them; its condition is checked."""
-        node.only("type", "select_list", "from_table", "aggregate_handling", "where_clause", *fields)
-        if node["aggregate_handling"] != "STANDARD_HANDLING":
-            raise Refused("GROUP BY ALL")
+        require(node["aggregate_handling"] == "STANDARD_HANDLING", "GROUP BY ALL")
         tables = node["from_table"]
-        if tables.get("type") == "JOIN":
-            source = self._join(tables)
-            names = {tuple(name.split(".")): name for name in source.columns}
-        else:
-            source = self.rows(tables)
-            names = {(_name(tables["alias"]), name): name for name in source.columns} if tables.get("alias") else {}
-            names |= {(name,): name for name in source.columns}
-        read = Expressions(source.columns, names, self.atoms)
+        source = self._join(tables) if tables.get("type") == "JOIN" else self.rows(tables)
+        names = {tuple(name.split(".")): (name, value) for name, value in source.columns.items()}
+        if tables.get("alias"):
+            names |= {(_name(tables["alias"]), *path): column for path, column in names.items()}
+        read = Expressions(names, self.atoms)
         if node.get("where_clause") is not None:
-            read.truths(node["where_clause"])
+            read.condition(node["where_clause"])
             source = replace(source, every=False)
         return source, read
 
     def _select(self, node: Node) -> Relation:
-        source, read = self._source(node, "modifiers")
-        modifiers = [item.only("type")["type"] for item in node.many("modifiers")]
-        if modifiers not in ([], ["DISTINCT_MODIFIER"]):
-            raise Refused("an order or a limit")
+        source, read = self._source(node)
         found: list[tuple[str, Value]] = []
         origins: dict[str, str] = {}  # of a column that is one of the source's, which
         for item in node.many("select_list"):
             if item.get("class") == "STAR":
-                item.only("class", "type")
                 found += source.columns.items()
                 origins |= {name: name for name in source.columns}
             elif item.get("class") == "COLUMN_REF":
-                found.append((_output(item), read.column(item)))
-                origins[_output(item)] = read.origin(item)
+                origins[_output(item)], value = read.column(item)
+                found.append((_output(item), value))
             else:
                 found.append((_output(item), read.value(item)))
         columns = _named(found)
@@ -184,150 +170,123 @@ class _Certifier:
         def agreeing(names: Names) -> int:
             return source.agreeing(frozenset(origins[name] for name in names if name in origins))
 
-        if not modifiers:
+        if not node.get("modifiers"):
             return replace(source, columns=columns, agreeing=agreeing)
+        require([item["type"] for item in node.many("modifiers")] == ["DISTINCT_MODIFIER"], "an order or a limit")
         # No more of the different rows change than of all; whose they are is told by `o` alone.
         others = frozenset(columns) - {OWNER}
         columns = {name: self._anew(_merged(value)) for name, value in columns.items()}
-        return Relation(
-            columns,
-            source.altered,
-            source.public,
-            source.most,
-            lambda names: 1 if names >= others else agreeing(names),
-            apart=False,
-        )
+        different: Agreeing = lambda names: 1 if names >= others else agreeing(names)  # noqa: E731
+        return Relation(columns, source.altered, source.most, different)
 
     def _union(self, node: Node) -> Relation:
-        node.only("type", "setop_type", "setop_all", "children")
-        if node["setop_type"] != "UNION" or node.get("setop_all") is not True:
-            raise Refused("a set operation other than UNION ALL")
+        both = node["setop_type"] == "UNION" and node.get("setop_all") is True
+        require(both, "a set operation other than UNION ALL")
         parts = [self.rows(child) for child in node.many("children")]
-        if any(tuple(part.columns) != tuple(parts[0].columns) for part in parts):
-            raise Refused("parts of a union with other columns")
+        names = tuple(parts[0].columns)
+        require(all(tuple(part.columns) == names for part in parts), "parts of a union with other columns")
         columns = {}
-        for name, first in parts[0].columns.items():
+        for name in names:
             several = [part.columns[name] for part in parts]
-            same = {value.type for value in several} == {"OWNER"}
-            columns[name] = first if same else self._anew(hull(several))
+            owners = {value.type for value in several} == {"OWNER"}
+            columns[name] = several[0] if owners else self._anew(hull(*several))
         altered, most = sum(part.altered for part in parts), sum(part.most for part in parts)
-        public = all(part.public for part in parts)
-        return Relation(columns, altered, public, most, lambda _: most if public else altered, apart=False)
+        return Relation(columns, altered, most, lambda _: altered or most)
 
     def _join(self, node: Node) -> Relation:
         """Pairs of rows. Two private sides are joined by the person, so that a pair is one person's."""
-        node.only("type", "left", "right", "condition", "join_type", "ref_type", "nearest_count", "nearest_order_type")
-        if node["join_type"] not in ("INNER", "LEFT") or node["ref_type"] != "REGULAR":
-            raise Refused(f"a join {node['join_type']} {node['ref_type']}")
-        kept = node["join_type"] == "LEFT"  # a left row without a match is kept
+        how = (node["join_type"], node["ref_type"])
+        require(how in (("INNER", "REGULAR"), ("LEFT", "REGULAR")), f"a join {how}")
+        kept = how[0] == "LEFT"  # a left row without a match is kept
         a, b = (_name(node[side].get("alias")) for side in ("left", "right"))
         left, right = self.rows(node["left"]), self.rows(node["right"])
-        if a == b:
-            raise Refused("two sides of one name")
-        pairs = _pairs(node["condition"], {a: left, b: right})
-        person = (OWNER, OWNER) in pairs and left.owned and right.owned
-        if not left.public and not right.public and not person:
-            raise Refused("private rows that are not joined by the person")
-        if left.public and not right.public and kept:
-            raise Refused("public rows that are kept where no private row agrees")
+        require(a != b, "two sides of one name")
+        pairs = _pairs(node["condition"], {a: left.columns, b: right.columns})
+        person = (OWNER, OWNER) in pairs and left.columns[OWNER].type == "OWNER"
+        require(left.public or right.public or person, "private rows that are not joined by the person")
+        shown = left.public and not right.public and kept
+        require(not shown, "public rows that are kept where no private row agrees")
         columns = {f"{a}.{name}": value for name, value in left.columns.items()}
         for name, value in right.columns.items():
             if not kept:
                 columns[f"{b}.{name}"] = value
             elif value.type != "OWNER":  # of a row without a match it is nobody's
-                columns[f"{b}.{name}"] = self._anew(value, null=True)
-        # A person's own rows are meant on both sides, so agreeing in `o` says no more.
-        same = [(x, y) for x, y in pairs if _same(left.columns[x], right.columns[y])]
+                columns[f"{b}.{name}"] = self._anew(replace(value, null=True))
+        # A person's own rows are meant on both sides, so agreeing in `o` says no more. Only equality of integers, or of
+        # one type, compares stored values: a cast may merge some.
+        kinds = [(x, y, {left.columns[x].type, right.columns[y].type}) for x, y in pairs]
+        same = [(x, y) for x, y, types in kinds if len(types) == 1 or types <= INTEGERS.keys()]
         ours, theirs = frozenset(x for x, _ in same), frozenset(y for _, y in same)
 
         def paired(lefts: int, rights: int) -> int:
             """How many pairs so many rows make: each left row as many as agree with it, or each right row."""
-            found = []
+            found: list[int] = []
             if right.public or not left.public:
-                fan = right.agreeing(theirs)
-                found.append(lefts * (max(fan, 1) if kept else fan))
+                found.append(lefts * max(right.agreeing(theirs), kept))
             if not kept and (left.public or not right.public):
                 found.append(rights * left.agreeing(ours))
             return min(found)
 
         altered, most = paired(left.altered, right.altered), paired(left.most, right.most)
-        public = left.public and right.public
 
         def agreeing(names: Names) -> int:
             """Those of one side, and to each those of the other."""
             mine = frozenset(name.removeprefix(f"{a}.") for name in names if name.startswith(f"{a}."))
             yours = frozenset(name.removeprefix(f"{b}.") for name in names if name.startswith(f"{b}."))
-            found = [most if public else altered, left.agreeing(mine) * max(right.agreeing(yours | theirs), 1)]
+            found = [altered or most, left.agreeing(mine) * max(right.agreeing(yours | theirs), 1)]
             if not kept or yours:
                 found.append(right.agreeing(yours) * left.agreeing(mine | ours))
             return min(found)
 
         every = left.every and right.public and kept and right.agreeing(theirs) == 1
-        return Relation(columns, altered, public, most, agreeing, every, apart=False)
+        return Relation(columns, altered, most, agreeing, every)
 
     def _grouped(self, node: Node) -> Relation:
         """A person's own groups: one row, or one for each of the person's keys."""
-        source, read = self._source(node, "group_expressions", "group_sets")
-        grouped, items = node.many("group_expressions"), node.many("select_list")
-        if node.get("group_sets") != (tuple(range(len(grouped))),):
-            raise Refused("grouping sets within")
+        source, read = self._source(node)
         keys = _keys(node, source, read)
-        others = [item for item, value in keys.items() if value.type != "OWNER"]
-        if len(others) == len(keys):
-            raise Refused("groups that are not by the person")
+        require(node["group_sets"] == (tuple(range(len(keys))),), "grouping sets within, or a key that is given twice")
+        others = frozenset(_output(item) for item, value in keys.items() if value.type != "OWNER")
+        require(len(others) < len(keys), "groups that are not by the person")
         found = []
-        for item in items:
+        for item in node.many("select_list"):
             value = _merged(keys[item]) if item in keys else _within(item, source.altered, read)
             found.append((_output(item), self._anew(value)))
-        altered, hidden = source.altered if others else 1, any(key not in items for key in keys)
-        shown = frozenset(_output(item) for item in others if not hidden)
-        agreeing: Callable[[Names], int] = lambda names: 1 if not hidden and names >= shown else altered  # noqa: E731
-        return Relation(_named(found), altered, False, source.most, agreeing, apart=source.apart)
+        altered = source.altered if others else 1
+        agreeing: Agreeing = lambda names: 1 if names >= others else altered  # noqa: E731
+        return Relation(_named(found), altered, source.most, agreeing, apart=source.apart)
 
     # The outermost SELECT
 
     def top(self, node: Node) -> Certificate:
         """Sums by keys over a relation."""
-        if node.get("type") != "SELECT_NODE":
-            raise Refused("sums of a union")
-        source, read = self._source(node, "group_expressions", "group_sets")
-        grouped, items = node.many("group_expressions"), node.many("select_list")
-        keys = _keys(node, source, read)
-        if any(value.type == "OWNER" for value in keys.values()):
-            raise Refused("sums by person")
-        order = list(keys)
+        require(node.get("type") == "SELECT_NODE", "sums of a union")
+        source, read = self._source(node)
+        items, keys = node.many("select_list"), _keys(node, source, read)
+        require(all(value.type != "OWNER" for value in keys.values()), "sums by person")
         shown = tuple(item for item in items if item in keys)
         outputs = tuple(keys[item] if item in keys else self._sum(item, source, read, shown) for item in items)
-        sets = tuple(
-            tuple(items.index(order[place]) if order[place] in items else -1 for place in each)
-            for each in (node.get("group_sets") or ((),))
-        )
-        if len({frozenset(each) for each in sets}) != len(sets) or len(order) != len(grouped):
-            raise Refused("a grouping set or a key that is given twice")
-        if len(sets) > 1 and (any(-1 in each for each in sets) or None not in outputs):
-            raise Refused("grouping sets that cannot be told apart")
+        places = [items.index(key) for key in keys]
+        sets = tuple(tuple(places[i] for i in each) for each in node.get("group_sets") or ((),))
+        require(len({frozenset(each) for each in sets}) == len(sets), "a grouping set that is given twice")
+        require(len(keys) == len(node.many("group_expressions")), "a key that is given twice")
+        require(len(sets) == 1 or None in outputs, "grouping sets that cannot be told apart")
         rows = max(source.altered, 1)  # public rows get noise like any other
         known = self.atoms.intervals, self.atoms.missing
         return Certificate(outputs, sets, rows, source.public, source.every, *known, source.apart)
 
-    def _sum(
-        self, item: Node, source: Relation, read: Expressions, keys: tuple[Node, ...], largest: int = HUGE
-    ) -> Summand | None:
+    def _sum(self, item: Node, source: Relation, read: Expressions, keys: tuple[Node, ...]) -> Summand | None:
         """A sum, cast to 64 bits or as it is; None for the mark of a grouping set."""
         if item.get("type") == "GROUPING_FUNCTION":
-            if item.only("class", "type", "children", "alias").many("children") != keys:
-                raise Refused("the mark of other keys, or in another order")
+            require(item.many("children") == keys, "the mark of other keys, or in another order")
             return None
-        if item.get("class") == "CAST":
-            if item.only(*_CAST)["type_expr"]["type_name"] != "BIGINT":
-                raise Refused("a sum cast to another type than BIGINT")
-            return self._sum(item["child"], source, read, keys, 2**63 - 1)
-        name, argument = _aggregate(item)
+        cast = item.get("class") == "CAST"
+        require(not cast or item["type_expr"]["type_name"] == "BIGINT", "a sum cast to another type than BIGINT")
+        name, argument = _aggregate(item["child"] if cast else item)
         if argument is None:
             return Summand(constant(1), most=source.most)
         if name == "count DISTINCT":
-            if read.column(argument).type != "OWNER":
-                raise Refused("different values of what is not the person")
+            require(read.column(argument)[1].type == "OWNER", "different values of what is not the person")
             return Summand({}, people=True, most=source.most)
         value = read.value(argument)
         if name == "count":
@@ -337,20 +296,18 @@ class _Certifier:
         if name != "sum" or value.polynomial is None:
             raise Refused(f"{name} of what is not whole and bounded")
         most = math.ceil(source.most * max(-value.low, value.high))
-        if most > min(largest, EXACT if value.type == "DOUBLE" else HUGE):
-            raise Refused("a sum that may leave the numbers that are added exactly")
+        largest = EXACT if value.type == "DOUBLE" else 2**63 - 1 if cast else HUGE
+        require(most <= largest, "a sum that may leave the numbers that are added exactly")
         return Summand(value.polynomial, value.needs, most=most)
 
 
-def _stored(table: Table, name: str) -> Value:
-    column = dict(table.columns)[name]
-    if column.type == "VARCHAR":
-        if column.low is None or column.high is None:
-            return replace(TEXT, null=column.missing)
-        return replace(TEXT, low=column.low, high=column.high, null=column.missing)  # of digits
-    if column.low is None or column.high is None or column.type not in NUMBERS:
-        raise Refused(f"a stored column of type {column.type}")
-    return integer(column.type, column.low, column.high, null=column.missing)
+def _stored(column: Column) -> Value:
+    """A cell of a kept table: a whole number, or a text, which may be the digits of one."""
+    text = column.type == "VARCHAR"
+    if column.low is None or column.high is None:
+        require(text, f"a stored column of type {column.type}")
+        return replace(TEXT, null=column.missing)
+    return Value(column.type, column.low, column.high, whole=not text, null=column.missing)
 
 
 def _name(text: object) -> str:
@@ -368,76 +325,62 @@ def _output(item: Node) -> str:
 def _named(found: list[tuple[str, Value]]) -> dict[str, Value]:
     """Columns by their names: each name once, and `o` for the person alone; those of a join are not named anew."""
     columns = dict(found)
-    if len(columns) != len(found) or any("." in name for name in columns):
-        raise Refused("two columns of one name, or all columns of a join")
-    if any((value.type == "OWNER") != (name == OWNER) for name, value in found):
-        raise Refused("the person under another name, or another column under the person's")
+    require(len(columns) == len(found), "two columns of one name")
+    require(not any("." in name for name in columns), "all columns of a join")
+    persons = all((value.type == "OWNER") == (name == OWNER) for name, value in found)
+    require(persons, "the person under another name, or another column under the person's")
     return columns
 
 
 def _merged(value: Value) -> Value:
     """A value that stands for all equal ones: 0 and -0 are equal doubles, and yet differ in what is made of them."""
-    if value.type == "DOUBLE":
-        raise Refused("a double that stands for all that equal it")
+    require(value.type != "DOUBLE", "a double that stands for all that equal it")
     return value
 
 
-def _same(left: Value, right: Value) -> bool:
-    """Whether equality of two columns compares stored values: integers or one type, so that no cast merges any."""
-    return left.type == right.type or {left.type, right.type} <= INTEGERS.keys()
-
-
-def _pairs(node: Node, sides: Mapping[str, Relation]) -> list[tuple[str, str]]:
+def _pairs(node: Node, sides: Mapping[str, Mapping[str, Value]]) -> list[tuple[str, str]]:
     """The columns a join compares, the left side's first; any other condition is refused but TRUE."""
     if node.get("type") == "CONJUNCTION_AND":
         return [pair for child in node.many("children") for pair in _pairs(child, sides)]
     if node.get("class") == "CONSTANT" and node["literal"].get("text") == "true":
         return []
-    if node.get("type") != "COMPARE_EQUAL":
-        raise Refused("a join by other than equal columns")
-    node.only("class", "type", "left", "right")
-    paths = [side.only("class", "type", "column_names")["column_names"] for side in (node["left"], node["right"])]
-    found = dict(path for path in paths if len(path) == 2)
-    if found.keys() != sides.keys() or any(found[name] not in side.columns for name, side in sides.items()):
-        raise Refused("a join by what is not a column of each side")
-    values = [side.columns[found[name]] for name, side in sides.items()]
-    if {value.type for value in values} != {"OWNER"}:
-        alike(values)
-    first, second = (found[name] for name in sides)
-    return [(first, second)]
+    require(node.get("type") == "COMPARE_EQUAL", "a join by other than equal columns")
+    (a, ours), (b, theirs) = (node[side]["column_names"] for side in ("left", "right"))
+    of_each = [a, b] == list(sides) and ours in sides[a] and theirs in sides[b]
+    require(of_each, "a join by what is not a column of each side")
+    if {sides[a][ours].type, sides[b][theirs].type} != {"OWNER"}:
+        alike(sides[a][ours], sides[b][theirs])
+    return [(ours, theirs)]
 
 
 def _keys(node: Node, source: Relation, read: Expressions) -> dict[Node, Value]:
-    """The items of a SELECT it is grouped by, each with what it can be; a key that is not shown is there too."""
-    aliases = {item.get("alias"): item for item in node.many("select_list") if item.get("alias")}
+    """The items of a SELECT it is grouped by, each with what it can be; all are shown, and called by their names."""
+    require(not node.get("modifiers"), "an order or a limit of groups, or different ones")
+    items = {_output(item): item for item in node.many("select_list") if item.get("alias") or item.get("column_names")}
     columns = {name.rpartition(".")[2] for name in source.columns}  # DuckDB takes these before an alias
     found: dict[Node, Value] = {}
     for key in node.many("group_expressions"):
-        path: tuple[str, ...] = key.get("column_names") or ()
-        item = aliases.get(path[0], key) if len(path) == 1 else key
-        if item is not key and path[0] in columns and item.get("column_names") != path:
-            raise Refused("a name that is both a column and another's alias")
-        found[item] = read.column(item) if item.get("class") == "COLUMN_REF" else read.value(item)
+        (name,) = path = key["column_names"]
+        own = name in items and (name not in columns or items[name].get("column_names") == path)
+        require(own, "a key that is not shown, or a name that is both a column and another's alias")
+        item = items[name]
+        found[item] = read.column(item)[1] if item.get("class") == "COLUMN_REF" else read.value(item)
     return found
 
 
 def _aggregate(node: Node) -> tuple[str, Node | None]:
     """Its name, and what it is of: one expression, or rows."""
-    if node.get("class") != "FUNCTION":
-        raise Refused("an output that is neither a key nor a sum")
-    node.only("class", "type", "function_name", "arguments", "qualified_name", "alias", "distinct")
-    name, arguments = node["function_name"], node.arguments()
-    if node["qualified_name"].only("path")["path"] != (name,):
-        raise Refused("a function of a schema")
-    if len(arguments) != (name != "count_star") or (name == "count_star" and node.get("distinct")):
-        raise Refused(f"{name} of none or several")
-    return name + " DISTINCT" * bool(node.get("distinct")), arguments[0] if arguments else None
+    require(node.get("class") == "FUNCTION", "an output that is neither a key nor a sum")
+    name, arguments, distinct = called(node), node.arguments(), bool(node.get("distinct"))
+    if name == "count_star":
+        require(not arguments and not distinct, "different rows")
+        return name, None
+    require(len(arguments) == 1, f"{name} of none or several")
+    return name + " DISTINCT" * distinct, arguments[0]
 
 
 def _within(item: Node, rows: int, read: Expressions) -> Value:
     """An aggregate over at most so many rows of one person."""
-    if item.get("class") == "CAST":
-        return cast(item, _within(item.only(*_CAST)["child"], rows, read))
     name, argument = _aggregate(item)
     if argument is None:
         return integer("BIGINT", 1, rows, null=False)
@@ -446,9 +389,7 @@ def _within(item: Node, rows: int, read: Expressions) -> Value:
         return integer("BIGINT", 0, rows, null=False)
     if name in ("min", "max"):
         return _merged(value)
-    if name != "sum" or not (value.bounded and value.whole):
-        raise Refused(f"{name} of a person's rows")
-    low, high = min(value.low, value.low * rows), max(value.high, value.high * rows)
-    if max(-low, high) >= (EXACT if value.type == "DOUBLE" else 2 ** INTEGERS["HUGEINT"]):
-        raise Refused("a person's sum that is not exact")
-    return integer("DOUBLE" if value.type == "DOUBLE" else "HUGEINT", low, high, null=value.null)
+    found = integer("DOUBLE", min(value.low, value.low * rows), max(value.high, value.high * rows), null=value.null)
+    exact = value.type == "DOUBLE" and value.whole and found.exact
+    require(name == "sum" and exact, f"{name} of a person's rows that is not exact")
+    return found

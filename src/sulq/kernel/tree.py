@@ -1,23 +1,37 @@
-"""DuckDB's own parse tree of a statement, read strictly.
+"""DuckDB's own parse tree of a statement, read strictly: a part or a field that is not named here is refused.
 
 Equal parts of a statement become one object, so that whoever walks the tree may remember what was found of a part by
-its identity. Fields with an empty value are left out; a field that a reader does not name is refused.
+its identity. Fields with an empty value are left out.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any, Final
 
 import duckdb
 
-from sulq.kernel.facts import Refused
+from sulq.kernel.facts import Refused, require
 
 MAX_TEXT_BYTES: Final = 2**22
 _PLACES: Final = ("query_location", "query_location_length")  # where in the text a part stands
 _ORDER: Final = (("type", "ORDER_MODIFIER"),)  # an ORDER BY of nothing
+_EXPRESSIONS: Final = {  # by class; beside these fields each has its type and may have an alias
+    "BETWEEN": "input lower upper", "CASE": "case_checks else_expr", "CAST": "child type_expr try_cast",
+    "COLUMN_REF": "column_names", "COMPARISON": "left right", "CONJUNCTION": "children", "CONSTANT": "literal",
+    "FUNCTION": "function_name arguments is_operator qualified_name distinct", "OPERATOR": "children",
+    "PARAMETER": "identifier", "STAR": "", "TYPE": "type_name qualified_name",
+}  # fmt: skip
+_RELATIONS: Final = {  # by type
+    "BASE_TABLE": "table_name schema_name catalog_name qualified_name alias", "DISTINCT_MODIFIER": "", "EMPTY": "",
+    "JOIN": "left right condition join_type ref_type nearest_count nearest_order_type",
+    "SELECT_NODE": "select_list from_table where_clause group_expressions group_sets aggregate_handling modifiers",
+    "SET_OPERATION_NODE": "setop_type setop_all children", "SUBQUERY": "subquery alias",
+}  # fmt: skip
+_OTHERS: Final = "statements node named_param_map key value expression when_expr then_expr kind text path"
 Fields = tuple[tuple[str, Any], ...]
 
 
@@ -28,14 +42,15 @@ class Node:
 
     def __init__(self, fields: Fields) -> None:
         self._fields = dict(fields)
-        self.parts: tuple[Node, ...] = _nodes(tuple(item for _, item in fields))
+        self.only(*_allowed(self.get("class"), self.get("type")))
+        several = (item if isinstance(item, tuple) else (item,) for _, item in fields)
+        self.parts = tuple(part for part in itertools.chain(*several) if isinstance(part, Node))
         self.refs: frozenset[Node] = frozenset().union(*(part.refs for part in self.parts))
-        if self._fields.get("class") == "COLUMN_REF":
+        if self.get("class") == "COLUMN_REF":
             self.refs = frozenset({self})
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a text, a number, a Node or a tuple of them
-        if name not in self._fields:
-            raise Refused(f"a part without {name}")
+        require(name in self._fields, f"a part without {name}")
         return self._fields[name]
 
     def get(self, name: str) -> Any:  # noqa: ANN401
@@ -44,41 +59,40 @@ class Node:
 
     def only(self, *names: str) -> Node:
         """Refuse fields beside these; returns itself."""
-        for name in self._fields:
-            if name not in names:
-                raise Refused(f"{self.get('type')} with {name}")
+        for name in self._fields.keys() - set(names):
+            raise Refused(f"{self.get('type')} with {name}")
         return self
 
     def many(self, name: str) -> tuple[Node, ...]:
         """The parts under a name; none where it is empty."""
-        found = self._fields.get(name, ())
-        if not isinstance(found, tuple) or not all(isinstance(item, Node) for item in found):
-            raise Refused(f"{name} is no list of parts")
-        return found
+        return tuple(self._fields.get(name, ()))
 
     def arguments(self) -> tuple[Node, ...]:
-        """The arguments of a function, none of them named."""
-        return tuple(item.only("expression")["expression"] for item in self.many("arguments"))
+        """The arguments of a function."""
+        return tuple(item["expression"] for item in self.many("arguments"))
+
+
+@functools.cache
+def _allowed(kind: str | None, form: str | None) -> tuple[str, ...]:
+    """The fields of a part of this class and type."""
+    if kind is not None:
+        return ("class", "type", "alias", *_EXPRESSIONS[kind].split()) if kind in _EXPRESSIONS else ()
+    return ("type", *_RELATIONS[form].split()) if form in _RELATIONS else tuple(_OTHERS.split())
 
 
 def parse(sql: str) -> Node:
     """The one SELECT of a text, as DuckDB parses it."""
-    if len(sql) > MAX_TEXT_BYTES:
-        raise Refused("the text is too long")
+    require(len(sql) <= MAX_TEXT_BYTES, "the text is too long")
     cursor = _parser().cursor()
     try:
         found = cursor.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
         read = json.loads(found[0] if found else "", object_pairs_hook=_interning())
+        (statement,) = read.many("statements") if isinstance(read, Node) else ()
     except (duckdb.Error, ValueError, RecursionError):
-        raise Refused("DuckDB does not parse it") from None
+        raise Refused("it is not one SELECT that DuckDB parses") from None
     finally:
         cursor.close()
-    statements = read.only("statements").many("statements") if isinstance(read, Node) else ()
-    if len(statements) != 1:
-        raise Refused("it is not one SELECT")
-    node = statements[0].only("node", "named_param_map")["node"]
-    if not isinstance(node, Node):
-        raise Refused("it is not one SELECT")
+    node: Node = statement["node"]
     return node
 
 
@@ -106,13 +120,6 @@ def _interning() -> Callable[[list[tuple[str, Any]]], Node | None]:
         return found
 
     return interned
-
-
-def _nodes(item: object) -> tuple[Node, ...]:
-    """All parts in a list, however deep."""
-    if isinstance(item, tuple):
-        return tuple(node for each in item for node in _nodes(each))
-    return (item,) if isinstance(item, Node) else ()
 
 
 def _fixed(items: list[Any]) -> tuple[Any, ...]:
