@@ -7,7 +7,6 @@ import random
 import numpy as np
 
 from sulq.kernel.matrix import Batch
-from sulq.kernel.numbers import Value, double, integer
 from sulq.kernel.programs import (
     FUNCTIONS,
     Apply,
@@ -27,6 +26,7 @@ from sulq.kernel.programs import (
     Take,
     Unit,
 )
+from sulq.kernel.values import Value, double, integer
 
 COLUMNS = (
     integer("TINYINT", -4, 4),

@@ -11,7 +11,6 @@ import pytest
 
 from sulq.kernel.facts import Refused
 from sulq.kernel.norms import Norms
-from sulq.kernel.numbers import TEXT, integer
 from sulq.kernel.programs import (
     Apply,
     Box,
@@ -32,6 +31,7 @@ from sulq.kernel.programs import (
     certify,
     check,
 )
+from sulq.kernel.values import TEXT, integer
 
 CELL = integer("INTEGER", 0, 9)
 VECTOR = Stack((Unit(0, -9, 9), Unit(0, 0, 5)))

@@ -304,6 +304,13 @@ REFUSED = {
     "a whole number that is none": "SELECT sum(c3 * 0.5e0) AS s0 FROM kept",
     "two columns of one name": "SELECT count(*) AS s0 FROM (SELECT c0 AS c0, c1 AS c0 FROM kept)",
     "one side's alias twice": "SELECT count(*) AS s0 FROM (SELECT l.c0 FROM kept AS l JOIN kept AS l ON l.o = l.o)",
+    "a key by its place": "SELECT c0 AS k0, count(*) AS s0 FROM kept GROUP BY 1",
+    "a key that is not shown": "SELECT count(*) AS s0 FROM kept GROUP BY c0",
+    "a name of two items": "SELECT 5 AS k0, c0 AS k0, count(*) AS s0 FROM kept GROUP BY k0",
+    "columns under other names": "SELECT sum(c0) AS s0 FROM (SELECT c1, c0 FROM kept) AS l(c0, c1)",
+    "a function of different values": "SELECT sum(floor(abs(DISTINCT c3))) AS s0 FROM kept",
+    "a collation": "SELECT count(*) AS s0 FROM (SELECT DISTINCT CAST(c2 AS VARCHAR COLLATE nocase) AS c2 FROM kept)",
+    "a join under a name": "SELECT count(*) AS s0 FROM (kept AS l JOIN public AS r ON l.c0 = r.c0) AS x",
     "nested too deeply": f"SELECT sum({'abs(' * 3000}c1{')' * 3000}) AS s0 FROM kept",
 }
 

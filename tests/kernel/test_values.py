@@ -10,9 +10,8 @@ import duckdb
 import pytest
 
 from sulq.kernel.facts import Column, Facts, Refused, Table
-from sulq.kernel.numbers import Value
 from sulq.kernel.tree import parse
-from sulq.kernel.values import Atoms, Expressions
+from sulq.kernel.values import Atoms, Expressions, Value
 from tests import counts
 from tests.kernel.statements import Writer
 
@@ -122,6 +121,15 @@ def test_NaN_is_above_every_number() -> None:
     assert (clamped.low, clamped.high, clamped.nan) == (0, 5, False)
     below = select.value(parse("SELECT CASE WHEN t < 0e0 THEN 0e0 ELSE t END AS x FROM kept")["select_list"][0])
     assert below.nan
+
+
+def test_what_may_be_infinite_may_become_NaN(rows: duckdb.DuckDBPyConnection) -> None:
+    """So it has no bound from above, whatever is made of it; control: what is bounded is never NaN."""
+    for expression in ("(c2 / c0) % 2e0", "(c2 / c0) - (c2 / c0)", "(c2 / c0) * 0e0", "abs(c2 / c0) % 2e0"):
+        found = [row[0] for row in rows.execute(f"SELECT {expression} FROM kept").fetchall()]
+        assert any(cell is not None and math.isnan(cell) for cell in found)
+        assert read(expression).nan
+    assert not read("c2 % 2e0").nan
 
 
 def test_equal_texts_of_equal_columns_are_one_atom() -> None:

@@ -17,9 +17,9 @@ from typing import Final
 import duckdb
 
 from sulq.errors import SetupError
-from sulq.kernel.facts import HASH, OWNER, OWNER_TYPE, PLACE, Column, Facts, Refused, Table
-from sulq.kernel.numbers import FUNCTIONS, INTEGERS
+from sulq.kernel.facts import HASH, OWNER, OWNER_TYPE, PLACE, Column, Facts, Refused, Table, require
 from sulq.kernel.tree import parse
+from sulq.kernel.values import FUNCTIONS, INTEGERS
 
 PEOPLE: Final = "people"  # the table of all persons of a dataset, while its rows are kept
 POSITION: Final = "place"  # the column of a source that says where a record stands, if that is public
@@ -29,8 +29,10 @@ _ROW_WISE: Final = FUNCTIONS.keys() | {
     "chr", "concat", "enum_code", "epoch_ns", "isnan", "list_position", "list_value", "lpad", "nfc_normalize",
     "regexp_extract", "regexp_full_match", "regexp_replace", "replace", "rpad",
 }  # fmt: skip
-_CLASSES: Final = ("BETWEEN", "CASE", "CAST", "COMPARISON", "CONJUNCTION", "CONSTANT", "OPERATOR", "PARAMETER", "TYPE")
-_BARE: Final = ("expression", "when_expr", "then_expr", "kind", "text", "path")  # fields of parts that have no class
+_CLASSES: Final = (  # of expressions, and of their parts that have none
+    None, "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "OPERATOR",
+    "PARAMETER", "TYPE",
+)  # fmt: skip
 _DIGITS: Final = re.compile("[0-9]{1,9}")
 _DEFINITION: Final = """
     SELECT sql FROM duckdb_tables()
@@ -90,33 +92,22 @@ def _row_wise(layers: Sequence[Sequence[str]], projections: int) -> None:
     try:
         for place, layer in enumerate(layers):
             node = parse(f"SELECT {_list(*layer)}").only("type", "select_list", "from_table", "aggregate_handling")
-            if node["type"] != "SELECT_NODE" or node["from_table"].only("type")["type"] != "EMPTY":
-                raise Refused("other than expressions")
+            require(node["type"] == "SELECT_NODE" and node["from_table"]["type"] == "EMPTY", "other than expressions")
             left = list(node.many("select_list"))
-            if len(left) != len(layer):
-                raise Refused("several expressions in one")
+            require(len(left) == len(layer), "several expressions in one")
             named = [item.get("alias") or (item.get("column_names") or ("",))[-1] for item in left]
-            if place < projections and not (len(set(named)) == len(named) and all(map(_NAMED.match, named))):
-                raise Refused("a column without a name of its own")
+            own = len(set(named)) == len(named) and all(map(_NAMED.match, named))
+            require(own or place >= projections, "a column without a name of its own")
             while left:
                 part = left.pop()
-                kind, path = part.get("class"), part.get("column_names")
-                if kind is None:
-                    part.only(*_BARE)
-                elif kind == "COLUMN_REF" and not (len(path) == 1 and _CELL.match(path[0])):
-                    raise Refused("a column of another name")
-                elif kind == "FUNCTION":
-                    part.only("class", "type", "function_name", "arguments", "is_operator", "qualified_name", "alias")
-                    if part["function_name"] not in _ROW_WISE or len(part["qualified_name"]["path"]) != 1:
-                        raise Refused("a function that is not listed")
-                elif kind not in (*_CLASSES, "COLUMN_REF", "FUNCTION"):
-                    raise Refused(f"an expression of class {kind}")
+                kind, path = part.get("class"), part.get("column_names") or ("",)
+                require(kind in _CLASSES, f"an expression of class {kind}")
+                require(kind != "COLUMN_REF" or (len(path) == 1 and _CELL.match(path[0])), "a column of another name")
+                listed = kind != "FUNCTION" or (part.called() in _ROW_WISE and not part.get("distinct"))
+                require(listed, "a function that is not listed")
                 left += part.parts
     except Refused:
-        pass
-    else:
-        return
-    raise SetupError("unfit-rows", "The records of a source would not be read one by one, so none is.")
+        raise SetupError("unfit-rows", "The records of a source would not be read one by one, so none is.") from None
 
 
 def people(readings: Mapping[int, Reading]) -> str:
@@ -141,16 +132,10 @@ def keep(
     """The kept rows of a source: all, or of each person those with the least keyed hashes.
 
     Privacy: which records of a person are kept follows from that person's records and the key alone, since equal hashes
-    mean equal cells (SR2); a record that names nobody is left out, and under zero_out one that was blanked.
+    mean equal cells (SR2); a record that names nobody is left out, and under zero_out (`blanked`) one without any cell.
 
-    Args:
-        reading: How its records become cells.
-        columns: Their types.
-        rows: How many are kept of a person.
-        spelled: Names of further columns, each with the column whose codes it holds as text.
-        blanked: Whether a record without any cell is none.
-        key: The key as SQL.
-        stored: Whether types are narrowed and persons numbered (`people`), or else told by their text.
+    `rows`: of a person. `spelled`: names of further columns, each with the column whose codes it holds as text. `key`:
+    as SQL. `stored`: whether types are narrowed and persons numbered (`people`), or else told by their text.
     """
     shown = [*outer(reading, columns, stored=stored)]
     shown += [f"lpad(CAST({code} AS VARCHAR), 3, '0') AS {text}" for text, code in spelled.items()]
@@ -266,10 +251,5 @@ def _conditions(table: Table) -> list[str]:
     for name, column in table.columns:
         found += [] if column.missing else [f"count({name}) = count(*)"]
         if column.type != "VARCHAR":
-            least, most = _between(f"min({name})", column), _between(f"max({name})", column)
-            found.append(f"coalesce({least} AND {most}, true)")
+            found.append(f"coalesce(min({name}) >= {column.low} AND max({name}) <= {column.high}, true)")
     return found
-
-
-def _between(item: str, column: Column) -> str:
-    return f"{item} BETWEEN {column.low} AND {column.high}"

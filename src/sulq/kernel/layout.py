@@ -17,12 +17,12 @@ from sulq.kernel.columns import text
 from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.moves import moves, table
 from sulq.kernel.norms import Certified, Moves, Norms
-from sulq.kernel.numbers import Value, constant
 from sulq.kernel.programs import Fold
 from sulq.kernel.programs import certify as certify_program
 from sulq.kernel.relations import Certificate, Summand, certify, rows
 from sulq.kernel.remembered import remembered
 from sulq.kernel.request import Combined, Key, Open, Part, Proposal, Statement
+from sulq.kernel.values import Value, constant
 
 MAX_TABLE_ENTRY: Final = 2**22  # of a public table: counts times it are added in limbs
 ROWS: Final = Summand(constant(1))  # a row adds one to a count of rows

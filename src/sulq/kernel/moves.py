@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from sulq.kernel.facts import Refused, require
 from sulq.kernel.norms import Moves, Norms
-from sulq.kernel.numbers import Interval, Polynomial, add, reach
 from sulq.kernel.relations import Certificate, Summand
+from sulq.kernel.values import Interval, Polynomial, add, reach
 
 MAX_PATTERNS: Final = 256
 MAX_DIFFERENCES: Final = 2**27  # of entries of a table, looked at one by one
@@ -37,7 +37,13 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
         if not isinstance(output, Summand) or output.people:
             raise Refused("a coordinate of what is no sum of rows")
         read[place] = output
-    rows = [_of_pattern(weights, read, gone, found.intervals) for gone in _patterns(found, read)]
+    # For each set of atoms that can be missing together, of those a sum needs.
+    atoms = sorted({atom for summand in read.values() for atom in summand.needs if found.missing[atom]})
+    require(2 ** len(atoms) <= MAX_PATTERNS, "a block of too many values that may be missing")
+    rows = []
+    for gone in itertools.chain(*(itertools.combinations(atoms, size) for size in range(len(atoms) + 1))):
+        there = {place: {} if each.needs & set(gone) else each.polynomial for place, each in read.items()}
+        rows.append(_of_row([_combined(weighted, there) for weighted in weights], found.intervals))
     single = _largest(norms for norms, _ in rows)
     hulls = [
         (min(lows), max(highs))
@@ -55,35 +61,21 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
     return Moves(single.times(found.rows), pair.times(found.rows), low, high)
 
 
-def _patterns(found: Certificate, read: Mapping[int, Summand]) -> list[frozenset[int]]:
-    """The sets of atoms that can be missing together, of those a sum needs."""
-    atoms = sorted({atom for summand in read.values() for atom in summand.needs if found.missing[atom]})
-    require(2 ** len(atoms) <= MAX_PATTERNS, "a block of too many values that may be missing")
-    return [frozenset(gone) for size in range(len(atoms) + 1) for gone in itertools.combinations(atoms, size)]
+def _combined(weights: Mapping[int, int], polynomials: Mapping[int, Polynomial]) -> Polynomial:
+    found: Polynomial = {}
+    for place, weight in weights.items():
+        found = add(found, polynomials[place], weight)
+    return found
 
 
-def _of_pattern(
-    weights: Sequence[Mapping[int, int]],
-    read: Mapping[int, Summand],
-    gone: frozenset[int],
-    atoms: Mapping[int, Interval],
-) -> tuple[Norms, list[Interval]]:
-    """What a row with one pattern of missing atoms can add: norms, and the interval of each coordinate."""
-    coordinates: list[Polynomial] = []
-    for weighted in weights:
-        total: Polynomial = {}
-        for place, weight in weighted.items():
-            if not read[place].needs & gone:
-                total = add(total, read[place].polynomial, weight)
-        coordinates.append(total)
+def _of_row(coordinates: Sequence[Polynomial], atoms: Mapping[int, Interval]) -> tuple[Norms, list[Interval]]:
+    """What a row can add: norms, and the interval of each coordinate."""
     ends = [reach(coordinate, atoms) for coordinate in coordinates]
     far = [max(-low, high) for low, high in ends]
     l1 = sum(far)
     if all(low >= 0 or high <= 0 for low, high in ends):  # then the sum of absolute values is a polynomial too
-        whole: Polynomial = {}
-        for coordinate, (low, _) in zip(coordinates, ends, strict=True):
-            whole = add(whole, coordinate, 1 if low >= 0 else -1)
-        l1 = min(l1, reach(whole, atoms)[1])
+        signs = {i: 1 if low >= 0 else -1 for i, (low, _) in enumerate(ends)}
+        l1 = min(l1, reach(_combined(signs, dict(enumerate(coordinates))), atoms)[1])
     return Norms(l1, min(sum(side * side for side in far), l1 * l1), max(far, default=0)), ends
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from sulq.kernel.facts import Refused
 from sulq.kernel.moves import table
 from sulq.kernel.norms import Certified, Moves, Norms
-from sulq.kernel.numbers import EXACT, INTEGERS, Value
 from sulq.kernel.relations import Certificate
+from sulq.kernel.values import EXACT, INTEGERS, Value
 
 MAX_WIDTH: Final = 2**20
 COLUMNS: Final = ("BOOLEAN", "DOUBLE", *(kind for kind in INTEGERS if kind != "HUGEINT"))

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from sulq.kernel.facts import OWNER, Column, Facts, Refused, require
-from sulq.kernel.numbers import EXACT, INTEGERS, TEXT, Polynomial, Value, alike, constant, hull, integer
 from sulq.kernel.tree import Node, parse
-from sulq.kernel.values import Atoms, Expressions, called
+from sulq.kernel.values import EXACT, INTEGERS, Atoms, Expressions, Polynomial, Value, alike, constant, hull, integer
 
 HUGE: Final = 2**126  # of a sum of integers, which DuckDB adds in 128 bits
 MAX_ROWS: Final = 10**6  # of one person
@@ -303,11 +302,11 @@ class _Certifier:
 
 def _stored(column: Column) -> Value:
     """A cell of a kept table: a whole number, or a text, which may be the digits of one."""
-    text = column.type == "VARCHAR"
-    if column.low is None or column.high is None:
-        require(text, f"a stored column of type {column.type}")
-        return replace(TEXT, null=column.missing)
-    return Value(column.type, column.low, column.high, whole=not text, null=column.missing)
+    found = Value(column.type, null=column.missing)
+    if column.low is not None and column.high is not None:
+        found = replace(found, low=column.low, high=column.high, whole=column.type != "VARCHAR")
+    require(column.type == "VARCHAR" or found.bounded, f"a stored column of type {column.type}")
+    return found
 
 
 def _name(text: object) -> str:
@@ -371,7 +370,7 @@ def _keys(node: Node, source: Relation, read: Expressions) -> dict[Node, Value]:
 def _aggregate(node: Node) -> tuple[str, Node | None]:
     """Its name, and what it is of: one expression, or rows."""
     require(node.get("class") == "FUNCTION", "an output that is neither a key nor a sum")
-    name, arguments, distinct = called(node), node.arguments(), bool(node.get("distinct"))
+    name, arguments, distinct = node.called(), node.arguments(), bool(node.get("distinct"))
     if name == "count_star":
         require(not arguments and not distinct, "different rows")
         return name, None

@@ -59,13 +59,20 @@ class Node:
 
     def only(self, *names: str) -> Node:
         """Refuse fields beside these; returns itself."""
-        for name in self._fields.keys() - set(names):
-            raise Refused(f"{self.get('type')} with {name}")
+        for name in self._fields:
+            if name not in names:
+                raise Refused(f"{self.get('type')} with {name}")
         return self
 
     def many(self, name: str) -> tuple[Node, ...]:
         """The parts under a name; none where it is empty."""
         return tuple(self._fields.get(name, ()))
+
+    def called(self) -> str:
+        """The name of a function, which is none of a schema."""
+        name: str = self["function_name"]
+        require(self["qualified_name"]["path"] == (name,), "a function of a schema")
+        return name
 
     def arguments(self) -> tuple[Node, ...]:
         """The arguments of a function."""

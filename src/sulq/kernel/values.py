@@ -1,34 +1,375 @@
 """Expressions of a statement, one row at a time: which values each can have, and that none of them can fail.
 
-A value is told by its type, an interval, whether it is whole, and whether it may be NULL or NaN. Every node class,
-function and type that is not named here is refused.
+A value is told by its type, an interval, whether it is whole, and whether it may be NULL or NaN. Arithmetic on whole
+numbers is kept as a polynomial in atoms, with whole coefficients: cells of the row, or other parts of the text whose
+inner structure is not followed. Every node class, function and type that is not named here is refused.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from sulq.kernel.facts import Refused, require
-from sulq.kernel.numbers import (
-    FUNCTIONS,
-    INTEGERS,
-    OPERATORS,
-    SIGNS,
-    TEXT,
-    TRUTH,
-    Value,
-    as_double,
-    constant,
-    double,
-    hull,
-    integer,
-    narrowed,
-)
 from sulq.kernel.tree import Node
+
+INTEGERS: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}  # bits beside the sign
+EXACT: Final = 2**53
+INF: Final = math.inf
+MAX_TERMS: Final = 64
+MAX_ATOMS: Final = 12  # whose corners are looked at
+Bound = Fraction | float  # exact, an integer often; a float only where it is infinite
+Monomial = tuple[int, ...]  # numbers of atoms, sorted, one for each power
+Polynomial = Mapping[Monomial, int]
+Interval = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """What an expression can be. `low`, `high`: infinite where no bound is known; then a double may be infinite.
+
+    NaN is above every number, for DuckDB too: what is bounded from above is never NaN.
+    `polynomial`: what it is wherever it is there, exactly; it is missing where one of `needs`, numbers of atoms, is.
+    `text`: of a text that no row makes, what it is, or nothing where it is bound later.
+    """
+
+    type: str
+    low: Bound = -INF
+    high: Bound = INF
+    whole: bool = False
+    null: bool = True
+    polynomial: Polynomial | None = None
+    needs: frozenset[int] = frozenset()
+    text: str | None = None
+
+    @property
+    def number(self) -> bool:
+        """Whether it is an integer or a double."""
+        return self.type in INTEGERS or self.type == "DOUBLE"
+
+    @property
+    def nan(self) -> bool:
+        """Whether it may be NaN."""
+        return self.type == "DOUBLE" and self.high == INF
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it is a number, and finite wherever it is there."""
+        return self.number and self.low > -INF and self.high < INF
+
+    def within(self, least: int, most: int) -> bool:
+        """Whether it lies between two numbers wherever it is there."""
+        return self.bounded and self.low >= least and self.high <= most
+
+    @property
+    def exact(self) -> bool:
+        """Whether all whole numbers in its interval are doubles."""
+        return self.within(-EXACT, EXACT)
+
+    def fits(self, kind: str) -> bool:
+        """Whether a type of integers holds it."""
+        return self.within(-(2 ** INTEGERS[kind]), 2 ** INTEGERS[kind] - 1)
+
+
+TRUTH: Final = Value("BOOLEAN")
+TEXT: Final = Value("VARCHAR")
+
+
+def integer(kind: str, low: Bound, high: Bound, *, null: bool = True) -> Value:
+    """A whole number between two."""
+    return Value(kind, low, high, whole=True, null=null)
+
+
+def double(low: Bound = -INF, high: Bound = INF, *, whole: bool = False, null: bool = True) -> Value:
+    """A double: rounding is monotone, so the rounded ends hold every rounded value."""
+    low, high = rounded(low, -INF), rounded(high, INF)
+    return Value("DOUBLE", low, high, whole or (low == high and low == math.floor(low)), null)
+
+
+def rounded(end: Bound, beyond: float) -> Bound:
+    """The nearest double, or what stands for one that is infinite."""
+    try:
+        found = float(end)
+    except OverflowError:
+        return beyond
+    return beyond if math.isinf(found) else int(found) if found.is_integer() else Fraction(found)
+
+
+def as_double(value: Value) -> Value:
+    """An integer or a double as a double."""
+    require(value.number, f"a {value.type} used as a double")
+    if value.type == "DOUBLE" or value.exact:
+        return replace(value, type="DOUBLE")
+    return double(value.low, value.high, whole=True, null=value.null)
+
+
+def alike(*values: Value) -> str:
+    """The one family that values are of: DuckDB would cast others, and a cast may fail or merge."""
+    families = {"number" if value.number else value.type for value in values} - {"NULL"}
+    mixed = len(families) > 1 or "OWNER" in families
+    require(not mixed, f"{' and '.join(sorted(families))} are compared or put together")
+    return families.pop() if families else "NULL"
+
+
+def widest(*values: Value) -> str:
+    """The type that DuckDB takes for numbers of several."""
+    types = {value.type for value in values}
+    return "DOUBLE" if "DOUBLE" in types else max(types, key=INTEGERS.__getitem__)
+
+
+def hull(*values: Value) -> Value:
+    """One of several values."""
+    kind = alike(*values)
+    there = [value for value in values if value.type != "NULL"]
+    if not there:
+        return Value("NULL")
+    if kind == "number":
+        kind = widest(*there)
+        there = [as_double(value) for value in there] if kind == "DOUBLE" else there
+    low, high = min(value.low for value in there), max(value.high for value in there)
+    return Value(kind, low, high, all(value.whole for value in there), any(value.null for value in values))
+
+
+SIGNS: Final = {
+    "COMPARE_EQUAL": "=", "COMPARE_NOTEQUAL": "<>", "COMPARE_LESSTHAN": "<", "COMPARE_GREATERTHAN": ">",
+    "COMPARE_LESSTHANOREQUALTO": "<=", "COMPARE_GREATERTHANOREQUALTO": ">=",
+}  # fmt: skip
+_OPPOSITE: Final = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "<>": "=", "=": "<>"}
+
+
+def narrowed(value: Value, sign: str, other: Value, *, holds: bool) -> Value:
+    """A value of which a comparison with another is true, or is not; any where there is none.
+
+    What compares with NULL is not true.
+    """
+    compared = value.number and other.number and (holds or not other.null)
+    if compared and (value.type == "DOUBLE") != (other.type == "DOUBLE"):  # DuckDB compares doubles
+        compared = (value if other.type == "DOUBLE" else other).exact
+    low, high, sign = value.low, value.high, sign if holds else _OPPOSITE[sign]
+    if compared and sign in ("<", "<=", "="):
+        most = _beside(other.high, -1, value) if sign == "<" else other.high
+        low, high = min(low, most), min(high, most)
+    if compared and sign in (">", ">=", "="):
+        least = _beside(other.low, 1, value) if sign == ">" else other.low
+        low, high = max(low, least), max(high, least)
+    return replace(value, low=low, high=high, null=value.null and not holds)
+
+
+def _beside(end: Bound, way: int, value: Value) -> Bound:
+    """The next that a value can be below (-1) or above (1) a number."""
+    if math.isinf(end):
+        return end
+    if value.whole:
+        return math.ceil(end) - 1 if way < 0 else math.floor(end) + 1
+    return rounded(math.nextafter(float(end), way * INF), way * INF) if float(end) == end else end
+
+
+def constant(value: int) -> Polynomial:
+    """A polynomial without atoms."""
+    return {(): value} if value else {}
+
+
+def add(left: Polynomial, right: Polynomial, times: int = 1) -> Polynomial:
+    """Left + times * right."""
+    found = dict(left)
+    for monomial, factor in right.items():
+        found[monomial] = found.get(monomial, 0) + times * factor
+    return {monomial: factor for monomial, factor in found.items() if factor}
+
+
+def multiply(left: Polynomial, right: Polynomial) -> Polynomial | None:
+    """Their product; None where it has too many terms to be kept."""
+    if len(left) * len(right) > MAX_TERMS:
+        return None
+    found: Polynomial = {}
+    for (a, p), (b, q) in itertools.product(left.items(), right.items()):
+        found = add(found, {tuple(sorted(a + b)): p * q})
+    return found
+
+
+def reach(polynomial: Polynomial, atoms: Mapping[int, Interval]) -> Interval:
+    """The least and the greatest value, each atom within its own interval.
+
+    Without powers they lie at corners; of one atom squared the extreme of the parabola is looked at too.
+    """
+    used = sorted({atom for monomial in polynomial for atom in monomial})
+    require(len(used) <= MAX_ATOMS, "too many numbers together")
+    places = list(itertools.product(*(atoms[atom] for atom in used)))
+    if len(used) == 1 and max(map(len, polynomial)) == 2:  # atoms are whole: the best is beside the turn
+        (atom,), (low, high) = used, atoms[used[0]]
+        turn = -polynomial.get((atom,), 0) // (2 * polynomial[atom, atom])
+        places += [(place,) for place in (turn, turn + 1) if low < place < high]
+    else:
+        require(all(len(set(term)) == len(term) for term in polynomial), "powers of several numbers together")
+    found = []
+    for place in places:
+        at = dict(zip(used, place, strict=True))
+        found.append(sum(factor * math.prod(at[atom] for atom in term) for term, factor in polynomial.items()))
+    return min(found), max(found)
+
+
+# Functions of one row: what each gives for what it is given, where it cannot fail.
+
+
+class Function(NamedTuple):
+    """What a function takes, by the letters of types, and gives; where it is NULL: where any is that it is given.
+
+    `least`, `most`: between which its numbers must lie.
+    """
+
+    takes: str
+    gives: Value | Callable[..., Value]
+    null: Callable[[Iterable[bool]], bool] = any
+    least: float = -INF
+    most: float = INF
+
+    def of(self, items: Sequence[Value]) -> Value:
+        """What it gives for these."""
+        taken = re.fullmatch(self.takes, "".join(_LETTERS.get(item.type, "?") for item in items))
+        require(taken, f"a function of {', '.join(item.type for item in items)}")
+        within = all(self.least <= item.low and item.high <= self.most for item in items if item.number)
+        require(within, "a function of what may lie outside its domain")
+        found = self.gives if isinstance(self.gives, Value) else self.gives(*items)
+        return replace(found, null=self.null(item.null for item in items))
+
+
+def _ends(work: Callable[[Any, Any], Bound], left: Value, right: Value) -> tuple[Bound, Bound]:
+    """The ends of what is monotone in each of two numbers; infinite ones may make NaN of each other."""
+    if not (left.bounded and right.bounded):
+        return -INF, INF
+    found = [work(x, y) for x in (left.low, left.high) for y in (right.low, right.high)]
+    return min(found), max(found)
+
+
+def _arithmetic(sign: str) -> Callable[[Value, Value], Value]:
+    work = {"+": operator.add, "-": operator.sub, "*": operator.mul}[sign]
+
+    def gives(left: Value, right: Value) -> Value:
+        kind, kept = widest(left, right), None
+        if kind == "DOUBLE":
+            left, right = as_double(left), as_double(right)
+        a, b, (low, high) = left.polynomial, right.polynomial, _ends(work, left, right)
+        if a is not None and b is not None:
+            kept = multiply(a, b) if sign == "*" else add(a, b, 1 if sign == "+" else -1)
+        if kind == "DOUBLE":
+            found = double(low, high, whole=left.whole and right.whole)
+            kept = kept if found.whole and found.exact else None
+        else:
+            found = integer(kind, low, high)
+            require(found.fits(kind), f"arithmetic that may leave {kind}")
+        return found if kept is None else replace(found, polynomial=kept, needs=left.needs | right.needs)
+
+    return gives
+
+
+def _divided(left: Value, right: Value) -> Value:
+    if right.low <= 0 <= right.high:
+        return double()
+    return double(*_ends(lambda x, y: Fraction(x) / Fraction(y), as_double(left), as_double(right)))
+
+
+def _quotient(left: Value, right: Value) -> Value:
+    by = _divisor(right)
+    return integer(widest(left, right), math.floor(left.low / by), math.trunc(left.high / by))
+
+
+def _modulo(left: Value, right: Value) -> Value:
+    by = _divisor(right)
+    high = by if left.bounded else INF  # NaN of what is infinite
+    return Value(widest(left, right), 0 if left.low >= 0 else -by, high, left.whole and by.denominator == 1)
+
+
+def _divisor(value: Value) -> Fraction:
+    """The constant that is divided by: not 0, and no negative integer, since of the least the quotient by -1 fails."""
+    require(value.bounded and value.low == value.high and not value.null, "a division by what is no constant")
+    require(value.low > 0 or (value.low < 0 and value.type == "DOUBLE"), "a division by 0, or by a negative integer")
+    return abs(Fraction(value.low))
+
+
+def _absolute(item: Value) -> Value:
+    return Value("DOUBLE", max(0, item.low, -item.high), max(-item.low, item.high), item.whole)
+
+
+def _rounded(down: Callable[[Any], int], up: Callable[[Any], int]) -> Callable[[Value], Value]:
+    """A function between two roundings to whole numbers."""
+
+    def gives(item: Value) -> Value:
+        low = -INF if item.low == -INF else down(item.low)
+        return double(low, INF if item.high == INF else up(item.high), whole=True)
+
+    return gives
+
+
+def _compared(*items: Value) -> Value:
+    alike(*items)
+    return TRUTH
+
+
+def _pattern(_: Value, pattern: Value, options: Value) -> Value:
+    require(pattern.text is not None and options.text == "s", "a pattern that a row makes, or with other options")
+    return TRUTH
+
+
+def _date_part(part: Value, _: Value) -> Value:
+    require(part.text in PARTS, "a part of a date that is not listed")
+    return integer("BIGINT", *PARTS[part.text or ""])
+
+
+def _date_trunc(period: Value, item: Value) -> Value:
+    """The beginning of a period; before Christ some begin after their moments."""
+    require(period.text in PERIODS, "a period that is not listed")
+    return Value("TIMESTAMP", item.low - _MILLENNIUM, item.high + PERIODS[period.text or ""])
+
+
+CALENDAR: Final = 2**62  # microseconds from 1970 on either side, well within DuckDB's timestamps
+_MILLENNIUM: Final = 1001 * 366 * 86_400_000_000  # microseconds: no period is longer
+PERIODS: Final = dict.fromkeys(("day", "hour", "minute", "month", "quarter", "second", "week", "year"), 0) | (
+    dict.fromkeys(("century", "decade", "millennium"), _MILLENNIUM)
+)
+PARTS: Final = {  # of date_part, within the calendar
+    "century": (-3000, 3000), "day": (1, 31), "decade": (-30_000, 30_000), "dow": (0, 6), "doy": (1, 366),
+    "hour": (0, 23), "isodow": (1, 7), "isoyear": (-300_000, 300_000), "microseconds": (0, 60_999_999),
+    "minute": (0, 59), "month": (1, 12), "quarter": (1, 4), "second": (0, 60), "week": (1, 53),
+    "year": (-300_000, 300_000),
+}  # fmt: skip
+_LENGTH: Final = integer("BIGINT", 0, 2**32)  # of a text
+_DOUBLE: Final = double()  # no interval is kept where the last digits are the machine's
+_LETTERS: Final = dict.fromkeys(INTEGERS, "i") | {
+    "BOOLEAN": "b", "DOUBLE": "d", "NULL": "n", "TIMESTAMP": "m", "VARCHAR": "t",
+}  # fmt: skip
+FUNCTIONS: Final[dict[str, Function]] = {
+    **{sign: Function("[id]{2}", _arithmetic(sign)) for sign in "+-*"}, "/": Function("[id]{2}", _divided),
+    "//": Function("ii", _quotient), "%": Function("[id]{2}", _modulo), "abs": Function("d", _absolute),
+    "ceil": Function("d", _rounded(math.ceil, math.ceil)), "floor": Function("d", _rounded(math.floor, math.floor)),
+    **dict.fromkeys(("round", "trunc"), Function("d", _rounded(math.floor, math.ceil))),
+    "sqrt": Function("d", _DOUBLE, least=0), "ln": Function("d", _DOUBLE, least=5e-324),
+    "exp": Function("d", _DOUBLE), "pow": Function("dd", _DOUBLE), "isfinite": Function("d", TRUTH),
+    "sign": Function("d", integer("TINYINT", -1, 1)),
+    **dict.fromkeys(("least", "greatest"), Function("n*[id][idn]*", hull, all)),
+    **dict.fromkeys(("lower", "upper"), Function("t", TEXT)), "translate": Function("ttt", TEXT),
+    **dict.fromkeys(("trim", "ltrim", "rtrim", "||"), Function("tt", TEXT)), "instr": Function("tt", _LENGTH),
+    **dict.fromkeys(("length", "strlen"), Function("t", _LENGTH)), "regexp_matches": Function("ttt", _pattern),
+    **dict.fromkeys(("starts_with", "suffix", "contains", "~~"), Function("tt", TRUTH)),
+    "substr": Function("tii?", TEXT, least=1 - 2**31, most=2**31 - 1),
+    "epoch_us": Function("m", lambda item: integer("BIGINT", item.low, item.high)),
+    "make_timestamp": Function("i", lambda item: Value("TIMESTAMP", item.low, item.high), any, -CALENDAR, CALENDAR),
+    "date_part": Function("tm", _date_part), "date_trunc": Function("tm", _date_trunc),
+}  # fmt: skip
+"""Every function that may stand in a statement over rows."""
+OPERATORS: Final[dict[str, Function]] = {
+    **dict.fromkeys(("OPERATOR_NOT", "CONJUNCTION_AND", "CONJUNCTION_OR"), Function("[bn]+", TRUTH)),
+    **dict.fromkeys(("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"), Function(".", TRUTH, lambda _: False)),
+    **dict.fromkeys((*SIGNS, "COMPARE_IN"), Function("..+", _compared)), "OPERATOR_COALESCE": Function(".+", hull, all),
+}  # fmt: skip
+
+
+# Expressions
 
 
 class Atoms:
@@ -52,9 +393,7 @@ class Atoms:
         return replace(value, polynomial=one, needs=frozenset({number} if value.null else ()))
 
 
-Columns = Mapping[
-    tuple[str, ...], tuple[str, Value]
-]  # how each column of a source may be called: which it is, and what
+Columns = Mapping[tuple[str, ...], tuple[str, Value]]  # by the names each may be called by: its own, and what it is
 
 
 class Expressions:
@@ -98,16 +437,10 @@ class Expressions:
         require(self.value(node).type in ("BOOLEAN", "NULL"), "a condition that is no truth value")
 
 
-def _column(reader: Expressions, node: Node) -> Value:
-    return reader.column(node)[1]
-
-
 def _constant(_: Expressions, node: Node) -> Value:
     kind, text = node["literal"]["kind"], node["literal"].get("text") or ""
-    if kind == "NULL_LITERAL":
-        return Value("NULL")
-    if kind == "BOOLEAN":
-        return replace(TRUTH, null=False)
+    if kind in ("NULL_LITERAL", "BOOLEAN"):
+        return Value("NULL") if kind == "NULL_LITERAL" else replace(TRUTH, null=False)
     if kind == "STRING":
         return replace(TEXT, null=False, text=text)
     if kind == "INTEGER":
@@ -117,10 +450,6 @@ def _constant(_: Expressions, node: Node) -> Value:
     if kind == "NUMERIC" and "e" in text.lower():  # without an exponent it would be a decimal
         return double(Fraction(float(text)), Fraction(float(text)), null=False)
     raise Refused(f"a constant of kind {kind}")
-
-
-def _parameter(_: Expressions, __: Node) -> Value:
-    return replace(TEXT, null=False, text="")
 
 
 def _cast(reader: Expressions, node: Node) -> Value:
@@ -168,18 +497,16 @@ def _said(reader: Expressions, node: Node, *, holds: bool) -> dict[Node, Value]:
         below = narrowed(reader.value(item), "<=", _LARGEST, holds=True)
         found[item] = narrowed(below, ">=", replace(_LARGEST, low=-_LARGEST.low), holds=True)
     elif kind in SIGNS:
-        sign, left, right = SIGNS[kind], node["left"], node["right"]
-        for a, how, b in ((left, sign, right), (right, _TURNED[sign], left)):
-            found[a] = narrowed(reader.value(a), how, reader.value(b), holds=holds)
+        item, other = node["left"], node["right"]
+        found[item] = narrowed(reader.value(item), SIGNS[kind], reader.value(other), holds=holds)
     return {item: value for item, value in found.items() if item.get("class") == "COLUMN_REF"}
 
 
-_TURNED: Final = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _LARGEST: Final = double(Fraction(1.7976931348623157e308), Fraction(1.7976931348623157e308), null=False)
 
 
 def _function(reader: Expressions, node: Node) -> Value:
-    name, nodes = called(node), node.arguments()
+    name, nodes = node.called(), node.arguments()
     require(not node.get("distinct"), "a function of different values")
     if name == "list_extract":
         return _listed(reader, *nodes)
@@ -187,17 +514,10 @@ def _function(reader: Expressions, node: Node) -> Value:
     return FUNCTIONS[name].of(reader.values(nodes))
 
 
-def called(node: Node) -> str:
-    """The name of a function, which is none of a schema."""
-    name: str = node["function_name"]
-    require(node["qualified_name"]["path"] == (name,), "a function of a schema")
-    return name
-
-
 def _listed(reader: Expressions, listed: Node, place: Node) -> Value:
     """One of a list of constants, NULL beyond its ends."""
     items = listed.arguments()
-    constants = called(listed) == "list_value" and all(item.get("class") == "CONSTANT" for item in items)
+    constants = listed.called() == "list_value" and all(item.get("class") == "CONSTANT" for item in items)
     require(constants, "a list that is not of constants")
     require(reader.value(place).type in INTEGERS, "a list read at what is no integer")
     return replace(hull(*reader.values(items)), null=True)
@@ -209,7 +529,7 @@ def _operator(reader: Expressions, node: Node) -> Value:
 
 
 _CLASSES: Final[dict[str, Callable[[Expressions, Node], Value]]] = {
-    "CASE": _case, "CAST": _cast, "COLUMN_REF": _column, "COMPARISON": _operator,
+    "CASE": _case, "CAST": _cast, "COLUMN_REF": lambda reader, node: reader.column(node)[1], "COMPARISON": _operator,
     "CONJUNCTION": _operator, "CONSTANT": _constant, "FUNCTION": _function, "OPERATOR": _operator,
-    "PARAMETER": _parameter,
+    "PARAMETER": lambda *_: replace(TEXT, null=False, text=""),
 }  # fmt: skip

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from sulq.kernel.facts import Refused
-from sulq.kernel.numbers import FUNCTIONS, PARTS, PERIODS
+from sulq.kernel.values import FUNCTIONS, PARTS, PERIODS
 from tests.kernel.test_values import read, wrong
 
 

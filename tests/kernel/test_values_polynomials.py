@@ -8,7 +8,7 @@ import random
 import pytest
 
 from sulq.kernel.facts import Refused
-from sulq.kernel.numbers import Polynomial, add, constant, multiply, reach
+from sulq.kernel.values import Polynomial, add, constant, multiply, reach
 
 
 def values(polynomial: Polynomial, atoms: dict[int, tuple[int, int]]) -> list[int]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from sulq.kernel.facts import Refused
-from sulq.kernel.numbers import INF, Value, as_double, double, hull, rounded
+from sulq.kernel.values import INF, Value, as_double, double, hull, rounded
 
 
 def number(low: int, high: int, kind: str = "BIGINT") -> Value:
