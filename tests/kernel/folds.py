@@ -7,27 +7,11 @@ import random
 import numpy as np
 
 from sulq.kernel.matrix import Batch
-from sulq.kernel.programs import (
-    FUNCTIONS,
-    Apply,
-    Column,
-    Constant,
-    Dot,
-    Gone,
-    Key,
-    Missing,
-    Nearest,
-    Pick,
-    Program,
-    Search,
-    Stack,
-    Step,
-    Sum,
-    Take,
-    Unit,
-)
 from sulq.kernel.values import Value, double, integer
+from sulq.kernel.programs import STEPS, Key, Program, Stack, Step, Sum, Unit
 
+FUNCTIONS = {name: len(rule.of) for name, rule in STEPS.items() if rule.of and set(rule.of) == {"n"}}
+FUNCTIONS = {name: many for name, many in FUNCTIONS.items() if name not in ("search", "take")}
 COLUMNS = (
     integer("TINYINT", -4, 4),
     integer("INTEGER", -(2**31), 2**31 - 1),
@@ -35,6 +19,26 @@ COLUMNS = (
 )
 WILD = (0.0, -0.0, 1.0, -3.5, 1e300, -1e300, float("nan"), float("inf"), -float("inf"), 2.0**53, 0.25)
 Rows = list[tuple[np.ndarray, np.ndarray]]
+
+
+def column(place: int) -> Step:
+    """A column of the rows."""
+    return Step("column", given=(place,))
+
+
+def missing(place: int) -> Step:
+    """Whether a column is missing."""
+    return Step("missing", given=(place,))
+
+
+def constant(value: object) -> Step:
+    """A public number."""
+    return Step("constant", given=(value,))
+
+
+def least(stack: int, *scores: tuple[object, ...]) -> Step:
+    """The least of some scores of a vector."""
+    return Step("least", (stack,), scores)
 
 
 def table(rng: random.Random, size: int) -> Rows:
@@ -68,11 +72,11 @@ def columns() -> tuple[Value, ...]:
 
 def program(rng: random.Random) -> Program:
     """A program of random steps; some are refused."""
-    steps: list[Step] = [step for i in range(3) for step in (Column(i), Missing(i))]
-    steps += [Constant(rng.choice((0, 1, -7, 0.5, float("nan"), True))) for _ in range(2)]
+    steps: list[Step | Stack] = [step for i in range(3) for step in (column(i), missing(i))]
+    steps += [constant(rng.choice((0, 1, -7, 0.5, float("nan"), True))) for _ in range(2)]
 
     def number() -> int:
-        return rng.choice([i for i, step in enumerate(steps) if not isinstance(step, Stack)])
+        return rng.choice([i for i, step in enumerate(steps) if not isinstance(step, Stack) and step.name != "codes"])
 
     def stacks() -> list[int]:
         return [i for i, step in enumerate(steps) if isinstance(step, Stack)]
@@ -81,20 +85,21 @@ def program(rng: random.Random) -> Program:
         kind = rng.random()
         if kind < 0.4:
             name = rng.choice(list(FUNCTIONS))
-            steps.append(Apply(name, tuple(number() for _ in range(FUNCTIONS[name]))))
+            steps.append(Step(name, tuple(number() for _ in range(FUNCTIONS[name]))))
         elif kind < 0.5:
-            steps.append(Search(number(), tuple(sorted(rng.sample((-1.0, 0.0, 0.5, 3.0), 2)))))
+            steps.append(Step("search", (number(),), tuple(sorted(rng.sample((-1.0, 0.0, 0.5, 3.0), 2)))))
         elif kind < 0.6:
-            steps.append(Take(number(), tuple(rng.randint(-5, 5) for _ in range(rng.randint(1, 4)))))
+            steps.append(Step("take", (number(),), tuple(rng.randint(-5, 5) for _ in range(rng.randint(1, 4)))))
         elif kind < 0.65:
-            steps.append(Pick(number(), tuple(number() for _ in range(rng.randint(1, 3))), rng.randint(0, 5)))
+            steps.append(Step("codes", tuple(number() for _ in range(rng.randint(1, 3))), (rng.randint(0, 5),)))
+            steps.append(Step("pick", (len(steps) - 1, number())))
         elif kind < 0.85 or not stacks():
             steps.append(_stack(rng, number))
         else:
             stack = rng.choice(stacks())
             width = len(steps[stack].units)
-            made = [tuple(rng.randint(-3, 3) for _ in range(width)) for _ in range(rng.randint(1, 3))]
-            steps.append(rng.choice((Gone(stack), Dot(stack, made[0]), Nearest(stack, tuple(made)))))
+            made = [tuple(rng.randint(-3, 3) for _ in range(width + 1)) for _ in range(rng.randint(1, 3))]
+            steps.append(least(stack, *made))
     steps.append(_stack(rng, number))
     return Program(
         ("a", "b", "c"), tuple(steps), tuple(_sum(rng, steps, number, stacks()) for _ in range(rng.randint(1, 3)))
@@ -110,7 +115,7 @@ def _stack(rng: random.Random, number) -> Stack:
     return Stack(tuple(units), rng.choice((None, number())), l1, ball, ball is not None and rng.random() < 0.6)
 
 
-def _sum(rng: random.Random, steps: list[Step], number, stacks: list[int]) -> Sum:
+def _sum(rng: random.Random, steps: list[Step | Stack], number, stacks: list[int]) -> Sum:
     keys = tuple(Key(number(), rng.randint(1, 4)) for _ in range(rng.choice((0, 0, 1, 2))))
     where = rng.choice((None, None, number()))
     kind = rng.choice(("count", "vectors", "vectors", "products", "table"))

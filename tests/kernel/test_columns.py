@@ -8,14 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sulq.kernel.columns import Made, names, needed, read, size, text
+from sulq.kernel.columns import narrow, read, text, vector
 from sulq.kernel.facts import Refused
-from sulq.kernel.matrix import cut, fold, vectors
-from sulq.kernel.programs import Box, Column, Constant, Missing, Program, Stack, Sum, Unit
+from sulq.kernel.matrix import cut, fold
+from sulq.kernel.programs import Box, Program, Stack, Sum, Unit, box_of
+from tests.kernel.folds import column, missing
 
+STACK = 3
 TABLE = ("data", "kept0")
 PROGRAM = Program(
-    ("c0", "c1"), (Column(0), Column(1), Missing(1), Stack((Unit(0, -9, 9), Unit(1, -9, 9)), 2)), (Sum("products", 3),)
+    ("c0", "c1"), (column(0), column(1), missing(1), Stack((Unit(0, -9, 9), Unit(1, -9, 9)), 2)), (Sum("products", 3),)
 )
 
 
@@ -63,56 +65,48 @@ def test_cells_meet_by_the_numbers_of_their_rows() -> None:
         read(stored(list(range(9)), cells), TABLE, ("c0",), 10)
 
 
-def test_a_column_or_a_vector_of_something_else_is_not_taken() -> None:
-    """Whoever keeps them may give a wrong one: another column, table, number of rows, or another vector's numbers."""
-    cells = {name: np.arange(6) for name in ("c0", "c1")}
-    ask = stored(list(range(6)), cells)
-    right = read(ask, TABLE, ("c0", "c1"), 6)
-    ((place, (of, box, by_rows)),) = vectors(PROGRAM, TABLE).items()
-    made = Made(of, box, 6, by_rows=by_rows)
-    assert sum(batch.size for batch in cut(PROGRAM, TABLE, right, {place: made}, (6, 4))) == 6
-    others = read(stored(list(range(5)), cells), TABLE, ("c0",), 5)
-    for columns, kept, count in (
-        ({"c0": right["c1"], "c1": right["c0"]}, {}, 6),
-        (right | others, {}, 6),
-        (right, {}, 5),
-        (right, {place: Made((("data", "kept1"), of[1]), box, 6, by_rows=False)}, 6),
-        (right, {place: Made((TABLE, "vector of another"), box, 6, by_rows=False)}, 6),
+def test_a_column_or_a_vector_of_other_rows_is_not_taken() -> None:
+    """Whoever keeps them may give a wrong one: of another table or number of rows, or a vector of other bounds."""
+    ask = stored(list(range(6)), {name: np.arange(6) for name in ("c0", "c1")})
+    right, box = read(ask, TABLE, ("c0", "c1"), 6), box_of(PROGRAM.steps[STACK])
+
+    def folded(columns, made, count):
+        return fold(PROGRAM, cut(PROGRAM, TABLE, columns, {STACK: made} if made else {}, (count, 4)))
+
+    assert folded(right, vector(TABLE, box, 6), 6)[0].tolist() == folded(right, None, 6)[0].tolist()
+    fewer = read(stored(list(range(5)), {"c0": np.arange(6)}), TABLE, ("c0",), 5)
+    other = {"c0": replace(right["c0"], table=("data", "kept1"))}
+    wide = box_of(replace(PROGRAM.steps[STACK], units=(Unit(0, -9, 9), Unit(1, -9, 10))))
+    for columns, made, count in (
+        (right | other, None, 6),
+        (right | fewer, None, 6),
+        (right, None, 5),
+        (right, vector(("data", "kept1"), box, 6), 6),
+        (right, vector(TABLE, box, 7), 6),
+        (right, vector(TABLE, wide, 6), 6),
+        ({"c0": right["c0"]}, None, 6),
     ):
-        with pytest.raises(LookupError):
-            list(cut(PROGRAM, TABLE, columns, kept, (count, 4)))
+        with pytest.raises((LookupError, TypeError)):
+            folded(columns, made, count)
 
 
 def test_vectors_that_are_known_give_the_same_sums_and_need_no_column() -> None:
     """Read back as they were written, where all rows were; a vector half written is not ready."""
     cells = {"c0": np.arange(-8, 4), "c1": np.arange(12) - 3}
     columns = read(stored(list(range(12)), cells), TABLE, ("c0", "c1"), 12)
-    ((place, (of, box, by_rows)),) = vectors(PROGRAM, TABLE).items()
-    made = Made(of, box, 12, by_rows=by_rows)
-    first = fold(PROGRAM, cut(PROGRAM, TABLE, columns, {place: made}, (12, 5)))[0]
-    assert made.end()
-    assert needed(PROGRAM, {place}) == set()
-    assert needed(PROGRAM, set()) == {0, 1}
-    assert fold(PROGRAM, cut(PROGRAM, TABLE, {}, {place: made}, (12, 7)))[0].tolist() == first.tolist()
-    half = Made(of, box, 12, by_rows=by_rows)
-    fold(PROGRAM, list(cut(PROGRAM, TABLE, columns, {place: half}, (12, 5)))[:1])
-    assert not half.end()
-    assert made.bytes == size(box, 12, by_rows=False) == 12 * 3
-    assert size(Box((-200,), (2**31,)), 1, by_rows=True) == 17
+    box = box_of(PROGRAM.steps[STACK])
+    made, half = vector(TABLE, box, 12), vector(TABLE, box, 12)
+    first = fold(PROGRAM, cut(PROGRAM, TABLE, columns, {STACK: made}, (12, 5)))[0]
+    assert made.ready
+    assert fold(PROGRAM, cut(PROGRAM, TABLE, {}, {STACK: made}, (12, 7)))[0].tolist() == first.tolist()
+    fold(PROGRAM, list(cut(PROGRAM, TABLE, columns, {STACK: half}, (12, 5)))[:1])
+    assert not half.ready
+    assert made.bytes == 12 * 3
 
 
-def test_other_steps_have_other_names() -> None:
-    """Every change of a field of a step or of what it is worked out of is another vector."""
-    changed = [
-        replace(PROGRAM.steps[3], ball=5),
-        replace(PROGRAM.steps[3], l1=5),
-        replace(PROGRAM.steps[3], missing=None),
-        replace(PROGRAM.steps[3], units=PROGRAM.steps[3].units[::-1]),
-        replace(PROGRAM.steps[3], units=(replace(PROGRAM.steps[3].units[0], scale=0.5), PROGRAM.steps[3].units[1])),
-        replace(PROGRAM.steps[3], units=(replace(PROGRAM.steps[3].units[0], low=-8), PROGRAM.steps[3].units[1])),
-    ]
-    found = {names(replace(PROGRAM, steps=(*PROGRAM.steps[:3], step)))[3] for step in (PROGRAM.steps[3], *changed)}
-    found.add(names(replace(PROGRAM, columns=("c1", "c0")))[3])
-    assert len(found) == len(changed) + 2
-    one, true = (names(Program((), (Constant(value),), ()))[0] for value in (1, True))
-    assert one != true
+@pytest.mark.parametrize(("low", "high", "size"), [(-128, 127, 1), (-129, 0, 2), (0, 128, 2), (-200, 2**31, 8)])
+def test_vectors_are_as_narrow_as_their_bounds(low: int, high: int, size: int) -> None:
+    """Both ends, zero and one are held."""
+    kind = narrow(Box.of((low,), (high,)))
+    assert kind.itemsize == size
+    assert [int(np.array(x, dtype=kind)) for x in (low, high, 0, 1)] == [low, high, 0, 1]

@@ -9,8 +9,8 @@ import pytest
 
 from sulq.kernel import layout as kernel_layout
 from sulq.kernel.facts import Refused
-from sulq.kernel.programs import Column, Fold, Program, Stack, Sum
-from sulq.kernel.programs import Unit as Step
+from sulq.kernel.programs import Fold, Program, Stack, Step, Sum
+from sulq.kernel.programs import Unit as Coordinate
 from sulq.kernel.relations import certify
 from sulq.kernel.request import Combined, Key, Looked, Open, Part, Proposal, Scan, Statement
 from sulq.terms.privacy import Unit
@@ -86,7 +86,7 @@ def test_every_block_is_summed_once() -> None:
     """By a statement or by the program, not by both or by none. Control: by the statement alone."""
     known = duck(table()).kernel_facts
     statement = Statement(Scan(COUNT), 1, (1, 1), (Part((Key(0, 3),), 1, None, (BLOCK,)),))
-    program = Program(("c0",), (Column(0), Stack((Step(0, 0, 120),))), (Sum("vectors", 1),))
+    program = Program(("c0",), (Step("column", given=(0,)), Stack((Coordinate(0, 0, 120),))), (Sum("vectors", 1),))
     fold = Fold(program, "SELECT c0 FROM kept", (), ("kept",), ((0, 0),))
     assert kernel_layout.of_proposal(Proposal(((3, (1,)),), (statement,)), known)
     for widths, statements, program_of in (((1,), (statement,), fold), ((1, 1), (statement,), None), ((1,), (), None)):
@@ -167,7 +167,7 @@ def test_a_program_reads_the_rows_it_is_certified_over() -> None:
     """Its statement is that of its table. Control: with that statement it is certified."""
     opened = duck(table(), Unit("who", rows=2))
     known = opened.kernel_facts
-    program = Program(("c0",), (Column(0), Stack((Step(0, 0, 120),))), (Sum("vectors", 1),))
+    program = Program(("c0",), (Step("column", given=(0,)), Stack((Coordinate(0, 0, 120),))), (Sum("vectors", 1),))
     assert kernel_layout.of_fold(Fold(program, "SELECT c0 FROM kept", (), ("kept",), ((0, 0),)), known)
     with pytest.raises(Refused):
         kernel_layout.of_fold(Fold(program, "SELECT a.c0 FROM kept AS a, kept AS b", (), ("kept",), ((0, 0),)), known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 
@@ -12,9 +13,10 @@ from sulq.kernel import matrix, programs
 from sulq.kernel.facts import Refused
 from sulq.kernel.matrix import Batch, fold
 from sulq.kernel.norms import Norms
-from sulq.kernel.programs import Apply, Column, Constant, Key, Program, Stack, Sum, Unit, certify, check
+from sulq.kernel.programs import Key, Program, Rule, Stack, Step, Sum, Unit, certify, check
 from tests.counts import count, generator
 from tests.kernel import folds
+from tests.kernel.folds import column, constant, least
 
 
 def norms(difference: list[np.ndarray]) -> Norms:
@@ -88,30 +90,29 @@ def test_SR1_SR16_no_program_moves_farther_than_certified_nor_depends_on_its_bat
 
 def test_a_step_that_looks_at_other_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: a list with a running sum in it lets one row move what many others add."""
-    program = one((Column(0), Apply("cumsum", (0,)), Stack((Unit(1, 0, 100),))), Sum("vectors", 2))
+    program = one((column(0), Step("cumsum", (0,)), Stack((Unit(1, 0, 100),))), Sum("vectors", 2))
     with pytest.raises(Refused):
         check(program)
-    monkeypatch.setitem(programs.FUNCTIONS, "cumsum", 1)
-    monkeypatch.setitem(matrix._FUNCTIONS, "cumsum", np.cumsum)
+    running = Rule("n", lambda *_: True, lambda _, __, of: np.cumsum(of))
+    monkeypatch.setitem(programs.STEPS, "cumsum", running)
     bound = certify(program, (folds.COLUMNS[2],), 1, every=True)[0].moves.single.l1
     full, less = fold(program, given([9, 9, 9, 9, 50]))[0], fold(program, given([9, 9, 9, 50]))[0]
     assert abs(int(full[0, 0] - less[0, 0])) < bound  # one at the end is within it
     full, less = fold(program, given([90, *[0] * 9]))[0], fold(program, given([0] * 9))[0]
     assert int(full[0, 0] - less[0, 0]) > bound
-    matrix._last.clear()
 
 
 @pytest.mark.parametrize("name", ["sort", "exp", "log", "power", "roll", "mean", "argsort", "eval", "fft"])
 def test_SR16_functions_that_are_not_of_the_list_are_refused(name: str) -> None:
     """None that mixes rows, and none whose rounding may follow from where a row stands in its batch."""
     with pytest.raises(Refused):
-        check(one((Column(0), Apply(name, (0,)), Stack((Unit(1, 0, 1),))), Sum("vectors", 2)))
+        check(one((column(0), Step(name, (0,)), Stack((Unit(1, 0, 1),))), Sum("vectors", 2)))
 
 
 def test_codes_out_of_range_are_no_cell() -> None:
     """They neither fail nor reach another cell; the control: a careless count fails for one row and not for others."""
     codes = [0, 1, -1, 2, 2**40, -(2**60), 1]
-    program = one((Column(0),), Sum("count", keys=(Key(0, 2),)), Sum("count", keys=(Key(0, 2), Key(0, 2))))
+    program = one((column(0),), Sum("count", keys=(Key(0, 2),)), Sum("count", keys=(Key(0, 2), Key(0, 2))))
     assert [found.tolist() for found in fold(program, given(codes, np.int64))] == [[[1], [2]], [[1], [0], [0], [2]]]
     assert fold(program, given([np.nan, np.inf, -np.inf, 1e300, 1.0]))[0].tolist() == [[0], [1]]
     with pytest.raises(ValueError, match="negative"):
@@ -120,7 +121,7 @@ def test_codes_out_of_range_are_no_cell() -> None:
 
 def test_NaN_is_a_bound_and_no_more() -> None:
     """The control: a careless clip leaves it, and one row takes the whole sum away."""
-    program = one((Column(0), Stack((Unit(0, -3, 5),))), Sum("vectors", 1))
+    program = one((column(0), Stack((Unit(0, -3, 5),))), Sum("vectors", 1))
     assert fold(program, given([np.nan, 4.0, np.inf]))[0].tolist() == [[-3 + 4 + 5]]
     assert np.isnan(np.clip(np.array([np.nan, 4.0]), -3, 5).sum())
 
@@ -128,13 +129,13 @@ def test_NaN_is_a_bound_and_no_more() -> None:
 def test_a_vector_past_its_guard_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever was worked out; the control: without the guard it moves the sum by more than is certified."""
     units = (Unit(0, -100, 100), Unit(0, -100, 100))
-    ball = one((Column(0), Stack(units, ball=10)), Sum("vectors", 1), Sum("products", 1))
-    length = one((Column(0), Stack(units, l1=10)), Sum("vectors", 1))
+    ball = one((column(0), Stack(units, ball=10)), Sum("vectors", 1), Sum("products", 1))
+    length = one((column(0), Stack(units, l1=10)), Sum("vectors", 1))
     bound = certify(ball, (folds.COLUMNS[2],), 1, every=True)[0].moves.single
     assert (bound.l2_squared, bound.l1) == (100, 15)
     assert fold(ball, given([100.0, 7.0]))[0].tolist() == [[7, 7]]
     assert fold(length, given([100.0, 5.0, 6.0]))[0].tolist() == [[5, 5]]
-    short = one((Column(0), Stack(units, ball=10, shorten=True)), Sum("vectors", 1))
+    short = one((column(0), Stack(units, ball=10, shorten=True)), Sum("vectors", 1))
     assert fold(short, given([100.0]))[0].tolist() == [[7, 7]]
     monkeypatch.setattr(matrix, "_guard", lambda *_: None)
     assert past(norms(fold(ball, given([100.0]))[:1]), bound)
@@ -142,14 +143,14 @@ def test_a_vector_past_its_guard_is_zero(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_mistake_in_shortening_meets_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     """A vector that is shortened too little is zero: shortening is not believed."""
-    short = one((Column(0), Stack((Unit(0, -99, 99), Unit(0, -99, 99)), ball=10, shorten=True)), Sum("vectors", 1))
+    short = one((column(0), Stack((Unit(0, -99, 99), Unit(0, -99, 99)), ball=10, shorten=True)), Sum("vectors", 1))
     monkeypatch.setattr(matrix, "_shorten", lambda *_: None)
     assert fold(short, given([90.0, 3.0]))[0].tolist() == [[3, 3]]
 
 
 def test_sums_that_pass_2_53_are_cut_before_they_do() -> None:
     """Exact where a careless sum of doubles loses rows; and saturated, not wrapped, past 2^62."""
-    program = one((Column(0), Stack((Unit(0, 0, 2**52),))), Sum("vectors", 1))
+    program = one((column(0), Stack((Unit(0, 0, 2**52),))), Sum("vectors", 1))
     cells = [2.0**52, 2.0**52, *[1.0] * 6]
     assert fold(program, given(cells))[0].tolist() == [[2**53 + 6]]
     careless = 0.0
@@ -164,13 +165,15 @@ def test_nothing_is_written_where_others_read() -> None:
     cells = np.arange(-6, 6, dtype=np.int64)
     cells.setflags(write=False)
     steps = (
-        Column(0),
+        column(0),
         Stack((Unit(0, -5, 5), Unit(0, 0, 3)), ball=4, shorten=True),
-        programs.Nearest(1, ((1, 1), (-3, 0))),
-        programs.Dot(1, (2, 1)),
+        least(1, (-4, -4, 4), (12, 0, 19)),
+        least(1, (2, 1, 0)),
         Stack((Unit(3, -50, 50),)),
+        constant(1),
+        Step("bitwise_and", (2, 5)),
     )
-    sums = (Sum("vectors", 1), Sum("products", 1), Sum("vectors", 1, keys=(Key(2, 2),)), Sum("vectors", 4))
+    sums = (Sum("vectors", 1), Sum("products", 1), Sum("vectors", 1, keys=(Key(6, 2),)), Sum("vectors", 4))
     whole = fold(one(steps, *sums), [Batch(12, [(cells, None)])])
     for i, each in enumerate(sums):
         assert fold(one(steps, each), [Batch(12, [(cells, None)])])[0].tolist() == whole[i].tolist()
@@ -179,41 +182,63 @@ def test_nothing_is_written_where_others_read() -> None:
 
 def test_columns_of_other_lengths_stop_a_fold() -> None:
     """Cells of other rows beside each other would be two people's."""
-    program = Program(("a", "b"), (Column(0), Column(1), Stack((Unit(0, 0, 1), Unit(1, 0, 1)))), (Sum("vectors", 2),))
+    program = Program(("a", "b"), (column(0), column(1), Stack((Unit(0, 0, 1), Unit(1, 0, 1)))), (Sum("vectors", 2),))
     with pytest.raises(LookupError):
         fold(program, [Batch(3, [(np.zeros(3), None), (np.zeros(1), None)])])
 
 
-def test_counts_that_share_keys_are_counted_jointly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same as one by one, rows that lack a key among them."""
+def test_rows_without_a_key_are_in_no_cell_of_several() -> None:
+    """By one, two and three keys, beside a condition too; the control: counted row by row."""
     keys = (Key(0, 3), Key(1, 2), Key(2, 4))
-    sums = tuple(Sum("count", term=2, keys=each) for each in (keys[:1], keys[1:], (keys[2], keys[0]), keys))
-    program = Program(("a", "b", "c"), (Column(0), Column(1), Column(2), Constant(1)), sums)
-    rng = np.random.default_rng(0)
-    rows = [Batch(200, [(rng.integers(-1, 5, 200), None) for _ in range(3)])]
-    joint = fold(program, rows)
-    monkeypatch.setattr(matrix, "_joint", lambda _: [])
-    assert [each.tolist() for each in joint] == [each.tolist() for each in fold(program, rows)]
+    sums = tuple(
+        Sum("count", term=2, keys=each, where=where)
+        for each in (keys[:1], keys[1:], (keys[2], keys[0]), keys)
+        for where in (None, 0)
+    )
+    program = Program(("a", "b", "c"), (column(0), column(1), column(2)), sums)
+    rows = np.random.default_rng(0).integers(-1, 5, (200, 3))
+    found = fold(program, [Batch(200, [(rows[:, i], None) for i in range(3)])])
+    for each, total in zip(sums, found, strict=True):
+        own = [[int(row[key.of]) for key in each.keys] for row in rows if each.where is None or row[0]]
+        there = Counter(tuple(r) for r in own if all(0 <= x < k.size for x, k in zip(r, each.keys, strict=True)))
+        cells = itertools.product(*(range(key.size) for key in each.keys))
+        assert total[:, 0].tolist() == [2 * there[cell] for cell in cells]
+
+
+def test_far_more_cells_or_pairs_than_rows_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts, vectors and tables; the control: the same where all cells are looked at."""
+    units = np.arange(12, dtype="<i8").tobytes()
+    sums = (
+        Sum("count", keys=(Key(0, 90),)),
+        Sum("vectors", 1, keys=(Key(0, 90),)),
+        Sum("table", 0, units=units, width=2, keys=(Key(0, 90),)),
+    )
+    program = one((column(0), Stack((Unit(0, -5, 50), Unit(0, 0, 3)))), *sums)
+    cells = np.array([-1, 0, 5, 5, 1, 89, 95, 3])
+    few = fold(program, [Batch(1, [(cells[i : i + 1], None)]) for i in range(8)])
+    many = fold(program, [Batch(800, [(np.repeat(cells, 100), None)])])
+    assert all((100 * a == b).all() for a, b in zip(few, many, strict=True))
+    monkeypatch.setattr(matrix, "DENSE", 4)
+    assert (fold(program, given(cells, np.int64))[2] == few[2]).all()
+    assert few[2][5].tolist() == [20, 22]
 
 
 def test_without_scipy_the_sums_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """One coordinate after another."""
-    program = one((Column(0), Stack((Unit(0, -5, 5), Unit(0, 0, 3)))), Sum("vectors", 1, keys=(Key(0, 4),)))
+    program = one((column(0), Stack((Unit(0, -5, 5), Unit(0, 0, 3)))), Sum("vectors", 1, keys=(Key(0, 4),)))
     cells = given(np.random.default_rng(1).integers(-9, 9, 500), np.int64)
     found = fold(program, cells)[0].tolist()
-    matrix._last.clear()
     monkeypatch.setattr(matrix, "_sparse", lambda: None)
     assert fold(program, cells)[0].tolist() == found
-    matrix._last.clear()
 
 
-def test_T39_what_is_known_of_a_program_is_known_of_that_object_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An equal program that another asked for takes as long. Control: the very same one is looked at once."""
+def test_T39_nothing_of_a_program_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An equal program that another asked for takes as long: each is looked at for itself, whenever it is run."""
     looked: list[object] = []
     real = matrix.check
     monkeypatch.setattr(matrix, "check", lambda program: looked.append(program) or real(program))
-    first, second = (Program(("a",), (Column(0), Stack((Unit(0, 0, 1),))), (Sum("vectors", 1),)) for _ in range(2))
+    first, second = (one((column(0), Stack((Unit(0, 0, 1),))), Sum("vectors", 1)) for _ in range(2))
     assert first == second
-    for program in (first, first, second, first):
-        matrix.checked(program)
-    assert len(looked) == 2
+    for program in (first, second, first):
+        fold(program, given([1.0]))
+    assert len(looked) == 3

@@ -11,62 +11,49 @@ import pytest
 
 from sulq.kernel.facts import Refused
 from sulq.kernel.norms import Norms
-from sulq.kernel.programs import (
-    Apply,
-    Box,
-    Column,
-    Constant,
-    Dot,
-    Gone,
-    Key,
-    Missing,
-    Nearest,
-    Pick,
-    Program,
-    Search,
-    Stack,
-    Sum,
-    Take,
-    Unit,
-    certify,
-    check,
-)
 from sulq.kernel.values import TEXT, integer
+from sulq.kernel.programs import STEPS, Box, Key, Program, Stack, Step, Sum, Unit, certify, check
+from tests.kernel.folds import column, constant, least, missing
 
 CELL = integer("INTEGER", 0, 9)
 VECTOR = Stack((Unit(0, -9, 9), Unit(0, 0, 5)))
+GIVEN = ("column", "missing", "constant", "search", "take", "codes", "pick", "least")
 WRONG = {
-    "a step of itself": (Column(0), Apply("floor", (1,))),
-    "a step before the first": (Column(0), Apply("floor", (-1,))),
-    "a column that is not there": (Column(1),),
-    "a missing column that is not there": (Missing(-1),),
-    "too few of a function": (Column(0), Apply("add", (0,))),
-    "a vector as a number": (Column(0), VECTOR, Apply("floor", (1,))),
-    "a constant that is a text": (Constant("1"),),
-    "a constant past 2^53": (Constant(2**53),),
-    "a table of none": (Column(0), Take(0, ())),
-    "a table of texts": (Column(0), Take(0, ("a",))),
-    "edges of texts": (Column(0), Search(0, ("a",))),
-    "edges that do not increase": (Column(0), Search(0, (1.0, 3.0, 0.0))),
-    "an edge twice": (Column(0), Search(0, (1.0, 1.0))),
-    "an edge that is NaN": (Column(0), Search(0, (math.nan,))),
-    "the sign of NaN": (Column(0), Apply("copysign", (0, 0))),
-    "codes without a size": (Column(0), Pick(0, (0,), -1)),
+    "a step of itself": (column(0), Step("floor", (1,))),
+    "a step before the first": (column(0), Step("floor", (-1,))),
+    "a column that is not there": (column(1),),
+    "a missing column that is not there": (missing(-1),),
+    "too few of a function": (column(0), Step("add", (0,))),
+    "a vector as a number": (column(0), VECTOR, Step("floor", (1,))),
+    "a constant that is a text": (constant("1"),),
+    "a constant past 2^53": (constant(2**53),),
+    "a table of none": (column(0), Step("take", (0,), ())),
+    "a table of texts": (column(0), Step("take", (0,), ("a",))),
+    "edges of texts": (column(0), Step("search", (0,), ("a",))),
+    "edges that do not increase": (column(0), Step("search", (0,), (1.0, 3.0, 0.0))),
+    "an edge twice": (column(0), Step("search", (0,), (1.0, 1.0))),
+    "an edge that is NaN": (column(0), Step("search", (0,), (math.nan,))),
+    "the sign of NaN": (column(0), Step("copysign", (0, 0))),
+    "codes without a size": (column(0), Step("codes", (0,), (-1,))),
+    "codes of none": (column(0), Step("codes", (), (3,))),
+    "codes as a number": (column(0), Step("codes", (0,), (3,)), Step("floor", (1,))),
+    "a pick of a number": (column(0), Step("pick", (0, 0))),
+    "numbers for a function": (column(0), Step("floor", (0,), (1,))),
     "a vector of none": (Stack(()),),
-    "bounds the wrong way": (Column(0), Stack((Unit(0, 1, 0),))),
-    "bounds that are not whole": (Column(0), Stack((Unit(0, 0, 0.5),))),
-    "bounds past 2^53": (Column(0), Stack((Unit(0, 0, 2**53),))),
-    "a grid of no size": (Column(0), Stack((Unit(0, 0, 1, float("nan")),))),
-    "a length of squares past 2^53": (Column(0), Stack((Unit(0, 0, 2**27),), ball=1)),
-    "shortened to no length": (Column(0), Stack((Unit(0, 0, 2),), shorten=True)),
-    "a norm below zero": (Column(0), Stack((Unit(0, 0, 2),), l1=-1)),
-    "the missing of no vector": (Column(0), Gone(0)),
-    "weights for other coordinates": (Column(0), VECTOR, Dot(1, (1,))),
-    "a product past 2^53": (Column(0), VECTOR, Dot(1, (2**50, 2**50))),
-    "weights that are not whole": (Column(0), VECTOR, Dot(1, (0.5, 0.5))),
-    "centres for other coordinates": (Column(0), VECTOR, Nearest(1, ((1,),))),
-    "no centres": (Column(0), VECTOR, Nearest(1, ())),
-    "distances past 2^53": (Column(0), VECTOR, Nearest(1, ((2**27, 0),))),
+    "bounds the wrong way": (column(0), Stack((Unit(0, 1, 0),))),
+    "bounds that are not whole": (column(0), Stack((Unit(0, 0, 0.5),))),
+    "bounds past 2^53": (column(0), Stack((Unit(0, 0, 2**53),))),
+    "a grid of no size": (column(0), Stack((Unit(0, 0, 1, float("nan")),))),
+    "a length of squares past 2^53": (column(0), Stack((Unit(0, 0, 2**27),), ball=1)),
+    "shortened to no length": (column(0), Stack((Unit(0, 0, 2),), shorten=True)),
+    "a norm below zero": (column(0), Stack((Unit(0, 0, 2),), l1=-1)),
+    "weights for other coordinates": (column(0), VECTOR, least(1, (1, 0))),
+    "a product past 2^53": (column(0), VECTOR, least(1, (2**50, 2**50, 0))),
+    "weights that are not whole": (column(0), VECTOR, least(1, (0.5, 0.5, 0))),
+    "scores of a number": (column(0), least(0, (1, 0))),
+    "no scores": (column(0), VECTOR, least(1)),
+    "one score of several past 2^53": (column(0), VECTOR, least(1, (1, 1, 0), (0, 2**51, 0))),
+    "a score past 2^53 with its last": (column(0), VECTOR, least(1, (0, 0, 2**53))),
     "no step at all": ("floor",),
 }
 SUMS = {
@@ -97,27 +84,29 @@ def test_steps_that_are_not_of_the_list_are_refused(name: str) -> None:
 def test_sums_that_are_not_of_the_list_are_refused(name: str) -> None:
     """Likewise."""
     with pytest.raises(Refused):
-        check(Program(("a",), (Column(0), VECTOR), (SUMS[name],)))
+        check(Program(("a",), (column(0), VECTOR), (SUMS[name],)))
 
 
 def test_every_step_is_known() -> None:
     """Control of the two above."""
     steps = (
-        Column(0), Missing(0), Constant(2), Apply("add", (0, 2)), Search(3, (0.0, 1.0)), Take(4, (1, 2)),
-        Pick(4, (0, 5), 3), VECTOR, Gone(7), Dot(7, (1, -1)), Nearest(7, ((0, 0), (1, 1))),
-    )  # fmt: skip
+        *(column(0), missing(0), constant(2), Step("add", (0, 2)), Step("search", (3,), (0.0, 1.0))),
+        *(Step("take", (4,), (1, 2)), Step("codes", (0, 5), (3,)), VECTOR, Step("pick", (6, 4)), least(7, (1, -1, 0))),
+        least(7, (0, 0, 0), (-2, -2, 2)),
+        *(Step(name, tuple(range(len(rule.of)))) for name, rule in STEPS.items() if name not in GIVEN),
+    )
     sums = (
         Sum("vectors", 7, where=8, keys=(Key(10, 2),)),
         Sum("products", 7),
         Sum("count"),
-        Sum("table", 6, units=bytes(16)),
+        Sum("table", 8, units=bytes(16)),
     )
     assert check(Program(("a",), steps, sums)).boxes.keys() == {7}
 
 
 def test_columns_are_numbers_and_as_many_as_named() -> None:
     """Texts have no step, and a program of other columns is none of this statement."""
-    program = Program(("a",), (Column(0), VECTOR), (Sum("vectors", 1),))
+    program = Program(("a",), (column(0), VECTOR), (Sum("vectors", 1),))
     assert certify(program, (CELL,), 1, every=True)[0].present
     for columns in ((TEXT,), (), (CELL, CELL), (integer("HUGEINT", 0, 2**70),)):
         with pytest.raises(Refused):
@@ -153,7 +142,7 @@ def _box(rng: random.Random) -> tuple[Stack, list[tuple[int, ...]]]:
 
 
 def _certified(stack: Stack, kind: str):
-    program = Program(("a",), (Column(0), stack), (Sum(kind, 1),))
+    program = Program(("a",), (column(0), stack), (Sum(kind, 1),))
     return certify(program, (CELL,), 1, every=True)[0].moves
 
 
@@ -172,16 +161,16 @@ def _within(found: Norms, bound: Norms) -> bool:
 
 def test_a_number_times_a_vector_moves_by_their_product() -> None:
     """Coordinates, norms and all; a person's rows multiply it."""
-    steps = (Column(0), Stack((Unit(0, -3, 4), Unit(0, 0, 4)), ball=4), Stack((Unit(0, -2, 1),)))
+    steps = (column(0), Stack((Unit(0, -3, 4), Unit(0, 0, 4)), ball=4), Stack((Unit(0, -2, 1),)))
     found = certify(Program(("a",), steps, (Sum("vectors", 1, 2),)), (CELL,), 3, every=True)[0]
     assert found.rows == 3
     assert found.moves.single == Norms(3 * 12, 9 * 64, 3 * 8)
-    assert Box((0,), (1,)).times(Box((-5,), (2,))).low == (-5,)
+    assert Box.of((0,), (1,)).times(Box.of((-5,), (2,))).low == (-5,)
 
 
 def test_presence_is_where_every_row_is_in_the_one_cell() -> None:
     """Not beside a condition or keys, nor where the statement leaves rows out."""
-    steps = (Column(0), VECTOR)
+    steps = (column(0), VECTOR)
     for every, more, present in (
         (True, {}, True),
         (False, {}, False),

@@ -9,11 +9,13 @@ Source: docs/theory/kernel.md; SR1, SR16.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -24,68 +26,20 @@ from sulq.kernel.relations import Certificate
 from sulq.kernel.values import EXACT, INTEGERS, Value
 
 MAX_WIDTH: Final = 2**20
+MAX_CELLS: Final = 2**30
+BLOCK: Final = 2**17  # scores are worked out so many at a time
+Numbers = Any  # a number, or one a row
+Rows = Any  # how many there are, and their columns
 COLUMNS: Final = ("BOOLEAN", "DOUBLE", *(kind for kind in INTEGERS if kind != "HUGEINT"))
-FUNCTIONS: Final = {
-    "add": 2, "subtract": 2, "multiply": 2, "divide": 2, "floor_divide": 2, "remainder": 2, "floor": 1,
-    "minimum": 2, "maximum": 2, "isfinite": 1, "equal": 2, "not_equal": 2, "less": 2, "less_equal": 2, "greater": 2,
-    "greater_equal": 2, "logical_and": 2, "logical_or": 2, "logical_not": 1, "where": 3, "float": 1, "whole": 1,
-    "absolute": 1, "ceil": 1, "trunc": 1, "sign": 1, "sqrt": 1, "fmod": 2,
-}  # fmt: skip
-"""Functions of one row's numbers, and of how many; each gives an exactly rounded result, however rows are batched."""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the rows, 0 where it is missing."""
-
-    place: int
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """Whether a column is missing."""
-
-    place: int
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A public number."""
-
-    value: float | int | bool
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """A function of FUNCTIONS of earlier steps."""
+class Step:
+    """A step of STEPS: of earlier steps, by their places, and of public numbers."""
 
     name: str
-    of: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """How many of some increasing numbers are at most a step's."""
-
-    of: int
-    edges: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Take:
-    """The entry of a public table at a step's number, which is brought into the table first."""
-
-    of: int
-    entries: tuple[float | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """The code of the item that the step `of` names by its place; codes are from 0 to `size`, which others become."""
-
-    of: int
-    items: tuple[int, ...]
-    size: int
+    of: tuple[int, ...] = ()
+    given: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,31 +65,10 @@ class Stack:
     ball: int | None = None
     shorten: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """Whether a vector is missing."""
-
-    stack: int
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """The inner product of a vector with public whole weights."""
-
-    stack: int
-    weights: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """The number of the nearest of public whole centres, the lowest of several."""
-
-    stack: int
-    centres: tuple[tuple[int, ...], ...]
-
-
-Step = Column | Missing | Constant | Apply | Search | Take | Pick | Stack | Gone | Dot | Nearest
+    @property
+    def of(self) -> tuple[int, ...]:
+        """The steps that it is worked out of."""
+        return (*(unit.of for unit in self.units), *(() if self.missing is None else (self.missing,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +107,19 @@ class Sum:
         """The public table."""
         return np.frombuffer(self.units, dtype="<i8").reshape(-1, self.width).astype(np.int64)
 
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The steps that it looks at."""
+        every = (None if self.kind == "count" else self.of, self.factor, self.where, *(key.of for key in self.keys))
+        return tuple(place for place in every if place is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """Steps, each of earlier ones, over the columns of these names, and sums."""
 
     columns: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[Step | Stack, ...]
     sums: tuple[Sum, ...]
 
 
@@ -198,62 +137,196 @@ class Fold:
     blocks: tuple[tuple[int, int], ...]
 
 
+# Steps
+
+
+def whole(values: Numbers) -> np.ndarray:
+    """Numbers as 64-bit integers; doubles are brought within the exact ones first, NaN to the least."""
+    found = np.asarray(values)
+    if found.dtype.kind == "f":
+        found = np.fmin(np.fmax(found, -float(EXACT)), float(EXACT))
+    return found.astype(np.int64, copy=False)
+
+
+def _wide(values: Numbers) -> np.ndarray:
+    """Numbers in 64 bits, so that no type of a column makes a function fail or wrap earlier."""
+    found = np.asarray(values)
+    return found if found.dtype.kind == "f" else found.astype(np.int64, copy=False)
+
+
+def _where(_: object, __: object, truth: Numbers, *either: Numbers) -> np.ndarray:
+    first, second = map(np.asarray, either)
+    if first.dtype != second.dtype:  # of one type, so that no number of the one wraps in the other's
+        first, second = _wide(first), _wide(second)
+    return np.where(truth, first, second)
+
+
+def _missing(rows: Rows, given: tuple[int]) -> Numbers:
+    missing = rows.columns[given[0]][1]
+    return np.False_ if missing is None else missing
+
+
+def _codes(rows: Rows, given: tuple[int], *of: Numbers) -> np.ndarray:
+    found = np.empty((len(of), rows.size), dtype=np.min_scalar_type(given[0]))
+    for own, each in zip(found, of, strict=True):  # without a sign: what is below 0 is far above
+        np.minimum(whole(each).view(np.uint64), given[0], out=own, casting="unsafe")
+    return found
+
+
+def _pick(rows: Rows, _: object, codes: np.ndarray, place: Numbers) -> Numbers:
+    place = np.clip(whole(place), 0, len(codes) - 1)
+    return codes.ravel().take(place * rows.size + np.arange(rows.size))
+
+
+def _least(rows: Rows, scores: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    step = max(BLOCK // len(scores), 256)
+    parts = [(scores @ vector[:, start : start + step]).min(axis=0) for start in range(0, rows.size, step)]
+    return np.concatenate(parts)
+
+
+def _exact(scores: tuple[Any, ...], far: Sequence[int]) -> bool:
+    """Whether every term of a score, and any sum of them, is an exact double (SR16)."""
+    right = all(len(row) == len(far) + 1 and are_whole(*row) for row in scores)
+    return right and all(sum(abs(w) * x for w, x in zip(row, (*far, 1), strict=True)) < EXACT for row in scores)
+
+
+def are_whole(*values: object) -> bool:
+    """Whether all are whole numbers that doubles hold exactly."""
+    return all(type(value) is int and abs(value) < EXACT for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of step: what it is of (n: a number, c: codes, v: a vector), and what of the public numbers must hold.
+
+    `fits` looks at these, the number of columns, and a vector's largest absolute coordinates; `run` at the rows, at
+    the public numbers, and at what the other steps gave of the same rows.
+    """
+
+    of: str
+    fits: Callable[[tuple[Any, ...], int, Sequence[int]], object]
+    run: Callable[..., Any]
+
+
+def _function(name: str, widen: Callable[[Any], Any]) -> Rule:
+    function = getattr(np, name)
+    none: Callable[..., object] = lambda given, *_: given == ()  # noqa: E731
+    return Rule("n" * function.nin, none, lambda _, __, *of: function(*map(widen, of)))
+
+
+_ARITHMETIC: Final = (
+    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "fmod", "minimum", "maximum", "floor", "ceil",
+    "trunc", "sign", "absolute", "sqrt", "less", "less_equal", "greater", "greater_equal",
+)  # fmt: skip
+_TRUTHS: Final = ("equal", "not_equal", "isfinite", "logical_and", "logical_or", "logical_not")
+STEPS: Final[dict[str, Rule]] = {
+    **{name: _function(name, _wide) for name in _ARITHMETIC},
+    **{name: _function(name, lambda values: values) for name in _TRUTHS},
+    "bitwise_and": _function("bitwise_and", whole),
+    "where": Rule("nnn", lambda given, *_: given == (), _where),
+    "float": Rule("n", lambda given, *_: given == (), lambda _, __, of: np.asarray(of).astype(np.float64, copy=False)),
+    "whole": Rule("n", lambda given, *_: given == (), lambda _, __, of: whole(of)),
+    # a column of the rows, 0 where it is missing; whether it is missing; a public number
+    "column": Rule("", lambda given, count, _: _place(given, count), lambda rows, given: rows.columns[given[0]][0]),
+    "missing": Rule("", lambda given, count, _: _place(given, count), _missing),
+    "constant": Rule("", lambda given, *_: len(given) == 1 and _entries(given, bool), lambda _, given: given[0]),
+    # how many of some increasing numbers are at most a number; the entry of a public table, that is brought into it
+    "search": Rule("n", lambda given, *_: _edges(given), lambda _, edges, of: np.searchsorted(edges, of, side="right")),
+    "take": Rule("n", lambda given, *_: _entries(given), lambda _, table, of: table.take(whole(of), mode="clip")),
+    # codes side by side, those below 0 or above a size being that size; the one at a place, that is brought among them
+    "codes": Rule("n+", lambda given, *_: len(given) == 1 and are_whole(*given) and 0 <= given[0] < 2**31, _codes),
+    "pick": Rule("cn", lambda given, *_: given == (), _pick),
+    # the least of some scores of a vector: inner products with whole weights, the last of which is for 1
+    "least": Rule("v", lambda given, _, far: given and _exact(given, far), _least),
+}
+"""Each looks at one row at a time, and gives an exactly rounded result, however rows are batched."""
+
+
+def _place(given: tuple[Any, ...], count: int) -> bool:
+    return len(given) == 1 and type(given[0]) is int and 0 <= given[0] < count
+
+
+def _edges(given: tuple[Any, ...]) -> bool:
+    finite = all(type(edge) is float and math.isfinite(edge) for edge in given)
+    return finite and all(a < b for a, b in itertools.pairwise(given))
+
+
+def _entries(given: tuple[Any, ...], *more: type) -> bool:
+    """Whether there are entries, of one kind."""
+    return bool(given) and (are_whole(*given) or any(all(type(x) is kind for x in given) for kind in (float, *more)))
+
+
+# What a row adds
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where a vector's whole numbers lie, once guarded; `zero`: whether it may be zero beside that."""
+    """Where a vector's whole numbers lie, once guarded; `zero`: whether it may be zero beside that.
+
+    `norms`: of every such vector. `right`: whether any two are at most a right angle apart.
+    """
 
     low: tuple[int, ...]
     high: tuple[int, ...]
-    l1: int | None = None
-    ball: int | None = None
-    zero: bool = False
+    norms: Norms
+    zero: bool
+    right: bool
+
+    @classmethod
+    def of(cls, low: Iterable[int], high: Iterable[int], *norms: Norms, zero: bool = False, right: bool = False) -> Box:
+        """All vectors between these, of at most these norms; those without a sign are at most a right angle apart."""
+        low, high = tuple(low), tuple(high)
+        least = functools.reduce(functools.partial(_each, min), norms, _norms(_far(low, high)))
+        return cls(low, high, least, zero, right or min(low) >= 0)
 
     @property
     def far(self) -> list[int]:
         """The largest absolute value of each coordinate."""
-        return [max(-low, high) for low, high in zip(self.low, self.high, strict=True)]
+        return _far(self.low, self.high)
 
     def times(self, other: Box) -> Box:
         """The vector times a number."""
-        low, high = other.low[0], other.high[0]
-        ends = [(a * low, a * high, b * low, b * high) for a, b in zip(self.low, self.high, strict=True)]
-        most = max(other.far)
-        l1, ball = (None if norm is None else norm * most for norm in (self.l1, self.ball))
-        return Box(tuple(map(min, ends)), tuple(map(max, ends)), l1, ball, self.zero or other.zero)
+        ends = [
+            [a * b for a in each for b in (other.low[0], other.high[0])]
+            for each in zip(self.low, self.high, strict=True)
+        ]
+        return Box.of(map(min, ends), map(max, ends), self.norms.times(max(other.far)), zero=self.zero or other.zero)
 
     def products(self) -> Box:
-        """All products of two coordinates, each below 2^31."""
+        """All products of two coordinates, each below 2^31: the upper triangle of x x^T; s = |x|^2.
+
+        Its L2 norm is at most s, and in L1 it is (|x|_1^2 + s)/2 <= (d + 1)/2 s. The inner product of two triangles is
+        ((x.y)^2 + sum x_i^2 y_i^2)/2 >= 0, so they are at most a right angle apart.
+        """
         _require(max(self.far) < 2**31, "products that are not exact")
         ends = np.array([self.low, self.high], dtype=np.int64)
         every = np.einsum("ai,bj->abij", ends, ends).reshape(4, len(self.low), -1)
         low, high = every.min(axis=0), every.max(axis=0)
         squares = np.flatnonzero((ends[0] <= 0) & (ends[1] >= 0))
         low[squares, squares] = 0
-        triangle = np.triu_indices(len(self.low))
-        return Box(tuple(low[triangle].tolist()), tuple(high[triangle].tolist()), zero=self.zero)
+        triangle, square = np.triu_indices(len(self.low)), self.norms.l2_squared
+        norms = Norms((len(self.low) + 1) * square // 2 + 1, square**2, square)
+        return Box.of(low[triangle].tolist(), high[triangle].tolist(), norms, zero=self.zero, right=True)
 
-    def moves(self) -> Moves:
-        """How far one such vector is from zero, and two from each other."""
-        far, width = self.far, len(self.low)
-        wide = [high - low for low, high in zip(self.low, self.high, strict=True)]
-        l1, l2, coordinate = sum(far), sum(x * x for x in far), max(far)
-        if self.ball is not None:  # |x|_1 <= sqrt(width) |x|_2
-            l1 = min(l1, _root_up(width * self.ball**2))
-            l2, coordinate = min(l2, self.ball**2), min(coordinate, self.ball)
-        if self.l1 is not None:
-            l1, l2, coordinate = min(l1, self.l1), min(l2, self.l1**2), min(coordinate, self.l1)
-        single = Norms(l1, l2, coordinate)
-        apart = 2 if all(low >= 0 for low in self.low) else 4  # vectors whose signs agree: at most a right angle
-        return Moves(single, self.pair(single, Norms(sum(wide), sum(x * x for x in wide), max(wide)), apart))
+    def moves(self, rows: int) -> Moves:
+        """How far so many such vectors are from zero, and from as many others."""
+        single = self.norms
+        twice = Norms(2 * single.l1, (2 if self.right else 4) * single.l2_squared, 2 * single.coordinate)
+        pair = _each(min, twice, _norms([high - low for low, high in zip(self.low, self.high, strict=True)]))
+        pair = _each(max, pair, single) if self.zero else pair
+        return Moves(single.times(rows), pair.times(rows), self.low, self.high)
 
-    def pair(self, single: Norms, wide: Norms, apart: int) -> Norms:
-        """Two within the box, or one beside zero."""
-        pair = Norms(
-            min(wide.l1, 2 * single.l1),
-            min(wide.l2_squared, apart * single.l2_squared),
-            min(wide.coordinate, 2 * single.coordinate),
-        )
-        return Norms(*(max(getattr(pair, each), getattr(single, each) * self.zero) for each in Norms.__slots__))
+
+def _far(low: Iterable[int], high: Iterable[int]) -> list[int]:
+    return [max(-a, b) for a, b in zip(low, high, strict=True)]
+
+
+def _norms(far: Sequence[int]) -> Norms:
+    return Norms(sum(far), sum(x * x for x in far), max(far))
+
+
+def _each(pick: Callable[[int, int], int], one: Norms, other: Norms) -> Norms:
+    return Norms(*(pick(getattr(one, name), getattr(other, name)) for name in Norms.__slots__))
 
 
 def _root_up(square: int) -> int:
@@ -261,21 +334,52 @@ def _root_up(square: int) -> int:
     return root + (root * root < square)
 
 
+def breaks(step: Stack) -> bool:
+    """Whether a vector within the bounds of its coordinates may be past the norms that are promised."""
+    norms = _norms([max(-unit.low, unit.high) for unit in step.units])
+    past = step.l1 is not None and norms.l1 > step.l1
+    return past or (step.ball is not None and norms.l2_squared > step.ball**2)
+
+
+def box_of(step: Stack) -> Box:
+    """Where a vector lies once it is guarded."""
+    units = step.units
+    _require(0 < len(units) <= MAX_WIDTH, "a vector of too many coordinates, or of none")
+    _require(all(are_whole(u.low, u.high) and u.low <= u.high for u in units), "a coordinate without bounds")
+    _require(all(type(u.scale) is float and math.isfinite(u.scale) for u in units), "a grid of no size")
+    _require(all(norm is None or (are_whole(norm) and norm >= 0) for norm in (step.l1, step.ball)), "a norm")
+    low, high = tuple(unit.low for unit in units), tuple(unit.high for unit in units)
+    free, norms, zero = _norms(_far(low, high)), [], breaks(step)
+    if step.l1 is not None:
+        _require(free.l1 < EXACT, "a length that is not exact")
+        norms.append(Norms(step.l1, step.l1**2, step.l1))
+    if step.ball is not None:  # |x|_1 <= sqrt(width) |x|_2
+        _require(free.l2_squared < EXACT, "a length that is not exact")
+        norms.append(Norms(_root_up(len(units) * step.ball**2), step.ball**2, step.ball))
+    if step.shorten:
+        ball = -1 if step.ball is None else step.ball
+        _require(ball >= 0, "a vector shortened to no length")
+        _require(free.coordinate * ball + _root_up(free.l2_squared) < EXACT, "a vector shortened that is not exact")
+        if zero:  # a shortened coordinate may be anything between itself and zero
+            low, high = (tuple(max(min(a, 0), -ball) for a in low), tuple(min(max(b, 0), ball) for b in high))
+            zero = step.l1 is not None
+    return Box.of(low, high, *norms, zero=zero or step.missing is not None)
+
+
+# What is known of a program
+
+
 def _require(holds: object, why: str) -> None:
     if not holds:
         raise Refused(why)
 
 
-def _whole(*values: object) -> bool:
-    return all(type(value) is int and abs(value) < EXACT for value in values)
-
-
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is known of a program before it runs: the bounds of its vectors, and how many rows are added in doubles."""
+    """What is known of a program before it runs: the bounds of its vectors, and of what a row adds to each sum."""
 
     boxes: dict[int, Box]
-    most: int
+    summed: tuple[Box, ...]
 
 
 def check(program: Program) -> Checked:
@@ -284,158 +388,71 @@ def check(program: Program) -> Checked:
     Privacy: products of whole numbers stay below 2^53, so that BLAS gives the same for a row in every batch (SR16).
     """
     boxes: dict[int, Box] = {}
-    for place, step in enumerate(program.steps):
-        _step(step, place, program, boxes)
-    largest = 1
+    kinds = ""  # what each step gives
+    for step in program.steps:
+        _require(type(step) in (Step, Stack), "a step that is not of the list")
+        given = _given(kinds, step.of)
+        if isinstance(step, Stack):
+            _require(set(given) <= {"n"}, "a vector of other than numbers")
+            boxes[len(kinds)] = box_of(step)
+            kinds += "v"
+            continue
+        rule = STEPS.get(step.name)
+        _require(rule is not None and re.fullmatch(rule.of, given), "a step that is not of the list")
+        far = boxes[step.of[0]].far if given == "v" else ()
+        _require(rule and rule.fits(step.given, len(program.columns), far), f"other numbers than {step.name} takes")
+        kinds += "c" if step.name == "codes" else "n"
+    summed: list[Box] = []
     for each in program.sums:
-        _numbers(program.steps, len(program.steps), each.where, *(key.of for key in each.keys))
         _require(all(type(key.size) is int and key.size > 0 for key in each.keys), "a key of no size")
-        box = _summed(each, program, boxes)
-        _require(each.cells * len(box.low) < 2**40, "too many cells")
-        largest = max(largest, *box.far)
-    _require(largest < EXACT, "a term that is no exact double")
-    return Checked(boxes, EXACT // largest)
+        box = _summed(each, boxes, kinds)
+        _require(each.cells * len(box.low) < MAX_CELLS, "too many cells")
+        _require(max(box.far) < EXACT, "a term that is no exact double")
+        summed.append(box)
+    return Checked(boxes, tuple(summed))
 
 
-def _numbers(steps: Sequence[Step], before: int, *of: int | None) -> None:
-    """Steps that are there already and give one number a row."""
-    for place in of:
-        if place is not None:
-            _require(type(place) is int and 0 <= place < before, "a step of a later one")
-            _require(not isinstance(steps[place], Stack), "a vector taken for a number")
+def _given(kinds: str, of: Iterable[int]) -> str:
+    """What steps give that are there already."""
+    _require(all(type(place) is int and 0 <= place < len(kinds) for place in of), "a step of a later one")
+    return "".join(kinds[place] for place in of)
 
 
-def _step(step: Step, place: int, program: Program, boxes: dict[int, Box]) -> None:
-    steps = program.steps
-    match step:
-        case Column(at) | Missing(at):
-            _require(type(at) is int and 0 <= at < len(program.columns), "a column that is not there")
-        case Constant(value):
-            _require(type(value) in (int, float, bool) and (type(value) is not int or _whole(value)), "a constant")
-        case Apply(name, of):
-            _numbers(steps, place, *of)
-            _require(FUNCTIONS.get(name) == len(of), "a function that is not of the list")
-        case Search(of, edges):
-            _numbers(steps, place, of)
-            _require(all(type(edge) is float and math.isfinite(edge) for edge in edges), "an edge that is no number")
-            _require(all(a < b for a, b in itertools.pairwise(edges)), "edges that do not increase")
-        case Take(of, entries):
-            _numbers(steps, place, of)
-            _require(entries and (_whole(*entries) or all(type(x) is float for x in entries)), "a table's entry")
-        case Pick(of, items, size):
-            _numbers(steps, place, of, *items)
-            _require(items and _whole(size) and 0 <= size < 2**31, "codes of no size")
-        case Stack():
-            _numbers(steps, place, step.missing, *(unit.of for unit in step.units))
-            boxes[place] = _box(step)
-        case Gone(stack):
-            _require(stack in boxes, "no vector")
-        case Dot(stack, weights):
-            _require(stack in boxes and _whole(*weights), "no vector, or weights that are not whole")
-            far = boxes[stack].far
-            _require(len(far) == len(weights), "as many weights as coordinates")
-            _require(sum(abs(w) * x for w, x in zip(weights, far, strict=True)) < EXACT, "a product that is not exact")
-        case Nearest(stack, centres):
-            _require(stack in boxes and centres, "no vector, or no centres")
-            _require(packed(boxes[stack], centres, 0), "distances that are not exact")
-        case _:
-            raise Refused("a step that is not of the list")
-
-
-def packed(box: Box, centres: Sequence[tuple[int, ...]], bits: int) -> bool:
-    """Whether |c|^2 - 2 x.c, with so many bits beside it, is exact, term by term."""
-    far = box.far
-    _require(all(len(centre) == len(far) and _whole(*centre) for centre in centres), "a centre of other coordinates")
-    most = max(sum(c * c + 2 * abs(c) * x for c, x in zip(centre, far, strict=True)) for centre in centres)
-    return most < EXACT >> bits
-
-
-def _box(step: Stack) -> Box:
-    """Where a vector lies once it is guarded."""
-    units = step.units
-    _require(0 < len(units) <= MAX_WIDTH, "a vector of too many coordinates, or of none")
-    _require(all(_whole(u.low, u.high) and u.low <= u.high for u in units), "a coordinate without bounds")
-    _require(all(type(u.scale) is float and math.isfinite(u.scale) for u in units), "a grid of no size")
-    low, high = tuple(unit.low for unit in units), tuple(unit.high for unit in units)
-    far = [max(-a, b) for a, b in zip(low, high, strict=True)]
-    _require(all(norm is None or (_whole(norm) and norm >= 0) for norm in (step.l1, step.ball)), "a norm")
-    _require(sum(far) < EXACT or step.l1 is None, "a length that is not exact")
-    _require(sum(x * x for x in far) < EXACT or step.ball is None, "a length that is not exact")
-    _require(step.ball is not None or not step.shorten, "a vector shortened to no length")
-    _require(not step.shorten or max(far) * (step.ball or 0) < EXACT, "a vector shortened that is not exact")
-    zero = step.missing is not None or may_break(step)
-    if step.shorten and may_break(step):  # a shortened coordinate may be anything between itself and zero
-        low = tuple(max(min(a, 0), -(step.ball or 0)) for a in low)
-        high = tuple(min(max(b, 0), step.ball or 0) for b in high)
-        zero = step.missing is not None
-    return Box(low, high, step.l1, step.ball, zero)
-
-
-def may_break(step: Stack) -> bool:
-    """Whether a vector within the bounds of its coordinates may be past the norms that are promised."""
-    far = [max(-unit.low, unit.high) for unit in step.units]
-    past = step.l1 is not None and sum(far) > step.l1
-    return past or (step.ball is not None and sum(x * x for x in far) > step.ball**2)
-
-
-def divides(step: Stack) -> bool:
-    """Whether q * ball / norm, both whole, may be worked out in doubles."""
-    far = [max(-unit.low, unit.high) for unit in step.units]
-    return max(far) * (step.ball or 0) + _root_up(sum(x * x for x in far)) < EXACT
-
-
-def _summed(each: Sum, program: Program, boxes: Mapping[int, Box]) -> Box:
+def _summed(each: Sum, boxes: Mapping[int, Box], kinds: str) -> Box:
     """What one row adds to a sum."""
+    given = _given(kinds, each.reads)
+    vectors = {"vectors": "v" if each.factor is None else "vv", "products": "v"}.get(each.kind, "")
+    _require(given == vectors + "n" * (len(given) - len(vectors)), "a sum of other than vectors, by other than numbers")
     match each.kind:
         case "count":
-            _require(_whole(each.term), "a term that is not whole")
-            return Box((each.term,), (each.term,))
+            _require(are_whole(each.term), "a term that is not whole")
+            return Box.of((each.term,), (each.term,))
         case "table":
-            _numbers(program.steps, len(program.steps), each.of)
             _require(type(each.width) is int and 0 < each.width <= MAX_WIDTH and each.units, "a table of no width")
             _require(len(each.units) % (8 * each.width) == 0, "a table with a row that ends early")
             _require(int(np.abs(each.table).max()) < 2**31, "a table's number that is too large")
-            return Box(tuple(each.table.min(axis=0).tolist()), tuple(each.table.max(axis=0).tolist()))
-    _require(each.of in boxes and each.kind in ("vectors", "products"), "a sum of no vector")
-    box = boxes[each.of]
-    if each.kind == "products":
-        _require(each.factor is None and len(box.low) ** 2 <= 2 * MAX_WIDTH, "too many products")
-        return box.products()
-    if each.factor is not None:
-        _require(each.factor in boxes and len(boxes[each.factor].low) == 1, "a factor that is no number")
-        return box.times(boxes[each.factor])
-    return box
+            return Box.of(each.table.min(axis=0).tolist(), each.table.max(axis=0).tolist())
+        case "vectors" if each.factor is None:
+            return boxes[each.of]
+        case "vectors":
+            factor = boxes[each.reads[1]]
+            _require(len(factor.low) == 1, "a factor that is no number")
+            return boxes[each.of].times(factor)
+        case "products":
+            _require(each.factor is None and len(boxes[each.of].low) ** 2 <= 2 * MAX_WIDTH, "too many products")
+            return boxes[each.of].products()
+    raise Refused("a sum of no kind")
 
 
 def certify(program: Program, columns: Sequence[Value], rows: int, *, every: bool) -> tuple[Certified, ...]:
     """How far one person, who alters so many rows, moves each sum; `every`: whether every kept row is among them."""
     _require(len(columns) == len(program.columns), "a program of other columns")
     _require(all(value.type in COLUMNS for value in columns), "a column that is no number")
-    boxes = check(program).boxes
     certified = []
-    for each in program.sums:
-        box = _summed(each, program, boxes)
+    for each, box in zip(program.sums, check(program).summed, strict=True):
+        moved = box.moves(rows)
         if each.kind == "table":
-            moved = table(Certificate((), (), 1, public=False, every=False), each.table)
-        else:
-            moved = _products(boxes[each.of], box) if each.kind == "products" else box.moves()
-        low, high = (moved.low, moved.high) if each.kind == "table" else (box.low, box.high)
-        moved = Moves(moved.single.times(rows), moved.pair.times(rows), low, high, moved.vectors)
+            moved = table(Certificate((), (), rows, public=False, every=False), each.table)
         present = every and each.where is None and not each.keys
         certified.append(Certified(moved, rows, present, (each.where, each.keys)))
     return tuple(certified)
-
-
-def _products(vector: Box, products: Box) -> Moves:
-    """Of upper triangles of x x^T, where |x|^2 <= s, if it is guarded, and so their L2 norm.
-
-    The inner product of two triangles is ((x.y)^2 + sum x_i^2 y_i^2)/2 >= 0, so they are at most a right angle apart.
-    In L1 a triangle is (|x|_1^2 + |x|_2^2)/2 <= (d + 1)/2 s.
-    """
-    moved = products.moves()
-    single = moved.single
-    if vector.ball is not None:
-        square = vector.ball**2
-        l1 = min(single.l1, (len(vector.low) + 1) * square // 2 + 1)
-        single = Norms(l1, min(single.l2_squared, square**2), min(single.coordinate, square))
-    return Moves(single, products.pair(single, moved.pair, 2))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,10 @@ import sulq
 from sulq.curator.engines import resident as module
 from sulq.curator.engines.connection import memory as machine
 from sulq.curator.engines.duckdb import DuckEngine
-from sulq.curator.engines.resident import LARGEST, Resident, limit
+from sulq.curator.engines.resident import LARGEST, Resident, limit, named
 from sulq.errors import SetupError
+from sulq.kernel.programs import Program, Stack, Step
+from sulq.kernel.programs import Unit as Coordinate
 from sulq.terms.domain import Int, Real, Schema
 from sulq.terms.engine import Tally
 from sulq.terms.privacy import Unit
@@ -153,12 +156,14 @@ def test_old_columns_make_room() -> None:
 def test_vectors_are_made_once() -> None:
     """What a fold made of the columns serves the next, which needs no column; a fold that failed leaves nothing."""
     data = numbers()
-    engine = duck(data, schema=SCHEMA)
+    data = data.set_column(2, "x", data["x"].fill_null(0.5)).set_column(3, "y", data["y"].fill_null(0.1))
+    schema = Schema.of("data", {"h": Int(-3, 9), **{name: Real(-1, 1, missing=False) for name in ("x", "y")}})
+    engine = duck(data, schema=schema)
     ball = within_ball(PAIR, 0.7)
     rounds = [
-        ask(lit(1), ball, by=(nearest(ball, [[0, 0.5], centre]),), schema=SCHEMA) for centre in ([-0.5, 0], [0.2, 0.1])
+        ask(lit(1), ball, by=(nearest(ball, [[0, 0.5], centre]),), schema=schema) for centre in ([-0.5, 0], [0.2, 0.1])
     ]
-    want = found(memory(data, schema=SCHEMA), rounds)
+    want = found(memory(data, schema=schema), rounds)
     assert found(engine, rounds[:1]) == want[:1]
     assert vectors(engine) == 1
     with engine._resident._lock:
@@ -166,19 +171,52 @@ def test_vectors_are_made_once() -> None:
             del engine._resident._held[key]
     assert found(engine, rounds) == want
     assert held(engine) == set()
-    with pytest.raises(RuntimeError), failing(engine, ask(PAIR, schema=SCHEMA)):
+    with pytest.raises(RuntimeError), failing(engine, ask(PAIR, schema=schema), schema):
         raise RuntimeError
     assert vectors(engine) == 1
-    with failing(engine, ask(PAIR, schema=SCHEMA)):  # nor one that read only some of the rows
+    with failing(engine, ask(PAIR, schema=schema), schema):  # nor one that read only some of the rows
         pass
     assert vectors(engine) == 1
     engine.close()
 
 
-def failing(engine: DuckEngine, tally: Tally) -> object:
+def test_where_a_vector_is_missing_is_read_of_its_columns() -> None:
+    """A vector says where it is, not where it is not: what a key needs of that is read again."""
+    data, ball = numbers(), within_ball(PAIR, 0.7)
+    engine = duck(data, schema=SCHEMA)
+    tally = ask(lit(1), ball, by=(nearest(ball, [[0, 0.5], [0.2, 0.1]]),), schema=SCHEMA)
+    want = found(memory(data, schema=SCHEMA), [tally])
+    for _ in range(2):
+        assert found(engine, [tally]) == want
+        assert (held(engine), vectors(engine)) == ({"c2", "c3"}, 1)
+    engine.close()
+
+
+def failing(engine: DuckEngine, tally: Tally, schema: Schema) -> object:
     """The rows of a tally for a fold that never reads them."""
     cursor = engine._connection.cursor()
-    return engine._resident.read(cursor, SCHEMA, engine._kept("data"), engine.propose(tally).fold, 100)
+    return engine._resident.read(cursor, schema, engine._kept("data"), engine.propose(tally).fold, 100)
+
+
+def test_other_steps_have_other_names() -> None:
+    """Every change of a field of a step or of what it is worked out of is another vector."""
+    columns = (Step("column", given=(0,)), Step("column", given=(1,)), Step("missing", given=(1,)))
+    stack = Stack((Coordinate(0, -9, 9), Coordinate(1, -9, 9)), 2)
+    program = Program(("c0", "c1"), (*columns, stack), ())
+    changed = [
+        replace(stack, ball=5),
+        replace(stack, l1=5),
+        replace(stack, ball=5, shorten=True),
+        replace(stack, missing=None),
+        replace(stack, units=stack.units[::-1]),
+        replace(stack, units=(replace(stack.units[0], scale=0.5), stack.units[1])),
+        replace(stack, units=(replace(stack.units[0], low=-8), stack.units[1])),
+    ]
+    names = {named(replace(program, steps=(*columns, step)))[3] for step in (stack, *changed)}
+    names.add(named(replace(program, columns=("c1", "c0")))[3])
+    assert len(names) == len(changed) + 2
+    one, true = (named(Program((), (Step("constant", given=(value,)),), ()))[0] for value in (1, True))
+    assert one != true
 
 
 def test_text_is_streamed() -> None:
@@ -215,7 +253,7 @@ def test_columns_are_let_go_of(tmp_path: Path) -> None:
     engine.close()
 
 
-@pytest.mark.parametrize("broken", ["Made", "read"])
+@pytest.mark.parametrize("broken", ["vector", "read"])
 def test_T30_what_fails_in_memory_is_streamed(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that runs out depends on the rows, so it is no outcome: the same sums come from batches."""
     tallies = asked(Unit())

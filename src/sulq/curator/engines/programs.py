@@ -21,20 +21,13 @@ from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import Piece, joined
 from sulq.curator.engines.read_sql import double, whole
 from sulq.kernel import columns as stored
-from sulq.kernel import programs
 from sulq.kernel.programs import (
-    Apply,
-    Column,
-    Constant,
     Fold,
-    Gone,
     Key,
-    Missing,
     Program,
     Stack,
     Step,
     Sum,
-    Take,
     Unit,
 )
 from sulq.terms import engine
@@ -121,7 +114,7 @@ class Compiler:
         self.rows = rows
         self.emitter = Beside(schema, rows)
         self.steps: dict[str, int] = {}
-        self._listed: list[Step] = []
+        self._listed: list[Step | Stack] = []
         self._columns: dict[str, tuple[str, bool]] = {}  # what is selected, as it stands or worked out
         self._known: dict[tuple[str, int], tuple[Cell, RowFn]] = {}
 
@@ -156,7 +149,7 @@ class Compiler:
 
     # Steps
 
-    def put(self, step: Step) -> int:
+    def put(self, step: Step | Stack) -> int:
         """The place of a step, each once."""
         said = repr(step)
         if said not in self.steps:
@@ -166,11 +159,19 @@ class Compiler:
 
     def constant(self, value: float) -> int:
         """A public number."""
-        return self.put(Constant(value))
+        return self.put(Step("constant", given=(value,)))
 
     def apply(self, name: str, *of: int) -> int:
         """A function of steps."""
-        return self.put(Apply(name, of))
+        return self.put(Step(name, of))
+
+    def take(self, of: int, entries: tuple[float | int, ...]) -> int:
+        """The entry of a public table at a step's number."""
+        return self.put(Step("take", (of,), entries))
+
+    def dot(self, stack: int, weights: tuple[int, ...]) -> int:
+        """The inner product of a vector with whole weights."""
+        return self.put(Step("least", (stack,), ((*weights, 0),)))
 
     def either(self, *missing: int | None) -> int | None:
         """Where any of these is missing."""
@@ -183,7 +184,8 @@ class Compiler:
     def _column(self, name: str, sql: str, *, as_is: bool, missing: bool) -> Cell:
         self._columns.setdefault(name, (sql, as_is))
         place = list(self._columns).index(name)
-        return self.put(Column(place)), self.put(Missing(place)) if missing else None
+        none = self.put(Step("missing", given=(place,))) if missing else None
+        return self.put(Step("column", given=(place,))), none
 
     def raw(self, name: str) -> Cell:
         """A declared column's whole numbers, codes counted from 0."""
@@ -255,14 +257,14 @@ class Compiler:
             case Dot(vector):
                 weights, step = fn.units()
                 stack = self.stack(vector)
-                found = self.put(programs.Dot(stack, weights))
+                found = self.dot(stack, weights)
                 unit = float(grid_vector(vector, self.schema).step * step)
                 return self._times(found, unit), self._gone(vector)
             case Lookup() if isinstance(kind, Scalar):
                 index, missing = self._index(fn)
                 units, step = fn.units()
                 entries = tuple(float(unit) for unit in units[:, 0].tolist())
-                return self._times(self.put(Take(index, entries)), float(step)), missing
+                return self._times(self.take(index, entries), float(step)), missing
             case Value(item):
                 return self._labelled(fn, *self.code(item))
         return self._maths(fn)
@@ -370,9 +372,9 @@ class Compiler:
 
     def _labelled(self, fn: Value, index: int, missing: int | None) -> Cell:
         figures = fn.figures(self.schema)
-        found = self.put(Take(index, tuple(0.0 if x is None else float(x) for x in figures)))
+        found = self.take(index, tuple(0.0 if x is None else float(x) for x in figures))
         if any(x is None for x in figures):
-            none = self.put(Take(index, tuple(int(x is None) for x in figures)))
+            none = self.take(index, tuple(int(x is None) for x in figures))
             missing = self.either(missing, self.apply("not_equal", none, self.constant(0)))
         return found, missing
 
@@ -466,14 +468,13 @@ class Compiler:
             case NullIf(item, _):
                 return self._null_if(fn, self.code(item))
             case Nearest(vector):
-                centres = tuple(tuple(centre) for centre in fn.units(self.schema).tolist())
-                return self.put(programs.Nearest(self.stack(vector), centres)), self._gone(vector)
+                return self._nearest(self.stack(vector), fn.units(self.schema).tolist()), self._gone(vector)
             case OrMissing(item):
                 return self._filled(self.code(item), code(item, self.schema).size), None
             case Relabel(item):
                 index, missing = self.code(item)
                 places = tuple(-1 if place is None else place for place in fn.renamed()[1])
-                found = self.put(Take(index, places))
+                found = self.take(index, places)
                 none = self.apply("less", found, self.constant(0)) if -1 in places else None
                 return found, self.either(missing, none)
             case Choice():
@@ -498,7 +499,7 @@ class Compiler:
     def _bins(self, fn: Bins, value: int, missing: int | None) -> Cell:
         edges = tuple(float(edge) for edge in fn.fitted(self.schema))
         last = self.constant(len(edges) - 2)
-        index = self.apply("subtract", self.put(programs.Search(value, edges)), self.constant(1))
+        index = self.apply("subtract", self.put(Step("search", (value,), edges)), self.constant(1))
         index = self.apply("where", self.apply("equal", value, self.constant(edges[-1])), last, index)
         if not fn.kind(self.schema).nullable:
             return index, None
@@ -523,15 +524,37 @@ class Compiler:
     def _route(self, fn: Route) -> Cell:
         paths = fn.paths()
         sizes = [code(fn.keys[number], self.schema).size for number in fn.asked]
-        codes = [self._filled(self.code(fn.keys[number]), size) for number, size in zip(fn.asked, sizes, strict=True)]
-        items = (*codes, self.constant(0))
+        items = [self._filled(self.code(fn.keys[number]), size) for number, size in zip(fn.asked, sizes, strict=True)]
+        codes = self.put(Step("codes", (*items, self.constant(0)), (max(sizes, default=0),)))
         key, start, to = (tuple(entries.tolist()) for entries in (paths.key, paths.start, paths.to))
         place = self.constant(0)
         for _ in range(paths.depth):
-            child = self.put(programs.Pick(self.put(Take(place, key)), items, max(sizes, default=0)))
-            place = self.put(Take(self.apply("add", self.put(Take(place, start)), child), to))
+            child = self.apply("pick", codes, self.take(place, key))
+            place = self.take(self.apply("add", self.take(place, start), child), to)
         leaf = self.apply("subtract", place, self.constant(len(fn.tree)))
         return leaf, self.apply("equal", leaf, self.constant(paths.leaves))
+
+    def _nearest(self, stack: int, centres: list[list[int]]) -> int:
+        """The number of the nearest centre, the lowest of several, by |c|^2 - 2 x.c.
+
+        The least of scores that have their centre's number in their lowest bits is the least score, and says which.
+        """
+        bits = max(len(centres) - 1, 1).bit_length()
+        scores = [(*(-2 * c for c in centre), sum(c * c for c in centre)) for centre in centres]
+        far = [max(-unit.low, unit.high) for unit in cast("Stack", self._listed[stack]).units]
+        most = max(sum(abs(w) * x for w, x in zip(score, (*far, 1), strict=True)) for score in scores)
+        if (most + 1) << bits < 2**53:
+            numbered = ((*(w << bits for w in score[:-1]), (score[-1] << bits) + i) for i, score in enumerate(scores))
+            least = self.put(Step("least", (stack,), tuple(numbered)))
+            return self.apply("bitwise_and", least, self.constant((1 << bits) - 1))
+        if len(scores) > LONG:
+            raise NotInSql("many centres on a fine grid")
+        found, least = self.constant(0), self.put(Step("least", (stack,), (scores[0],)))
+        for i, score in enumerate(scores[1:], 1):
+            other = self.put(Step("least", (stack,), (score,)))
+            found = self.apply("where", self.apply("less", other, least), self.constant(i), found)
+            least = self.apply("minimum", least, other)
+        return found
 
     def _index(self, fn: Lookup) -> Cell:
         """The row of a table that a row's keys name."""
@@ -557,7 +580,7 @@ class Compiler:
         return self.put(Stack(units, missing, l1, kind.ball))
 
     def _gone(self, fn: RowFn) -> int | None:
-        return self.put(Gone(self.stack(fn))) if grid_vector(fn, self.schema).nullable else None
+        return cast("Stack", self._listed[self.stack(fn)]).missing if grid_vector(fn, self.schema).nullable else None
 
     def _units(self, fn: RowFn) -> tuple[tuple[Unit, ...], int | None]:
         """The coordinates of a vector, and where it is missing."""
@@ -576,11 +599,11 @@ class Compiler:
                 table = fn.units()[0]
                 if table.shape[1] > LONG:
                     raise NotInSql("a wide table")
-                places = [self.put(Take(index, tuple(entries))) for entries in table.T.tolist()]
+                places = [self.take(index, tuple(entries)) for entries in table.T.tolist()]
             case Scaled(vector, factor):
                 value, none = self.number(factor)
                 step, low, high = fn.span(self.schema)
-                times = self.put(programs.Dot(self.put(Stack((Unit(value, low, high, float(1 / step)),), none)), (1,)))
+                times = self.dot(self.put(Stack((Unit(value, low, high, float(1 / step)),), none)), (1,))
                 places = [self.apply("multiply", each, times) for each in self._coordinates(vector)]
                 missing = self.either(self._gone(vector), none)
             case Outer(vector):
@@ -599,7 +622,7 @@ class Compiler:
         stack, width = self.stack(fn), grid_vector(fn, self.schema).width
         if width > LONG:
             raise NotInSql("a long vector")
-        return [self.put(programs.Dot(stack, tuple(int(i == j) for j in range(width)))) for i in range(width)]
+        return [self.dot(stack, tuple(int(i == j) for j in range(width))) for i in range(width)]
 
     def _coordinate(self, item: RowFn, step: Fraction) -> tuple[Cell, float]:
         """A number, and what it is multiplied with for its grid; a column's own whole numbers where that is exact."""
@@ -613,7 +636,7 @@ class Compiler:
     def _bernstein(self, fn: Bernstein) -> tuple[list[int], int | None]:
         step, low, high = fn.span(self.schema)
         value, missing = self.number(fn.item)
-        units = self.put(programs.Dot(self.put(Stack((Unit(value, low, high, float(1 / step)),), None)), (1,)))
+        units = self.dot(self.put(Stack((Unit(value, low, high, float(1 / step)),), None)), (1,))
         above = self.apply("subtract", units, self.constant(low))
         below = self.apply("subtract", self.constant(high), units)
         terms = [above, below]

@@ -10,9 +10,10 @@ changes no bit of any sum and is never told: not by an error, not by a shape
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -21,10 +22,9 @@ import duckdb
 from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.connection import memory
 from sulq.curator.engines.kept import Rows
-from sulq.kernel.columns import Made, StoredColumn, needed, operands, read
-from sulq.kernel.columns import size as vector_size
-from sulq.kernel.matrix import Batch, cut, vectors
-from sulq.kernel.programs import Dot, Fold, Gone, Nearest, Program, Stack
+from sulq.kernel.columns import Kept, narrow, read, vector
+from sulq.kernel.matrix import Batch, cut, order
+from sulq.kernel.programs import Box, Fold, Program, Stack, Step, box_of
 from sulq.terms.domain import Schema, Text
 
 LARGEST: Final = 2**30
@@ -55,7 +55,7 @@ class Resident:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held: dict[tuple[str, str], StoredColumn | Made] = {}
+        self._held: dict[tuple[str, str], Kept] = {}
         self._numbers: dict[str, int] = {}  # of the rows of each table, which stay as they are
         self._taken = 0  # bytes that asks under way have room for
         self._used: Counter[tuple[str, str]] = Counter()  # what they use of what is held: it is not let go of
@@ -85,11 +85,10 @@ class Resident:
             if found is None:
                 yield None
                 return
-            columns, made = found
+            columns, made, names = found
             count = self._number(cursor, rows.relation)
             yield cut(fold.program, _path(rows), columns, made, (count, size))
-            ready = {(rows.relation, each.of[1]): each for each in made.values() if each.ready or each.end()}
-            self._keep(ask, ready)
+            self._keep(ask, {(rows.relation, names[i]): each for i, each in made.items() if each.ready})
         finally:
             with self._lock:
                 self._taken -= ask.taken
@@ -97,19 +96,20 @@ class Resident:
 
     def _whole(
         self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, program: Program
-    ) -> tuple[dict[str, StoredColumn], dict[int, Made]] | None:
-        """All rows of the columns that are wanted, and vectors, made or to be; None where they do not fit."""
-        count, asked = self._number(cursor, rows.relation), vectors(program, _path(rows))
-        made = {i: known for i, (of, _, _) in asked.items() if isinstance(known := self._find(ask, rows, of[1]), Made)}
-        wanted = needed(program, {i for i, each in made.items() if each.ready})
+    ) -> tuple[dict[str, Kept], dict[int, Kept], list[str]] | None:
+        """The columns that are wanted, vectors, made or to be, and the steps' names; None where they do not fit."""
+        count, names = self._number(cursor, rows.relation), named(program)
+        boxes = {i: box_of(step) for i, step in enumerate(program.steps) if isinstance(step, Stack)}
+        made = {i: known for i in boxes if (known := self._find(ask, rows, names[i])) is not None}
+        wanted = needed(program, made)
         widths = _widths(schema, rows, [name for i, name in enumerate(program.columns) if i in wanted])
         absent = [name for name in widths if self._find(ask, rows, name) is None]
         if not self._take(ask, count * sum(widths[name] for name in absent)):
             return None
-        for i, (of, box, by_rows) in asked.items():
-            if i not in made and _lasting(program, i) and self._take(ask, vector_size(box, count, by_rows=by_rows)):
-                made[i] = Made(of, box, count, by_rows=by_rows)
-        return self._columns(ask, cursor, rows, list(widths)), made
+        for i, box in boxes.items():
+            if i not in made and _lasting(program, i) and self._take(ask, size(box, count)):
+                made[i] = vector(_path(rows), box, count)
+        return self._columns(ask, cursor, rows, list(widths)), made, names
 
     def _number(self, cursor: duckdb.DuckDBPyConnection, relation: str) -> int:
         """How many rows a table has: it says how much memory they take, and is written into no question."""
@@ -117,9 +117,7 @@ class Resident:
             self._numbers[relation] = int(cursor.execute(f"SELECT count(*) FROM {relation}").fetchall()[0][0])
         return self._numbers[relation]
 
-    def _columns(
-        self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, rows: Rows, names: list[str]
-    ) -> dict[str, StoredColumn]:
+    def _columns(self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, rows: Rows, names: list[str]) -> dict[str, Kept]:
         """Columns by name, read if need be."""
         known = {name: self._find(ask, rows, name) for name in names}
         if None in known.values():
@@ -129,10 +127,10 @@ class Resident:
                 if absent:
                     count = self._number(cursor, rows.relation)
                     known |= read(lambda text: arrow.streamed(cursor, text, {}, READ), _path(rows), absent, count)
-                self._keep(ask, {(rows.relation, name): cast("StoredColumn", column) for name, column in known.items()})
-        return cast("dict[str, StoredColumn]", known)
+                self._keep(ask, {(rows.relation, name): cast("Kept", column) for name, column in known.items()})
+        return cast("dict[str, Kept]", known)
 
-    def _find(self, ask: _Ask, rows: Rows, name: str) -> StoredColumn | Made | None:
+    def _find(self, ask: _Ask, rows: Rows, name: str) -> Kept | None:
         """What is held already; it stays until this ask is over."""
         key = (rows.relation, name)
         with self._lock:
@@ -157,7 +155,7 @@ class Resident:
             ask.taken += size * fits
         return fits
 
-    def _keep(self, ask: _Ask, used: Mapping[tuple[str, str], StoredColumn | Made]) -> None:
+    def _keep(self, ask: _Ask, used: Mapping[tuple[str, str], Kept]) -> None:
         """Put what was used last; room that was taken for it is then held. Not where all was let go of meanwhile."""
         with self._lock:
             if ask.age != self._age:
@@ -172,14 +170,43 @@ class Resident:
 
 def _lasting(program: Program, place: int) -> bool:
     """Whether a vector is of columns alone, so that others ask for it too: weights and centres change with each ask."""
-    front, stack = operands(program.steps[place]), cast("Stack", program.steps[place])
+    front, stack = list(program.steps[place].of), cast("Stack", program.steps[place])
     while front:
         step = program.steps[front.pop()]
-        if isinstance(step, (Dot, Nearest, Gone)):
+        if isinstance(step, Stack) or step.name == "least":
             return False
-        front += operands(step)
-    readers = (each.of for each in program.sums if each.kind == "products" or len(stack.units) > 1)
-    return place in (*readers, *(step.stack for step in program.steps if isinstance(step, (Dot, Nearest, Gone))))
+        front += step.of
+    summed = [
+        each.of for each in program.sums if each.kind == "products" or (each.kind == "vectors" and len(stack.units) > 1)
+    ]
+    return place in summed or any(place in step.of for step in program.steps)
+
+
+def size(box: Box, count: int) -> int:
+    """How many bytes the vectors of all rows take."""
+    return count * (len(box.low) + 1) * narrow(box).itemsize
+
+
+def needed(program: Program, ready: Collection[int]) -> set[int]:
+    """The places of the columns that are looked at where some vectors are known already."""
+    steps = (program.steps[place] for place, _ in order(program, ready))
+    return {step.given[0] for step in steps if isinstance(step, Step) and step.name in ("column", "missing")}
+
+
+def named(program: Program) -> list[str]:
+    """What each step is, by the names of columns and by what it is worked out of: equal names, equal values."""
+    found: list[str] = []
+    for step in program.steps:
+        if isinstance(step, Stack):
+            units = tuple((unit.low, unit.high, unit.scale) for unit in step.units)
+            said = repr((units, step.missing is None, step.l1, step.ball, step.shorten))
+        elif step.name in ("column", "missing"):
+            said = f"{step.name} {program.columns[step.given[0]]}"
+        else:
+            said = repr((step.name, step.given))
+        digest = hashlib.sha256(repr((said, *(found[place] for place in step.of))).encode()).hexdigest()
+        found.append(f"{'vector' if isinstance(step, Stack) else 'step'} {digest}")
+    return found
 
 
 def _path(rows: Rows) -> tuple[str, ...]:
