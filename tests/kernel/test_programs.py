@@ -101,7 +101,7 @@ def test_every_step_is_known() -> None:
         Sum("count"),
         Sum("table", 8, units=bytes(16)),
     )
-    assert check(Program(("a",), steps, sums)).boxes.keys() == {7}
+    assert check(Program(("a",), steps, sums))[0].keys() == {7}
 
 
 def test_columns_are_numbers_and_as_many_as_named() -> None:

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from sulq.kernel.assemble import WORD
-from sulq.kernel.columns import text
 from sulq.kernel.facts import Facts, Refused
+from sulq.kernel.matrix import text
 from sulq.kernel.moves import moves, table
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.kernel.programs import Fold

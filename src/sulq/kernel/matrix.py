@@ -2,7 +2,8 @@
 
 A vector's whole numbers are held within their public bounds before they are summed (the guard), each row goes to one
 cell or none, and all sums within a batch stay below 2^53, so that no order of rows, threads and batches changes them.
-Nothing that is worked out of one row looks at another; nothing is written where another step reads.
+Nothing that is worked out of one row looks at another; nothing is written where another step reads. Columns of a stored
+table may stay in memory, and vectors made of them: whoever keeps these is not believed; each says of which rows it is.
 
 Source: docs/theory/kernel.md; SR1, SR13, SR16.
 """
@@ -12,8 +13,9 @@ from __future__ import annotations
 import functools
 import importlib
 import math
+import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -21,17 +23,93 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from sulq.kernel.columns import Kept, Stored
-from sulq.kernel.programs import MAX_CELLS, STEPS, Box, Checked, Key, Program, Stack, Step, Sum, breaks, check, whole
+from sulq.kernel.facts import Refused
+from sulq.kernel.numbers import EXACT
+from sulq.kernel.programs import MAX_CELLS, STEPS, Box, Key, Program, Stack, Step, Sum, check, whole
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-EXACT: Final = 2**53
+Stored = tuple[np.ndarray, Any]  # values, and where they are missing; None: nowhere
 SATURATED: Final = 2**62
 WORKERS: Final = 8  # so many sums of one worker each are added before they saturate
 ROOM: Final = 2**22  # so many doubles a vector's coordinates take at a time, however many it has
 DENSE: Final = 2**20  # so many (cell, table row) pairs are counted before they meet the table
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
 ARRAYS: Final = ("search", "take", "least")  # whose public numbers are many
+
+
+# Columns in memory
+
+
+def text(table: tuple[str, ...], names: Sequence[str], *, numbered: bool = False) -> str:
+    """The statement of some columns of a stored table; numbered: each row's own number first."""
+    if not names or not all(_NAME.match(name) for name in (*table, *names)):
+        raise Refused("a name of another form")
+    return f"SELECT {'rowid, ' if numbered else ''}{', '.join(names)} FROM {'.'.join(table)}"  # noqa: S608 - looked at
+
+
+@dataclass(eq=False)
+class Kept:
+    """Numbers of all rows of a table, each at its row's own number: of a column, or of a vector within its bounds.
+
+    A vector's are narrow whole numbers, side by side in memory with a one after each row's; others may read them once
+    every row is `written`: so many by each batch, threads append, and nobody reads before they end.
+    """
+
+    table: tuple[str, ...]
+    values: np.ndarray
+    missing: np.ndarray | None = None
+    box: Box | None = None
+    written: list[int] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(self.values.shape[-1])
+
+    @property
+    def ready(self) -> bool:
+        """Whether every row was written."""
+        return sum(self.written) == self.count
+
+
+def vector(table: tuple[str, ...], box: Box, count: int) -> Kept:
+    """Room for the vectors of so many rows, and a one after each."""
+    return Kept(table, np.ones((len(box.low) + 1, count), narrow(box), order="F"), box=box)
+
+
+def narrow(box: Box) -> np.dtype[np.signedinteger]:
+    """The narrowest integers that hold every coordinate, zero for rows without a vector, and one."""
+    return np.min_scalar_type(min(*box.low, *(-1 - high for high in box.high), -2))
+
+
+def read(
+    ask: Callable[[str], Iterable[tuple[Sequence[Stored], int]]],
+    table: tuple[str, ...],
+    names: Sequence[str],
+    count: int,
+) -> dict[str, Kept]:
+    """Columns of a table, each cell at its row's number: columns read at different times have the same order of rows.
+
+    The numbers of the rows of a stored table run from 0 without a gap, as no row of it was ever taken away.
+
+    Privacy: cells that met another row's would make one person's rows move two vectors.
+    """
+    found: dict[str, Kept] = {name: Kept(table, np.zeros(count, dtype=np.int8)) for name in names}
+    done = 0
+    for ((numbers, _), *cells), size in ask(text(table, names, numbered=True)):
+        ordered = np.array_equal(numbers, np.arange(done, done + size))
+        rows = slice(done, done + size) if ordered else numbers
+        for column, (values, missing) in zip(found.values(), cells, strict=True):
+            column.values = column.values if done else np.zeros(count, dtype=values.dtype)
+            column.values[rows] = values
+            if missing is not None:
+                column.missing = np.zeros(count, dtype=np.bool_) if column.missing is None else column.missing
+                column.missing[rows] = missing
+        done += size
+    if done != count:
+        raise LookupError("the stored rows changed")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,33 +121,30 @@ class Batch:
     start: int = 0
     made: Mapping[int, Kept] = field(default_factory=dict)
 
-    def part(self, start: int, stop: int) -> Batch:
+    def part(self, start: int, size: int) -> Batch:
         """Some of the rows."""
-        rows = slice(start, stop)
-        some = [each and (each[0][rows], None if each[1] is None else each[1][rows]) for each in self.columns]
-        if any(each is not None and np.shape(each[0]) != (stop - start,) for each in some):
+        rows = slice(start, min(start + size, self.size))
+        some = [each and (each[0][rows], each[1][rows] if np.ndim(each[1]) else np.False_) for each in self.columns]
+        if any(each is not None and np.shape(each[0]) != (rows.stop - start,) for each in some):
             raise LookupError("columns of different lengths")
-        return Batch(stop - start, some, self.start + start, self.made)
+        return Batch(rows.stop - start, some, self.start + start, self.made)
 
 
 def cut(
-    program: Program,
-    table: tuple[str, ...],
-    columns: Mapping[str, Kept],
-    made: Mapping[int, Kept],
-    rows: tuple[int, int],
+    table: tuple[str, ...], count: int, columns: Sequence[Kept | None], made: Mapping[int, Kept], size: int
 ) -> Iterator[Batch]:
-    """Columns in memory, of so many rows, in batches of some.
+    """Columns in memory, of so many rows, by their places, and vectors, by their steps, in batches of some rows.
 
     Privacy: what is of other rows is refused, so that a row's cells and vectors are never another's.
     """
-    count, size = rows
-    stored = [columns.get(name) for name in program.columns]
-    if {(each.table, each.count) for each in (*stored, *made.values()) if each is not None} - {(table, count)}:
+    if {(each.table, each.count) for each in (*columns, *made.values()) if each is not None} - {(table, count)}:
         raise LookupError("columns of other rows")
-    for start in range(0, count, size):
-        stop = min(start + size, count)
-        yield Batch(stop - start, [None if each is None else each.part(start, stop) for each in stored], start, made)
+    stored = [None if each is None else (each.values, each.missing) for each in columns]
+    every = Batch(count, stored, made=made)
+    return (every.part(start, size) for start in range(0, count, size))
+
+
+# Sums
 
 
 def order(program: Program, ready: Collection[int]) -> list[tuple[int, list[int]]]:
@@ -97,7 +172,7 @@ def fold(program: Program, batches: Iterable[Batch], *, workers: int = 1) -> lis
             return next(source, None)
 
     def work() -> _Worker:
-        worker = _Worker(program, known)
+        worker = _Worker(program, *known)
         with np.errstate(all="ignore"):  # of a missing cell: no warning may tell that there is one
             while (batch := take()) is not None:
                 worker.add(batch)
@@ -114,16 +189,16 @@ def fold(program: Program, batches: Iterable[Batch], *, workers: int = 1) -> lis
 class _Worker:
     """One thread's sums, and what it works out of some rows."""
 
-    def __init__(self, program: Program, known: Checked) -> None:
-        self._program, self._boxes = program, known.boxes
+    def __init__(self, program: Program, boxes: Mapping[int, Box], summed: Sequence[Box]) -> None:
+        self._program, self._boxes = program, boxes
         self._arrays = {
             place: np.array(step.given)
             for place, step in enumerate(program.steps)
             if isinstance(step, Step) and step.name in ARRAYS
         }
-        self._sums = [_Running(each, box) for each, box in zip(program.sums, known.summed, strict=True)]
-        self._largest = max((max(box.far) for box in known.summed), default=0) or 1
-        widest = max((len(box.low) for box in (*known.boxes.values(), *known.summed)), default=0)
+        self._sums = [_Running(each, box) for each, box in zip(program.sums, summed, strict=True)]
+        self._largest = max((max(box.far) for box in summed), default=0) or 1
+        widest = max((len(box.low) for box in (*boxes.values(), *summed)), default=0)
         self._most = max(1, min(EXACT // self._largest, max(ROOM // (widest + 1), 256)))
         self._used = 0
         self._room: dict[int, Floats] = {}
@@ -138,7 +213,7 @@ class _Worker:
             self._made = batch.made
             self._order = order(self._program, {place for place, each in batch.made.items() if each.ready})
         for start in range(0, batch.size, self._most):
-            rows = batch.part(start, min(start + self._most, batch.size))
+            rows = batch.part(start, self._most)
             self._used += rows.size * self._largest
             if self._used >= SATURATED // WORKERS:
                 self._used = rows.size * self._largest
@@ -186,7 +261,7 @@ class _Worker:
             np.fmin(np.fmax(row, unit.low, out=row), unit.high, out=row)  # which brings NaN to the lower bound
         if step.missing is not None:
             out[:-1, np.broadcast_to(np.asarray(values[step.missing]) != 0, (rows.size,))] = 0.0
-        if breaks(step):
+        if step.l1 is not None or step.ball is not None:
             _guard(step, out[:-1])
         if made is not None:
             made.values[:, rows.start : stop] = out

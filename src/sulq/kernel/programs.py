@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -161,11 +161,6 @@ def _where(_: object, __: object, truth: Numbers, *either: Numbers) -> np.ndarra
     return np.where(truth, first, second)
 
 
-def _missing(rows: Rows, given: tuple[int]) -> Numbers:
-    missing = rows.columns[given[0]][1]
-    return np.False_ if missing is None else missing
-
-
 def _codes(rows: Rows, given: tuple[int], *of: Numbers) -> np.ndarray:
     found = np.empty((len(of), rows.size), dtype=np.min_scalar_type(given[0]))
     for own, each in zip(found, of, strict=True):  # without a sign: what is below 0 is far above
@@ -180,19 +175,36 @@ def _pick(rows: Rows, _: object, codes: np.ndarray, place: Numbers) -> Numbers:
 
 def _least(rows: Rows, scores: np.ndarray, vector: np.ndarray) -> np.ndarray:
     step = max(BLOCK // len(scores), 256)
-    parts = [(scores @ vector[:, start : start + step]).min(axis=0) for start in range(0, rows.size, step)]
-    return np.concatenate(parts)
-
-
-def _exact(scores: tuple[Any, ...], far: Sequence[int]) -> bool:
-    """Whether every term of a score, and any sum of them, is an exact double (SR16)."""
-    right = all(len(row) == len(far) + 1 and are_whole(*row) for row in scores)
-    return right and all(sum(abs(w) * x for w, x in zip(row, (*far, 1), strict=True)) < EXACT for row in scores)
+    return np.concatenate([(scores @ vector[:, i : i + step]).min(axis=0) for i in range(0, rows.size, step)])
 
 
 def are_whole(*values: object) -> bool:
     """Whether all are whole numbers that doubles hold exactly."""
     return all(type(value) is int and abs(value) < EXACT for value in values)
+
+
+def _nothing(given: tuple[Any, ...], *_: object) -> bool:
+    return given == ()
+
+
+def _one_below(most: int, given: tuple[Any, ...]) -> bool:
+    return len(given) == 1 and are_whole(*given) and 0 <= given[0] < most
+
+
+def _alike(given: tuple[Any, ...]) -> bool:
+    """Whether there are numbers, all of one kind."""
+    return are_whole(*given) or {type(each) for each in given} in ({float}, {bool})
+
+
+def _increasing(given: tuple[Any, ...], *_: object) -> bool:
+    finite = all(type(edge) is float and math.isfinite(edge) for edge in given)
+    return finite and all(a < b for a, b in itertools.pairwise(given))
+
+
+def _exact(given: tuple[Any, ...], _: int, far: Sequence[int]) -> bool:
+    """Whether there are scores, and every term of each and any sum of them is an exact double (SR16)."""
+    right = bool(given) and all(len(score) == len(far) + 1 and are_whole(*score) for score in given)
+    return right and all(sum(abs(w) * x for w, x in zip(score, (*far, 1), strict=True)) < EXACT for score in given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +222,7 @@ class Rule:
 
 def _function(name: str, widen: Callable[[Any], Any]) -> Rule:
     function = getattr(np, name)
-    none: Callable[..., object] = lambda given, *_: given == ()  # noqa: E731
-    return Rule("n" * function.nin, none, lambda _, __, *of: function(*map(widen, of)))
+    return Rule("n" * function.nin, _nothing, lambda _, __, *of: function(*map(widen, of)))
 
 
 _ARITHMETIC: Final = (
@@ -223,37 +234,27 @@ STEPS: Final[dict[str, Rule]] = {
     **{name: _function(name, _wide) for name in _ARITHMETIC},
     **{name: _function(name, lambda values: values) for name in _TRUTHS},
     "bitwise_and": _function("bitwise_and", whole),
-    "where": Rule("nnn", lambda given, *_: given == (), _where),
-    "float": Rule("n", lambda given, *_: given == (), lambda _, __, of: np.asarray(of).astype(np.float64, copy=False)),
-    "whole": Rule("n", lambda given, *_: given == (), lambda _, __, of: whole(of)),
+    "where": Rule("nnn", _nothing, _where),
+    "float": Rule("n", _nothing, lambda _, __, of: np.asarray(of).astype(np.float64, copy=False)),
+    "whole": Rule("n", _nothing, lambda _, __, of: whole(of)),
     # a column of the rows, 0 where it is missing; whether it is missing; a public number
-    "column": Rule("", lambda given, count, _: _place(given, count), lambda rows, given: rows.columns[given[0]][0]),
-    "missing": Rule("", lambda given, count, _: _place(given, count), _missing),
-    "constant": Rule("", lambda given, *_: len(given) == 1 and _entries(given, bool), lambda _, given: given[0]),
+    "column": Rule("", lambda given, count, _: _one_below(count, given), lambda rows, given: rows.columns[given[0]][0]),
+    "missing": Rule(
+        "", lambda given, count, _: _one_below(count, given), lambda rows, given: rows.columns[given[0]][1]
+    ),
+    "constant": Rule("", lambda given, *_: len(given) == 1 and _alike(given), lambda _, given: given[0]),
     # how many of some increasing numbers are at most a number; the entry of a public table, that is brought into it
-    "search": Rule("n", lambda given, *_: _edges(given), lambda _, edges, of: np.searchsorted(edges, of, side="right")),
-    "take": Rule("n", lambda given, *_: _entries(given), lambda _, table, of: table.take(whole(of), mode="clip")),
+    "search": Rule("n", _increasing, lambda _, edges, of: np.searchsorted(edges, of, side="right")),
+    "take": Rule(
+        "n", lambda given, *_: given and _alike(given), lambda _, table, of: table.take(whole(of), mode="clip")
+    ),
     # codes side by side, those below 0 or above a size being that size; the one at a place, that is brought among them
-    "codes": Rule("n+", lambda given, *_: len(given) == 1 and are_whole(*given) and 0 <= given[0] < 2**31, _codes),
-    "pick": Rule("cn", lambda given, *_: given == (), _pick),
+    "codes": Rule("n+", lambda given, *_: _one_below(2**31, given), _codes),
+    "pick": Rule("cn", _nothing, _pick),
     # the least of some scores of a vector: inner products with whole weights, the last of which is for 1
-    "least": Rule("v", lambda given, _, far: given and _exact(given, far), _least),
+    "least": Rule("v", _exact, _least),
 }
 """Each looks at one row at a time, and gives an exactly rounded result, however rows are batched."""
-
-
-def _place(given: tuple[Any, ...], count: int) -> bool:
-    return len(given) == 1 and type(given[0]) is int and 0 <= given[0] < count
-
-
-def _edges(given: tuple[Any, ...]) -> bool:
-    finite = all(type(edge) is float and math.isfinite(edge) for edge in given)
-    return finite and all(a < b for a, b in itertools.pairwise(given))
-
-
-def _entries(given: tuple[Any, ...], *more: type) -> bool:
-    """Whether there are entries, of one kind."""
-    return bool(given) and (are_whole(*given) or any(all(type(x) is kind for x in given) for kind in (float, *more)))
 
 
 # What a row adds
@@ -273,24 +274,22 @@ class Box:
     right: bool
 
     @classmethod
-    def of(cls, low: Iterable[int], high: Iterable[int], *norms: Norms, zero: bool = False, right: bool = False) -> Box:
+    def of(cls, low: Sequence[int], high: Sequence[int], *norms: Norms, zero: bool = False, right: bool = False) -> Box:
         """All vectors between these, of at most these norms; those without a sign are at most a right angle apart."""
-        low, high = tuple(low), tuple(high)
-        least = functools.reduce(functools.partial(_each, min), norms, _norms(_far(low, high)))
-        return cls(low, high, least, zero, right or min(low) >= 0)
+        every = cls(tuple(low), tuple(high), Norms(0, 0, 0), zero, right or min(low) >= 0)
+        return replace(every, norms=functools.reduce(functools.partial(_each, min), norms, _norms(every.far)))
 
     @property
     def far(self) -> list[int]:
         """The largest absolute value of each coordinate."""
-        return _far(self.low, self.high)
+        return [max(-low, high) for low, high in zip(self.low, self.high, strict=True)]
 
     def times(self, other: Box) -> Box:
         """The vector times a number."""
-        ends = [
-            [a * b for a in each for b in (other.low[0], other.high[0])]
-            for each in zip(self.low, self.high, strict=True)
-        ]
-        return Box.of(map(min, ends), map(max, ends), self.norms.times(max(other.far)), zero=self.zero or other.zero)
+        ends = np.array([self.low, self.high], dtype=object)
+        every = np.concatenate([ends * other.low[0], ends * other.high[0]])
+        low, high = every.min(axis=0).tolist(), every.max(axis=0).tolist()
+        return Box.of(low, high, self.norms.times(max(other.far)), zero=self.zero or other.zero)
 
     def products(self) -> Box:
         """All products of two coordinates, each below 2^31: the upper triangle of x x^T; s = |x|^2.
@@ -317,10 +316,6 @@ class Box:
         return Moves(single.times(rows), pair.times(rows), self.low, self.high)
 
 
-def _far(low: Iterable[int], high: Iterable[int]) -> list[int]:
-    return [max(-a, b) for a, b in zip(low, high, strict=True)]
-
-
 def _norms(far: Sequence[int]) -> Norms:
     return Norms(sum(far), sum(x * x for x in far), max(far))
 
@@ -334,36 +329,27 @@ def _root_up(square: int) -> int:
     return root + (root * root < square)
 
 
-def breaks(step: Stack) -> bool:
-    """Whether a vector within the bounds of its coordinates may be past the norms that are promised."""
-    norms = _norms([max(-unit.low, unit.high) for unit in step.units])
-    past = step.l1 is not None and norms.l1 > step.l1
-    return past or (step.ball is not None and norms.l2_squared > step.ball**2)
-
-
 def box_of(step: Stack) -> Box:
     """Where a vector lies once it is guarded."""
-    units = step.units
+    units, ball = step.units, step.ball
     _require(0 < len(units) <= MAX_WIDTH, "a vector of too many coordinates, or of none")
     _require(all(are_whole(u.low, u.high) and u.low <= u.high for u in units), "a coordinate without bounds")
     _require(all(type(u.scale) is float and math.isfinite(u.scale) for u in units), "a grid of no size")
-    _require(all(norm is None or (are_whole(norm) and norm >= 0) for norm in (step.l1, step.ball)), "a norm")
-    low, high = tuple(unit.low for unit in units), tuple(unit.high for unit in units)
-    free, norms, zero = _norms(_far(low, high)), [], breaks(step)
+    _require(all(norm is None or (are_whole(norm) and norm >= 0) for norm in (step.l1, ball)), "a norm")
+    low, high = [unit.low for unit in units], [unit.high for unit in units]
+    free, norms = Box.of(low, high).norms, []
     if step.l1 is not None:
         _require(free.l1 < EXACT, "a length that is not exact")
         norms.append(Norms(step.l1, step.l1**2, step.l1))
-    if step.ball is not None:  # |x|_1 <= sqrt(width) |x|_2
+    if ball is not None:  # |x|_1 <= sqrt(width) |x|_2
         _require(free.l2_squared < EXACT, "a length that is not exact")
-        norms.append(Norms(_root_up(len(units) * step.ball**2), step.ball**2, step.ball))
-    if step.shorten:
-        ball = -1 if step.ball is None else step.ball
-        _require(ball >= 0, "a vector shortened to no length")
+        norms.append(Norms(_root_up(len(units) * ball**2), ball**2, ball))
+    past = any(free.l1 > norm.l1 or free.l2_squared > norm.l2_squared for norm in norms)
+    _require(not step.shorten or ball is not None, "a vector shortened to no length")
+    if step.shorten and ball is not None and past:  # a coordinate may then be anything between itself and zero
         _require(free.coordinate * ball + _root_up(free.l2_squared) < EXACT, "a vector shortened that is not exact")
-        if zero:  # a shortened coordinate may be anything between itself and zero
-            low, high = (tuple(max(min(a, 0), -ball) for a in low), tuple(min(max(b, 0), ball) for b in high))
-            zero = step.l1 is not None
-    return Box.of(low, high, *norms, zero=zero or step.missing is not None)
+        low, high = [max(min(a, 0), -ball) for a in low], [min(max(b, 0), ball) for b in high]
+    return Box.of(low, high, *norms, zero=past or step.missing is not None)
 
 
 # What is known of a program
@@ -374,16 +360,8 @@ def _require(holds: object, why: str) -> None:
         raise Refused(why)
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What is known of a program before it runs: the bounds of its vectors, and of what a row adds to each sum."""
-
-    boxes: dict[int, Box]
-    summed: tuple[Box, ...]
-
-
-def check(program: Program) -> Checked:
-    """What follows of a program; Refused where a step is not one of the list.
+def check(program: Program) -> tuple[dict[int, Box], list[Box]]:
+    """The bounds of a program's vectors, and of what a row adds to each sum; Refused where one is not of the list.
 
     Privacy: products of whole numbers stay below 2^53, so that BLAS gives the same for a row in every batch (SR16).
     """
@@ -409,7 +387,7 @@ def check(program: Program) -> Checked:
         _require(each.cells * len(box.low) < MAX_CELLS, "too many cells")
         _require(max(box.far) < EXACT, "a term that is no exact double")
         summed.append(box)
-    return Checked(boxes, tuple(summed))
+    return boxes, summed
 
 
 def _given(kinds: str, of: Iterable[int]) -> str:
@@ -428,8 +406,8 @@ def _summed(each: Sum, boxes: Mapping[int, Box], kinds: str) -> Box:
             _require(are_whole(each.term), "a term that is not whole")
             return Box.of((each.term,), (each.term,))
         case "table":
-            _require(type(each.width) is int and 0 < each.width <= MAX_WIDTH and each.units, "a table of no width")
-            _require(len(each.units) % (8 * each.width) == 0, "a table with a row that ends early")
+            right = type(each.width) is int and 0 < each.width <= MAX_WIDTH and each.units
+            _require(right and len(each.units) % (8 * each.width) == 0, "a table of no width, or that ends early")
             _require(int(np.abs(each.table).max()) < 2**31, "a table's number that is too large")
             return Box.of(each.table.min(axis=0).tolist(), each.table.max(axis=0).tolist())
         case "vectors" if each.factor is None:
@@ -439,7 +417,7 @@ def _summed(each: Sum, boxes: Mapping[int, Box], kinds: str) -> Box:
             _require(len(factor.low) == 1, "a factor that is no number")
             return boxes[each.of].times(factor)
         case "products":
-            _require(each.factor is None and len(boxes[each.of].low) ** 2 <= 2 * MAX_WIDTH, "too many products")
+            _require(len(boxes[each.of].low) ** 2 <= 2 * MAX_WIDTH, "too many products")
             return boxes[each.of].products()
     raise Refused("a sum of no kind")
 
@@ -449,7 +427,7 @@ def certify(program: Program, columns: Sequence[Value], rows: int, *, every: boo
     _require(len(columns) == len(program.columns), "a program of other columns")
     _require(all(value.type in COLUMNS for value in columns), "a column that is no number")
     certified = []
-    for each, box in zip(program.sums, check(program).summed, strict=True):
+    for each, box in zip(program.sums, check(program)[1], strict=True):
         moved = box.moves(rows)
         if each.kind == "table":
             moved = table(Certificate((), (), rows, public=False, every=False), each.table)

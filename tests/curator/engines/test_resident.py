@@ -91,7 +91,9 @@ def test_SR16_kept_or_streamed_the_sums_are_the_same(unit: Unit, most: int | Non
         engine = duck(source, unit, SCHEMA, prepared=prepared, resident=most)
         assert found(engine, tallies) == want
         assert found(engine, tallies[::-1]) == want[::-1]
-        assert sum(item.bytes for item in engine._resident._held.values()) <= (limit() if most is None else most)
+        assert sum(module._bytes(item) for item in engine._resident._held.values()) <= (
+            limit() if most is None else most
+        )
         engine.close()
 
 
@@ -300,7 +302,7 @@ def test_asks_at_once_stay_within_the_limit_together(monkeypatch: pytest.MonkeyP
     def watched(*given: object) -> bool:
         fits = taking(*given)
         with resident._lock:
-            seen.append(resident._taken + sum(item.bytes for item in resident._held.values()))
+            seen.append(resident._taken + sum(module._bytes(item) for item in resident._held.values()))
         return fits
 
     monkeypatch.setattr(resident, "_take", watched)

@@ -20,7 +20,7 @@ from sulq.curator.engines.emit_labels import MOST_ENTRIES
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import Piece, joined
 from sulq.curator.engines.read_sql import double, whole
-from sulq.kernel import columns as stored
+from sulq.kernel import matrix
 from sulq.kernel.programs import (
     Fold,
     Key,
@@ -140,7 +140,7 @@ class Compiler:
         if plain:
             names = tuple(self._columns)
             program = Program(names, steps, sums)
-            return Fold(program, stored.text(cast("tuple[str, ...]", table), names), (), table, blocks)
+            return Fold(program, matrix.text(cast("tuple[str, ...]", table), names), (), table, blocks)
         found = [sql for sql, _ in self._columns.values()] or ["1"]
         program = Program(tuple(f"f{i}" for i in range(len(found))), steps, sums)
         selected = ", ".join(f"{sql} AS f{i}" for i, sql in enumerate(found))

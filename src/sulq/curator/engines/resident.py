@@ -22,8 +22,7 @@ import duckdb
 from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.connection import memory
 from sulq.curator.engines.kept import Rows
-from sulq.kernel.columns import Kept, narrow, read, vector
-from sulq.kernel.matrix import Batch, cut, order
+from sulq.kernel.matrix import Batch, Kept, cut, narrow, order, read, vector
 from sulq.kernel.programs import Box, Fold, Program, Stack, Step, box_of
 from sulq.terms.domain import Schema, Text
 
@@ -81,13 +80,14 @@ class Resident:
         """
         ask = _Ask(self._age)
         try:
-            found = self._whole(ask, cursor, schema, rows, fold.program)
-            if found is None:
+            whole = self._whole(ask, cursor, schema, rows, fold.program)
+            if whole is None:
                 yield None
                 return
-            columns, made, names = found
+            columns, made, names = whole
             count = self._number(cursor, rows.relation)
-            yield cut(fold.program, _path(rows), columns, made, (count, size))
+            found = [columns.get(name) for name in fold.program.columns]
+            yield cut(_path(rows), count, found, made, size)
             self._keep(ask, {(rows.relation, names[i]): each for i, each in made.items() if each.ready})
         finally:
             with self._lock:
@@ -146,10 +146,10 @@ class Resident:
     def _take(self, ask: _Ask, size: int) -> bool:
         """Make room for more by letting go of what was not used for longest; whether there is any."""
         with self._lock:
-            held = sum(item.bytes for item in self._held.values())
+            held = sum(_bytes(item) for item in self._held.values())
             for key in list(self._held):
                 if held + self._taken + size > self._most and not self._used[key]:
-                    held -= self._held.pop(key).bytes
+                    held -= _bytes(self._held.pop(key))
             fits = held + self._taken + size <= self._most
             self._taken += size * fits
             ask.taken += size * fits
@@ -161,7 +161,7 @@ class Resident:
             if ask.age != self._age:
                 return
             for key, item in used.items():
-                size = 0 if self._held.pop(key, None) is item else min(item.bytes, ask.taken)
+                size = 0 if self._held.pop(key, None) is item else min(_bytes(item), ask.taken)
                 self._held[key] = item
                 self._taken -= size
                 ask.taken -= size
@@ -180,6 +180,11 @@ def _lasting(program: Program, place: int) -> bool:
         each.of for each in program.sums if each.kind == "products" or (each.kind == "vectors" and len(stack.units) > 1)
     ]
     return place in summed or any(place in step.of for step in program.steps)
+
+
+def _bytes(kept: Kept) -> int:
+    """How much memory a column or a vector takes."""
+    return kept.values.nbytes + (0 if kept.missing is None else kept.missing.nbytes)
 
 
 def size(box: Box, count: int) -> int:
