@@ -69,6 +69,9 @@ SUMS = {
     "a key of no size": Sum("count", keys=(Key(0, 0),)),
     "a key of a vector": Sum("count", keys=(Key(1, 2),)),
     "a condition of a vector": Sum("count", where=1),
+    "too many cells of a table": Sum("table", 0, units=bytes(8 * 2**12), keys=(Key(0, 2**18),)),
+    "a table of a width that is none": Sum("table", 0, units=bytes(8), width=0),
+    "a vector by a vector": Sum("vectors", 1, keys=(Key(1, 2),)),
     "too many cells": Sum("count", keys=(Key(0, 2**21), Key(0, 2**21))),
 }
 

@@ -30,6 +30,7 @@ from sulq.kernel.programs import MAX_CELLS, STEPS, Box, Key, Program, Stack, Ste
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Stored = tuple[np.ndarray, Any]  # values, and where they are missing; None: nowhere
+Streamed = Iterable[tuple[Sequence[Stored], int]]
 SATURATED: Final = 2**62
 WORKERS: Final = 8  # so many sums of one worker each are added before they saturate
 ROOM: Final = 2**22  # so many doubles a vector's coordinates take at a time, however many it has
@@ -83,19 +84,14 @@ def narrow(box: Box) -> np.dtype[np.signedinteger]:
     return np.min_scalar_type(min(*box.low, *(-1 - high for high in box.high), -2))
 
 
-def read(
-    ask: Callable[[str], Iterable[tuple[Sequence[Stored], int]]],
-    table: tuple[str, ...],
-    names: Sequence[str],
-    count: int,
-) -> dict[str, Kept]:
+def read(ask: Callable[[str], Streamed], table: tuple[str, ...], names: Sequence[str], count: int) -> dict[str, Kept]:
     """Columns of a table, each cell at its row's number: columns read at different times have the same order of rows.
 
     The numbers of the rows of a stored table run from 0 without a gap, as no row of it was ever taken away.
 
     Privacy: cells that met another row's would make one person's rows move two vectors.
     """
-    found: dict[str, Kept] = {name: Kept(table, np.zeros(count, dtype=np.int8)) for name in names}
+    found = {name: Kept(table, np.zeros(count, dtype=np.int8)) for name in names}
     done = 0
     for ((numbers, _), *cells), size in ask(text(table, names, numbered=True)):
         ordered = np.array_equal(numbers, np.arange(done, done + size))

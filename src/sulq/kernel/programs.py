@@ -26,7 +26,7 @@ from sulq.kernel.relations import Certificate
 from sulq.kernel.values import EXACT, INTEGERS, Value
 
 MAX_WIDTH: Final = 2**20
-MAX_CELLS: Final = 2**30
+MAX_CELLS: Final = 2**30  # a row past so many stays past them, times as many more, within 64 bits
 BLOCK: Final = 2**17  # scores are worked out so many at a time
 Numbers = Any  # a number, or one a row
 Rows = Any  # how many there are, and their columns
@@ -384,7 +384,8 @@ def check(program: Program) -> tuple[dict[int, Box], list[Box]]:
     for each in program.sums:
         _require(all(type(key.size) is int and key.size > 0 for key in each.keys), "a key of no size")
         box = _summed(each, boxes, kinds)
-        _require(each.cells * len(box.low) < MAX_CELLS, "too many cells")
+        entries = len(each.units) // (8 * each.width)  # of a table
+        _require(each.cells * max(len(box.low), entries) < MAX_CELLS, "too many cells")
         _require(max(box.far) < EXACT, "a term that is no exact double")
         summed.append(box)
     return boxes, summed
