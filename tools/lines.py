@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 SRC: Final = ROOT / "src" / "sulq"
 
 CERTIFIER: Final = ("facts", "functions", "moves", "norms", "numbers", "polynomials", "relations", "tree", "values")
-FOLDS: Final = ("columns", "matrix", "programs")
+FOLDS: Final = ("matrix", "programs")
 NOISE: Final = ("coins", "entropy", "laws")
 
 

@@ -305,7 +305,7 @@ def _cells(
             known[key] = np.where(codes.view(np.uint64) < key.size, codes, MAX_CELLS)
         cells *= key.size
         cells += known[key]
-    np.minimum(cells, last, out=cells)
+    cells = np.minimum(cells, last, out=cells) if keys else cells
     return cells if where is None else np.where(np.asarray(values[where]) != 0, cells, last)
 
 
@@ -346,7 +346,8 @@ class _Running:
                 self._small[cell] += (units @ units.T)[np.triu_indices(len(units))].astype(np.int64)
             return
         if each.kind == "vectors" and not each.keys:  # one cell: a product with a column
-            weights = (cells == 0) * (1.0 if each.factor is None else values[each.factor][0])
+            counted = cells == 0
+            weights = counted if each.factor is None else counted * values[each.factor][0]
             self._small[0] += (vector[:-1] @ weights).astype(np.int64)
             return
         ids: Any = slice(None)
