@@ -302,10 +302,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, kept rows, the share",
         "an exchange is taken to move one count of persons, not both",
-        "curator/statistics/heavy.py",
-        "    return Figure(Fraction(1), 2, Move(1, 1, 1, 1), Move(2, 2, 1, 2))",
-        "    return Figure(Fraction(1), 2, Move(1, 1, 1, 1), Move(1, 1, 1, 1))",
-        ("tests/curator/statistics/test_heavy.py::test_SR5_one_person_moves_the_counts_no_farther_than_the_plan_says",),
+        "kernel/whole/rows.py",
+        "        return Figure(2, Move.of_bits(1), Move.of_bits(2))",
+        "        return Figure(2, Move.of_bits(1), Move.of_bits(1))",
+        ("tests/kernel/whole/test_rows_heavy.py::test_SR5_one_person_moves_the_counts_no_farther_than_the_plan_says",),
     ),
     Mutant(
         "sulq 0.1.0, kept rows, whose share",
@@ -313,7 +313,7 @@ OWN: Final = (
         "curator/curator.py",
         "        for place in dict.fromkeys((self._shown, self._place)):",
         '        for place in (self._shown, self._place, self._placed(("analyst", "ann"))):',
-        ("tests/curator/statistics/test_heavy.py::test_T39_what_an_analyst_buys_is_shown_to_that_one_alone",),
+        ("tests/kernel/whole/test_rows_heavy.py::test_T39_what_an_analyst_buys_is_shown_to_that_one_alone",),
     ),
     Mutant(
         "sulq 0.1.0, pre-checks of rho",

@@ -7,8 +7,8 @@ import random
 import numpy as np
 
 from sulq.kernel.matrix import Batch
-from sulq.kernel.values import Value, double, integer
 from sulq.kernel.programs import STEPS, Key, Program, Stack, Step, Sum, Unit
+from sulq.kernel.values import Value, double, integer
 
 FUNCTIONS = {name: len(rule.of) for name, rule in STEPS.items() if rule.of and set(rule.of) == {"n"}}
 FUNCTIONS = {name: many for name, many in FUNCTIONS.items() if name not in ("search", "take")}

@@ -15,6 +15,8 @@ from sulq.kernel.losses import Draw, Event, Unit
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.kernel.price import Least, Release, check
 from sulq.kernel.score import Linear
+from sulq.kernel.whole.asked import Asked
+from sulq.kernel.whole.rows import ToUnique
 
 SCALE = Fraction(4)
 UNITS = [Unit("who", rows, neighbors) for rows in (1, 2) for neighbors in ("add_remove", "replace_one", "zero_out")]
@@ -158,14 +160,23 @@ def test_SR8_under_queries_each_number_is_one_and_moves_as_recorded() -> None:
     assert not fits(release, [certified(2)], event, unit)  # no budget of queries
 
 
-def test_a_statistic_of_the_whole_is_priced_by_its_record() -> None:
-    """It has no certificate. Control: a debit below what its draw costs."""
-    unit, law = Unit(), LaplaceLaw(SCALE)
-    release = Release((law,), (0,), 1, 1, 1, whole=True)
-    draws = (drawn(law, unit, "l1", 3),)
-    paid = Event(Fraction(3, 4), Fraction(9, 32), draws=draws)
-    assert fits(release, [], paid, unit)
-    assert not fits(release, [], replace(paid, epsilon=Fraction(2, 4)), unit)
+WHOLE = Asked(ToUnique(2)).cost
+
+
+def test_SR5_a_statistic_of_the_whole_is_priced_by_the_annex() -> None:
+    """By how many rows a person alters, whatever the debit records: no less than that, and no loss above the debit.
+
+    Control: what moves as far as its draw records, for a debit of exactly its price.
+    """
+    unit, law = Unit("who", 3), LaplaceLaw(SCALE)
+    release = Release((law,), (0,), 1, 1, 1, whole=WHOLE)
+    paid = Event(Fraction(3, 4), Fraction(9, 32), draws=(drawn(law, unit, "l1", 3),))
+    assert fits(release, [certified(3)], paid, unit)
+    assert fits(release, [certified(2)], paid, unit)
+    assert not fits(release, [certified(4)], paid, unit)  # more rows than the noise is for
+    assert not fits(release, [certified(3)], replace(paid, draws=(drawn(law, unit, "l1", 2),)), unit)
+    assert not fits(release, [certified(3)], replace(paid, epsilon=Fraction(2, 4)), unit)
+    assert not fits(release, [certified(3)], replace(paid, rho=Fraction(8, 32)), unit)
 
 
 def test_neighbours_of_another_relation_are_refused() -> None:
@@ -194,7 +205,7 @@ OTHER = {
     "noise at a threshold": (Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, above=True), "l1"),
     "groups without a threshold": (Release((GaussianLaw(SCALE),), (), 0, 0, 2, people=True), "l2"),
     "a law for no block": (Release((LaplaceLaw(SCALE),) * 2, (0, 0), 1, 1, 2), "l1"),
-    "binomial noise on the whole": (Release((BinomialLaw(64),), (0,), 1, 1, 1, whole=True), "l1"),
+    "binomial noise on the whole": (Release((BinomialLaw(64),), (0,), 1, 1, 1, whole=WHOLE), "l1"),
 }
 
 
@@ -204,10 +215,9 @@ def test_SR22_a_law_prices_what_it_is_for_and_nothing_else(name: str) -> None:
     release, norm = OTHER[name]
     unit = Unit("who", 2)
     for asked, kind, certain in ((Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2), "l1", True), (release, norm, False)):
-        blocks = [] if asked.whole else [certified(2)]
         draws = tuple(drawn(law, unit, kind, 1000) for law in asked.laws)
         event = replace(RICH, draws=draws, epsilon=RICH.epsilon if certain else None)
-        assert fits(asked, blocks, event, unit) is certain
+        assert fits(asked, [certified(2)], event, unit) is certain
 
 
 @pytest.mark.parametrize("draws", [0, 1, 3])
@@ -222,14 +232,14 @@ def test_SR3_each_law_has_its_draw_and_each_draw_its_law(draws: int) -> None:
 
 def test_a_release_is_of_one_kind() -> None:
     """What is priced as one kind must not be released as another."""
-    for kinds in ({"people": True, "above": True}, {"whole": True, "people": True}, {"above": True, "whole": True}):
+    for kinds in ({"people": True, "above": True}, {"whole": WHOLE, "people": True}, {"above": True, "whole": WHOLE}):
         with pytest.raises(Refused):
             Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, **kinds)
     with pytest.raises(Refused):
         Release((FlipLaw(SCALE, 2),), (0,), 1, 1, 2, Linear(((1, 0),)), people=True)
 
 
-@pytest.mark.parametrize("kind", [{"score": Linear(((1, 0),))}, {"above": True}, {"whole": True}, {"people": True}])
+@pytest.mark.parametrize("kind", [{"score": Linear(((1, 0),))}, {"above": True}, {"whole": WHOLE}, {"people": True}])
 def test_queries_are_noisy_sums_alone(kind: dict[str, object]) -> None:
     """A debit in queries has no loss that a choice could be compared with."""
     unit, law = Unit("who", 2), FlipLaw(SCALE, 2)

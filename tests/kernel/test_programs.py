@@ -11,8 +11,8 @@ import pytest
 
 from sulq.kernel.facts import Refused
 from sulq.kernel.norms import Norms
-from sulq.kernel.values import TEXT, integer
 from sulq.kernel.programs import STEPS, Box, Key, Program, Stack, Step, Sum, Unit, certify, check
+from sulq.kernel.values import TEXT, integer
 from tests.kernel.folds import column, constant, least, missing
 
 CELL = integer("INTEGER", 0, 9)

@@ -43,17 +43,17 @@ from sulq import (
     Unit,
     col,
 )
+from sulq.curator.engines import listed as listing
 from sulq.curator.engines import memory, open_engine
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.listed import listed
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
-from sulq.curator.statistics import holistic, min_cut
-from sulq.curator.statistics.figure import monotone
-from sulq.curator.statistics.holistic import Entry
 from sulq.curator.statistics.owned import load
 from sulq.errors import SetupError, SulqError
+from sulq.kernel.whole import graphs
+from sulq.kernel.whole.figure import Figure, monotone
 from sulq.sql.explain import Explanation
 from sulq.terms import wire
 from sulq.terms.domain import Bool, Category, Int, Real, Schema
@@ -282,6 +282,7 @@ def test_RP_S4_13_a_blanked_row_stands_in_its_place(read: str, tmp_path: Path, m
     """
     assert blanked(read, tmp_path) == [[], []]
     monkeypatch.setattr(Batch, "placed", lambda rows, _size: rows)
+    monkeypatch.setattr(listing, "placed", lambda table, _size: table)
     assert all(any("moved" in line for line in told) for told in blanked(read, tmp_path))
 
 
@@ -299,10 +300,10 @@ def test_RP_S4_13_a_false_certificate_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 def test_RP_control_a_halved_sensitivity_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a cut that claims to move by half of what it does is found by the same harness."""
+    right = graphs.MinCut.figure
 
-    def halved(asked: MinCut, blocks: tuple, rows: int) -> object:
-        right = min_cut.figure(asked, blocks, rows)
-        return monotone(right.step, right.alone.l1 // 2)
+    def halved(asked: graphs.MinCut, rows: int) -> Figure:
+        return monotone(right(asked, rows).alone.l1 // 2)
 
     two = Category((1, 2))
     schema = replace(SCHEMA, columns=(("age", two), ("code", two), *SCHEMA.columns[2:]))
@@ -320,7 +321,7 @@ def test_RP_control_a_halved_sensitivity_is_found(monkeypatch: pytest.MonkeyPatc
             return differences(first, run(source, programs, Unit(), BUDGET, schema=schema, earlier=first))
 
     assert told() == []
-    monkeypatch.setitem(holistic.STATISTICS, MinCut, Entry(halved, min_cut.exact))
+    monkeypatch.setattr(graphs.MinCut, "figure", halved)
     assert any("moved" in line for line in told())
 
 

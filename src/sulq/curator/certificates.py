@@ -1,8 +1,8 @@
 """Plans as requests to the kernel: what is run and released of each part, for the kernel to certify and price.
 
 What no statement or program sums (what is worked out by hand, folds on Spark, tables without a copy) has no
-certificate: of it the rules of plans are applied anew, to the request that is to be run. Statistics of the whole table,
-and what another engine reads, rest on the plan.
+certificate: of it the rules of plans are applied anew, to the request that is to be run. How far a statistic of the
+whole table moves is the annex's to say (`sulq.kernel.whole`); what another engine reads rests on the plan.
 
 Source: docs/theory/kernel.md; SR1, SR3, SR5.
 """
@@ -14,13 +14,14 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
-from sulq.curator.statistics import holistic
-from sulq.curator.statistics.owned import Function
+from sulq.curator.statistics.holistic import functions_of, owned, requested
 from sulq.curator.statistics.sums import extent
 from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.norms import Certified, Moves, Norms
 from sulq.kernel.private import Private
 from sulq.kernel.request import Found, Listed, Outside, Release
+from sulq.kernel.whole.asked import Asked
+from sulq.kernel.whole.functions import Declared, Function, Owned, declared
 from sulq.terms.engine import Block, Engine, Tally, sums_of
 from sulq.terms.facts import Tables
 from sulq.terms.kinds import Code, Grid, Integers, Truth, Words
@@ -51,6 +52,13 @@ class Certifying(Protocol):
         """Labels for the stored keys of groups that were released, ascending, and the places of these in that order."""
         ...
 
+    def certified_rows(self, asked: Asked, tally: Tally, owners: Mapping[str, Owned]) -> int | None:
+        """How many rows that a statistic of the whole table reads a person alters; None where they are read by hand.
+
+        `owners`: what they declare of functions of the table, by name.
+        """
+        ...
+
 
 def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function]) -> tuple[Release, ...]:
     """What is released of each part of a plan; from public facts alone.
@@ -75,7 +83,7 @@ def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function])
         laws, tally = part.laws, part.tally
         source: Listed | Found | Outside | None
         if part.whole is not None:
-            source = Outside(_statistic(engine, part, part.whole, own), 0, part.cells, (), whole=True)
+            source = _statistic(engine, part, own)
         elif part.people is not None:
             laws = (part.people, *laws)
             source = None if certifying is None else certifying.found(tally)
@@ -91,18 +99,19 @@ def _groups(engine: Engine, tally: Tally) -> Callable[[], list[Private[Any]]]:
     return lambda: [engine.groups(tally)]
 
 
-def _statistic(
-    engine: Engine, part: Part, whole: Whole, own: Mapping[str, Function]
-) -> Callable[[], list[Private[Any]]]:
-    """A statistic of the whole table, worked out inside the box."""
+def _statistic(engine: Engine, part: Part, own: Mapping[str, Function]) -> Outside:
+    """A statistic of the whole table; where the engine's tables are known, with how many rows a person alters."""
+    whole = cast("Whole", part.whole)
 
-    def rows() -> Private[Integers]:
+    def rows() -> Sequence[Private[Integers]]:
         if isinstance(whole.statistic, HeavyPersons):
-            return engine.heavy(cast("Table", part.tally.over).name)
+            return [engine.heavy(cast("Table", part.tally.over).name)]
         # The rows a certificate is about are all of them, each in its place, whatever they lack (S4.13).
-        return engine.listed(part.tally, blanks=whole.certificate is not None)
+        return [engine.listed(part.tally, blanks=whole.certificate is not None)]
 
-    return lambda: [rows().map(lambda found: holistic.exact(whole, part.tally.blocks, found, own))]
+    bounds = (_listed(part, whole, engine),) if isinstance(engine, Certifying) else ()
+    asked = requested(whole, part.tally.blocks)
+    return Outside(rows, 0, part.cells, (), bounds, whole=asked, functions=functions_of(own))
 
 
 def _outside(
@@ -147,6 +156,24 @@ def _typed(tally: Tally, over: Shape, *, listed: bool) -> None:
             raise Refused("a sum of other than numbers")
         if isinstance(kind, Grid) and (block.step, block.low, block.high) != (kind.step, kind.low, kind.high):
             raise Refused("a vector of other bounds than its own")
+
+
+def _listed(part: Part, whole: Whole, engine: Certifying) -> Certified:
+    """How many of the rows that a statistic of the whole table reads a person alters; of heavy persons none is read."""
+    tally, tables, none = part.tally, engine.tables, Norms(0, 0, 0)
+    asked = requested(whole, tally.blocks)
+    if not isinstance(tally.over, Table) or asked.width % part.cells or whole.width != asked.width:
+        raise Refused("a statistic of other than a table, or of other numbers than its own")
+    table = tables.table_of(tally.over.name)
+    owners = owned(table)
+    rows = engine.certified_rows(asked, tally, owners) if tally.blocks else None
+    if rows is None:  # by the rules of plans, anew
+        rows = max(shape(tally.over, tables).rows, 1)
+        if isinstance(asked.statistic, Declared):
+            declared(asked.statistic, owners)
+            if tally.where is not None or not tables.unit.positions_are_public or tables.person_of(table) is not None:
+                raise Refused("other rows than a function is declared for")
+    return Certified(Moves(none, none), rows, present=False)
 
 
 def _planned(block: Block | None, tally: Tally, over: Shape, unit: Unit) -> Certified:

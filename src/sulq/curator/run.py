@@ -11,7 +11,6 @@ from typing import Final, Self, cast, final
 import numpy as np
 
 from sulq.curator import certificates
-from sulq.curator.statistics.owned import Function
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.losses import Unit
@@ -24,6 +23,7 @@ from sulq.kernel.remembered import asked_by
 from sulq.kernel.request import Found
 from sulq.kernel.request import Release as Requested
 from sulq.kernel.run import Book, Checked, Draw, Kernel, Reveal
+from sulq.kernel.whole.functions import Function
 from sulq.terms import wire
 from sulq.terms.engine import Engine
 from sulq.terms.kinds import Integers

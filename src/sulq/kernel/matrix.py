@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.kernel.facts import Refused
-from sulq.kernel.numbers import EXACT
 from sulq.kernel.programs import MAX_CELLS, STEPS, Box, Key, Program, Stack, Step, Sum, check, whole
+from sulq.kernel.values import EXACT
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

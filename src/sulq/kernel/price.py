@@ -32,7 +32,7 @@ class Release:
     `laws`: of each block; of the number of people first, where groups are found in the data; of a choice or a threshold
     one. `refine`: by how many bits each block's grid is finer than its sums. `cells`: how many are summed, 0 where
     groups are found in the data; `answered`: how many are told apart in the answer; `width`: numbers a cell.
-    `whole`: a statistic of the whole table, which has no certificate: its price is the one that its draw records.
+    `whole`: what a draw of a statistic of the whole table costs where a person alters so many rows, by the annex.
     """
 
     laws: tuple[Law, ...]
@@ -43,16 +43,16 @@ class Release:
     score: Score | None = None
     above: bool = False
     people: bool = False
-    whole: bool = False
+    whole: Callable[[int, Draw, Unit], Cost] | None = None
 
     def __post_init__(self) -> None:
-        if (self.score is not None) + self.above + self.people + self.whole > 1:
+        if (self.score is not None) + self.above + self.people + (self.whole is not None) > 1:
             raise Refused("a release of several kinds")
 
     @property
     def told(self) -> bool:
         """Whether one law decides what is told of all blocks."""
-        return self.score is not None or self.above or self.whole
+        return self.score is not None or self.above or self.whole is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ def _loss(
     """What one release costs by certificate; nothing more where it is paid for in queries."""
     if least is not None and (release.told or release.people):
         raise Refused("other than noisy sums, which alone are queries")
-    if release.whole:
-        return cost_of(draws[0])
+    if release.whole is not None:
+        return release.whole(blocks[0].rows, draws[0], unit)
     if release.score is not None or release.above:
         if not all(found.moves.low for found in blocks):
             raise Refused("a choice or a threshold by sums whose signs are not known")

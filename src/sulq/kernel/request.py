@@ -7,9 +7,9 @@ numbers, texts and tuples of them, and no sensitivity (SR5): the kernel reads al
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sulq.kernel.arrays import Integers, Stored
@@ -18,6 +18,8 @@ from sulq.kernel.norms import Certified
 from sulq.kernel.private import Private
 from sulq.kernel.programs import Fold
 from sulq.kernel.score import Score
+from sulq.kernel.whole.asked import Asked as Statistic
+from sulq.kernel.whole.functions import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +184,9 @@ class Found:
 class Outside:
     """What other code works out of rows: nothing of it is certified (docs/theory/kernel.md, "What is outside").
 
-    `read`: the exact sums of some tallies, of which this is the one at `tally`; groups where `groups` is set, and the
-    exact value of a statistic of the whole table where `whole` is. `bounds`: what the rules of plans say of each block.
+    `read`: the exact sums of some tallies, of which this is the one at `tally`; groups where `groups` is set. `bounds`:
+    what the rules of plans say of each block. `whole`: a statistic of the whole table, which the annex works out of the
+    rows that are read, with these functions of the owner's; its bound says how many of them a person alters.
     """
 
     read: Callable[[], Sequence[Private[Any]]]
@@ -192,7 +195,8 @@ class Outside:
     widths: tuple[int, ...]
     bounds: tuple[Certified, ...] = ()
     groups: bool = False
-    whole: bool = False
+    whole: Statistic | None = None
+    functions: Mapping[str, Function] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,6 +221,6 @@ class Release:
         return isinstance(self.source, Found) or (isinstance(self.source, Outside) and self.source.groups)
 
     @property
-    def whole(self) -> bool:
-        """Whether a statistic of the whole table is released."""
-        return isinstance(self.source, Outside) and self.source.whole
+    def whole(self) -> Statistic | None:
+        """The statistic of the whole table that is released, if it is one."""
+        return self.source.whole if isinstance(self.source, Outside) else None

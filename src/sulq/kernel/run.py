@@ -29,6 +29,7 @@ from sulq.kernel.norms import Certified
 from sulq.kernel.private import Groups, Private
 from sulq.kernel.request import Asked, Found, Listed, Outside, Release
 from sulq.kernel.scoring import scores
+from sulq.kernel.whole.asked import exact as statistic
 
 MAX_GRID_BITS: Final = 62  # by which a grid may be finer
 MAX_NUMBERS: Final = 2**24  # of one release
@@ -135,8 +136,10 @@ class Kernel:
         if release.people:  # their sums, their people, noise and threshold, in one call (SR14)
             columns = tuple(map(Columns, release.laws, (1, *source.widths)))
             return self._hidden(lambda: self._reveal(columns, exact))
-        if release.whole:
-            return self._noisy(release.laws[0], exact, lambda found: found)
+        if isinstance(source, Outside) and source.whole is not None:
+            whole, functions = source.whole, source.functions
+            value = self._read(lambda: exact.map(lambda cells: statistic(whole, np.atleast_2d(cells), functions)))
+            return self._noisy(release.laws[0], value, lambda found: found)
         sums = self._read(lambda: exact.map(_of_shape(source.cells, sum(source.widths))))
         if release.score is not None:
             score, shape = release.score, (release.answered, -1, sum(source.widths))
@@ -174,7 +177,7 @@ class Kernel:
 
 def _formed(release: Release) -> None:
     """Refuse a release that cannot be run as it is written: what would fail after the debit fails before it."""
-    if release.whole:
+    if release.whole is not None:
         return
     source, blocks = release.source, len(release.source.widths)
     one = release.score is not None or release.thresholds is not None
@@ -215,7 +218,7 @@ def _priced(release: Release) -> price.Release:
     answered = release.answered if release.score is not None else 1 if above else cells
     return price.Release(
         release.laws, release.refine, cells, answered, sum(release.source.widths), release.score,
-        above=above, people=release.people, whole=release.whole,
+        above=above, people=release.people, whole=None if release.whole is None else release.whole.cost,
     )  # fmt: skip
 
 

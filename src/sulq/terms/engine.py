@@ -90,7 +90,8 @@ class Engine(Protocol):
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts, as whole units: int64 of shape (rows, blocks), in no certain order.
 
-        For statistics that no sums give. A row counts if the condition is true and no block is missing; with
+        For statistics that no sums give. Of a `Bucket` the person's hash is listed, which tells the part of the people.
+        A row counts if the condition is true and no block is missing; with
         `blanks` rows that lack something count too, and what they lack is `BLANK`; where places are public, which a
         tally then reads, all rows of the source count, blanked ones in their places.
         """

@@ -1,7 +1,7 @@
-"""Statistics of the whole table: a closed list, each of a sensitivity that the plan works out (SR5).
+"""Statistics of the whole table: a closed list, each of a sensitivity that the kernel works out (SR5).
 
 A sum is made of rows one by one; these are not. What each means is said here, what it
-is worked out by and how far one person moves it stands in `curator/statistics`.
+is worked out by and how far one person moves it stands in `kernel/whole`.
 """
 
 from __future__ import annotations

@@ -1,23 +1,20 @@
-"""Functions of the owner's: found or refused at once, steady, and heard by nobody (SR5, SR11, T31)."""
+"""Functions of the owner's: found or refused at once, and steady (SR5, SR11)."""
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import itertools
-import logging
 import sys
-import threading
 import traceback
-import warnings
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from sulq.curator.statistics.owned import Function, given, hushed, load
+from sulq.curator.statistics.owned import load
 from sulq.errors import SetupError
+from sulq.kernel.whole.functions import Function
 from sulq.terms.estimator import Certificate, Estimator
 
 ROWS = np.ones((3, 1))
@@ -135,75 +132,3 @@ def test_a_certified_function_is_tried_on_as_many_columns_as_it_is_certified_for
     named.f = lambda rows: widths.add(rows.shape[1]) or 0.0
     load([Estimator("own", "owners_package:f", Certificate(0.1, 1, 0.9, 0, 9, ("a", "b", "c", "d")))])
     assert widths == {4}
-
-
-@pytest.mark.parametrize(
-    "error", [ValueError, SystemExit, GeneratorExit, asyncio.CancelledError, MemoryError, StopIteration], ids=str
-)
-def test_T31_whatever_a_function_raises_it_gives_nothing(error: type[BaseException]) -> None:
-    """Leaving the interpreter among them; control: the operator's interrupt passes."""
-
-    def raises(rows: np.ndarray) -> float:
-        raise error(f"a row says {rows[0, 0]}")
-
-    def stopped(_rows: np.ndarray) -> float:
-        raise KeyboardInterrupt
-
-    assert given(raises, ROWS) is None
-    with pytest.raises(KeyboardInterrupt):
-        given(stopped, ROWS)
-
-
-def loud(_rows: np.ndarray) -> float:
-    """A function that tells a secret in every way it can."""
-    print("canary")
-    print("canary", file=sys.stderr)
-    logging.getLogger("owners").critical("canary")
-    warnings.warn("canary", stacklevel=1)
-    thread = threading.Thread(target=print, args=("canary",))
-    thread.start()
-    thread.join()
-    return 1.0
-
-
-def test_T31_what_a_function_says_is_not_heard(
-    capfd: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
-) -> None:
-    """Prints, log lines of any level and warnings are swallowed, and heard again afterwards.
-
-    Control: called without the hush, all of them are heard.
-    """
-    caplog.set_level(logging.DEBUG)
-    streams = sys.stdout, sys.stderr
-    with hushed():
-        assert given(loud, ROWS) == 1.0
-    out = capfd.readouterr()
-    assert "canary" not in out.out + out.err + caplog.text
-    assert not recwarn.list
-    assert (sys.stdout, sys.stderr) == streams
-    loud(ROWS)
-    out = capfd.readouterr()
-    assert out.out.count("canary") == 2
-    assert "canary" in out.err
-    assert "canary" in caplog.text
-    assert len(recwarn.list) == 1
-
-
-def test_the_hush_ends_with_an_error_and_waits_for_its_turn() -> None:
-    """What was disabled before stays as it was, and two threads that are hushed at once leave the streams alone."""
-    streams, disabled = (sys.stdout, sys.stderr), logging.root.manager.disable
-
-    def work() -> None:
-        for _ in range(50):
-            with hushed():
-                given(loud, ROWS)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    with pytest.raises(KeyError), hushed():
-        raise KeyError
-    assert (sys.stdout, sys.stderr) == streams
-    assert logging.root.manager.disable == disabled

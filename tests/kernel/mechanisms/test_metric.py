@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from sulq.curator.statistics.figure import Move
-from sulq.curator.statistics.metric import distances, moved
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.mechanisms import cost_of, release
 from sulq.kernel.mechanisms.metric import flips
 from sulq.kernel.private import Private
+from sulq.kernel.whole import metric
+from sulq.kernel.whole.figure import Move
 from sulq.terms.law import BitLaw, MetricLaw
 from sulq.terms.privacy import Draw
 from sulq.terms.space import DISTANCES, Box, Points, units
@@ -32,6 +32,16 @@ SPACES = [
 ]
 
 
+def annexed(space: Points | Box, stride: int = 1) -> metric.Points:
+    """The space as the annex has it, in whole units."""
+    around = space.size * stride if space.distance == "circle" else 0
+    return metric.Points(tuple(map(tuple, units(space, Fraction(1)).tolist())), space.distance, around)
+
+
+def distances(space: Points | Box, value: np.ndarray, stride: int = 1) -> np.ndarray:
+    return annexed(space, stride).distances(value)
+
+
 def pmf(distance: np.ndarray, scale: float, sign: int = -1) -> np.ndarray:
     """The exact law of E42: proportional to exp(-distance/scale); the paper's sign is +1."""
     weights = np.exp(sign * (distance - distance.min() if sign < 0 else distance - distance.max()) / scale)
@@ -43,8 +53,7 @@ def table(space: Points | Box, scale: float, sign: int = -1) -> dict[tuple[int, 
     stride = 1 if isinstance(space, Points) else int(space.step)
     reach = range(-2, 14) if space.width == 1 else range(-1, 5)
     values = itertools.product(reach, repeat=space.width)
-    points = units(space, Fraction(1))
-    return {v: pmf(distances(space, points, np.array(v), stride), scale, sign) for v in values}
+    return {v: pmf(distances(space, np.array(v), stride), scale, sign) for v in values}
 
 
 def apart(space: Points | Box, a: tuple[int, ...], b: tuple[int, ...]) -> int:
@@ -88,8 +97,7 @@ def test_E42_the_printed_sign_passes_the_privacy_test_and_draws_the_farthest_poi
     Control: the printed sign, exp(+epsilon d/(2S)), loses no more on a finite space: the loss alone does not show it.
     """
     space = Box(0, 20)
-    points, value = units(space, Fraction(1)), np.array([6])
-    far = distances(space, points, value, 1)
+    far = distances(space, np.array([6]))
     means = []
     for epsilon in (0.25, 0.5, 1.0, 2.0):
         law = pmf(far, 2 / epsilon)
@@ -171,7 +179,7 @@ def test_flips_have_their_exact_probability(scale: Fraction) -> None:
 def test_a_near_point_is_drawn_by_its_exact_law() -> None:
     """A chi-squared test of 100,000 draws against the exact law; control: against that of half the noise."""
     space, law = Box(0, 9), MetricLaw(Fraction(2), 10)
-    far = distances(space, units(space, Fraction(1)), np.array([3]), 1)
+    far = distances(space, np.array([3]))
     drawn = release(law, Private(np.tile(-far, (100_000, 1))))
     counts = np.bincount(drawn.ravel(), minlength=10)
 
@@ -203,15 +211,14 @@ def test_each_law_has_its_price() -> None:
 def test_a_distance_moves_no_farther_than_the_plan_says(name: str) -> None:
     """S4.15: every point's distance moves by at most `moved` of what the value moves; control: less is passed."""
     space: Points | Box = Box(0, 11, distance=name) if name == "circle" else Points(SQUARE, name)
-    points = units(space, Fraction(1))
     reach = [(v,) for v in range(12)] if name == "circle" else list(itertools.product(range(-1, 5), repeat=2))
-    far = {v: distances(space, points, np.array(v), 1) for v in reach}
+    far = {v: distances(space, np.array(v)) for v in reach}
     most = 0
     for a, b in itertools.product(reach, repeat=2):
         gaps = [abs(x - y) for x, y in zip(a, b, strict=True)]
         if sum(gaps) <= 3 and max(gaps) <= 2:
             most = max(most, int(np.abs(far[a] - far[b]).max()))
-    said = moved(space, Move(3 if name != "circle" else 2, 9, 2, 2), 1)
+    said = annexed(space).moved(Move(3 if name != "circle" else 2, 9, 2, 2))
     assert most == said
 
 

@@ -6,7 +6,7 @@ import abc
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,14 +16,14 @@ from typing import Final, Self, TypeVar, cast
 import duckdb
 import numpy as np
 
-from sulq.curator.engines import derive_numpy, derive_sql, kept, prepare, stored_facts
+from sulq.curator.engines import arrow, derive_numpy, derive_sql, kept, prepare, stored_facts
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group, labelled
 from sulq.curator.engines.kept import PERSON, Rows
-from sulq.curator.engines.listed import listed
+from sulq.curator.engines.listed import listed, of_columns
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.parquet_cells import rewrite
 from sulq.curator.engines.prepare import Progress
@@ -38,7 +38,10 @@ from sulq.kernel import keep
 from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.facts import Refused
 from sulq.kernel.private import Private
-from sulq.kernel.request import Asked, Asking, Found, Listed, Open, Proposal
+from sulq.kernel.request import Asked, Asking, Found, Listed, Open, Proposal, Scan
+from sulq.kernel.whole import asked as annex
+from sulq.kernel.whole.functions import Owned
+from sulq.kernel.whole.listing import altered
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.facts import Tables
@@ -434,12 +437,47 @@ class StoredEngine(abc.ABC):
         try:
             if self._connection is not None:
                 name = cast("Table", tally.over).name
-                rows, places = self._reader(tally)(name), self._places(name)
+                asked, places = self.listing(tally), self._places(name)
+                if asked is not None:
+                    with closing(self._cursor(self._connection)) as cursor:
+                        table = arrow.table(cursor, asked.sql, asked.bound)
+                    columns = [arrow.numpy_column(column) for column in table.columns]
+                    return Private(of_columns(columns, table.num_rows, blanks=blanks, places=places))
+                rows = self._reader(tally)(name)
                 rows = rows.placed(places) if blanks and places is not None else rows
                 return Private(listed(tally, rows, blanks=blanks))
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be read.")
+
+    def listing(self, tally: Tally) -> Scan | None:
+        """The statement that lists the rows of a tally over one table; None where they are read by hand.
+
+        By hand is what SQL does not say, and all on Spark and without a copy.
+        """
+        if not (self.certifies and self.folds):
+            return None
+        try:
+            return self._once((tally,), lambda: self.proposer(tally.over).listing(tally), Scan)
+        except NotInSql:
+            return None
+
+    def certified_rows(self, asked: annex.Asked, tally: Tally, owners: Mapping[str, Owned]) -> int | None:
+        """How many rows that a statistic of the whole table reads a person alters; None where they are read by hand.
+
+        Raises:
+            Refused: the statement that lists them has no certificate.
+        """
+        scan = self.listing(tally)
+        if scan is None:
+            return None
+        kept = self._kept(cast("Table", tally.over).name)
+        place, names = tuple(kept.relation.split(".")), kept.names
+        known = {
+            name: each._replace(table=place, columns=tuple(names[column] for column in each.columns))
+            for name, each in owners.items()
+        }
+        return altered(asked, scan.sql, self.kernel_facts, known)
 
     def _asked(self, tally: Tally, ask: Callable[[Question], T], by_hand: Callable[[Tally, Batch], T]) -> T:
         """Ask in SQL; what SQL does not say is worked out by hand from the kept rows.

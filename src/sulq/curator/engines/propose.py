@@ -23,11 +23,12 @@ from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.scan import alone
 from sulq.curator.engines.shared import shared
 from sulq.curator.engines.unite import unite
-from sulq.kernel.request import Looked, Open, Proposal, Statement
+from sulq.kernel.request import Looked, Open, Proposal, Scan, Statement
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Tally
 from sulq.terms.kinds import Code, Scalar, Truth, Words
-from sulq.terms.rowfn.scalar import RowFn
+from sulq.terms.rowfn.keys import Bucket
+from sulq.terms.rowfn.scalar import Col, Position, RowFn
 from sulq.terms.rowfn.vectors import Lookup
 
 TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
@@ -150,6 +151,21 @@ class Proposer:
         beside = ((PERSON, wanted.person), (PLACE, wanted.place), (OWNER, owned))
         found += [name for name, asked in beside if asked]
         return f"SELECT {', '.join(found) or '1'} FROM {relation}{condition}"
+
+    def listing(self, tally: Tally) -> Scan:
+        """The SELECT of the rows that a statistic of the whole table reads; NotInSql where SQL does not say a part."""
+        emitter = self.emitter()
+        condition = "" if tally.where is None else f" WHERE {emitter.truth(tally.where).sql}"
+        found = ", ".join(self._beside(block.fn) for block in tally.blocks)
+        return emitter.scan(f"SELECT {found} FROM {emitter.relation()}{condition}")
+
+    def _beside(self, fn: RowFn) -> str:
+        """A column as it is kept, a row's place, or the hash that tells which part of the people it is in."""
+        if isinstance(fn, Col):
+            return self.rows.names[fn.name]
+        if isinstance(fn, (Bucket, Position)):
+            return PERSON if isinstance(fn, Bucket) else PLACE
+        raise NotInSql(type(fn).__name__)
 
     def groups(self, tally: Tally, *, owned: bool) -> Open:
         """The SELECT of groups that are not listed in advance; NotInSql where SQL does not say a part."""

@@ -10,12 +10,13 @@ from typing import Final
 from sulq.curator.plan.bind import allowed, walk
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.curator.plan.sensitivity import root_up
-from sulq.curator.statistics import aggregate, heavy, metric
-from sulq.curator.statistics.figure import Figure, Move, limit
-from sulq.curator.statistics.graphs import frame
-from sulq.curator.statistics.holistic import STATISTICS
+from sulq.curator.statistics.estimators import OWN
+from sulq.curator.statistics.holistic import graph_of, limit, measured, requested, small, unit_of
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
+from sulq.kernel.whole.asked import Asked, sensitivity
+from sulq.kernel.whole.figure import Move
+from sulq.kernel.whole.metric import Cube as Bits
 from sulq.terms.domain import EPOCH, Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.engine import Block, Key, Tally
 from sulq.terms.estimator import Certificate
@@ -75,15 +76,16 @@ def holistic(asked: Holistic, facts: Facts, spend: Loss) -> Drawn:
         _measured(asked.statistic, over.schema)
     _room(asked, table, facts, blocks)
     rows = max(over.rows, 1)  # public rows get noise like any other
-    figure = _figure(asked, blocks, rows, certificate)
-    move = figure.swapped if facts.unit.neighbors == "replace_one" else figure.alone
-    whole = Whole(asked.statistic, figure.step, figure.width, asked.space, _stride(asked, figure), certificate)
-    law, moved, norm = _law(whole, move, spend)
-    drawn = 1 if isinstance(law, MetricLaw) else figure.width
+    small(asked.statistic, blocks)
+    statistic, step = measured(asked.statistic, blocks, certificate), unit_of(asked.statistic, blocks, certificate)
+    move, width = sensitivity(statistic, rows, facts.unit), statistic.figure(rows).width
+    whole = Whole(asked.statistic, step, width, asked.space, _stride(asked, width, step), certificate)
+    law, moved, norm = _law(requested(whole, blocks), move, spend)
+    drawn = 1 if isinstance(law, MetricLaw) else width
     draw = Draw(law.kind, facts.unit.neighbors, norm, moved, law.scale, whole.unit, drawn)
     _paid(draw, spend)
-    keys = () if whole.placed is not None else _keys(asked.statistic, figure, over.schema)
-    tally = Tally(asked.over, blocks, asked.where, keys, figure.width if keys else 1)
+    keys = () if whole.placed is not None else _keys(asked.statistic, move, over.schema)
+    tally = Tally(asked.over, blocks, asked.where, keys, width if keys else 1)
     shown = moved if norm == "l1" else root_up(moved)
     return Drawn(Part(tally, (law,), (0,), (shown * whole.unit,), norm, whole=whole), (draw,))
 
@@ -123,12 +125,12 @@ def _room(asked: Holistic, table: TableFacts, facts: Facts, blocks: tuple[Block,
         return
     limit(size * len(blocks), MOST_NUMBERS, "A statistic of the whole, of the declared rows times columns read,")
     if isinstance(asked.statistic, DRAWN):
-        limit(min(size, frame(blocks).pairs), MOST_EDGES, "A graph of pairs, no more than the declared rows,")
+        limit(min(size, graph_of(blocks).pairs), MOST_EDGES, "A graph of pairs, no more than the declared rows,")
 
 
-def _keys(statistic: Statistic, figure: Figure, schema: Schema) -> tuple[Key, ...]:
+def _keys(statistic: Statistic, move: Move, schema: Schema) -> tuple[Key, ...]:
     """What the bits of pairs and of combinations are about: an answer names them (a single vertex has no pair)."""
-    if isinstance(statistic, Edges) and figure.alone.bits:
+    if isinstance(statistic, Edges) and move.bits:
         names: tuple[str, ...] = (statistic.graph.u, statistic.graph.v)
     else:
         names = statistic.columns if isinstance(statistic, Occurring) else ()
@@ -161,8 +163,8 @@ def _certificate(asked: Holistic, table: TableFacts, facts: Facts) -> Certificat
     if isinstance(statistic, Aggregated) and statistic.estimator not in {*ESTIMATORS, *known}:
         names = ", ".join([*ESTIMATORS, *known])
         raise QuestionError("not-certified", f"No estimator has that name; there are: {names}.")
-    if isinstance(statistic, Aggregated) and statistic.estimator in aggregate.OWN:
-        wanted = aggregate.OWN[statistic.estimator][0]
+    if isinstance(statistic, Aggregated) and statistic.estimator in OWN:
+        wanted = OWN[statistic.estimator][0]
         if len(statistic.columns) != wanted:
             raise QuestionError("bad-question", f"{statistic.estimator} reads {wanted} columns.")
     if not isinstance(statistic, Certified):
@@ -192,18 +194,7 @@ def _all_rows(asked: Holistic, table: TableFacts, facts: Facts) -> None:
         raise QuestionError("bad-question", "Persons are counted over all their rows; leave where= and space= out.")
 
 
-def _figure(asked: Holistic, blocks: tuple[Block, ...], rows: int, certificate: Certificate | None) -> Figure:
-    statistic = asked.statistic
-    if isinstance(statistic, Aggregated):
-        return aggregate.figure(statistic, blocks, rows)
-    if certificate is not None:
-        return aggregate.certified_figure(certificate, rows)
-    if isinstance(statistic, HeavyPersons):
-        return heavy.figure()
-    return STATISTICS[type(statistic)].figure(statistic, blocks, rows)
-
-
-def _stride(asked: Holistic, figure: Figure) -> int:
+def _stride(asked: Holistic, width: int, step: Fraction) -> int:
     """Check that a space fits the statistic; of a Box, how many units lie between its points."""
     space = asked.space
     if space is None:
@@ -212,15 +203,15 @@ def _stride(asked: Holistic, figure: Figure) -> int:
         if not isinstance(asked.statistic, (Edges, Occurring)):
             raise QuestionError("wrong-kind", "The Hamming cube is for bits: Edges or Occurring.")
         return 1
-    if space.width != figure.width:
-        raise QuestionError("bad-question", f"The statistic is {figure.width} numbers, a point is {space.width}.")
+    if space.width != width:
+        raise QuestionError("bad-question", f"The statistic is {width} numbers, a point is {space.width}.")
     if isinstance(space, Box) and not space.bounded:
         return 1
-    points = units(space, figure.step)
+    points = units(space, step)
     return int(points[1, 0] - points[0, 0]) if isinstance(space, Box) and len(points) > 1 else 1
 
 
-def _law(whole: Whole, move: Move, spend: Loss) -> tuple[Scaled, Fraction, str]:
+def _law(request: Asked, move: Move, spend: Loss) -> tuple[Scaled, Fraction, str]:
     """The law, what of the statistic it must hide, and in which norm; what nobody moves is hidden like any other (T19).
 
     Privacy: of a finite space D = 2S, or S on a circle all of whose places are points (docs/theory/metric.md).
@@ -231,18 +222,17 @@ def _law(whole: Whole, move: Move, spend: Loss) -> tuple[Scaled, Fraction, str]:
     paid = spend.rho if isinstance(spend, EpsilonDelta) else spend.exact
     if paid <= 0:
         raise QuestionError("too-little-noise", "This spend holds no zero-concentrated loss at all.")
-    if isinstance(whole.space, Cube):
+    if isinstance(request.space, Bits):
         bits = Fraction(max(move.bits, 1))
         return BitLaw(scale_of(bits / paid if pure else root_of(bits / (2 * paid)))), bits, "l1"
-    space = whole.placed
+    space = request.space
     if space is not None:
-        moved = max(metric.moved(space, move, whole.stride), 1)
+        moved, size = max(space.moved(move), 1), len(space.points)
         if pure:
-            even = space.distance == "circle" and whole.stride == 1
-            span = Fraction(moved if even else 2 * moved)
-            return MetricLaw(scale_of(span / paid), space.size), span, "l1"
+            span = Fraction(moved if space.even else 2 * moved)
+            return MetricLaw(scale_of(span / paid), size), span, "l1"
         square = Fraction((2 * moved) ** 2)
-        return ExponentialLaw(scale_of(root_of(square / (8 * paid))), space.size), square, "l2"
+        return ExponentialLaw(scale_of(root_of(square / (8 * paid))), size), square, "l2"
     if pure:
         l1 = Fraction(max(move.l1, 1))
         return LaplaceLaw(scale_of(l1 / paid)), l1, "l1"

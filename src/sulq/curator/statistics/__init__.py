@@ -1,1 +1,1 @@
-"""Exact functions of rows, each beside its proved sensitivity."""
+"""What questions ask of sums and of the whole table, before the kernel looks at it."""

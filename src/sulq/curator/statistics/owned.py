@@ -1,35 +1,25 @@
-"""Functions of the owner's: found by their names, tried once, and called so that nothing of a row gets out (SR5).
+"""Functions of the owner's: found by their names and tried once, before anything is asked (SR5).
 
-Privacy: what such a function raises, prints, warns of or logs may tell of a row, so nobody hears it (T31); and it must
-be a function of its argument alone, or one person would move more than one block (SR11). What a library writes past
-Python's own streams, and what a function does on purpose, is beyond this: it runs on the owner's word.
+Privacy: such a function must be one of its argument alone, or one person would move more than one block (SR11). That
+is the owner's word; a trial on made-up rows finds what is not hidden on purpose. How it is called so that nothing of a
+row gets out is `sulq.kernel.whole.functions`.
 Source: docs/theory/holistic.md.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import logging
-import math
-import os
-import sys
-import threading
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final, cast
 
 import numpy as np
 
 from sulq.errors import SetupError
+from sulq.kernel.whole.functions import Function, given, hushed
 from sulq.terms.estimator import Estimator
-from sulq.terms.kinds import Floats
 from sulq.terms.statistic import ESTIMATORS
 
-Function = Callable[[Floats], object]
 WIDTHS: Final = (1, 2, 3)  # columns of the made-up rows on which an estimator is tried
-_ALONE: Final = threading.RLock()  # what is hushed is the whole process
 
 
 def load(estimators: Sequence[Estimator]) -> dict[str, Function]:
@@ -93,40 +83,3 @@ def _steady(function: Function, widths: Sequence[int]) -> bool:
         if there != back[::-1]:
             return False
     return True
-
-
-@contextlib.contextmanager
-def hushed() -> Iterator[None]:
-    """Nobody hears what a function prints, warns of or logs: it may tell of a row (T31).
-
-    Of the whole process, since a function may print from threads of its own, and so for one function at a time.
-    """
-    with _ALONE, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        before = logging.root.manager.disable
-        logging.disable(sys.maxsize)
-        try:
-            with (
-                contextlib.redirect_stdout(nowhere),
-                contextlib.redirect_stderr(nowhere),
-                warnings.catch_warnings(),
-                np.errstate(all="ignore"),
-            ):
-                warnings.simplefilter("ignore")
-                yield
-        finally:
-            logging.disable(before)
-
-
-def given(function: Function, values: Floats) -> float | None:
-    """The number a function gives of some rows; None where it gives none, or raises anything at all.
-
-    Even what is no error, such as leaving the interpreter: its text, its kind and its being raised may depend on a row
-    (SR5, T31). The operator's own interrupt alone is let through.
-    """
-    try:
-        found = float(function(values.copy()))  # type: ignore[arg-type]  # what is no number ends below
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001 - see above
-        return None
-    return None if math.isnan(found) else found

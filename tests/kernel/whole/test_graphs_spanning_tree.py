@@ -9,19 +9,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sulq.curator.statistics import spanning_tree
-from sulq.curator.statistics.graphs import edges
-from sulq.errors import QuestionError
-from sulq.terms.statistic import Graph, SpanningTree
-from tests.curator.statistics.small_graphs import blocks, moves, pairs, table, worked_out
-
-GRAPH = Graph("u", "v", "w")
-WAYS = [SpanningTree(GRAPH), SpanningTree(GRAPH, complete=True)]
+from sulq.kernel.whole.graphs import Graph, SpanningTree
+from tests.kernel.whole.small_graphs import moves, pairs, table, worked_out
 
 
 def peer(vertices: int, one: int, rows: np.ndarray, *, complete: bool) -> int:
     """The same by networkx: a forest of the edges there are, or a tree where absent pairs weigh 1."""
-    graph = edges(blocks(vertices, one), rows)
+    graph = Graph(vertices, one=one).edges(rows)
     found = nx.Graph()
     found.add_nodes_from(range(vertices))
     if complete:
@@ -30,29 +24,29 @@ def peer(vertices: int, one: int, rows: np.ndarray, *, complete: bool) -> int:
     return int(sum(data["weight"] for *_, data in nx.minimum_spanning_edges(found)))
 
 
-@pytest.mark.parametrize("asked", WAYS, ids=["forest", "complete"])
-def test_S4_12_the_weight_is_exact_and_defined_for_every_graph(asked: SpanningTree) -> None:
+@pytest.mark.parametrize("complete", [False, True], ids=["forest", "complete"])
+def test_S4_12_the_weight_is_exact_and_defined_for_every_graph(*, complete: bool) -> None:
     """All graphs of four vertices with weights 0, 1/2 and 1 or no edge; of none too: as networkx has it."""
     for weights in itertools.product((None, 0, 1, 2), repeat=6):
         rows = table([(*p, w) for p, w in zip(pairs(4), weights, strict=True) if w is not None], 3)
-        found = spanning_tree.exact(asked, blocks(4, 2), rows)
-        assert found.tolist() == [peer(4, 2, rows, complete=asked.complete)]
-    assert spanning_tree.exact(asked, blocks(1, 2), table([], 3)).tolist() == [0]
+        found = SpanningTree(Graph(4, one=2), complete).exact(rows)
+        assert found.tolist() == [peer(4, 2, rows, complete=complete)]
+    assert SpanningTree(Graph(1, one=2), complete).exact(table([], 3)).tolist() == [0]
 
 
-@pytest.mark.parametrize("asked", WAYS, ids=["forest", "complete"])
-def test_S4_12_brute_force_sensitivity_of_the_tree_is_what_the_plan_says(asked: SpanningTree) -> None:
+@pytest.mark.parametrize("complete", [False, True], ids=["forest", "complete"])
+def test_S4_12_brute_force_sensitivity_of_the_tree_is_what_the_plan_says(*, complete: bool) -> None:
     """Over all tables of up to four rows on three vertices: 1 as a row comes or goes, 2 as one is exchanged.
 
     Control: half of it is passed.
     """
     kinds = [(*pair, w) for pair in pairs(3) for w in (0, 1, 2)]
-    values = worked_out(lambda rows: spanning_tree.exact(asked, blocks(3, 2), rows), kinds, 4)
-    said = spanning_tree.figure(asked, blocks(3, 2), 1)
+    values = worked_out(lambda rows: SpanningTree(Graph(3, one=2), complete).exact(rows), kinds, 4)
+    said = SpanningTree(Graph(3, one=2), complete).figure(1)
     alone, swapped = moves(values, kinds, 1)
     assert (alone[0], swapped[0]) == (said.alone.l1, said.swapped.l1) == (2, 4)
     alone, swapped = moves(values, kinds, 2)
-    twice = spanning_tree.figure(asked, blocks(3, 2), 2)
+    twice = SpanningTree(Graph(3, one=2), complete).figure(2)
     assert said.alone.l1 < alone[0] <= twice.alone.l1
     assert swapped[0] <= twice.swapped.l1
 
@@ -69,7 +63,7 @@ def test_S4_12_control_a_tree_that_knows_no_disconnected_graph_is_not_private() 
 
     whole, less = table([(0, 1, 1), (1, 2, 1)], 3), table([(0, 1, 1)], 3)
     assert abs(naive(whole) - naive(less)) == math.inf
-    ours = [int(spanning_tree.exact(WAYS[0], blocks(3, 2), rows)[0]) for rows in (whole, less)]
+    ours = [int(SpanningTree(Graph(3, one=2)).exact(rows)[0]) for rows in (whole, less)]
     assert abs(ours[0] - ours[1]) <= 2
 
 
@@ -82,7 +76,7 @@ def test_S4_12_random_edits_of_K5_move_the_tree_by_one_at_most() -> None:
         other = weights.copy()
         other[rng.integers(10)] = rng.choice([0, 1024])
         rows = [np.column_stack([pairs(5), w]) for w in (weights, other)]
-        a, b = (int(spanning_tree.exact(WAYS[1], blocks(5, 1024), r)[0]) for r in rows)
+        a, b = (int(SpanningTree(Graph(5, one=1024), complete=True).exact(r)[0]) for r in rows)
         most = max(most, abs(a - b))
     assert 0.99 < most / 1024 <= 1.0
 
@@ -96,13 +90,6 @@ def test_it_agrees_with_networkx_on_larger_graphs() -> None:
     for size, heaviest in ((300, 2**22), (3000, 3), (4000, 2**22)):
         rows = np.column_stack([rng.integers(0, 190, (size, 2)), rng.integers(0, heaviest + 1, size)])
         rows[(rows[:, :2] < 9).any(axis=1), 2] = 2**22
-        for asked in WAYS:
-            found = spanning_tree.exact(asked, blocks(200, 2**22), rows)
-            assert found.tolist() == [peer(200, 2**22, rows, complete=asked.complete)]
-
-
-def test_the_limit_is_by_public_numbers() -> None:
-    """Too many vertices are refused before any row is read."""
-    with pytest.raises(QuestionError) as refused:
-        spanning_tree.figure(WAYS[0], blocks(spanning_tree.MOST_VERTICES + 1, 2), 1)
-    assert refused.value.code == "too-large"
+        for complete in (False, True):
+            found = SpanningTree(Graph(200, one=2**22), complete).exact(rows)
+            assert found.tolist() == [peer(200, 2**22, rows, complete=complete)]

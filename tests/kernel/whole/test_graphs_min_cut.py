@@ -6,15 +6,9 @@ import itertools
 
 import networkx as nx
 import numpy as np
-import pytest
 
-from sulq.curator.statistics import min_cut
-from sulq.curator.statistics.graphs import edges
-from sulq.errors import QuestionError
-from sulq.terms.statistic import Graph, MinCut
-from tests.curator.statistics.small_graphs import blocks, graphs, moves, pairs, table, worked_out
-
-ASKED = MinCut(Graph("u", "v", "w"))
+from sulq.kernel.whole.graphs import Graph, MinCut
+from tests.kernel.whole.small_graphs import graphs, moves, pairs, table, worked_out
 
 
 def by_definition(vertices: int, weights: dict[tuple[int, int], int]) -> int:
@@ -28,7 +22,7 @@ def test_S4_12_the_cut_is_exact_on_all_graphs_of_five_vertices() -> None:
     """Disconnected graphs and a single vertex are defined: 0, never an error."""
     for vertices in (1, 2, 3, 4, 5):
         for graph in graphs(vertices):
-            found = min_cut.exact(ASKED, blocks(vertices), table(graph, 2))
+            found = MinCut(Graph(vertices)).exact(table(graph, 2))
             assert found.tolist() == [by_definition(vertices, dict.fromkeys(graph, 1))]
 
 
@@ -38,12 +32,11 @@ def test_S4_12_brute_force_sensitivity_of_the_cut_is_what_the_plan_says() -> Non
     In every relation, since it is monotone, and k times that for k rows. Control: half of it is passed.
     """
     kinds = [(*pair, w) for pair in pairs(3) for w in (0, 1, 2)]
-    values = worked_out(lambda rows: min_cut.exact(ASKED, blocks(3, 2), rows), kinds, 4)
+    values = worked_out(lambda rows: MinCut(Graph(3, one=2)).exact(rows), kinds, 4)
     for k in (1, 2):
-        said = min_cut.figure(ASKED, blocks(3, 2), k)
+        said = MinCut(Graph(3, one=2)).figure(k)
         alone, swapped = moves(values, kinds, k)
         assert (alone[0], swapped[0]) == (said.alone.l1, said.swapped.l1) == (2 * k, 2 * k)
-        assert said.step * said.alone.l1 == k
         assert alone[0] > said.alone.l1 // 2  # a halved sensitivity would not do
 
 
@@ -57,7 +50,7 @@ def test_S4_12_random_edits_of_K5_move_the_cut_by_one_at_most() -> None:
         other = weights.copy()
         other[rng.integers(len(weights))] = rng.choice([0, 1024])
         rows = [np.column_stack([pairs(5), w]) for w in (weights, other)]
-        a, b = (int(min_cut.exact(ASKED, blocks(5, 1024), r)[0]) for r in rows)
+        a, b = (int(MinCut(Graph(5, one=1024)).exact(r)[0]) for r in rows)
         most = max(most, abs(a - b) / 1024)
         free = [by_definition(5, dict(zip(pairs(5), (3 * r[:, 2]).tolist(), strict=True))) for r in rows]
         wild = max(wild, abs(free[0] - free[1]) / 1024)
@@ -71,20 +64,9 @@ def test_it_agrees_with_networkx_on_random_graphs() -> None:
     for _ in range(20):
         size, one = int(rng.integers(5, 30)), 2**22
         rows = np.column_stack([rng.integers(0, size, (4 * size, 2)), rng.integers(0, one + 1, 4 * size)])
-        graph = edges(blocks(size, one), rows)
+        graph = Graph(size, one=one).edges(rows)
         peer = nx.Graph()
         peer.add_nodes_from(range(size))
         peer.add_weighted_edges_from(zip(*(x.tolist() for x in (graph.low, graph.high, graph.weight)), strict=True))
         expected = nx.stoer_wagner(peer)[0] if nx.is_connected(peer) else 0
-        assert min_cut.exact(ASKED, blocks(size, one), rows).tolist() == [expected]
-
-
-def test_the_limit_is_by_public_numbers() -> None:
-    """Too many vertices, or units that a double could not add up, are refused before any row is read."""
-    with pytest.raises(QuestionError) as refused:
-        min_cut.figure(ASKED, blocks(min_cut.MOST_VERTICES + 1, 2), 1)
-    assert refused.value.code == "too-large"
-    with pytest.raises(QuestionError) as refused:
-        min_cut.figure(ASKED, blocks(5000, 2**31), 1)
-    assert refused.value.code == "too-large"
-    assert min_cut.figure(ASKED, blocks(min_cut.MOST_VERTICES, 2**22), 1).alone.l1 == 2**22
+        assert MinCut(Graph(size, one=one)).exact(rows).tolist() == [expected]

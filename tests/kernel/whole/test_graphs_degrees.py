@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-
-from sulq.curator.statistics import degrees
-from sulq.errors import QuestionError
-from sulq.terms.statistic import Degrees, Edges, Graph
-from tests.curator.statistics.small_graphs import blocks, far, graphs, moves, pairs, table, worked_out
-
-GRAPH = Graph("u", "v")
+from sulq.kernel.whole.graphs import Degrees, Edges, Graph
+from tests.kernel.whole.small_graphs import far, graphs, moves, pairs, table, worked_out
 
 
 def test_counts_of_vertices_are_exact_on_all_graphs_of_five() -> None:
     """How many have at least 1, 2, 3 edges, isolated vertices none."""
     for graph in graphs(5):
         own = [sum(v in pair for pair in graph) for v in range(5)]
-        found = degrees.degrees(Degrees(GRAPH, 3), blocks(5), table(graph, 2))
+        found = Degrees(Graph(5), 3).exact(table(graph, 2))
         assert found.tolist() == [sum(d >= n for d in own) for n in (1, 2, 3)]
 
 
@@ -28,10 +21,10 @@ def test_SR10_brute_force_sensitivity_of_degrees_in_every_norm() -> None:
     of them, one unit less in any would be passed.
     """
     kinds = pairs(5)
-    asked = Degrees(GRAPH, 4)
-    values = worked_out(lambda rows: degrees.degrees(asked, blocks(5), rows), kinds, 4)
+    asked = Degrees(Graph(5), 4)
+    values = worked_out(asked.exact, kinds, 4)
     for k in (1, 2):
-        said = degrees.degrees_figure(asked, blocks(5), k)
+        said = asked.figure(k)
         alone, swapped = moves(values, kinds, k)
         for found, move in ((alone, said.alone), (swapped, said.swapped)):
             assert all(a <= b for a, b in zip(found, (move.l1, move.l2_squared, move.most, move.bits), strict=True))
@@ -41,10 +34,8 @@ def test_SR10_brute_force_sensitivity_of_degrees_in_every_norm() -> None:
 
 def far_apart(common: list[tuple[int, int]], gone: list[tuple[int, int]], come: list[tuple[int, int]]) -> tuple:
     """How far counts of twenty vertices move as some rows go and others come."""
-    asked = Degrees(GRAPH, 6)
-    first, second = (
-        tuple(degrees.degrees(asked, blocks(20), table([*common, *more], 2)).tolist()) for more in (gone, come)
-    )
+    asked = Degrees(Graph(20), 6)
+    first, second = (tuple(asked.exact(table([*common, *more], 2)).tolist()) for more in (gone, come))
     return far(first, second)
 
 
@@ -60,12 +51,12 @@ def test_SR10_the_sensitivity_of_degrees_is_reached_in_every_norm() -> None:
     star = [(8, v) for v in (9, 10)] + [(11, v) for v in (12, 13, 14)]  # degrees 2 and 3
     fresh = [(15, 16)]
     for k in (1, 2):
-        said = degrees.degrees_figure(Degrees(GRAPH, 6), blocks(20), k)
+        said = Degrees(Graph(20), 6).figure(k)
         alone = far_apart([], [], halves[:k])
         assert alone[:3] == (said.alone.l1, said.alone.l2_squared, said.alone.most) == (2 * k, 4 * k**2, 2 * k)
         swapped = far_apart(pairs_of_one, halves[:k], crossing[:k])
         assert swapped[:3] == (said.swapped.l1, said.swapped.l2_squared, said.swapped.most) == (4 * k, 8 * k**2, 2 * k)
-    said = degrees.degrees_figure(Degrees(GRAPH, 6), blocks(20), 1)
+    said = Degrees(Graph(20), 6).figure(1)
     spread = far_apart([*star, *fresh], [(8, 11)], [(15, 17)])  # counts 3 and 4 fall, 1 and 2 rise
     assert spread == (4, 4, 1, 4)
     assert spread[3] == said.swapped.bits
@@ -74,25 +65,14 @@ def test_SR10_the_sensitivity_of_degrees_is_reached_in_every_norm() -> None:
 def test_pairs_as_bits_are_exact_and_move_one_by_one() -> None:
     """A bit for each pair in order; one row moves one, an exchange two; control: an exchange moves more than one."""
     for graph in graphs(4):
-        found = degrees.edge_bits(Edges(GRAPH), blocks(4), table(graph, 2))
+        found = Edges(Graph(4)).exact(table(graph, 2))
         assert found.tolist() == [int(pair in graph) for pair in pairs(4)]
-    values = worked_out(lambda rows: degrees.edge_bits(Edges(GRAPH), blocks(4), rows), pairs(4), 3)
+    values = worked_out(lambda rows: Edges(Graph(4)).exact(rows), pairs(4), 3)
     for k in (1, 2):
-        said = degrees.edges_figure(Edges(GRAPH), blocks(4), k)
+        said = Edges(Graph(4)).figure(k)
         alone, swapped = moves(values, pairs(4), k)
         assert alone == (said.alone.l1, said.alone.l2_squared, said.alone.most, said.alone.bits)
         assert swapped[3] <= said.swapped.bits
         if k == 1:
             assert swapped[3] == said.swapped.bits == 2
-    assert degrees.edge_bits(Edges(GRAPH), blocks(1), table([], 2)).tolist() == [0]
-
-
-def test_the_limits_are_by_public_numbers() -> None:
-    """Too many vertices or pairs are refused."""
-    with pytest.raises(QuestionError) as refused:
-        degrees.edges_figure(Edges(GRAPH), blocks(5000), 1)
-    assert refused.value.code == "too-large"
-    with pytest.raises(QuestionError) as refused:
-        degrees.degrees_figure(Degrees(GRAPH, 2), blocks(2**21), 1)
-    assert refused.value.code == "too-large"
-    assert degrees.degrees(Degrees(GRAPH, 2), blocks(9), np.zeros((0, 2), dtype=np.int64)).tolist() == [0, 0]
+    assert Edges(Graph(1)).exact(table([], 2)).tolist() == [0]

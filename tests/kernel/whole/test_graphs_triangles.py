@@ -9,14 +9,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sulq.curator.statistics import triangles
-from sulq.errors import QuestionError
-from sulq.terms.statistic import Graph, Triangles
+from sulq.kernel.facts import Refused
+from sulq.kernel.whole.graphs import Graph, Triangles
 from tests.counts import count
-from tests.curator.statistics.small_graphs import blocks, graphs, moves, pairs, table, worked_out
+from tests.kernel.whole.small_graphs import graphs, moves, pairs, table, worked_out
 
-GRAPH = Graph("u", "v")
-PLAIN = Triangles(GRAPH)
 # By a row on six vertices, and what the plan says of them; the same of an exchange.
 REACHED = {None: (4, 4, 4, 4), 2: (3, 6, 4, 8), 3: (6, 12, 11, 18)}
 
@@ -36,7 +33,7 @@ def by_definition(vertices: int, graph: frozenset[tuple[int, int]], degree: int 
 def test_the_count_is_exact_on_all_graphs_of_five_vertices(degree: int | None) -> None:
     """As counted triple by triple; where the bound holds, it is the number of triangles itself."""
     for graph in graphs(5):
-        found = int(triangles.exact(Triangles(GRAPH, degree), blocks(5), table(graph, 2))[0])
+        found = int(Triangles(Graph(5), degree).exact(table(graph, 2))[0])
         assert found == by_definition(5, graph, degree)
         if degree is not None and max(sum(v in pair for pair in graph) for v in range(5)) <= degree:
             assert found == degree * by_definition(5, graph, None)
@@ -49,16 +46,16 @@ def test_SR10_brute_force_sensitivity_over_all_graphs_of_six_vertices(degree: in
     With a bound six vertices are too few to reach it: what they reach is asserted, and the next test has the graphs
     that reach all of it. Control: one unit less than what is found is passed.
     """
-    asked = Triangles(GRAPH, degree)
-    said = triangles.figure(asked, blocks(6), 1)
+    asked = Triangles(Graph(6), degree)
+    said = asked.figure(1)
     every = pairs(6)
     labelled = count(f"graphs of six vertices, degree bound {degree}", short=1, long=2 ** len(every)) > 1
     chosen: Iterable[Iterable[tuple[int, int]]] = (g.edges for g in nx.graph_atlas_g() if len(g) == 6)
     most = swapped = 0
     for graph in graphs(6) if labelled else chosen:  # all of them, or one of those that differ by names alone
         known = {tuple(sorted(pair)) for pair in graph}
-        base = int(triangles.exact(asked, blocks(6), table(known, 2))[0])
-        more = [int(triangles.exact(asked, blocks(6), table([*known, p], 2))[0]) for p in set(every) - known]
+        base = int(asked.exact(table(known, 2))[0])
+        more = [int(asked.exact(table([*known, p], 2))[0]) for p in set(every) - known]
         most = max([most, *(abs(value - base) for value in more)])
         swapped = max(swapped, max(base, *more) - min(base, *more)) if more else swapped  # or for a row that is no edge
     assert most <= said.alone.l1
@@ -78,12 +75,12 @@ def test_SR10_the_sensitivity_with_a_bound_on_degrees_is_reached(degree: int) ->
     cliques = [(a + s, b + s) for s in (0, 2 * degree) for a, b in pairs(2 * degree)]
     whole = [(a + big, b + big) for a, b in pairs(small)]
     bridge = (0, big - 1)
-    asked = Triangles(GRAPH, degree)
+    asked = Triangles(Graph(size), degree)
 
     def found(rows: list[tuple[int, int]]) -> int:
-        return int(triangles.exact(asked, blocks(size), table(rows, 2))[0])
+        return int(asked.exact(table(rows, 2))[0])
 
-    said = triangles.figure(asked, blocks(size), 1)
+    said = asked.figure(1)
     loss, gain = (2 * degree - 1) * (2 * degree - 2), degree * (degree - 1)
     assert found(cliques) - found([*cliques, bridge]) == said.alone.l1 == loss
     assert found([*cliques, *whole]) - found([*cliques, *whole[:-1], bridge]) == said.swapped.l1 == loss + gain
@@ -94,10 +91,10 @@ def test_parallel_rows_and_exchanges_move_no_farther_than_the_plan_says() -> Non
     """All tables of up to five rows over four vertices, parallel rows among them: alone and exchanged, k of 1 and 2."""
     kinds = pairs(4)
     for degree in (None, 1, 2):
-        asked = Triangles(GRAPH, degree)
-        values = worked_out(lambda rows, asked=asked: triangles.exact(asked, blocks(4), rows), kinds, 5)
+        asked = Triangles(Graph(4), degree)
+        values = worked_out(lambda rows, asked=asked: asked.exact(rows), kinds, 5)
         for k in (1, 2):
-            said = triangles.figure(asked, blocks(4), k)
+            said = asked.figure(k)
             alone, swapped = moves(values, kinds, k)
             assert alone[0] <= said.alone.l1
             assert swapped[0] <= said.swapped.l1
@@ -130,12 +127,16 @@ def test_it_agrees_with_networkx_on_random_graphs() -> None:
     for size, rows in ((10, 30), (70, 900), (150, 1500)):
         given = rng.integers(0, size, (rows, 2))
         peer = nx.Graph([(a, b) for a, b in given.tolist() if a != b])
-        assert int(triangles.exact(PLAIN, blocks(size), given)[0]) == sum(nx.triangles(peer).values()) // 3
+        assert int(Triangles(Graph(size)).exact(given)[0]) == sum(nx.triangles(peer).values()) // 3
 
 
-def test_the_limit_is_by_public_numbers() -> None:
-    """Too many vertices are refused; a graph of two vertices has a sensitivity of 0, which is hidden like any other."""
-    with pytest.raises(QuestionError) as refused:
-        triangles.figure(PLAIN, blocks(triangles.MOST_VERTICES + 1), 1)
-    assert refused.value.code == "too-large"
-    assert triangles.figure(PLAIN, blocks(2), 1).alone.l1 == 0
+def test_two_vertices_have_no_triangle() -> None:
+    """A sensitivity of 0 is hidden like any other."""
+    assert Triangles(Graph(2)).figure(1).alone.l1 == 0
+
+
+def test_more_triangles_than_64_bits_count_are_refused() -> None:
+    """By public numbers alone; control: at a bound that holds them they are not."""
+    with pytest.raises(Refused):
+        Triangles(Graph(2**20), 2**10)
+    assert Triangles(Graph(2**13), 2**20).columns == 2

@@ -9,12 +9,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sulq.curator.statistics import distance
-from sulq.errors import QuestionError
-from sulq.terms.statistic import Graph, ToBoundedDegree, ToConnected, ToSorted, ToUnique
-from tests.curator.statistics.small_graphs import blocks, graphs, moves, pairs, table, worked_out
+from sulq.kernel.whole.graphs import Graph, ToBoundedDegree, ToConnected
+from sulq.kernel.whole.rows import ToSorted, ToUnique
+from tests.kernel.whole.small_graphs import graphs, moves, pairs, table, worked_out
 
-GRAPH = Graph("u", "v")
 Pairs = frozenset[tuple[int, int]]
 
 
@@ -34,7 +32,7 @@ def connected(graph: Pairs, vertices: int = 4) -> bool:
 def test_S4_11_the_distance_from_connected_is_exact() -> None:
     """By brute force over all graphs of four vertices; and it is one less than the parts."""
     for graph, far in nearest(4, connected).items():
-        assert distance.connected(ToConnected(GRAPH), blocks(4), table(graph, 2)).tolist() == [far]
+        assert ToConnected(Graph(4)).exact(table(graph, 2)).tolist() == [far]
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3])
@@ -46,7 +44,7 @@ def test_S4_11_the_distance_from_bounded_degree_is_exact(degree: int) -> None:
     good = [graph for graph, ok in bounded.items() if ok]
     for graph in bounded:
         far = min(len(graph - other) for other in good if other <= graph)  # adding an edge never helps
-        found = distance.bounded(ToBoundedDegree(GRAPH, degree), blocks(5), table(graph, 2))
+        found = ToBoundedDegree(Graph(5), degree).exact(table(graph, 2))
         assert found.tolist() == [far]
 
 
@@ -56,27 +54,23 @@ def test_the_distance_from_bounded_degree_on_a_larger_graph() -> None:
     for _ in range(10):
         graph = {pair for pair in pairs(12) if rng.random() < 0.4}
         kept = nx.max_weight_matching(nx.Graph(list(graph)), maxcardinality=True)
-        found = distance.bounded(ToBoundedDegree(GRAPH, 1), blocks(12), table(graph, 2))
+        found = ToBoundedDegree(Graph(12), 1).exact(table(graph, 2))
         assert found.tolist() == [len(graph) - len(kept)]
 
 
 @pytest.mark.parametrize(
-    ("exact", "figure", "asked"),
-    [
-        (distance.connected, distance.connected_figure, ToConnected(GRAPH)),
-        (distance.bounded, distance.bounded_figure, ToBoundedDegree(GRAPH, 1)),
-        (distance.bounded, distance.bounded_figure, ToBoundedDegree(GRAPH, 2)),
-    ],
+    "asked",
+    [ToConnected(Graph(4)), ToBoundedDegree(Graph(4), 1), ToBoundedDegree(Graph(4), 2)],
     ids=["connected", "bounded by 1", "bounded by 2"],
 )
-def test_S4_11_brute_force_sensitivity_of_graph_distances(exact: Callable, figure: Callable, asked: object) -> None:
+def test_S4_11_brute_force_sensitivity_of_graph_distances(asked: ToConnected | ToBoundedDegree) -> None:
     """All tables of up to six rows over four vertices, parallel rows among them: 1 for a row, 1 for an exchange.
 
     Control: nothing less would do; of D = 2, from a circle of four edges to all six.
     """
-    values = worked_out(lambda rows: exact(asked, blocks(4), rows), pairs(4), 6)
+    values = worked_out(asked.exact, pairs(4), 6)
     for k in (1, 2):
-        said = figure(asked, blocks(4), k)
+        said = asked.figure(k)
         alone, swapped = moves(values, pairs(4), k)
         assert (alone[0], swapped[0]) == (said.alone.l1, said.swapped.l1) == (k, k)
 
@@ -84,24 +78,24 @@ def test_S4_11_brute_force_sensitivity_of_graph_distances(exact: Callable, figur
 def test_S4_11_the_distance_from_a_key_is_exact_and_moves_by_one() -> None:
     """All tables of up to four rows of three values: the fewest whose going leaves different ones; it moves by 1."""
     kinds = [(0,), (1,), (2,)]
-    asked = ToUnique(("a",))
-    values = worked_out(lambda rows: distance.unique(asked, (), rows), kinds, 4)
+    asked = ToUnique(1)
+    values = worked_out(asked.exact, kinds, 4)
     for rows, (found,) in values.items():
         kept = max(n for n in range(len(rows) + 1) for c in itertools.combinations(rows, n) if len(set(c)) == n)
         assert found == len(rows) - kept
     for k in (1, 2):
-        said = distance.unique_figure(asked, (), k)
+        said = asked.figure(k)
         alone, swapped = moves(values, kinds, k)
         assert (alone[0], swapped[0]) == (said.alone.l1, said.swapped.l1) == (k, k)
 
 
 def test_S4_11_the_distance_from_order_is_exact_and_moves_by_one() -> None:
     """All tables of four places, three values or blank: one place changed or blanked moves it by one, and does."""
-    asked = ToSorted("a")
+    asked = ToSorted()
 
     def found(values: tuple[int | None, ...]) -> int:
         rows = [(i, v) for i, v in enumerate(values) if v is not None]
-        return int(distance.in_order(asked, (), table(rows[::-1], 2))[0])  # an engine's order is none
+        return int(asked.exact(table(rows[::-1], 2))[0])  # an engine's order is none
 
     far = {values: found(values) for values in itertools.product((0, 1, 2, None), repeat=4)}
     for values, away in far.items():
@@ -113,7 +107,7 @@ def test_S4_11_the_distance_from_order_is_exact_and_moves_by_one() -> None:
         for a, b in itertools.combinations(far, 2)
         if sum(x != y for x, y in zip(a, b, strict=True)) == 1
     ]
-    assert max(gaps) == 1 == distance.sorted_figure(asked, (), 1).swapped.l1
+    assert max(gaps) == 1 == asked.figure(1).swapped.l1
 
 
 def test_S4_11_an_approximate_distance_may_move_by_anything() -> None:
@@ -130,7 +124,7 @@ def test_S4_11_an_approximate_distance_may_move_by_anything() -> None:
     path = [(1, 2), (0, 1), (2, 3)]
     assert greedy(path) - greedy(path[1:]) == 2  # one edge more, two more to go
     assert greedy(stars) == 0
-    exact = [int(distance.bounded(ToBoundedDegree(GRAPH, 1), blocks(4), table(r, 2))[0]) for r in (path, path[1:])]
+    exact = [int(ToBoundedDegree(Graph(4), 1).exact(table(r, 2))[0]) for r in (path, path[1:])]
     assert exact[0] - exact[1] == 1
 
 
@@ -155,14 +149,16 @@ def test_S4_14_the_distance_from_a_code_moves_by_one_and_no_sample_tells_it() ->
         assert len({tuple(code) for code in codes[:, places].tolist()}) == p**dimension
 
 
-def test_the_limits_are_by_public_numbers() -> None:
-    """Too many vertices are refused before any row is read."""
-    for figure, asked, most in (
-        (distance.connected_figure, ToConnected(GRAPH), distance.MOST_CONNECTED),
-        (distance.bounded_figure, ToBoundedDegree(GRAPH, 3), distance.MOST_BOUNDED),
-    ):
-        with pytest.raises(QuestionError) as refused:
-            figure(asked, blocks(most + 1), 1)
-        assert refused.value.code == "too-large"
-        assert f"at most {most:,}" in str(refused.value)
-        assert ("Ask for degrees" in str(refused.value)) == (figure is distance.bounded_figure)
+def test_S4_11_the_distance_from_order_moves_by_one_whatever_orders_the_rows() -> None:
+    """All tables of up to four rows of two numbers, places equal or not: a row more moves it by one, and an exchange.
+
+    Control: rows of one place in the order in which an engine lists them may move it by more than the rows do.
+    """
+    kinds = [(place, value) for place in (0, 1) for value in (0, 1, 2)]
+    values = worked_out(lambda rows: ToSorted().exact(rows), kinds, 4)
+    for k in (1, 2):
+        said = ToSorted().figure(k)
+        alone, swapped = moves(values, kinds, k)
+        assert (alone[0], swapped[0]) == (said.alone.l1, said.swapped.l1) == (k, k)
+    upside_down = table([(0, 2), (0, 1), (0, 0)], 2)
+    assert ToSorted().exact(upside_down).tolist() == ToSorted().exact(upside_down[::-1]).tolist() == [0]

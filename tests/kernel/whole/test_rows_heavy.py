@@ -15,8 +15,8 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Holistic, Int, Rho, Unit
 from sulq.curator.engines import open_engine
 from sulq.curator.engines.kept import HEAVY
-from sulq.curator.statistics.heavy import figure
 from sulq.errors import QuestionError, SulqError
+from sulq.kernel.whole import rows as annex
 from sulq.terms.relation import Table
 from sulq.terms.statistic import HeavyPersons
 
@@ -45,7 +45,7 @@ def test_SR5_one_person_moves_the_counts_no_farther_than_the_plan_says() -> None
         rows = dict(zip("abc", held, strict=True))
         gone.add(moved(rows, rows | {"a": 0}))
         swapped |= {moved(rows, rows | {"a": 0, "d": other}) for other in range(5)}
-    found = figure()
+    found = annex.HeavyPersons().figure(MOST)
     assert max(gone) == (found.alone.l1, found.alone.l2_squared) == (1, 1)
     assert max(swapped) == (found.swapped.l1, found.swapped.l2_squared) == (2, 2)
 

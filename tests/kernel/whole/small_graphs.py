@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from fractions import Fraction
 
 import numpy as np
 
-from sulq.terms.engine import Block
-from sulq.terms.rowfn.scalar import Col
-
 Row = tuple[int, ...]
 Value = tuple[int, ...]
-
-
-def blocks(vertices: int, one: int | None = None, low: int = 0) -> tuple[Block, ...]:
-    """The blocks of a graph: both ends and, with `one` units to a weight of 1, the weight."""
-    ends = [Block(Col(name), Fraction(1), (low,), (low + vertices - 1,), vector=False) for name in "uv"]
-    weight = [] if one is None else [Block(Col("w"), Fraction(1, one), (0,), (one,), vector=False)]
-    return (*ends, *weight)
 
 
 def table(rows: Iterable[Row], width: int) -> np.ndarray:

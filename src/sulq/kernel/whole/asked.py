@@ -1,0 +1,105 @@
+"""What may be asked of the whole table: a closed list; how far one person moves it, what that costs, its exact value.
+
+Privacy: what stands here is what may be asked, and its sensitivity follows from its own public numbers, from the rows
+that one person alters by certificate and from the unit's relation. Neither a plan nor a debit states one (SR5). Of a
+`Declared` function it is the owner's word, and its name says so.
+Source: docs/theory/holistic.md, docs/theory/graphs.md, docs/theory/metric.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, get_args
+
+import numpy as np
+
+from sulq.kernel.arrays import Integers
+from sulq.kernel.facts import Refused
+from sulq.kernel.losses import Draw, Unit
+from sulq.kernel.mechanisms import Cost, cost_of
+from sulq.kernel.whole.figure import Move, whole
+from sulq.kernel.whole.functions import BLANK, Aggregated, Declared, Function
+from sulq.kernel.whole.graphs import Degrees, Edges, MinCut, SpanningTree, ToBoundedDegree, ToConnected, Triangles
+from sulq.kernel.whole.metric import Cube, Space
+from sulq.kernel.whole.rows import HeavyPersons, Occurring, ToSorted, ToUnique
+
+MAX_ROWS: Final = 10**6  # of one person
+OfGraphs = MinCut | SpanningTree | Triangles | Degrees | Edges | ToConnected | ToBoundedDegree
+OfRows = ToUnique | ToSorted | Occurring | HeavyPersons
+Statistic = OfGraphs | OfRows | Aggregated | Declared
+STATISTICS: Final = get_args(Statistic)
+"""All there are: what is none of these, exactly, is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A statistic, and the space that its answer is a point of; without one it is as many noisy numbers."""
+
+    statistic: Statistic
+    space: Space | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.statistic) not in STATISTICS:
+            raise Refused("a statistic that is none")
+        if isinstance(self.space, Cube):
+            if not isinstance(self.statistic, (Edges, Occurring)):
+                raise Refused("a cube for other than bits")
+        elif self.space is not None and self.space.width != self.width:
+            raise Refused("points of another width than the statistic")
+
+    @property
+    def width(self) -> int:
+        """How many numbers the statistic is."""
+        return self.statistic.figure(1).width
+
+    def cost(self, altered: int, draw: Draw, unit: Unit) -> Cost:
+        """What a draw costs where one person alters so many rows; Refused where it records less than they move.
+
+        Privacy: noise on numbers hides their move in its own norm. Flipped bits hide how many differ. A point of a
+        space hides D = 2S, S how far distances move, or S where the weights of all points add up to the same; the
+        exponential law hides log-odds within an interval of 2S (docs/theory/metric.md).
+        """
+        move = sensitivity(self.statistic, altered, unit)
+        if self.space is None:
+            moved = {"laplace": move.l1, "gaussian": move.l2_squared}
+        elif isinstance(self.space, Cube):
+            moved = {"bits": move.bits}
+        else:
+            apart = self.space.moved(move)
+            moved = {"metric": apart if self.space.even else 2 * apart, "exponential": (2 * apart) ** 2}
+        if draw.mechanism not in moved:
+            raise Refused(f"{draw.mechanism} noise for a statistic that it does not hide")
+        if moved[draw.mechanism] > draw.sensitivity:
+            raise Refused("one person moves a statistic farther than its noise hides")
+        return cost_of(replace(draw, sensitivity=Fraction(moved[draw.mechanism])))
+
+
+def sensitivity(statistic: Statistic, altered: int, unit: Unit) -> Move:
+    """How far one person, who alters so many rows, moves a statistic, under the unit's relation."""
+    whole(altered, 1, MAX_ROWS)
+    figure = statistic.figure(altered)
+    return figure.swapped if unit.neighbors == "replace_one" else figure.alone
+
+
+def exact(asked: Asked, cells: Integers, functions: Mapping[str, Function]) -> Integers:
+    """What the mechanism is given, a row of whole numbers: the statistic, or minus each point's distance from it.
+
+    `cells`: of each row the numbers that are read, `BLANK` where one is missing. Such rows count for a `Declared`
+    function alone, which sees every row in its place.
+    """
+    statistic = asked.statistic
+    if cells.dtype != np.int64 or cells.ndim != 2 or cells.shape[1] != statistic.columns:
+        raise TypeError
+    if not isinstance(statistic, Declared):
+        cells = cells[(cells != BLANK).all(axis=1)]
+    if isinstance(statistic, (Aggregated, Declared)):
+        found = statistic.exact(cells, functions[statistic.function])
+    else:
+        found = statistic.exact(cells)
+    if found.shape != (asked.width,) or found.dtype != np.int64:
+        raise TypeError
+    if asked.space is None or isinstance(asked.space, Cube):
+        return found[None]
+    return -asked.space.distances(found)[None]

@@ -1,0 +1,267 @@
+"""Sample and aggregate, and declared functions: one block moves, whatever the function does, and nobody hears it.
+
+S4.13, SR5, SR11, T31.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import sys
+import threading
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sulq.kernel.facts import Refused
+from sulq.kernel.whole.functions import (
+    BLANK,
+    Aggregated,
+    Declared,
+    Function,
+    Owned,
+    Range,
+    Word,
+    declared,
+    given,
+    hushed,
+)
+
+ONE = Fraction(1)
+UNIT = Fraction(1, 2**19)
+FEW = Range(UNIT, -8 * 2**19, 8 * 2**19)
+ROWS = np.ones((3, 1))
+
+
+def asked(columns: int = 1, count: int = 4) -> Aggregated:
+    """Blocks told by the hash modulo their number."""
+    return Aggregated("own", (ONE,) * columns, count, (0, 1, 0), FEW)
+
+
+def mean(question: Aggregated, rows: np.ndarray, function: Function) -> float:
+    """The average of the blocks' estimates."""
+    return float(question.exact(rows, function)[0] * UNIT / question.blocks)
+
+
+def test_blocks_are_told_by_the_persons_hash_alone() -> None:
+    """As ((a u + b v + c) mod p) mod blocks, of hashes of 60 bits: as Python's integers tell how many are in each."""
+    rng = np.random.default_rng(4)
+    hashes = rng.integers(0, 2**60, 200)
+    question = Aggregated("own", (ONE,), 7, (2**31 - 2, 2**31 - 3, 12345), Range(ONE, 0, 200))
+    told = [
+        (a * (h >> 30) + b * (h % 2**30) + c) % (2**31 - 1) % 7
+        for h in hashes.tolist()
+        for a, b, c in [question.mixing]
+    ]
+    seen: list[int] = []
+    question.exact(np.column_stack([hashes, hashes % 5]), lambda rows: seen.append(len(rows)) or 0.0)
+    assert seen == np.bincount(told, minlength=7).tolist()
+
+
+def test_SR5_whatever_a_function_does_stays_within_its_bounds() -> None:
+    """An error, no number, infinities and texts: a constant in range, or the bound; nothing gets out (T31)."""
+
+    def fails(rows: np.ndarray) -> float:
+        raise ValueError(f"a row says {rows[0, 0]}")
+
+    rows = np.array([(b, 7) for b in range(4)])
+    own = {
+        "fails": fails,
+        "nan": lambda _rows: math.nan,
+        "text": lambda _rows: "seven",
+        "high": lambda _rows: math.inf,
+        "huge": lambda _rows: -1e300,
+        "nothing": lambda _rows: None,
+        "leaves": lambda _rows: sys.exit(3),
+    }
+    found = {name: mean(asked(), rows, function) for name, function in own.items()}
+    assert found == {"fails": 0, "nan": 0, "text": 0, "high": 8, "huge": -8, "nothing": 0, "leaves": 0}
+
+
+def test_an_empty_block_has_an_estimate_too() -> None:
+    """A block of nobody gives the middle; how many blocks have anyone changes no shape."""
+    assert mean(asked(), np.zeros((0, 2), dtype=np.int64), np.mean) == 0
+    assert mean(asked(), np.array([(2, 8)]), np.median) == pytest.approx(8 / 4, abs=1e-5)
+
+
+def test_SR11_one_person_moves_one_block_by_its_range_at_most() -> None:
+    """Brute force over what a person's rows, any number of them in one block, can do to any estimator; it is reached.
+
+    Under replace_one the person who comes is in another block: twice. Control: half would not do.
+    """
+    question = asked(count=3)
+    rng = np.random.default_rng(1)
+    said = question.figure(5)
+    most = swapped = 0
+    for _ in range(300):
+        table = {int(n): float(rng.uniform(-20, 20)) for n in range(60)}  # an estimator that is nobody's friend
+        wild = lambda rows, table=table: table[len(rows) % 60] * (1 if rows.sum() % 2 else -1)  # noqa: E731
+        base = np.column_stack([rng.integers(0, 3, 9), rng.integers(-5, 5, 9)])
+        extra = [np.column_stack([np.full(n, b), rng.integers(-5, 5, n)]) for b, n in ((0, 5), (1, 4))]
+        values = [int(question.exact(np.vstack([base, *more]), wild)[0]) for more in ([], *[[e] for e in extra])]
+        most = max(most, abs(values[1] - values[0]))
+        swapped = max(swapped, abs(values[1] - values[2]))
+    assert said.alone.l1 / 2 < most <= said.alone.l1
+    assert said.alone.l1 < swapped <= said.swapped.l1 == 2 * said.alone.l1
+    assert question.figure(1) == said  # how many rows a person has does not count
+
+
+def test_the_order_of_rows_is_no_part_of_the_data() -> None:
+    """An estimator that looks at the first row sees the same one, however an engine lists them."""
+    rng = np.random.default_rng(3)
+    rows = np.column_stack([rng.integers(0, 4, 50), rng.integers(-8, 8, 50)])
+    first = lambda values: values[0, 0]  # noqa: E731
+    assert mean(asked(), rows, first) == mean(asked(), rows[::-1], first)
+
+
+def word(columns: int = 1, within: Fraction = Fraction(1, 20), high: int = 2**22) -> Word:
+    return Word((ONE,) * columns, Range(Fraction(1, 2**22), 0, high), Fraction(1, 10), within, Fraction(9, 10))
+
+
+def test_S4_13_a_declared_function_moves_by_its_certificate() -> None:
+    """A row moves it 2 * within at most, rounding counted; k rows k times, no farther than its bounds are apart."""
+    said = Declared("own", word()).figure(1)
+    unit = Fraction(1, 2**22)
+    assert Fraction(1, 10) <= said.alone.l1 * unit <= Fraction(1, 10) + 2 * unit
+    assert Declared("own", word()).figure(100).alone.l1 * unit == 1
+    rows = np.array([(2, 9), (0, 3), (1, 5)])  # place, value
+    found = Declared("own", word()).exact(rows, lambda values: values[0, 0] / 10)
+    assert float(found[0] * unit) == pytest.approx(0.3, abs=1e-5)  # in the order of their places
+
+
+def test_S4_13_rounding_moves_a_declared_function_no_farther_than_its_figure() -> None:
+    """Values that are exactly 2 * within apart, on a grid that is no power of two; control: a unit less is passed."""
+    rng = np.random.default_rng(6)
+    ends = Range(Fraction(1, 3), 0, 300)
+    declared_one = Declared("own", Word((ONE,), ends, Fraction(0), Fraction(1, 2), Fraction(1)))
+    most = 0
+    for value in rng.uniform(0, 90, 2000).tolist():
+        low, high = (int(declared_one.exact(np.array([(0, 0)]), lambda _, v=v: v)[0]) for v in (value, value + 1.0))
+        most = max(most, high - low)
+    assert most <= declared_one.figure(1).alone.l1 == 4
+    assert most > 2
+
+
+def test_E41_at_equality_a_certificate_is_refused() -> None:
+    """A probability of (1 + reads)/2, or more by the rounding of a decimal alone; control: clearly more."""
+    for probability in (Fraction(11, 20), Fraction(11, 20) + Fraction(1, 10**13), Fraction(1, 2), Fraction(3, 2)):
+        with pytest.raises(Refused):
+            Declared("own", Word((ONE,), FEW, Fraction(1, 10), ONE, probability)).figure(1)
+    assert (
+        Declared("own", Word((ONE,), FEW, Fraction(1, 10), ONE, Fraction(56, 100))).figure(1).alone.l1 == 2 * 2**19 + 1
+    )
+    for reads, within in ((Fraction(1), ONE), (Fraction(-1), ONE), (Fraction(0), Fraction(0))):
+        with pytest.raises(Refused):
+            Declared("own", Word((ONE,), FEW, reads, within, ONE)).figure(1)
+
+
+def test_SR5_what_is_asked_is_what_the_owner_declares() -> None:
+    """Another bound, range or name than the owner's is refused. Control: the owner's."""
+    owners = {"own": Owned(word(), ("kept",), ("c0",))}
+    assert declared(Declared("own", word()), owners) is owners["own"]
+    for other in (
+        Declared("own", word(within=Fraction(1, 40))),
+        Declared("own", word(high=2**21)),
+        Declared("own", word(2)),
+        Declared("other", word()),
+    ):
+        with pytest.raises(Refused):
+            declared(other, owners)
+
+
+@pytest.mark.parametrize("numbers", [(Fraction(0), 0, 1), (ONE, 1, 0), (ONE, 0, 2**41), (ONE, 0.0, 1), (-ONE, 0, 1)])
+def test_a_range_that_is_none_is_refused(numbers: tuple) -> None:
+    """No unit, ends the wrong way round, or too many units for a double's rounding."""
+    with pytest.raises(Refused):
+        Range(*numbers)
+
+
+@pytest.mark.parametrize("more", [{"blocks": 0}, {"blocks": True}, {"mixing": (2**31, 0, 0)}, {"mixing": (0, -1, 0)}])
+def test_blocks_that_64_bits_do_not_tell_are_refused(more: dict) -> None:
+    """No block at all, or multipliers past the prime."""
+    with pytest.raises(Refused):
+        replace(asked(), **more)
+
+
+def test_S4_13_a_missing_cell_is_NaN_where_it_stands() -> None:
+    """So a function of many rows sees as many, each in its place, whatever they lack; control: others are numbers."""
+    seen = []
+    rows = np.array([(2, 9, 1), (0, BLANK, 4), (1, BLANK, BLANK)])
+    Declared("own", word(2)).exact(rows, lambda values: seen.append(values) or 0.0)
+    assert np.array_equal(seen[0], [(math.nan, 4), (math.nan, math.nan), (9, 1)], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError, SystemExit, GeneratorExit, asyncio.CancelledError, MemoryError, StopIteration], ids=str
+)
+def test_T31_whatever_a_function_raises_it_gives_nothing(error: type[BaseException]) -> None:
+    """Leaving the interpreter among them; control: the operator's interrupt passes."""
+
+    def raises(rows: np.ndarray) -> float:
+        raise error(f"a row says {rows[0, 0]}")
+
+    def stopped(_rows: np.ndarray) -> float:
+        raise KeyboardInterrupt
+
+    assert given(raises, ROWS) is None
+    with pytest.raises(KeyboardInterrupt):
+        given(stopped, ROWS)
+
+
+def loud(_rows: np.ndarray) -> float:
+    """A function that tells a secret in every way it can."""
+    print("canary")
+    print("canary", file=sys.stderr)
+    logging.getLogger("owners").critical("canary")
+    warnings.warn("canary", stacklevel=1)
+    thread = threading.Thread(target=print, args=("canary",))
+    thread.start()
+    thread.join()
+    return 1.0
+
+
+def test_T31_what_a_function_says_is_not_heard(
+    capfd: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Prints, log lines of any level and warnings are swallowed, and heard again afterwards.
+
+    Control: called without the hush, all of them are heard.
+    """
+    caplog.set_level(logging.DEBUG)
+    streams = sys.stdout, sys.stderr
+    with hushed():
+        assert given(loud, ROWS) == 1.0
+    out = capfd.readouterr()
+    assert "canary" not in out.out + out.err + caplog.text
+    assert not recwarn.list
+    assert (sys.stdout, sys.stderr) == streams
+    loud(ROWS)
+    out = capfd.readouterr()
+    assert out.out.count("canary") == 2
+    assert "canary" in out.err
+    assert "canary" in caplog.text
+    assert len(recwarn.list) == 1
+
+
+def test_the_hush_ends_with_an_error_and_waits_for_its_turn() -> None:
+    """What was disabled before stays as it was, and two threads that are hushed at once leave the streams alone."""
+    streams, disabled = (sys.stdout, sys.stderr), logging.root.manager.disable
+
+    def work() -> None:
+        for _ in range(50):
+            with hushed():
+                given(loud, ROWS)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with pytest.raises(KeyError), hushed():
+        raise KeyError
+    assert (sys.stdout, sys.stderr) == streams
+    assert logging.root.manager.disable == disabled
