@@ -94,8 +94,7 @@ class Range:
         found = given(function, values)
         if found is None:
             return (self.low + self.high) // 2
-        units = math.floor(np.clip(found / float(self.unit), self.low, self.high) + 0.5)
-        return int(np.clip(units, self.low, self.high))
+        return int(np.floor(np.clip(found / float(self.unit), self.low, self.high) + 0.5))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 Privacy: a row concerns one pair of vertices. It makes that pair an edge or not, and moves its
 weight, cut off at 0 and 1 before and after rows of one pair are added, by one at most. What names no vertex is no edge.
-Accuracy: exact.
 Source: docs/theory/graphs.md; distances from a property: docs/theory/holistic.md.
 """
 

@@ -3,7 +3,6 @@
 Privacy: of two tables that differ in one row, whatever leads the one to a property leads the other there with one row
 more at most [S4.11]. So a distance that is worked out exactly moves by one, k rows move it by k; an approximate one
 might move by anything [DMNS06, section 3.2].
-Accuracy: exact.
 Source: docs/theory/holistic.md.
 """
 
