@@ -168,6 +168,8 @@ def test_a_number_times_a_vector_moves_by_their_product() -> None:
     found = certify(Program(("a",), steps, (Sum("vectors", 1, 2),)), (CELL,), 3, every=True)[0]
     assert found.rows == 3
     assert found.moves.single == Norms(3 * 12, 9 * 64, 3 * 8)
+    ball = Box.of((-300, -300), (300, 300), Norms(600, 160**2, 160))
+    assert ball.times(Box.of((-120,), (120,))).norms.l1 == 27_153  # sqrt(2) times the product's norm, rounded up once
     assert Box.of((0,), (1,)).times(Box.of((-5,), (2,))).low == (-5,)
 
 

@@ -277,7 +277,9 @@ class Box:
     def of(cls, low: Sequence[int], high: Sequence[int], *norms: Norms, zero: bool = False, right: bool = False) -> Box:
         """All vectors between these, of at most these norms; those without a sign are at most a right angle apart."""
         every = cls(tuple(low), tuple(high), Norms(0, 0, 0), zero, right or min(low) >= 0)
-        return replace(every, norms=functools.reduce(functools.partial(_each, min), norms, _norms(every.far)))
+        least = functools.reduce(functools.partial(_each, min), norms, _norms(every.far))
+        l1 = min(least.l1, _root_up(len(every.low) * least.l2_squared))  # |x|_1 <= sqrt(width) |x|_2
+        return replace(every, norms=replace(least, l1=l1))
 
     @property
     def far(self) -> list[int]:
@@ -341,7 +343,7 @@ def box_of(step: Stack) -> Box:
     if step.l1 is not None:
         _require(free.l1 < EXACT, "a length that is not exact")
         norms.append(Norms(step.l1, step.l1**2, step.l1))
-    if ball is not None:  # |x|_1 <= sqrt(width) |x|_2
+    if ball is not None:
         _require(free.l2_squared < EXACT, "a length that is not exact")
         norms.append(Norms(_root_up(len(units) * ball**2), ball**2, ball))
     past = any(free.l1 > norm.l1 or free.l2_squared > norm.l2_squared for norm in norms)
