@@ -7,7 +7,6 @@ its identity. Fields with an empty value are left out.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 from collections.abc import Callable
 from typing import Any, Final
@@ -43,14 +42,15 @@ class Node:
     def __init__(self, fields: Fields) -> None:
         self._fields = dict(fields)
         self.only(*_allowed(self.get("class"), self.get("type")))
-        several = (item if isinstance(item, tuple) else (item,) for _, item in fields)
-        self.parts = tuple(part for part in itertools.chain(*several) if isinstance(part, Node))
+        several = [item if isinstance(item, tuple) else (item,) for _, item in fields]
+        self.parts = tuple([part for parts in several for part in parts if isinstance(part, Node)])
         self.refs: frozenset[Node] = frozenset().union(*(part.refs for part in self.parts))
         if self.get("class") == "COLUMN_REF":
             self.refs = frozenset({self})
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a text, a number, a Node or a tuple of them
-        require(name in self._fields, f"a part without {name}")
+        if name not in self._fields:
+            raise Refused(f"a part without {name}")
         return self._fields[name]
 
     def get(self, name: str) -> Any:  # noqa: ANN401

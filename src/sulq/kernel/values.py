@@ -236,7 +236,8 @@ class Function(NamedTuple):
         within = all(self.least <= item.low and item.high <= self.most for item in items if item.number)
         require(within, "a function of what may lie outside its domain")
         found = self.gives if isinstance(self.gives, Value) else self.gives(*items)
-        return replace(found, null=self.null(item.null for item in items))
+        null = self.null([item.null for item in items])
+        return found if found.null == null else replace(found, null=null)
 
 
 def _ends(work: Callable[[Any, Any], Bound], left: Value, right: Value) -> tuple[Bound, Bound]:
@@ -412,9 +413,10 @@ class Expressions:
 
     def column(self, node: Node) -> tuple[str, Value]:
         """Which of the source's columns is referred to, and what it can be; the person's too."""
-        path = node["column_names"]
-        require(path in self._columns, f"no one column {'.'.join(map(str, path))}")
-        return self._columns[path]
+        found = self._columns.get(node["column_names"])
+        if found is None:
+            raise Refused(f"no one column {'.'.join(map(str, node['column_names']))}")
+        return found
 
     def value(self, node: Node) -> Value:
         """What an expression can be; a column that names persons is no expression."""
