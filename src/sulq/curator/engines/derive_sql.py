@@ -187,8 +187,8 @@ def _aggregate(
     total = [f"sum({units.sql}) AS s{place}"]  # of whole doubles, exact below 2^53
     item = f"s{place}"
     if how == "mean":
-        total.append(f"CAST(count({units.sql}) AS DOUBLE) AS n{place}")
-        item = f"(s{place} / n{place})"
+        total.append(f"count({units.sql}) AS n{place}")
+        item = f"(s{place} / CAST(n{place} AS DOUBLE))"
     item = item if terms.step == 1 else f"{item} * {double(float(terms.step))}"
     scale = 1 if isinstance(column, Text) else 1 / column.step
     item = item if scale == 1 else f"{item} * {double(float(scale))}"
