@@ -485,7 +485,7 @@ def _case(reader: Expressions, node: Node) -> Value:
 
 
 def _said(reader: Expressions, node: Node, *, holds: bool) -> dict[Node, Value]:
-    """What a condition that is true, or is not, says of columns; what is computed twice is not known to be the same."""
+    """What a condition that is true, or is not, says of columns and constants; what is computed twice may differ."""
     kind = node.get("type")
     found: dict[Node, Value] = {}
     if kind == ("CONJUNCTION_AND" if holds else "CONJUNCTION_OR"):
@@ -501,7 +501,7 @@ def _said(reader: Expressions, node: Node, *, holds: bool) -> dict[Node, Value]:
     elif kind in SIGNS:
         item, other = node["left"], node["right"]
         found[item] = narrowed(reader.value(item), SIGNS[kind], reader.value(other), holds=holds)
-    return {item: value for item, value in found.items() if item.get("class") == "COLUMN_REF"}
+    return {item: value for item, value in found.items() if item.get("class") in ("COLUMN_REF", "CONSTANT")}
 
 
 _LARGEST: Final = double(Fraction(1.7976931348623157e308), Fraction(1.7976931348623157e308), null=False)
