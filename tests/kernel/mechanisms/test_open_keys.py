@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from fractions import Fraction
 
@@ -112,6 +113,18 @@ def test_SR14_noise_and_threshold_are_one_call_on_a_map() -> None:
     hidden = release(PassedLaw(Fraction(2), 30), Private(np.array([1, 2, 900])))
     assert hidden.tolist()[:2] == [0, 0]
     assert hidden[2] > 800
+
+
+def test_T29_the_order_of_groups_is_that_of_their_keys_alone() -> None:
+    """In whatever order the engine found them, NaN and missing ones too. Control: as they came, they would differ."""
+    keys = [(1.0,), (float("nan"),), (-2.5,), (None,), (0.0,)]
+    orders = list(itertools.permutations(keys))
+    found = set()
+    for order in orders:
+        given = Groups(order, np.zeros((5, 0), dtype=np.int64), np.full(5, 900, dtype=np.int64))
+        found.add(repr(reveal(noises(Fraction(2), 30), Private(given)).labels))
+    assert found == {"((-2.5,), (0.0,), (1.0,), (nan,), (None,))"}
+    assert len({repr(sorted(order[:2], key=lambda key: key[0] or 0.0)) for order in orders}) > 10
 
 
 def test_T7_a_groups_number_follows_the_law_given_that_it_passed() -> None:

@@ -5,6 +5,7 @@ Source: docs/theory/open-keys.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -71,6 +72,7 @@ def _revealed(noise: Sequence[Columns], groups: Groups) -> Shown:
     return Shown(np.concatenate(columns, axis=1), tuple(groups.keys[i] for i in kept))
 
 
-def _placed(label: tuple[object, ...]) -> list[tuple[bool, object]]:
-    """Where a label stands among others, None last: an order that the rows have no part in."""
-    return [(part is None, 0 if part is None else part) for part in label]
+def _placed(label: tuple[object, ...]) -> list[tuple[int, object]]:
+    """Where a label stands among others, NaN and None last: an order that the rows have no part in."""
+    nan = [isinstance(part, float) and math.isnan(part) for part in label]
+    return [(2, 0) if part is None else (1, 0) if none else (0, part) for part, none in zip(label, nan, strict=True)]
