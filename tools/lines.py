@@ -33,17 +33,18 @@ class Room:
 
 KERNEL: Final = (
     Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1280, 1200),
-    Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 975, 1290),
-    Room("ledger", ("kernel/ledger",), 1330, 1350),
+    Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 985, 1290),
+    Room("ledger", ("kernel/ledger",), 1335, 1350),
     Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 835, 350),
-    Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 910, 400),
+    Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 950, 400),
     Room("rest", ("kernel",), 1790, 1410),  # what no other room of the kernel holds
 )
-WHOLE: Final = Room("kernel", ("kernel",), 7110, 6000)
+WHOLE: Final = Room("kernel", ("kernel",), 7155, 6000)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 1000, 1000)
 RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
 GUARD: Final = "server/access server/held server/isolation server/pool server/system_calls server/worker"
 LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest
+RUNNING: Final = "connection listed question resident spark/asked spark/chunks spark/statements spark/work"
 DECODING: Final = "arrow csv_file parquet_cells person person_column postgres_read read_numpy read_sql"
 OTHERS: Final = (
     Room("respondent", tuple(f"local/{name}.py" for name in RESPONDENT.split())),
@@ -54,6 +55,7 @@ OTHERS: Final = (
             *(f"curator/ledger/{name}.py" for name in LEDGERS.split()),
         ),
     ),
+    Room("where certified text runs", tuple(f"curator/engines/{name}.py" for name in RUNNING.split())),
     Room(
         "decoding of sources",
         ("sources/decode", *(f"curator/engines/{name}.py" for name in DECODING.split())),

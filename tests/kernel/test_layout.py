@@ -141,6 +141,9 @@ LAYOUTS: dict[str, dict[str, object]] = {
     "a text as a key": {"scan": Scan(COUNT.replace("c2 AS", "c3 AS"))},
     "a number bound as a text": {"scan": Scan(COUNT, (7,))},
     "a table of other rows": {"looked": (replace(LOOKED, block=1, units=bytes(16)),)},
+    "a sum twice in one coordinate": {"block": Combined(0, 0, (((0, 1000), (0, 1)),))},
+    "no code at all": {"key": {"places": ()}},
+    "keys before the first": {"keys": -1},
     "a table of other keys": {"looked": (replace(LOOKED, block=1, keys=(3,)),)},
 }
 
@@ -186,3 +189,32 @@ def test_SR15_statements_in_which_persons_meet_are_told_by_their_tree() -> None:
         "SELECT count(*) FROM (SELECT o, c0 FROM (SELECT DISTINCT o, c0 FROM kept) GROUP BY o, c0)",
     ):
         assert not certify(meets, known).apart, meets
+
+
+@pytest.mark.parametrize("keys", [-1, 0, 2])
+def test_groups_have_the_keys_that_their_statement_shows(keys: int) -> None:
+    """Else a sum would be shown as a key, without noise. Control: one key."""
+    known = duck(table(), Unit("who", rows=2)).kernel_facts
+    sql = "SELECT c3 AS k0, sum(c0) AS s0, count(DISTINCT o) AS s1 FROM kept GROUP BY k0"
+    assert kernel_layout.of_groups(Open(Scan(sql), 1, (1, 1), 1, (BLOCK,)), (1,), known)
+    with pytest.raises(Refused):
+        kernel_layout.of_groups(Open(Scan(sql), keys, (1, 1), 1, (BLOCK,)), (1,), known)
+
+
+def test_blocks_of_other_cells_are_not_moved_together() -> None:
+    """Cells are told by all keys of a part and by its grouping set: else two would be priced as one.
+
+    Control: two blocks of the same cells have one source.
+    """
+    known = duck(table(), Unit("who", rows=2)).kernel_facts
+    blocks = [Combined(0, i, (((i, 1),),)) for i in range(2)]
+    apart = tuple(Part((Key(0, 3, shift=i),), 0, None, (block,)) for i, block in enumerate(blocks))
+    (found,) = kernel_layout.of_proposal(
+        Proposal(((3, (1, 1)),), (Statement(Scan(COUNT), 1, (2**60, 2**60), apart),)), known
+    )
+    assert len({each.source for each in found}) == 2
+    together = (Part((Key(0, 3),), 0, None, tuple(blocks)),)
+    (found,) = kernel_layout.of_proposal(
+        Proposal(((3, (1, 1)),), (Statement(Scan(COUNT), 1, (2**60, 2**60), together),)), known
+    )
+    assert len({each.source for each in found}) == 1

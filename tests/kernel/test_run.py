@@ -170,3 +170,66 @@ def test_without_replacement_noise_is_drawn() -> None:
     draws = (replace(event().draws[0], scale=law.scale),)
     (found,) = kernel.run(kernel.check([world.release(laws=(law,))], replace(event(), draws=draws)), RECEIPT, "digest")
     assert found.tolist() != [[7], [5]]
+
+
+class Cheap(LaplaceLaw):
+    """A law that says it costs a thirty-sixth."""
+
+    def epsilon(self, sensitivity: Fraction) -> Fraction:
+        return sensitivity / self.scale / 36
+
+
+def test_SR3_what_a_law_of_another_class_says_of_its_price_is_not_believed() -> None:
+    """The price is the kernel's own. Control: for what the law costs it is certified."""
+    world = World()
+    release = world.release(laws=(Cheap(LAW.scale),))
+    assert world.kernel.check([release], event())
+    with pytest.raises(Refused):
+        world.kernel.check([release], replace(event(), epsilon=Fraction(1, 36), rho=Fraction(1)))
+
+
+def weighted(weight: object) -> Callable[[World], Release]:
+    """The release, with another weight on its sum."""
+
+    def made(world: World) -> Release:
+        release = world.release()
+        proposal = release.source.asked.proposal
+        statement = proposal.statements[0]
+        part = statement.parts[0]
+        blocks = (replace(part.combined[0], weights=(((part.combined[0].weights[0][0][0], weight),),)),)
+        statement = replace(statement, parts=(replace(part, combined=blocks),))
+        asked = Asked(replace(proposal, statements=(statement,)), release.source.asked.place)
+        return replace(release, source=Listed(asked, 0))
+
+    return made
+
+
+STRANGE: dict[str, Callable[[World], Release]] = {
+    "a number that wraps round": weighted(np.int64(2**62)),
+    "a number that is not whole": weighted(1.0),
+    "no number": weighted("1"),
+    "a truth as a number": weighted(None),
+    "another source": lambda world: world.release(source=7),
+    "another tally": lambda world: world.release(source=Listed(world.release().source.asked, 5)),
+    "no laws": lambda world: world.release(laws=()),
+    "a law that is none": lambda world: world.release(laws=("laplace",)),
+    "cells of a NumPy number": lambda world: world.release(answered=np.int64(2)),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_request_is_read_strictly(name: str) -> None:
+    """Whatever is in it, it is refused, and by nothing but `Refused`. Control: a weight of one is certified."""
+    world = World()
+    assert world.kernel.check([weighted(1)(world)], event())
+    with pytest.raises(Refused):
+        world.kernel.check([STRANGE[name](world)], event())
+    assert world.reads == 0
+
+
+def test_the_unit_is_that_of_the_facts() -> None:
+    """Priced for other neighbours than the rows were certified for. Control: above."""
+    world = World()
+    kernel = Kernel(lambda *_: True, lambda: (world.engine.kernel_facts, Unit("who", 2, "replace_one")))
+    with pytest.raises(Refused, match="unit"):
+        kernel.check([world.release()], event())

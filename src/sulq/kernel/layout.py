@@ -45,7 +45,8 @@ def of_proposal(proposal: Proposal, known: Facts) -> list[tuple[Certified, ...]]
             _marked(statement, part, certificate)
             _coded(part, certificate, statement)
             own = math.prod(key.size for key in part.keys[: part.own])
-            present, source = _present(part, certificate), (statement.scan, part.keys[: part.own])
+            # What tells rows and cells: blocks of other cells are moved by other rows, or by the same ones apart.
+            present, source = _present(part, certificate), (statement.scan, part.keys, part.mark)
             for block in part.combined:
                 moved = moves(certificate, _placed(block, first))
                 put(block.tally, block.block, part.cells, Certified(moved, certificate.rows, present, source))
@@ -54,7 +55,8 @@ def of_proposal(proposal: Proposal, known: Facts) -> list[tuple[Certified, ...]]
                     raise Refused("a table read by other than a count of rows")
                 units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
                 moved = table(certificate, units.astype(np.int64))
-                put(looked.tally, looked.block, own, Certified(moved, certificate.rows, present, source))
+                shown = (statement.scan, part.keys[: part.own], part.mark)
+                put(looked.tally, looked.block, own, Certified(moved, certificate.rows, present, shown))
     if proposal.fold is not None:
         bounds, sums = remembered(of_fold, proposal.fold, known), proposal.fold.program.sums
         for (tally, place), each, bound in zip(proposal.fold.blocks, sums, bounds, strict=True):
@@ -79,7 +81,7 @@ def of_groups(groups: Open, widths: Sequence[int], known: Facts) -> tuple[Certif
     certificate = remembered(certify, groups.scan.sql, known)
     sums = certificate.outputs[groups.keys :]
     most = [each.most for each in sums if isinstance(each, Summand)]
-    if len(most) != len(sums) or len(sums) != len(groups.bounds) or not 0 <= groups.persons < len(sums):
+    if groups.keys < 0 or len(most) != len(groups.bounds) or not 0 <= groups.persons < len(most) == len(sums):
         raise Refused("other columns than a statement has")
     if not all(isinstance(text, str) for text in groups.scan.texts):
         raise Refused("a text that is none")
@@ -105,7 +107,9 @@ def _laid_out(statement: Statement, certificate: Certificate) -> int:
     marked = statement.parts[0].mark is not None
     outputs, first = certificate.outputs, statement.keys + marked
     sums = outputs[first:]
-    if len(outputs) != first + len(statement.bounds) or {part.mark is not None for part in statement.parts} != {marked}:
+    if not 0 <= statement.keys <= first == len(outputs) - len(statement.bounds):
+        raise Refused("other columns than a statement has")
+    if {part.mark is not None for part in statement.parts} != {marked}:
         raise Refused("other columns than a statement has")
     if marked and outputs[statement.keys] is not None:
         raise Refused("a sum read as a mark")
@@ -128,8 +132,8 @@ def _laid_out(statement: Statement, certificate: Certificate) -> int:
 def _fits(most: Sequence[int], bounds: Sequence[int], combined: Iterable[Sequence[tuple[int, int]]]) -> None:
     """Refuse combinations that are said to fit 64 bits, and may not."""
     for weights in combined:
-        if not all(0 <= place < len(most) for place, _ in weights):
-            raise Refused("a coordinate of what is no sum of rows")
+        if len({place for place, _ in weights if 0 <= place < len(most)}) != len(weights):
+            raise Refused("a coordinate of what is no sum of rows, or of one sum twice")
         said = sum(abs(weight) * max(bounds[place], 1) for place, weight in weights)
         if said < WORD <= sum(abs(weight) * most[place] for place, weight in weights):
             raise Refused("a sum that is said to fit 64 bits, and may not")
@@ -147,7 +151,7 @@ def _coded(part: Part, certificate: Certificate, statement: Statement) -> None:
             raise Refused("a key that is no code")
         if not (key.missing is None or 0 <= key.missing < key.size) or abs(key.shift) > WORD // 2:
             raise Refused("a code of no cell")
-        if key.places is not None and not all(-1 <= place < key.size for place in key.places):
+        if key.places is not None and not (key.places and all(-1 <= place < key.size for place in key.places)):
             raise Refused("a code of no cell")
     for looked in part.looked:
         if not all(0 <= place < len(part.keys) for place in looked.keys):

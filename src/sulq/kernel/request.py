@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from sulq.kernel.arrays import Integers, Stored
 from sulq.kernel.laws import Law
@@ -224,3 +224,7 @@ class Release:
     def whole(self) -> Statistic | None:
         """The statistic of the whole table that is released, if it is one."""
         return self.source.whole if isinstance(self.source, Outside) else None
+
+
+WRITTEN: Final = (Scan, Key, Combined, Looked, Part, Statement, Proposal, Open, Asked, Listed, Found)
+"""What proposers write of whole numbers and texts, and the kernel reads down to the last of them."""

@@ -19,7 +19,7 @@ from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel import assemble, layout, price
 from sulq.kernel.arrays import SATURATED, Integers
 from sulq.kernel.facts import Facts, Refused
-from sulq.kernel.laws import Law, PassedLaw
+from sulq.kernel.laws import Law, PassedLaw, own
 from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.losses import Event, Unit
 from sulq.kernel.mechanisms import release as add_noise
@@ -27,13 +27,16 @@ from sulq.kernel.mechanisms import reveal as reveal_groups
 from sulq.kernel.mechanisms.open_keys import Shown
 from sulq.kernel.norms import Certified
 from sulq.kernel.private import Groups, Private
-from sulq.kernel.request import Asked, Found, Listed, Outside, Release
+from sulq.kernel.programs import Fold
+from sulq.kernel.request import WRITTEN, Asked, Found, Listed, Outside, Release
 from sulq.kernel.scoring import scores
 from sulq.kernel.whole.asked import exact as statistic
 
 MAX_GRID_BITS: Final = 62  # by which a grid may be finer
 MAX_NUMBERS: Final = 2**24  # of one release
 MAX_LEVEL: Final = 2**60  # of a threshold: sums are clamped beyond it
+
+ELSEWHERE: Final = (Fold, Outside)  # a program is read where it is certified (programs.py)
 
 T = TypeVar("T")
 
@@ -89,8 +92,10 @@ class Kernel:
         self._redeem = redeem
         self._known = known
         self._least = least
-        self._draw: Draw = add_noise
-        self._reveal: Reveal = reveal_groups
+        self._draw: Draw = lambda law, exact: add_noise(own(law), exact)
+        self._reveal: Reveal = lambda columns, exact: reveal_groups(
+            [Columns(own(each.law), each.width) for each in columns], exact
+        )
 
     def replace_noise(self, ledger: Book, draw: Draw, reveal: Reveal) -> Self:
         """Release by other functions than the mechanisms', for made-up data alone: the one way to do so (SR9).
@@ -114,15 +119,28 @@ class Kernel:
         Raises:
             Refused: the kernel does not certify it within the event.
         """
+        try:
+            self._certify(releases, event)
+        except Refused:
+            raise
+        except Exception as error:  # noqa: BLE001 - a request that no proposer writes
+            _log.error("a request could not be read: %s", type(error).__name__)
+            raise Refused("it is not what a request can be") from None
+        return Checked(tuple(releases), event, self)
+
+    def _certify(self, releases: Sequence[Release], event: Event) -> None:
         for release in releases:
+            _read_strictly((release.refine, release.answered, release.thresholds, release.source))
             _formed(release)
         known = self._known()
-        if known is not None:
-            facts, unit = known
-            seen: dict[Asked, list[tuple[Certified, ...]]] = {}
-            found = [_certified(release.source, facts, seen) for release in releases]
-            price.check([_priced(release) for release in releases], found, event, unit, self._least)
-        return Checked(tuple(releases), event, self)
+        if known is None:
+            return
+        facts, unit = known
+        if (facts.neighbors, facts.row_is_person) != (unit.neighbors, unit.column is None):
+            raise Refused("a unit of other facts")
+        seen: dict[Asked, list[tuple[Certified, ...]]] = {}
+        found = [_certified(release.source, facts, seen) for release in releases]
+        price.check([_priced(release) for release in releases], found, event, unit, self._least)
 
     def run(self, checked: Checked, receipt: Receipt, digest: str) -> tuple[Integers | Shown, ...]:
         """Exact sums and their noise, for a request that was paid for, and once (SR24)."""
@@ -175,6 +193,18 @@ class Kernel:
         raise CuratorError("noise-failed", "No noise could be drawn, so nothing is released.")
 
 
+def _read_strictly(value: object) -> None:
+    """Refuse a request whose numbers are not Python's own: others wrap round, or are not whole."""
+    if type(value) is tuple:
+        for item in value:
+            _read_strictly(item)
+    elif type(value) in WRITTEN:
+        for name in value.__slots__:  # type: ignore[attr-defined]
+            _read_strictly(getattr(value, name))
+    elif type(value) not in (int, str, bytes, bool, type(None), *ELSEWHERE) and not callable(value):
+        raise Refused("a number or a text of another type")
+
+
 def _formed(release: Release) -> None:
     """Refuse a release that cannot be run as it is written: what would fail after the debit fails before it."""
     if release.whole is not None:
@@ -217,7 +247,7 @@ def _priced(release: Release) -> price.Release:
     cells, above = release.source.cells, release.thresholds is not None
     answered = release.answered if release.score is not None else 1 if above else cells
     return price.Release(
-        release.laws, release.refine, cells, answered, sum(release.source.widths), release.score,
+        tuple(map(own, release.laws)), release.refine, cells, answered, sum(release.source.widths), release.score,
         above=above, people=release.people, whole=None if release.whole is None else release.whole.cost,
     )  # fmt: skip
 

@@ -173,6 +173,28 @@ def test_who_always_comes_second_is_told_to_come_again(url: str) -> None:
         assert {line.question for line in other.transcript()} == {"theirs"}
 
 
+@pytest.mark.parametrize("begun", ["begun", ""])
+def test_T48_no_receipt_for_what_lies_in_another_transaction(
+    begun: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever leaves one open before the statement: what it adds is not durable. Control: without one it is charged."""
+    real = PostgresPlace._enter
+
+    def enter(self: PostgresPlace) -> object:
+        found = real(self)
+        if begun:
+            self._run("BEGIN")
+        return found
+
+    monkeypatch.setattr(PostgresPlace, "_enter", enter)
+    with opened(url) as ledger:
+        if begun:
+            refused("ledger-failed", ask, ledger, pure("0.25"))
+        else:
+            ask(ledger, pure("0.25"))
+    assert len(charged(url)) == (0 if begun else 1)
+
+
 def test_a_lock_held_too_long_costs_nothing(url: str) -> None:
     """Somebody sits on the head: the debit waits a bounded time, then nothing is spent and a later one works."""
     with opened(url, wait=0.1) as ledger, psycopg.connect(Address.of(url).url) as other:

@@ -63,6 +63,15 @@ def test_a_receipt_is_redeemed_once() -> None:
     assert not seal.redeem(dataclasses.replace(seal.stamp(8, "e" * 64, "plan", event), stored="1"), "plan", event)
 
 
+def test_T43_a_place_spelled_otherwise_redeems_nothing() -> None:
+    """A text or a truth for the number has the same MAC, and would be another receipt. Control: as it was stamped."""
+    seal, event = Seal(b"k" * 32), pure("0.5")
+    receipt = seal.stamp(1, "e" * 64, "plan", event)
+    for seq in ("1", True, 1.0):
+        assert not seal.redeem(dataclasses.replace(receipt, seq=seq), "plan", event)
+    assert seal.redeem(receipt, "plan", event)
+
+
 def test_a_stored_answer_stays_on_this_side_of_the_wire() -> None:
     """A receipt crosses the wire without the answer it may carry, and reads back equal."""
     receipt = Receipt(8, "e" * 64, "plan", "", "secret of another")

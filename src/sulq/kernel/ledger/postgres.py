@@ -19,7 +19,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sulq.errors import SetupError, SulqError
+from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Row
 from sulq.kernel.ledger.store import END, Behind, Busy, Doubt, Store, damaged
 
@@ -139,6 +139,9 @@ class PostgresStore(Store):
                 db = self._connected(deadline)
             except (Busy, SulqError) as error:
                 raise (Doubt(str(error)) if sent else error) from error
+            if not db.autocommit or db.info.transaction_status:  # what is added in another's transaction is not durable
+                self._drop()
+                raise CuratorError("ledger-failed", "The ledger's connection is inside a transaction.")
             sent += 1
             try:
                 if db.execute(self._named(APPEND), said, prepare=True).rowcount == len(rows):

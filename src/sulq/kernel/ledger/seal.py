@@ -48,7 +48,7 @@ class Seal:
 
         Privacy: `event` is what the kernel priced. If the ledger was charged another, the receipt is of no use.
         """
-        if receipt.stored is not None or not self.verifies(receipt, plan, event):
+        if type(receipt.seq) is not int or receipt.stored is not None or not self.verifies(receipt, plan, event):
             return False
         with self._lock:
             fresh = receipt.seq not in self._used

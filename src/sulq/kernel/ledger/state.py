@@ -114,6 +114,8 @@ class Draft:
         told = _told(debit.body, {"debit"})
         if (told.get("event"), told.get("plan_digest")) != (wire.to_json(debit.event, entries.KINDS), debit.plan):
             raise ValueError("an entry that says other than what is charged")
+        if type(debit.event.queries) is not int:
+            raise ValueError("an entry that could not be read again")
         self.filter.check(debit.event)
         totals = self.totals + self.filter.cost(debit.event)
         if not self.filter.holds(totals):
