@@ -12,7 +12,7 @@ import pytest
 
 from sulq.kernel import matrix, programs
 from sulq.kernel.facts import Refused
-from sulq.kernel.matrix import Batch, cut, fold, narrow, read, text, vector
+from sulq.kernel.matrix import Batch, Kept, cut, fold, narrow, read, text, vector
 from sulq.kernel.norms import Norms
 from sulq.kernel.programs import Box, Key, Program, Rule, Stack, Step, Sum, Unit, box_of, certify, check
 from tests.counts import count, generator
@@ -346,3 +346,27 @@ def test_vectors_are_as_narrow_as_their_bounds(low: int, high: int, size: int) -
     kind = narrow(Box.of((low,), (high,)))
     assert kind.itemsize == size
     assert [int(np.array(x, dtype=kind)) for x in (low, high, 0, 1)] == [low, high, 0, 1]
+
+
+def test_kept_vectors_are_read_only_once_all_rows_were_written() -> None:
+    """Else what was never guarded would be read as a vector of its bounds.
+
+    One that is given for two steps is refused; rows that are written twice are not all rows. Control: after a whole
+    fold it is read, and gives the same sums.
+    """
+    stack = Stack(tuple(Unit(0, -1, 1) for _ in range(100)), ball=1)
+    first = Step("column", given=(0,))
+    twice = Program(("a",), (first, stack, stack), (Sum("vectors", 1), Sum("vectors", 2)))
+    once = Program(("a",), (first, stack), (Sum("vectors", 1),))
+    columns = [Kept(("t",), np.ones(8, np.int8))]
+    kept = vector(("t",), box_of(stack), 8)
+    with pytest.raises(LookupError):
+        fold(twice, cut(("t",), 8, columns, {1: kept, 2: kept}, 4))
+    for _ in range(2):
+        fold(once, list(cut(("t",), 8, columns, {1: kept}, 4))[:1])
+    assert not kept.ready
+    assert not fold(once, cut(("t",), 8, columns, {1: kept}, 4))[0].any()
+    whole = vector(("t",), box_of(stack), 8)
+    made = fold(once, cut(("t",), 8, columns, {1: whole}, 4))[0]
+    assert whole.ready
+    assert fold(once, cut(("t",), 8, [None], {1: whole}, 4))[0].tolist() == made.tolist()

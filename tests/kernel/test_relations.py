@@ -241,6 +241,18 @@ FAILING = {
     "text in a list of numbers": "SELECT count(*) AS s0 FROM kept WHERE c2 IN (5, 6)",
     "a moment past the calendar": "SELECT sum(epoch_us(make_timestamp(c1 * 1000000000000000000))) AS s0 FROM kept",
     "a pattern from a cell": "SELECT count(*) AS s0 FROM kept WHERE regexp_matches('x', c2 || '(', 's')",
+    "a pattern from a column of a constant": (
+        "SELECT count(*) AS s0 FROM (SELECT c2, '(' AS p FROM kept) WHERE regexp_matches(c2, p, 's')"
+    ),
+    "a pattern from a group of a constant": (
+        "SELECT count(*) AS s0 FROM (SELECT DISTINCT c2, '(' AS p FROM kept) WHERE regexp_matches(c2, p, 's')"
+    ),
+    "a part of a date from a column": (
+        "SELECT sum(date_part(p, make_timestamp(c0))) AS s0 FROM (SELECT c0, 'second' AS p FROM kept)"
+    ),
+    "a part of a date that is no date": (
+        "SELECT sum(coalesce(date_part('dow', make_timestamp(TRY_CAST(40000 AS SMALLINT))), c1)) AS s0 FROM kept"
+    ),
     "a decimal": "SELECT sum(CAST(c1 * 0.5 AS BIGINT)) AS s0 FROM kept",
     "a condition that another is to guard": "SELECT count(*) AS s0 FROM kept WHERE c0 <> 0 AND 5 // c0 > 1",
     "a pattern from a cell that is never missing": (

@@ -53,15 +53,15 @@ def text(table: tuple[str, ...], names: Sequence[str], *, numbered: bool = False
 class Kept:
     """Numbers of all rows of a table, each at its row's own number: of a column, or of a vector within its bounds.
 
-    A vector's are narrow whole numbers, side by side in memory with a one after each row's; others may read them once
-    every row is `written`: so many by each batch, threads append, and nobody reads before they end.
+    A vector's are narrow whole numbers, side by side in memory with a one after each row's. Which rows are `written`,
+    from where to where, threads append; a fold that begins later may read them once that is every row.
     """
 
     table: tuple[str, ...]
     values: np.ndarray
     missing: np.ndarray | None = None
     box: Box | None = None
-    written: list[int] = field(default_factory=list)
+    written: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -70,13 +70,16 @@ class Kept:
 
     @property
     def ready(self) -> bool:
-        """Whether every row was written."""
-        return sum(self.written) == self.count
+        """Whether every row was written, once."""
+        ends = sorted(self.written)
+        return [0, *(stop for _, stop in ends)] == [*(start for start, _ in ends), self.count]
 
 
 def vector(table: tuple[str, ...], box: Box, count: int) -> Kept:
     """Room for the vectors of so many rows, and a one after each."""
-    return Kept(table, np.ones((len(box.low) + 1, count), narrow(box), order="F"), box=box)
+    values = np.zeros((len(box.low) + 1, count), narrow(box), order="F")
+    values[-1] = 1
+    return Kept(table, values, box=box)
 
 
 def narrow(box: Box) -> np.dtype[np.signedinteger]:
@@ -116,6 +119,7 @@ class Batch:
     columns: Sequence[Stored | None]
     start: int = 0
     made: Mapping[int, Kept] = field(default_factory=dict)
+    ready: frozenset[int] = frozenset()  # those that were so when the fold began
 
     def part(self, start: int, size: int) -> Batch:
         """Some of the rows."""
@@ -123,7 +127,7 @@ class Batch:
         some = [each and (each[0][rows], each[1][rows] if np.ndim(each[1]) else np.False_) for each in self.columns]
         if any(each is not None and np.shape(each[0]) != (rows.stop - start,) for each in some):
             raise LookupError("columns of different lengths")
-        return Batch(rows.stop - start, some, self.start + start, self.made)
+        return Batch(rows.stop - start, some, self.start + start, self.made, self.ready)
 
 
 def cut(
@@ -135,8 +139,10 @@ def cut(
     """
     if {(each.table, each.count) for each in (*columns, *made.values()) if each is not None} - {(table, count)}:
         raise LookupError("columns of other rows")
+    if len(set(map(id, made.values()))) != len(made):
+        raise LookupError("one vector for two steps")
     stored = [None if each is None else (each.values, each.missing) for each in columns]
-    every = Batch(count, stored, made=made)
+    every = Batch(count, stored, made=made, ready=frozenset(place for place, each in made.items() if each.ready))
     return (every.part(start, size) for start in range(0, count, size))
 
 
@@ -207,7 +213,7 @@ class _Worker:
             if any(each.box != self._boxes[place] for place, each in batch.made.items()):
                 raise LookupError("vectors of other bounds")
             self._made = batch.made
-            self._order = order(self._program, {place for place, each in batch.made.items() if each.ready})
+            self._order = order(self._program, batch.ready)
         for start in range(0, batch.size, self._most):
             rows = batch.part(start, self._most)
             self._used += rows.size * self._largest
@@ -243,7 +249,7 @@ class _Worker:
     def _vector(self, place: int, step: Stack, rows: Batch, values: Mapping[int, Any]) -> Floats:
         """A vector's coordinates, with a row of ones below them; only to be read."""
         made, stop = rows.made.get(place), rows.start + rows.size
-        ready = made is not None and made.ready
+        ready = place in rows.ready
         if place not in self._room or self._room[place].shape[1] < rows.size:  # fresh pages cost more than arithmetic
             # 16 more: coordinates at powers of two would take each other's place near the core
             self._room[place] = np.ones((len(step.units) + 1, rows.size + 16), order="F" if ready else "C")
@@ -261,7 +267,7 @@ class _Worker:
             _guard(step, out[:-1])
         if made is not None:
             made.values[:, rows.start : stop] = out
-            made.written.append(rows.size)
+            made.written.append((rows.start, stop))
         return out
 
 

@@ -328,7 +328,8 @@ def _named(found: list[tuple[str, Value]]) -> dict[str, Value]:
     require(not any("." in name for name in columns), "all columns of a join")
     persons = all((value.type == "OWNER") == (name == OWNER) for name, value in found)
     require(persons, "the person under another name, or another column under the person's")
-    return columns
+    # A text that is a column is one that each row has, for DuckDB too: no pattern, no part of a date.
+    return {name: value if value.text is None else replace(value, text=None) for name, value in columns.items()}
 
 
 def _merged(value: Value) -> Value:
