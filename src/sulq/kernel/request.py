@@ -10,16 +10,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from sulq.kernel.arrays import Integers, Stored
-from sulq.kernel.laws import Law
-from sulq.kernel.norms import Certified
-from sulq.kernel.private import Private
-from sulq.kernel.programs import Fold
-from sulq.kernel.score import Score
-from sulq.kernel.whole.asked import Asked as Statistic
-from sulq.kernel.whole.functions import Function
+if TYPE_CHECKING:  # executors of Spark read statements, and load nothing that draws (T67)
+    from sulq.kernel.arrays import Integers, Stored
+    from sulq.kernel.laws import Law
+    from sulq.kernel.norms import Certified
+    from sulq.kernel.private import Private
+    from sulq.kernel.programs import Fold
+    from sulq.kernel.score import Score
+    from sulq.kernel.whole.asked import Asked as Statistic
+    from sulq.kernel.whole.functions import Function
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 import duckdb
 import numpy as np
@@ -39,7 +39,6 @@ from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.facts import Refused
 from sulq.kernel.private import Private
 from sulq.kernel.request import Asked, Asking, Found, Listed, Open, Proposal, Scan
-from sulq.kernel.whole import asked as annex
 from sulq.kernel.whole.functions import Owned
 from sulq.kernel.whole.listing import altered
 from sulq.terms.domain import Schema
@@ -48,6 +47,9 @@ from sulq.terms.facts import Tables
 from sulq.terms.kinds import Integers
 from sulq.terms.relation import Relation, Table
 from sulq.terms.shape import shape
+
+if TYPE_CHECKING:
+    from sulq.kernel.whole import asked as annex
 
 MOST_ROWS_READ: Final = 2**31  # of a table without a copy: its doubles of 2^22 are summed as such, exactly
 

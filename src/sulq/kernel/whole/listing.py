@@ -6,14 +6,17 @@ Source: docs/theory/kernel.md; SR1, SR5, SR11.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sulq.kernel.facts import HASH, PLACE, Facts, Refused
 from sulq.kernel.matrix import text
 from sulq.kernel.relations import rows
 from sulq.kernel.tree import Node, parse
 from sulq.kernel.values import INTEGERS
-from sulq.kernel.whole.asked import Asked
 from sulq.kernel.whole.functions import Aggregated, Declared, Owned, declared
+
+if TYPE_CHECKING:
+    from sulq.kernel.whole.asked import Asked
 
 
 def altered(asked: Asked, sql: str, facts: Facts, owners: Mapping[str, Owned]) -> int:
