@@ -43,6 +43,11 @@ OWN = {"own": lambda rows: np.nan_to_num(rows).sum() / 100}
 PLACED = (terms.ToSorted, terms.Aggregated, terms.Certified)  # a place, or the person's hash, is read beside a column
 
 
+def exact(bound: Whole, blocks: tuple[Block, ...], table: np.ndarray, own: dict[str, object]) -> np.ndarray:
+    """The annex's value of what is asked of it."""
+    return annex.exact(holistic.requested(bound, blocks), np.atleast_2d(table), holistic.functions_of(own))
+
+
 def blocks(vertices: int, one: int | None = None, low: int = 0) -> tuple[Block, ...]:
     """The blocks of a graph: both ends and, with `one` units to a weight of 1, the weight."""
     ends = [Block(Col(name), Fraction(1), (low,), (low + vertices - 1,), vector=False) for name in "uv"]
@@ -84,26 +89,26 @@ def test_a_statistic_is_total_and_has_no_order(kind: type) -> None:
     figure = holistic.requested(bound, own).statistic.figure(1)
     for size in (0, 1, 2, 30):
         table = rows(kind, rng, size)
-        found = holistic.exact(bound, own, table, OWN)
+        found = exact(bound, own, table, OWN)
         assert found.shape == (1, bound.width)
         assert found.dtype == np.int64
         if kind is not terms.HeavyPersons:
-            assert (found == holistic.exact(bound, own, table[rng.permutation(size)], OWN)).all()
+            assert (found == exact(bound, own, table[rng.permutation(size)], OWN)).all()
         if size and kind not in (terms.HeavyPersons, terms.Certified):
-            assert np.abs(found - holistic.exact(bound, own, table[1:], OWN)).sum() <= figure.alone.l1
+            assert np.abs(found - exact(bound, own, table[1:], OWN)).sum() <= figure.alone.l1
 
 
 def test_a_space_gives_distances_and_the_cube_gives_bits() -> None:
     """Minus the distance of each point; bits as they are."""
     bound, own = whole(terms.ToConnected, Box(0, 7))
     table = np.array([(0, 1, 4)])
-    assert holistic.exact(bound, own, table, {}).tolist() == [[-4, -3, -2, -1, 0, -1, -2, -3]]
+    assert exact(bound, own, table, {}).tolist() == [[-4, -3, -2, -1, 0, -1, -2, -3]]
     bound, own = whole(terms.Edges, Cube())
-    assert set(holistic.exact(bound, own, table, {}).ravel().tolist()) == {0, 1}
+    assert set(exact(bound, own, table, {}).ravel().tolist()) == {0, 1}
     bound, own = whole(terms.ToConnected, Box())
-    assert holistic.exact(bound, own, table, {}).tolist() == [[4]]
+    assert exact(bound, own, table, {}).tolist() == [[4]]
     bound, own = whole(terms.ToConnected, Points(((1,), (9,)), "linf"))
-    assert holistic.exact(bound, own, table, {}).tolist() == [[-3, -5]]
+    assert exact(bound, own, table, {}).tolist() == [[-3, -5]]
     circle = Whole(terms.ToConnected(GRAPH), Fraction(1), 1, Box(0, 4, 2, distance="circle"), 2)
     assert holistic.requested(circle, own).space.around == 6
 
@@ -131,7 +136,7 @@ def test_a_block_is_the_bucket_that_the_language_means() -> None:
     seen: list[int] = []
     count = {"own": lambda rows: seen.append(len(rows)) or 0.0}
     own = whole(terms.Aggregated)[1]
-    holistic.exact(Whole(asked, Fraction(1), 1), own, np.column_stack([hashes, hashes % 6]), count)
+    exact(Whole(asked, Fraction(1), 1), own, np.column_stack([hashes, hashes % 6]), count)
     assert seen == np.bincount(told, minlength=5).tolist()
 
 

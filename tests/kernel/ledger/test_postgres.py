@@ -263,6 +263,7 @@ class Deaf(PostgresPlace):
 class _Muffled:
     def __init__(self, store: Deaf, db: psycopg.Connection) -> None:
         self._store, self._db = store, db
+        self.autocommit, self.info = db.autocommit, db.info
 
     def execute(self, query: str, *args: object, **kwargs: object) -> object:
         if "moved AS" in query and not self._store.heard:
