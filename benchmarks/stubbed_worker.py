@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sulq.curator.run import Rows
+from sulq.kernel import run
 from sulq.server import worker
 
 if __name__ == "__main__":
-    _, *others = Rows.__init__.__defaults__  # the first is the noise
-    Rows.__init__.__defaults__ = (lambda _, exact: exact.open(), *others)
+    run.add_noise = lambda _, exact: exact.open()
     worker.main()

@@ -25,8 +25,8 @@ CANARY = "CANARY-7f3a"
 class Faulty(DuckEngine):
     """Fails as the question's literal says."""
 
-    def sums(self, tally):
-        asked = repr(tally)
+    def _asking(self, tallies):
+        asked = repr(tallies)
         if f"{SLOW}" in asked:
             time.sleep(3600)
         if f"{PAUSES}" in asked:
@@ -39,7 +39,7 @@ class Faulty(DuckEngine):
             bytearray(2**40)
         if f"{REACHES_OUT}" in asked:
             socket.socket().connect(("192.0.2.1", 80))
-        return super().sums(tally)
+        return super()._asking(tallies)
 
 
 def note(seq: int) -> None:
