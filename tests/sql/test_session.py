@@ -240,7 +240,8 @@ def test_EXPLAIN_reads_no_row_and_spends_nothing(monkeypatch: pytest.MonkeyPatch
         def unread(*_: object) -> None:
             raise AssertionError("a row was read")
 
-        monkeypatch.setattr(db._engine, "_asking", unread)
+        monkeypatch.setattr(db._engine, "sums", unread)
+        monkeypatch.setattr(db._engine, "_asking", unread, raising=False)
         monkeypatch.setattr(db._engine, "ready", unread)
         for found in (
             db.explain(GROUPED, spend=Epsilon(0.5)),
