@@ -36,9 +36,8 @@ def altered(asked: Asked, sql: str, facts: Facts, owners: Mapping[str, Owned]) -
         raise Refused("blocks that are told by other than the person's hash")
     if isinstance(statistic, Declared):
         owned = declared(statistic, owners)
-        whose = any(
-            table.owned for table in facts.tables if table.name == owned.table
-        )  # rows past those kept have none
+        # Rows past those kept have no owner.
+        whose = any(table.owned for table in facts.tables if table.name == owned.table)
         if whose or sql != text(owned.table, (PLACE, *owned.columns)):
             raise Refused("other rows than a function is declared for")
     return max(relation.altered, 1)  # public rows get noise like any other
