@@ -428,3 +428,16 @@ def test_SR1_rows_that_may_drop_out_of_what_is_summed_by_hand_cost_what_they_mov
             with pytest.raises(QuestionError, match="does not certify"):
                 rows.check(Plan(question, (part,), event, Epsilon(1), unit, "dp"))
     engine.close()
+
+
+def test_facts_that_cannot_be_worked_out_certify_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine whose facts fail is not taken for one outside the promise. Control: with its facts it is answered."""
+
+    def failing(*_: object) -> object:
+        raise AttributeError("no such fact")
+
+    with opened() as db:
+        ASKED["count"](db)
+        db._engine._kernel_facts = None
+        monkeypatch.setattr(stored_facts, "facts", failing)
+        refused(db, ASKED["count"])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast
 
 from sulq.curator.statistics.holistic import functions_of, owned, requested
 from sulq.curator.statistics.sums import extent
@@ -33,7 +33,6 @@ from sulq.terms.shape import Shape, shape
 from sulq.terms.statistic import HeavyPersons
 
 
-@runtime_checkable
 class Certifying(Protocol):
     """An engine whose statements are certified before they run."""
 
@@ -60,6 +59,14 @@ class Certifying(Protocol):
         ...
 
 
+def certifying(engine: Engine) -> Certifying | None:
+    """An engine as one whose statements are certified, if it is of a class of these.
+
+    Told by its class: facts that cannot be worked out are a refusal, and never a reason to certify nothing.
+    """
+    return cast("Certifying", engine) if hasattr(type(engine), "sources") else None
+
+
 def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function]) -> tuple[Release, ...]:
     """What is released of each part of a plan; from public facts alone.
 
@@ -68,14 +75,15 @@ def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function])
     """
     for part in parts:
         _formed(part)
-    certifying = engine if isinstance(engine, Certifying) else None
-    shapes = [None if part.whole is not None or certifying is None else shape(part.tally.over, certifying.tables)
-              for part in parts]  # fmt: skip
+    known = certifying(engine)
+    shapes = [
+        None if part.whole is not None or known is None else shape(part.tally.over, known.tables) for part in parts
+    ]
     for part, over in zip(parts, shapes, strict=True):
         if over is not None:
             _typed(part.tally, over, listed=part.people is None)
     listed = [part.tally for part in parts if part.people is None and part.whole is None]
-    certified = [None] * len(listed) if certifying is None else certifying.sources(listed)
+    certified = [None] * len(listed) if known is None else known.sources(listed)
     places, left = iter(range(len(listed))), [i for i, source in enumerate(certified) if source is None]
     rest = lambda: sums_of(engine, [listed[i] for i in left])  # noqa: E731 - one object: what shares it is read once
     found = []
@@ -86,11 +94,11 @@ def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function])
             source = _statistic(engine, part, own)
         elif part.people is not None:
             laws = (part.people, *laws)
-            source = None if certifying is None else certifying.found(tally)
-            source = source or _outside(_groups(engine, tally), 0, part, over, certifying)
+            source = None if known is None else known.found(tally)
+            source = source or _outside(_groups(engine, tally), 0, part, over, known)
         else:
             place = next(places)
-            source = certified[place] or _outside(rest, left.index(place), part, over, certifying)
+            source = certified[place] or _outside(rest, left.index(place), part, over, known)
         found.append(Release(source, laws, part.refine, part.cells, part.score, part.thresholds))
     return tuple(found)
 
@@ -109,8 +117,8 @@ def _statistic(engine: Engine, part: Part, own: Mapping[str, Function]) -> Outsi
         # The rows a certificate is about are all of them, each in its place, whatever they lack (S4.13).
         return [engine.listed(part.tally, blanks=whole.certificate is not None)]
 
-    bounds = (_listed(part, whole, engine),) if isinstance(engine, Certifying) else ()
-    asked = requested(whole, part.tally.blocks)
+    known, asked = certifying(engine), requested(whole, part.tally.blocks)
+    bounds = () if known is None else (_listed(part, whole, asked, known),)
     return Outside(rows, 0, part.cells, (), bounds, whole=asked, functions=functions_of(own))
 
 
@@ -158,10 +166,9 @@ def _typed(tally: Tally, over: Shape, *, listed: bool) -> None:
             raise Refused("a vector of other bounds than its own")
 
 
-def _listed(part: Part, whole: Whole, engine: Certifying) -> Certified:
+def _listed(part: Part, whole: Whole, asked: Asked, engine: Certifying) -> Certified:
     """How many of the rows that a statistic of the whole table reads a person alters; of heavy persons none is read."""
     tally, tables, none = part.tally, engine.tables, Norms(0, 0, 0)
-    asked = requested(whole, tally.blocks)
     if not isinstance(tally.over, Table) or asked.width % part.cells or whole.width != asked.width:
         raise Refused("a statistic of other than a table, or of other numbers than its own")
     table = tables.table_of(tally.over.name)

@@ -64,8 +64,8 @@ class Rows:
         self._checked = _Checked()
 
     def _known(self) -> tuple[Facts, Unit] | None:
-        engine = self._engine
-        return (engine.kernel_facts, engine.tables.unit) if isinstance(engine, certificates.Certifying) else None
+        engine = certificates.certifying(self._engine)
+        return None if engine is None else (engine.kernel_facts, engine.tables.unit)
 
     def replace_noise(self, ledger: Book, release: Release = add_noise, reveal: Reveal = reveal_groups) -> Self:
         """Release by other functions than the mechanisms', for made-up data alone (SR9)."""
