@@ -36,10 +36,10 @@ KERNEL: Final = (
     Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 985, 1290),
     Room("ledger", ("kernel/ledger",), 1335, 1350),
     Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 840, 350),
-    Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 950, 400),
+    Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 940, 400),
     Room("rest", ("kernel",), 1790, 1410),  # what no other room of the kernel holds
 )
-WHOLE: Final = Room("kernel", ("kernel",), 7165, 6000)
+WHOLE: Final = Room("kernel", ("kernel",), 7160, 6000)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 1000, 1000)
 RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
 GUARD: Final = "server/access server/held server/isolation server/pool server/system_calls server/worker"

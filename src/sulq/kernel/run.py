@@ -24,7 +24,7 @@ from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.losses import Event, Unit
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
-from sulq.kernel.mechanisms.open_keys import Shown
+from sulq.kernel.mechanisms.open_keys import Columns, Shown
 from sulq.kernel.norms import Certified
 from sulq.kernel.private import Groups, Private
 from sulq.kernel.programs import Fold
@@ -41,14 +41,6 @@ ELSEWHERE: Final = (Fold, Outside)  # a program is read where it is certified (p
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The law of the noise on so many neighbouring columns."""
-
-    law: Law
-    width: int
 
 
 Draw = Callable[[Law, Private[Integers]], Integers]
@@ -200,8 +192,9 @@ def _read_strictly(value: object) -> None:
             _read_strictly(item)
     elif type(value) in WRITTEN:
         for name in value.__slots__:  # type: ignore[attr-defined]
-            _read_strictly(getattr(value, name))
-    elif type(value) not in (int, str, bytes, bool, type(None), *ELSEWHERE) and not callable(value):
+            if name != "place":  # where it runs
+                _read_strictly(getattr(value, name))
+    elif type(value) not in (int, str, bytes, type(None), *ELSEWHERE):
         raise Refused("a number or a text of another type")
 
 

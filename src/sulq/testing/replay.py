@@ -25,9 +25,8 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.notes import Line
 from sulq.curator.run import Release, Reveal, Rows, reveal_groups
 from sulq.errors import SulqError
-from sulq.kernel.mechanisms.open_keys import Shown
+from sulq.kernel.mechanisms.open_keys import Columns, Shown
 from sulq.kernel.private import Private
-from sulq.kernel.run import Columns
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Schema, Text

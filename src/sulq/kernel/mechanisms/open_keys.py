@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +20,12 @@ from sulq.kernel.mechanisms._release import noisy, opened
 from sulq.kernel.private import Groups, Private
 
 
-class Columns(Protocol):
+@dataclass(frozen=True, slots=True)
+class Columns:
     """The law of the noise on so many neighbouring columns."""
 
-    @property
-    def law(self) -> Law: ...  # noqa: D102
-    @property
-    def width(self) -> int: ...  # noqa: D102
+    law: Law
+    width: int
 
 
 class Shown(NamedTuple):
