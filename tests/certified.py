@@ -11,7 +11,7 @@ from sulq.curator.statistics.sums import Extent, extent
 from sulq.errors import SulqError
 from sulq.kernel import layout
 from sulq.kernel.facts import Refused
-from sulq.kernel.norms import Certified
+from sulq.kernel.moves import Certified
 from sulq.kernel.request import Asking
 from sulq.terms.engine import Tally
 from sulq.terms.shape import shape

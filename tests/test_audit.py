@@ -67,7 +67,7 @@ def test_a_suite_reaches_what_it_imports_and_no_more(tmp_path: Path) -> None:
     one = tmp_path / "test_one.py"
     one.write_text("def f():\n    from sulq.kernel.ledger import filter\n", encoding="utf-8")
     found = {path.relative_to(ROOT).as_posix() for path in reached([one]) - {one}}
-    assert {"src/sulq/kernel/ledger/filter.py", "src/sulq/kernel/losses.py", "src/sulq/__init__.py"} <= found
+    assert {"src/sulq/kernel/ledger/filter.py", "src/sulq/kernel/facts.py", "src/sulq/__init__.py"} <= found
     assert not any(path.startswith(("src/sulq/sql/", "src/sulq/server/")) for path in found)
     service = reached([ROOT / "tests/privacy/test_service.py"])
     assert {ROOT / "src/sulq/server/clerk.py", ROOT / "src/sulq/curator/engines/duckdb.py"} <= service

@@ -15,9 +15,9 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 SRC: Final = ROOT / "src" / "sulq"
 
-CERTIFIER: Final = ("facts", "moves", "norms", "relations", "tree", "values")
+CERTIFIER: Final = ("moves", "relations", "tree", "values")
 FOLDS: Final = ("matrix", "programs")
-ASKING: Final = ("assemble", "layout", "request", "run")
+ASKING: Final = ("assemble", "layout", "price", "request", "run")
 NOISE: Final = ("coins", "entropy", "laws")
 
 
@@ -32,14 +32,16 @@ class Room:
 
 
 KERNEL: Final = (
-    Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1285, 1200),
-    Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 985, 1290),
-    Room("ledger", ("kernel/ledger",), 1335, 1350),
-    Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 840, 350),
-    Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 940, 400),
-    Room("rest", ("kernel",), 1790, 1410),  # what no other room of the kernel holds
+    Room("facts, units and losses", ("kernel/facts.py",), 430, 350),
+    Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1225, 1200),
+    Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 985, 900),
+    Room("ledger", ("kernel/ledger",), 1335, 1100),
+    Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 840, 650),
+    Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 1230, 950),
+    Room("scores", ("kernel/scores.py",), 530, 400),
+    Room("rest", ("kernel",), 575, 500),  # what no other room of the kernel holds
 )
-WHOLE: Final = Room("kernel", ("kernel",), 7160, 6000)
+WHOLE: Final = Room("kernel", ("kernel",), 7120, 6000)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 1000, 1000)
 RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
 GUARD: Final = "server/access server/held server/isolation server/pool server/system_calls server/worker"

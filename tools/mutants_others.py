@@ -259,7 +259,7 @@ OTHERS: Final = (
     Mutant(
         "Lomas, the comparison",
         "a price is compared, NaN with what it may be at least, and is taken as that: smaller than whatever is left",
-        "kernel/losses.py",
+        "kernel/facts.py",
         "        if not math.isfinite(value):",
         "        if math.isinf(value := max(float(SMALLEST), value)):",
         ("tests/privacy/test_promise.py::test_T51_a_nonsense_loss_is_refused_before_anything_happens",),

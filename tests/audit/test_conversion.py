@@ -8,7 +8,7 @@ import pytest
 from dp_accounting.rdp import rdp_privacy_accountant as rdp
 
 from sulq.audit.conversion import epsilon_of
-from sulq.kernel.accounting import rho_within
+from sulq.kernel.facts import rho_within
 
 
 @pytest.mark.parametrize(("rho", "delta"), [(0.001, 1e-6), (0.05, 1e-6), (0.5, 1e-9), (3, 1e-5)])

@@ -20,8 +20,7 @@ from sulq.curator.plan import above, choice, contribution
 from sulq.curator.plan.draft import Draft
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column
-from sulq.kernel.score import Linear, Rank
-from sulq.kernel.scoring import Span
+from sulq.kernel.scores import Linear, Rank, Span
 from sulq.terms import shape
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block, Tally

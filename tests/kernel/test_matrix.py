@@ -13,7 +13,7 @@ import pytest
 from sulq.kernel import matrix, programs
 from sulq.kernel.facts import Refused
 from sulq.kernel.matrix import Batch, Kept, cut, fold, narrow, read, text, vector
-from sulq.kernel.norms import Norms
+from sulq.kernel.moves import Norms
 from sulq.kernel.programs import Box, Key, Program, Rule, Stack, Step, Sum, Unit, box_of, certify, check
 from tests.counts import count, generator
 from tests.kernel import folds

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sulq.kernel.facts import Refused
-from sulq.kernel.moves import moves, table
-from sulq.kernel.norms import Norms
+from sulq.kernel.moves import Norms, moves, table
 from sulq.kernel.relations import Certificate, Summand
 
 U = {(0,): 1}

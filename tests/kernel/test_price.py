@@ -9,12 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.kernel.facts import Refused
+from sulq.kernel.facts import Draw, Event, Refused, Unit
 from sulq.kernel.laws import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
-from sulq.kernel.losses import Draw, Event, Unit
-from sulq.kernel.norms import Certified, Moves, Norms
+from sulq.kernel.moves import Certified, Moves, Norms
 from sulq.kernel.price import Least, Release, check
-from sulq.kernel.score import Linear
+from sulq.kernel.scores import Linear
 from sulq.kernel.whole.asked import Asked
 from sulq.kernel.whole.rows import ToUnique
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sulq.kernel.facts import Refused
-from sulq.kernel.norms import Norms
+from sulq.kernel.moves import Norms
 from sulq.kernel.programs import STEPS, Box, Key, Program, Stack, Step, Sum, Unit, certify, check
 from sulq.kernel.values import TEXT, integer
 from tests.kernel.folds import column, constant, least, missing

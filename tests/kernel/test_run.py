@@ -11,10 +11,9 @@ import pyarrow as pa
 import pytest
 
 from sulq.errors import AccessDenied, CuratorError
-from sulq.kernel.facts import Refused
+from sulq.kernel.facts import Draw, Event, Refused
 from sulq.kernel.laws import AboveLaw, LaplaceLaw, PassedLaw
 from sulq.kernel.ledger.receipt import Receipt
-from sulq.kernel.losses import Draw, Event
 from sulq.kernel.private import Private
 from sulq.kernel.request import Asked, Listed, Release
 from sulq.kernel.run import Checked, Kernel

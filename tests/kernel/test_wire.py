@@ -9,8 +9,8 @@ import pytest
 
 from sulq.errors import SulqError
 from sulq.kernel import wire
+from sulq.kernel.facts import Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
 from sulq.kernel.ledger.entries import KINDS
-from sulq.kernel.losses import Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
 from sulq.terms import wire as whole
 
 DRAW = Draw("passed", "add_remove", "l2", Fraction(9), Fraction(7, 2), Fraction(1, 4), 0, threshold=30, alone=3)

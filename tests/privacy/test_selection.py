@@ -15,7 +15,7 @@ from sulq.curator.plan import choice, draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private
 from sulq.kernel.run import Kernel
-from sulq.kernel.score import (
+from sulq.kernel.scores import (
     SCORES,
     Contrast,
     Diagonal,
@@ -26,8 +26,10 @@ from sulq.kernel.score import (
     NegMaxAbs,
     Rank,
     Score,
+    Span,
+    scores,
+    span,
 )
-from sulq.kernel.scoring import Span, scores, span
 from sulq.release import Release, blr, contingency, halfspaces, infer, publish
 from sulq.release.directions import asking as asking_of_planes
 from sulq.release.saving import description

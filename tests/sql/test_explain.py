@@ -7,7 +7,7 @@ import math
 import pytest
 
 from sulq.curator.plan import draw
-from sulq.kernel.score import Rank
+from sulq.kernel.scores import Rank
 from sulq.sql.explain import Explanation, Foretold, figure, words
 from sulq.terms.domain import Bool, Category, Int, Schema, Text
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq.curator.plan import draw
-from sulq.kernel.score import Rank
+from sulq.kernel.scores import Rank
 from sulq.sql.supposed import LEANS, POINTS, Supposed, supposed
 from sulq.terms.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Unit

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.kernel.score import Rank
+from sulq.kernel.scores import Rank
 from sulq.terms.bounding import kept_rows
 from sulq.terms.domain import Int, Schema
 from sulq.terms.facts import Facts, Heavy, TableFacts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sulq
-from sulq.kernel import losses
+from sulq.kernel import facts as losses
 from sulq.terms import privacy
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sulq.curator.plan import draw
 from sulq.errors import SulqError
-from sulq.kernel.score import Rank
+from sulq.kernel.scores import Rank
 from sulq.terms import wire
 from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, Unit

@@ -18,7 +18,7 @@ import sulq
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private
-from sulq.kernel.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
+from sulq.kernel.scores import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms import vocabulary, wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp, Vertices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sulq.kernel.accounting import rho_within
+from sulq.kernel.facts import rho_within
 
 
 def epsilon_of(rho: float, delta: float) -> float:

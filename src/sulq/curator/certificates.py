@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast
 from sulq.curator.statistics.holistic import functions_of, owned, requested
 from sulq.curator.statistics.sums import extent
 from sulq.kernel.facts import Facts, Refused
-from sulq.kernel.norms import Certified, Moves, Norms
+from sulq.kernel.moves import Certified, Moves, Norms
 from sulq.kernel.private import Private
 from sulq.kernel.request import Found, Listed, Outside, Release
 from sulq.kernel.whole.asked import Asked

@@ -15,8 +15,7 @@ import numpy as np
 from sulq.kernel.assemble import WORD
 from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.matrix import text
-from sulq.kernel.moves import moves, table
-from sulq.kernel.norms import Certified, Moves, Norms
+from sulq.kernel.moves import Certified, Moves, Norms, moves, table
 from sulq.kernel.programs import Fold
 from sulq.kernel.programs import certify as certify_program
 from sulq.kernel.relations import Certificate, Summand, certify, rows

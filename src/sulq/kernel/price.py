@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sulq.kernel.facts import Refused
+from sulq.kernel.facts import Draw, Event, Refused, Unit
 from sulq.kernel.laws import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
-from sulq.kernel.losses import Draw, Event, Unit
 from sulq.kernel.mechanisms import Cost, cost_of, priced
-from sulq.kernel.norms import Certified, Norms
-from sulq.kernel.norms import Moves as Bounds
-from sulq.kernel.score import Score
-from sulq.kernel.scoring import candidates, span
+from sulq.kernel.moves import Certified, Norms
+from sulq.kernel.moves import Moves as Bounds
+from sulq.kernel.scores import Score, candidates, span
 
 Moves = dict[str, Norms]
 

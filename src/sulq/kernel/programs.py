@@ -20,8 +20,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from sulq.kernel.facts import Refused
-from sulq.kernel.moves import table
-from sulq.kernel.norms import Certified, Moves, Norms
+from sulq.kernel.moves import Certified, Moves, Norms, table
 from sulq.kernel.relations import Certificate
 from sulq.kernel.values import EXACT, INTEGERS, Value
 

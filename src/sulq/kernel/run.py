@@ -18,18 +18,17 @@ import numpy as np
 from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel import assemble, layout, price
 from sulq.kernel.arrays import SATURATED, Integers
-from sulq.kernel.facts import Facts, Refused
+from sulq.kernel.facts import Event, Facts, Refused, Unit
 from sulq.kernel.laws import Law, PassedLaw, own
 from sulq.kernel.ledger.receipt import Receipt
-from sulq.kernel.losses import Event, Unit
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
 from sulq.kernel.mechanisms.open_keys import Columns, Shown
-from sulq.kernel.norms import Certified
+from sulq.kernel.moves import Certified
 from sulq.kernel.private import Groups, Private
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import WRITTEN, Asked, Found, Listed, Outside, Release
-from sulq.kernel.scoring import scores
+from sulq.kernel.scores import scores
 from sulq.kernel.whole.asked import exact as statistic
 
 MAX_GRID_BITS: Final = 62  # by which a grid may be finer

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.score import MOST_ENTRIES, NegMaxAbs
+from sulq.kernel.scores import MOST_ENTRIES, NegMaxAbs
 from sulq.release.paid import Paid
 from sulq.release.synthetic.data import SyntheticData, made
 from sulq.release.synthetic.finish import chooses

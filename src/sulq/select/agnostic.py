@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.kernel.score import Diagonal
+from sulq.kernel.scores import Diagonal
 from sulq.select.choose import EVERY, MOST
 from sulq.select.selected import Selected, select
 from sulq.terms.kinds import Truth

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from sulq.errors import QuestionError
-from sulq.kernel.score import LARGEST_ENTRY, Diagonal
+from sulq.kernel.scores import LARGEST_ENTRY, Diagonal
 from sulq.select.selected import Selected, select
 from sulq.terms.attribute import Attribute
 from sulq.terms.domain import Bool, Category, Int, Schema, Text

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.score import Linear
+from sulq.kernel.scores import Linear
 from sulq.select.choose import MOST
 from sulq.select.rounding import rounding
 from sulq.select.selected import Selected, select

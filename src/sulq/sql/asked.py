@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.kernel.score import LARGEST_ENTRY, Rank
+from sulq.kernel.scores import LARGEST_ENTRY, Rank
 from sulq.sql.leaves import Cut, Leaf, Reading
 from sulq.sql.stats import Stat
 from sulq.terms import wire

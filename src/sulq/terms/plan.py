@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sulq.kernel.score import Score
+from sulq.kernel.scores import Score
 from sulq.terms.engine import Key, Tally
 from sulq.terms.estimator import DECLARED, Certificate
 from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw, PassedLaw

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sulq.errors import QuestionError
-from sulq.kernel.losses import (
+from sulq.kernel.facts import (
     CALIBRATIONS,
     GRAIN,
     LARGEST,

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Final, cast
 
 from sulq.errors import QuestionError
-from sulq.kernel.score import SCORES, Score
+from sulq.kernel.scores import SCORES, Score
 from sulq.terms.relation import RELATIONS, Relation, Table, functions
 from sulq.terms.rowfn.scalar import RowFn, figure
 from sulq.terms.space import SPACES, Space

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sulq.kernel.score import SCORES
+from sulq.kernel.scores import SCORES
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import COLUMNS, Schema
 from sulq.terms.engine import Block, Key, Tally

@@ -9,7 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from sulq.kernel.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
+from sulq.kernel.scores import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 from sulq.terms.question import Above, Choose, OpenSums, Question, Sums, Together
 from sulq.terms.rowfn import (
     Arith,

@@ -31,7 +31,7 @@ from sulq import (
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
-from sulq.kernel.scoring import scores
+from sulq.kernel.scores import scores
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
 from sulq.terms.law import ExponentialLaw, FlipLaw

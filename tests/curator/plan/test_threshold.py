@@ -10,7 +10,7 @@ from sulq import Category, Epsilon, EpsilonDelta, Int, OpenSums, Rho, SubLinear,
 from sulq.curator.plan import draw
 from sulq.curator.plan.threshold import least_threshold
 from sulq.errors import QuestionError
-from sulq.kernel.accounting import rho_within
+from sulq.kernel.facts import rho_within
 from sulq.kernel.mechanisms import cost_of
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts

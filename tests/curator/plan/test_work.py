@@ -7,7 +7,7 @@ import pytest
 import sulq
 from sulq.curator.plan import draw, work
 from sulq.errors import QuestionError
-from sulq.kernel.score import Rank
+from sulq.kernel.scores import Rank
 from sulq.terms.domain import Category, Int, Real, Schema, Text
 from sulq.terms.facts import Facts, TableFacts
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Unit

@@ -9,12 +9,12 @@ import pytest
 from sulq.curator.ledger import notes
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
+from sulq.kernel.facts import Epsilon, Event, Rho, Unit
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import Body
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.state import State, load
-from sulq.kernel.losses import Epsilon, Event, Rho, Unit
 from tests.curator.ledger.cases import pure
 
 

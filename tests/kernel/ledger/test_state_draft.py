@@ -11,10 +11,10 @@ import pytest
 from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import pending
 from sulq.errors import BudgetExceeded, QuestionError, SetupError
+from sulq.kernel.facts import Epsilon, Event, SubLinear
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.state import Draft
-from sulq.kernel.losses import Epsilon, Event, SubLinear
 from tests.curator.ledger.cases import ask, gaussian, opened, pure
 
 SRC = Path(__file__).resolve().parents[3] / "src" / "sulq"

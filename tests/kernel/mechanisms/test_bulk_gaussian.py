@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sulq.audit.conversion import epsilon_of
-from sulq.kernel.accounting import rho_within
+from sulq.kernel.facts import rho_within
 from sulq.kernel.mechanisms import priced
 from sulq.terms.law import GaussianLaw, round_up
 from tests.counts import count

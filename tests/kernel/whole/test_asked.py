@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.kernel.facts import Refused
-from sulq.kernel.losses import Draw, Unit
+from sulq.kernel.facts import Draw, Refused, Unit
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.kernel.whole.asked import STATISTICS, Asked, Statistic, exact, sensitivity
 from sulq.kernel.whole.figure import Figure, monotone

@@ -7,7 +7,7 @@ import pytest
 
 from sulq import Epsilon, Unit
 from sulq.errors import QuestionError
-from sulq.kernel.score import LARGEST_SHIFT
+from sulq.kernel.scores import LARGEST_SHIFT
 from sulq.release.synthetic import worst as asked
 from sulq.release.synthetic.space import Space
 from sulq.release.synthetic.worst import SCALE, Candidate, check, worst

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 
 from sulq.errors import QuestionError
+from sulq.kernel.facts import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho, SubLinear, plain
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
-from sulq.kernel.losses import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho, SubLinear, plain
 from sulq.terms.privacy import Loss, Queries
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from sulq.curator.plan.draft import Draft
 from sulq.errors import QuestionError
-from sulq.kernel.scoring import candidates
+from sulq.kernel.scores import candidates
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block
 from sulq.terms.kinds import HUGE, Grid

@@ -9,8 +9,7 @@ from typing import Literal
 from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.kernel.mechanisms import cost_of
-from sulq.kernel.score import Score
-from sulq.kernel.scoring import candidates, span
+from sulq.kernel.scores import Score, candidates, span
 from sulq.terms.law import ExponentialLaw, FlipLaw
 from sulq.terms.privacy import Draw
 

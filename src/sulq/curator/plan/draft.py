@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sulq.kernel.score import Score
+from sulq.kernel.scores import Score
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block, Key
 from sulq.terms.facts import Facts

@@ -19,10 +19,10 @@ from typing import Final, NamedTuple, cast
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel import wire
 from sulq.kernel.entropy import random_bytes
+from sulq.kernel.facts import Budget, Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
 from sulq.kernel.ledger.chain import Row, canonical
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
-from sulq.kernel.losses import Budget, Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
 
 FORMAT: Final = 1
 NOTES: Final = frozenset({"anchor", "answer", "cover", "register", "share"})

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.kernel.accounting import conversion_cost
-from sulq.kernel.losses import GRAIN, Budget, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear
+from sulq.kernel.facts import GRAIN, Budget, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, conversion_cost
 
 WHOLE: Final = Fraction(1)
 BITS: Final = 1200  # of a loss's top and bottom: the wire reads no number of more than 400 digits back

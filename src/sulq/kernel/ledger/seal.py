@@ -9,9 +9,9 @@ from typing import Final, Self
 
 from sulq.kernel import wire
 from sulq.kernel.entropy import random_bytes
+from sulq.kernel.facts import Draw, Event
 from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.receipt import Receipt
-from sulq.kernel.losses import Draw, Event
 
 EVENTS: Final = {kind.__name__: kind for kind in (Draw, Event)}
 

@@ -7,12 +7,12 @@ from typing import Protocol, cast
 
 from sulq.errors import BudgetExceeded, SetupError
 from sulq.kernel import wire
+from sulq.kernel.facts import Budget, EpsilonDelta, Event, SubLinear
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import Body, Debit, Genesis
 from sulq.kernel.ledger.filter import Filter, Totals, widened
 from sulq.kernel.ledger.store import Store, damaged
-from sulq.kernel.losses import Budget, EpsilonDelta, Event, SubLinear
 
 
 class Follower(Protocol):

@@ -14,8 +14,8 @@ from typing import Final, get_args
 from sulq.errors import QuestionError
 from sulq.kernel import laws
 from sulq.kernel.arrays import Integers
+from sulq.kernel.facts import NEIGHBORS, Draw
 from sulq.kernel.laws import Law
-from sulq.kernel.losses import NEIGHBORS, Draw
 from sulq.kernel.mechanisms import bulk
 from sulq.kernel.mechanisms._release import LIMIT, chosen, released
 from sulq.kernel.mechanisms.choose import first_above, flipped, proposed

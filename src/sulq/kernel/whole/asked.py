@@ -16,8 +16,7 @@ from typing import Final, get_args
 import numpy as np
 
 from sulq.kernel.arrays import Integers
-from sulq.kernel.facts import Refused
-from sulq.kernel.losses import Draw, Unit
+from sulq.kernel.facts import Draw, Refused, Unit
 from sulq.kernel.mechanisms import Cost, cost_of
 from sulq.kernel.whole.figure import Move, whole
 from sulq.kernel.whole.functions import BLANK, Aggregated, Declared, Function

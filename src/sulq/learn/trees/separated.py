@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.kernel.score import Contrast
+from sulq.kernel.scores import Contrast
 from sulq.learn.chance import Chance, public
 from sulq.learn.trees.branches import options
 from sulq.learn.trees.growth import FIRST, LABELS, MOST_CELLS, Growth

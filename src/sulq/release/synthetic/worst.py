@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.score import LARGEST_SHIFT, Distance
+from sulq.kernel.scores import LARGEST_SHIFT, Distance
 from sulq.release.synthetic.space import Places, Space
 from sulq.terms.kinds import Floats, Integers
 from sulq.terms.question import MOST_VALUES, Choose, Sums

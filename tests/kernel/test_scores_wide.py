@@ -8,8 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from sulq.kernel.score import Contrast, Linear, NegAbs, Rank
-from sulq.kernel.scoring import Wide, scores
+from sulq.kernel.scores import Contrast, Linear, NegAbs, Rank, Wide, scores
 
 LIMIT = 2**61
 EDGES = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.kernel.norms import Norms
+from sulq.kernel.moves import Norms
 
 
 def test_so_many_equal_vectors_move_so_many_times_as_far() -> None:

@@ -11,9 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
-from sulq.kernel import scoring as statistics
-from sulq.kernel.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
-from sulq.kernel.scoring import LIMIT, Span, candidates, scores, span
+from sulq.kernel import scores as statistics
+from sulq.kernel.scores import (
+    LIMIT,
+    Contrast,
+    Diagonal,
+    Distance,
+    Linear,
+    NegAbs,
+    NegL1,
+    NegMaxAbs,
+    Rank,
+    Score,
+    Span,
+    candidates,
+    scores,
+    span,
+)
 from sulq.terms.engine import Block
 from sulq.terms.rowfn import Col, Lit, Lookup
 

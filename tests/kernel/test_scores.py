@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.kernel.score import SCORES, Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
+from sulq.kernel.scores import SCORES, Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 
 
 def code(make: object, *args: object) -> str:

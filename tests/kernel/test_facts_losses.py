@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from sulq.errors import QuestionError, SetupError
-from sulq.kernel.losses import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit
+from sulq.kernel.facts import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit
 
 
 def group(loss: Epsilon | Rho | EpsilonDelta, persons: int) -> Epsilon | Rho | EpsilonDelta:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sulq.kernel.accounting import best_order, conversion_cost, rho_within
+from sulq.kernel.facts import best_order, conversion_cost, rho_within
 
 epsilons = st.floats(1e-3, 50)
 deltas = st.floats(-60, -1).map(lambda log: 10.0**log)
