@@ -32,7 +32,7 @@ class Room:
 
 
 KERNEL: Final = (
-    Room("facts, units and losses", ("kernel/facts.py",), 430, 350),
+    Room("facts, units and losses", ("kernel/facts.py",), 440, 350),
     Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1225, 1200),
     Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 985, 900),
     Room("ledger", ("kernel/ledger",), 1335, 1100),
