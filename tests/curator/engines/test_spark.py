@@ -29,12 +29,13 @@ from sulq.curator.engines import Counting, open_dataset, open_engine
 from sulq.curator.engines.emit import Emitter, Piece
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.source import Origin
-from sulq.curator.engines.spark import asked, chunks, frame, jobs, numbers, prepared, settings, statements, work
+from sulq.curator.engines.spark import asked, chunks, frame, jobs, prepared, settings, statements, work
 from sulq.curator.engines.spark import engine as module
 from sulq.curator.engines.spark.asked import Job
 from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.terms import wire
 from sulq.terms.domain import Int, Real, Schema, Text
@@ -166,13 +167,14 @@ def test_chunks_hold_what_they_were_given() -> None:
     assert chunks.together([], schema, wanted, owned=True).size == 0
 
 
-def test_whole_numbers_of_any_size_survive_the_way() -> None:
-    """Sums past 64 bits travel in two parts, and are added as they are before anything is saturated."""
-    large = np.array([2**90, -(2**90), -1, 0], dtype=object)
-    small = np.array([1, 2, 3, 2**62 - 1], dtype=np.int64)
-    parts = [numbers.to_bytes([part]) for part in (large, small, -large, small)]
-    assert numbers.added(parts, 4).tolist() == [2, 4, 6, 2**63 - 2]
-    assert numbers.added([], 2).tolist() == [0, 0]
+def test_T5_sums_of_parts_are_added_without_wrapping() -> None:
+    """However large the sums of parts are, and in any order; what leaves 62 bits is saturated."""
+    far = 2**62
+    parts = [[np.array([[far, 1, -far]]), np.array([[3]])], [np.array([[far, 2, -far]]), np.array([[4]])]]
+    less = [np.array([[-far, 0, far]]), np.array([[0]])]
+    assert [each.tolist() for each in statements.added(parts)] == [[[far, 3, -far]], [[7]]]
+    assert [each.tolist() for each in statements.added([*parts, less])] == [[[far, 3, -far]], [[7]]]
+    assert [each.tolist() for each in statements.added([less, *parts])] == [[[far, 3, -far]], [[7]]]
 
 
 def test_T31_an_error_on_an_executor_says_its_kind_alone() -> None:
@@ -430,7 +432,7 @@ def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monke
     assert all(block is not None for tally in ASKED[:3] for block in certified(db._engine, [tally])[0])
     schema = shape(per, db._engine.tables).schema
     assert certified(db._engine, [replace(ask(col("total"), schema=schema), over=per)])[0][0].rows == 1
-    assert certified(db._engine, [ask(outer(["age", "pay"]))])[0] == (None,)  # what is folded rests on the plan
+    assert certified(db._engine, [ask(outer(["age", "pay"]))])[0][0].rows == 2  # a program over the partitions
     db.sum("age", spend=Epsilon(1))
     monkeypatch.setattr(Emitter, "units", lambda *_: (Piece("(2 * c0)"), True))
     with pytest.raises(sulq.errors.QuestionError, match="uncertified"):
@@ -462,14 +464,14 @@ def test_a_persons_groups_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPa
 
 def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels of branches, names of derived columns, words and patterns stay here; the sums are the same."""
-    texts, asked, stated = [], work.Asking.of, work.Stated.of
+    texts, programmed, stated = [], work.Programmed.of, work.Stated.of
 
-    def noted(*given, **more):
-        made = (stated if more else asked)(*given, **more)
+    def noted(asked, *given, **more):
+        made = (programmed if isinstance(asked, Fold) else stated)(asked, *given, **more)
         texts.append(f"{made}")
         return made
 
-    monkeypatch.setattr(work.Asking, "of", noted)
+    monkeypatch.setattr(work.Programmed, "of", noted)
     monkeypatch.setattr(work.Stated, "of", noted)
     engine, other = opened(spark.frame(table()), Unit("who", 2)), memory(table(), Unit("who", 2))
     named = Select(Table(), (("secretname", col("age") + 1), ("town", col("city")), ("words", col("note"))))
@@ -489,9 +491,11 @@ def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
         found, wanted = engine.groups(tally).open(), other.groups(tally).open()
         assert (found.keys, found.sums.tolist()) == (wanted.keys, wanted.sums.tolist())
         assert found.persons.tolist() == wanted.persons.tolist()
-    folded = ask(outer(["age", "pay"]), where=col("city") == "x")
-    assert engine.sums(folded).open().tolist() == other.sums(folded).open().tolist()
-    assert len(texts) == 2 * len(sent) + 1
+    folded = (ask(outer(["age", "pay"]), where=col("city") == "x"), ask(outer(["age", "pay"]), by=(case,)))
+    here = ask(outer(["age", "pay"]), where=Like(col("note"), "secret%"))  # its statement has a text
+    for tally in (*folded, here):
+        assert engine.sums(tally).open().tolist() == other.sums(tally).open().tolist()
+    assert len(texts) == 2 * len(sent) + len(folded)
     with pytest.raises(ValueError, match="not sent"):
         stated([Scan("SELECT 1", ("secret",))], "kept", SCHEMA, owned=False)
     assert not any("secret" in text for text in texts)

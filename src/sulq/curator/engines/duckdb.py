@@ -27,7 +27,6 @@ from sulq.curator.engines.listed import listed, of_columns
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.parquet_cells import rewrite
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.proposal import Fetched
 from sulq.curator.engines.propose import Proposer
 from sulq.curator.engines.question import BATCH, Question, alike, fetched
 from sulq.curator.engines.resident import Resident, limit
@@ -271,7 +270,6 @@ class StoredEngine(abc.ABC):
     """
 
     certifies = True  # whether rows stand as the kernel's facts say: then nothing is run but what it certified
-    folds = True  # whether what SQL does not sum is a program of the kernel's
     _facts: Tables
     _kernel_facts: KernelFacts | None = None
     _connection: Connection | None = None
@@ -343,7 +341,7 @@ class StoredEngine(abc.ABC):
 
     def proposer(self, over: Relation) -> Proposer:
         """Writes what is asked of a relation."""
-        return Proposer(*self._over(over), certified=self.certifies and self.folds)
+        return Proposer(*self._over(over), certified=self.certifies)
 
     def propose(self, *tallies: Tally) -> Proposal:
         """What is asked for tallies over one relation, from public facts alone: nothing is opened or read.
@@ -394,12 +392,9 @@ class StoredEngine(abc.ABC):
                 proposal = self.propose(*several)
             except NotInSql as part:
                 raise Refused(f"no step of a program is {part}") from None
-            if not isinstance(proposal, Fetched):
-                asked = Asked(proposal, partial(self._asking, several))
-                for i, place in enumerate(places):
-                    found[place] = Listed(asked, i)
-            elif self.folds:
-                raise Refused("rows folded by other than a program")
+            asked = Asked(proposal, partial(self._asking, several))
+            for i, place in enumerate(places):
+                found[place] = Listed(asked, i)
         return found
 
     def found(self, tally: Tally) -> Found | None:
@@ -455,9 +450,9 @@ class StoredEngine(abc.ABC):
     def listing(self, tally: Tally) -> Scan | None:
         """The statement that lists the rows of a tally over one table; None where they are read by hand.
 
-        By hand is what SQL does not say, and all on Spark and without a copy.
+        By hand is what SQL does not say, and all without a copy.
         """
-        if not (self.certifies and self.folds):
+        if not self.certifies:
             return None
         try:
             return self._once((tally,), lambda: self.proposer(tally.over).listing(tally), Scan)

@@ -26,7 +26,7 @@ from sulq.curator.engines.share import Share
 from sulq.curator.engines.unite import unite
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Tally
-from sulq.terms.kinds import Integers, Objects
+from sulq.terms.kinds import Integers
 
 EXACT: Final = 2**53
 ROOM: Final = 2**22  # so many doubles a vector's coordinates take at a time, however many it has
@@ -42,11 +42,6 @@ def fold_all(
 ) -> tuple[Integers, ...]:
     """Exact sums of several tallies over the same rows in one pass: what two of them need is worked out once."""
     return tuple(one.sums() for one in _folded(tallies, schema, batches, workers))
-
-
-def fold_part(tallies: Sequence[Tally], schema: Schema, batches: Iterable[Batch]) -> tuple[Integers | Objects, ...]:
-    """The same of some of the rows, not saturated: sums of parts are added and only then saturated (T5)."""
-    return tuple(one.exact() for one in _folded(tallies, schema, batches, 1))
 
 
 def _folded(tallies: Sequence[Tally], schema: Schema, batches: Iterable[Batch], workers: int) -> list[Share]:

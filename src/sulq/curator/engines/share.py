@@ -11,7 +11,7 @@ from sulq.curator.engines.keys import Keys, choose
 from sulq.curator.engines.totals import Totals
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Tally
-from sulq.terms.kinds import Integers, Objects
+from sulq.terms.kinds import Integers
 
 
 class Share:
@@ -47,7 +47,3 @@ class Share:
     def sums(self) -> Integers:
         """The sums of all blocks side by side, saturated."""
         return np.concatenate([total.saturated() for total in self.totals], axis=1)
-
-    def exact(self) -> Integers | Objects:
-        """The same as they are, for whoever adds further parts: in Python integers where int64 might not hold them."""
-        return np.concatenate([total.exact() for total in self.totals], axis=1)

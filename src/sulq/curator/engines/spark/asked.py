@@ -11,10 +11,8 @@ import pyarrow as pa
 
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.spark import chunks, statements, work
-from sulq.curator.engines.spark.numbers import added
 from sulq.curator.engines.spark.prepared import Prepared
-from sulq.curator.engines.spark.sent import nameless
-from sulq.kernel.arrays import saturate
+from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.terms.engine import Tally
 from sulq.terms.facts import Tables
@@ -55,19 +53,6 @@ class Job:
         most = tasks(self._table.size, sum(tally.cells * tally.width for tally in self._tallies), cores)
         return found if self._table.parts <= most else found.coalesce(most)
 
-    def sums(self) -> list[Integers]:
-        """The exact sums of each tally, saturated."""
-        rows = self._rows(owned=False)
-        asking = work.Asking.of(nameless(self._tallies), self._facts)
-        parts = rows.mapInArrow(functools.partial(work.fold, asking), work.SUMS).collect()
-        sizes = [tally.cells * tally.width for tally in self._tallies]
-        total = saturate(added(((bytes(part.lo), part.hi and bytes(part.hi)) for part in parts), sum(sizes)))
-        ends = np.cumsum(sizes)[:-1]
-        return [
-            found.reshape(tally.cells, tally.width)
-            for found, tally in zip(np.split(total, ends), self._tallies, strict=True)
-        ]
-
     def stated(self, scans: Sequence[Scan], name: str, *, wanted: Needed, owned: bool) -> list[list[pa.Table]]:
         """The results of statements over the table by its name, of each one for each partition that has rows."""
         stated = work.Stated.of(scans, name, self._table.facts.schema, owned=self._table.owned)
@@ -76,3 +61,14 @@ class Job:
         for part in rows.mapInArrow(functools.partial(work.state, stated), work.RESULTS).collect():
             found[part.i].append(statements.received(bytes(part.r)))
         return found
+
+    def folded(self, asked: Fold, name: str, *, wanted: Needed, owned: bool) -> list[list[Integers]]:
+        """The sums of a program over the table by its name, of each partition that has rows."""
+        schema, width = self._table.facts.schema, len(asked.program.sums)
+        told = work.Programmed.of(asked, name, schema, owned=self._table.owned)
+        rows = self._rows(owned=owned, wanted=wanted)
+        found: list[list[Integers]] = [[] for _ in range(width)]
+        for part in rows.mapInArrow(functools.partial(work.fold, told), work.RESULTS).collect():
+            cells = asked.program.sums[part.i].cells
+            found[part.i].append(np.frombuffer(part.r, "<i8").reshape(cells, -1))
+        return [list(each) for each in zip(*found, strict=True)]

@@ -11,35 +11,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar, cast
 
-import numpy as np
 import pyarrow as pa
 
 from sulq.curator.engines import derive_numpy, kept
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.duckdb import StoredEngine
 from sulq.curator.engines.emit import NotInSql
-from sulq.curator.engines.fold import fold, fold_all
+from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group, in_order
 from sulq.curator.engines.kept import Rows
-from sulq.curator.engines.listed import listed
+from sulq.curator.engines.listed import listed, of_columns
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.person import UNSURE, agree
 from sulq.curator.engines.prepare import Progress
-from sulq.curator.engines.proposal import Fetched
-from sulq.curator.engines.propose import open_blocks
 from sulq.curator.engines.spark import files, jobs, settings, statements
 from sulq.curator.engines.spark import frame as frames
 from sulq.curator.engines.spark.asked import Job
 from sulq.curator.engines.spark.prepared import Prepared
-from sulq.curator.engines.spark.sent import nameless, sendable
-from sulq.curator.engines.spark.work import by_person, derived, looked_at, row_by_row
+from sulq.curator.engines.spark.work import by_person, looked_at, row_by_row
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel.arrays import Stored
-from sulq.kernel.assemble import groups_of, joined, summed
+from sulq.kernel.assemble import groups_of, sums_of
+from sulq.kernel.facts import Facts
 from sulq.kernel.private import Private
 from sulq.kernel.programs import Fold
-from sulq.kernel.relations import certify
+from sulq.kernel.relations import Certificate, certify
+from sulq.kernel.relations import Relation as RowSource
+from sulq.kernel.relations import rows as rows_of
 from sulq.kernel.remembered import remembered
 from sulq.kernel.request import Asking, Open, Scan, Statement
 from sulq.terms import wire
@@ -70,8 +69,6 @@ class SparkEngine(StoredEngine):
 
     What is asked is the text that the kernel certified, run by DuckDB over each partition (decision 0036).
     """
-
-    folds = False
 
     def __init__(
         self, dataset: Dataset, *, prepared: Path | bool | None = None, progress: Progress | None = None
@@ -272,8 +269,16 @@ class SparkEngine(StoredEngine):
         return Private(self._worked(lambda copy: self._grouped(copy, tally)))
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
-        """The blocks of each row that counts."""
-        return Private(self._worked(lambda copy: listed(tally, self._derived(copy, tally), blanks=blanks)))
+        """The blocks of each row that counts, by the certified statement that lists them, or by hand."""
+        return Private(self._worked(lambda copy: self._listed(copy, tally, blanks=blanks)))
+
+    def _listed(self, copy: Copy, tally: Tally, *, blanks: bool) -> Integers:
+        asked = self.listing(tally)
+        if asked is None:
+            return listed(tally, self._derived(copy, tally), blanks=blanks)
+        (parts,) = self.stated(copy, [tally], [asked], read=rows_of)
+        columns = statements.columns(parts)
+        return of_columns(columns, sum(part.num_rows for part in parts), blanks=blanks, places=None)
 
     def heavy(self, table: str) -> Private[Integers]:
         """Persons of whom not all rows are kept, and the others, counted over the rows as they are read now."""
@@ -297,20 +302,12 @@ class SparkEngine(StoredEngine):
         return Rows(self._names[schema.table], {}, kept.names(schema), frozenset(), {}, most)
 
     def _summed(self, copy: Copy, tallies: list[Tally]) -> Sequence[Integers]:
-        """What SQL sums is certified text over the partitions; what is left is folded."""
+        """Certified text and programs over the partitions; a relation that SQL does not say by hand."""
         try:
             proposal = self.propose(*tallies)
         except NotInSql:
-            alone = len(tallies) == 1
-            return self._by_kernels(copy, tallies) if alone else [self._summed(copy, [tally])[0] for tally in tallies]
-        found = summed(proposal, _Partitions(self, copy, tallies))
-        if isinstance(proposal, Fetched):
-            left = open_blocks(tallies, proposal.fetch.blocks)
-            sums = zip(left, self._by_kernels(copy, left), strict=True)
-            widths = [(np.cumsum([block.width for block in tally.blocks])[:-1], each) for tally, each in sums]
-            blocks = [part for ends, each in widths for part in np.split(each, ends, axis=1)]
-            found |= dict(zip(proposal.fetch.blocks, blocks, strict=True))
-        return joined(proposal, found)
+            return [self._by_hand(copy, tally) for tally in tallies]
+        return sums_of(proposal, _Partitions(self, copy, tallies))
 
     @contextmanager
     def _asking(self, tallies: Sequence[Tally]) -> Iterator[Asking]:
@@ -322,52 +319,76 @@ class SparkEngine(StoredEngine):
             yield _Partitions(self, copy, tallies)
 
     def stated(
-        self, copy: Copy, tallies: Sequence[Tally], scans: Sequence[Scan], *, owned: bool = False
+        self,
+        copy: Copy,
+        tallies: Sequence[Tally],
+        scans: Sequence[Scan],
+        *,
+        owned: bool = False,
+        read: Callable[[str, Facts], Certificate | RowSource] = certify,
     ) -> list[list[pa.Table]]:
-        """The results of statements, of each as many as there were parts of whole persons; at least one."""
+        """The results of statements, of each as many as there were parts of whole persons; at least one.
+
+        `read`: whether they sum rows or list them.
+        """
         if not scans:
             return []
-        over = tallies[0].over
-        known = self.kernel_facts
-        apart = all(remembered(certify, scan.sql, known).apart for scan in scans)
-        name = by_person(over) if apart else None
-        if name is None:
-            tables = [self._table(copy, each) for each in _tables(over)]
-            return self._here(scans, {table.facts.schema.table: table for table in tables})
-        table, plain = self._table(copy, name), row_by_row(over) is not None
-        wanted = looked_at(over, tallies) if plain else Needed(table.facts.schema.names)
-        owned = table.owned and (owned or not isinstance(over, Table))
-        into = self._names[table.facts.schema.table]
+        apart = all(remembered(read, scan.sql, self.kernel_facts).apart for scan in scans)
+        part = self._part(copy, tallies[0].over, tallies, owned=owned) if apart else None
+        if part is None:
+            return [[found] for found in statements.run(scans, self._here(copy, tallies[0].over), threads=None)[0]]
+        table, into, wanted, owned = part
         if not any(scan.texts for scan in scans):
             parts = Job(table, tallies, self._facts).stated(scans, into, wanted=wanted, owned=owned)
         else:  # a text is not sent: chunk by chunk, each of whole persons
-            chunks = table.streamed(wanted, owned=owned)
-            pages = [statements.Pages(table.facts.schema, table.owned, several) for several in _several(chunks)]
-            found = [statements.run(scans, {into: page})[0] for page in pages]
+            found = [statements.run(scans, {into: page})[0] for page in _pages(table, wanted, owned=owned)]
             parts = [[results[i] for results in found] for i in range(len(scans))]
-        return parts if parts[0] else self._here(scans, {})
+        return parts if parts[0] else [[each] for each in statements.run(scans, self._here(copy, None))[0]]
 
-    def _here(self, scans: Sequence[Scan], tables: dict[str, Prepared]) -> list[list[pa.Table]]:
-        """The results over whole tables in this process; those that are not given have no rows."""
+    def folded(self, copy: Copy, tallies: Sequence[Tally], asked: Fold) -> list[Integers]:
+        """The sums of a program over the rows of its statement."""
+        over = tallies[0].over
+        apart = remembered(rows_of, asked.sql, self.kernel_facts).apart
+        part = self._part(copy, over, tallies, owned=False) if apart else None
+        if part is None:
+            return statements.fold(asked, self._here(copy, over), threads=None)[0]
+        table, into, wanted, owned = part
+        if not asked.texts:
+            parts = Job(table, tallies, self._facts).folded(asked, into, wanted=wanted, owned=owned)
+        else:
+            parts = [statements.fold(asked, {into: page})[0] for page in _pages(table, wanted, owned=owned)]
+        return statements.added([statements.summed(asked, ()), *parts])
+
+    def _part(
+        self, copy: Copy, over: Relation, tallies: Sequence[Tally], *, owned: bool
+    ) -> tuple[Prepared, str, Needed, bool] | None:
+        """Of rows that are made person by person their table, its name in statements, and what is read of it.
+
+        None where rows of several tables meet.
+        """
+        name = by_person(over)
+        if name is None:
+            return None
+        table, plain = self._table(copy, name), row_by_row(over) is not None
+        wanted = looked_at(over, tallies) if plain else Needed(table.facts.schema.names)
+        whose = table.owned and (owned or not isinstance(over, Table))
+        return table, self._names[table.facts.schema.table], wanted, whose
+
+    def _here(self, copy: Copy, over: Relation | None) -> dict[str, statements.Pages]:
+        """The whole tables that a relation is made of, for this process; all others have no rows."""
+        read = {self._table(copy, name).facts.schema.table for name in (() if over is None else _tables(over))}
         every = {}
         for given in self._dataset.tables:
-            schema, table = given.facts.schema, tables.get(given.facts.schema.table)
+            schema = given.facts.schema
             owned = given.unit(self._dataset.unit).column is not None
-            rows = () if table is None else table.whole()
+            rows = copy.tables[schema.table].whole() if schema.table in read else ()
             every[self._names[schema.table]] = statements.Pages(schema, owned, rows)
-        return [[found] for found in statements.run(scans, every, threads=None)[0]]
+        return every
 
-    def _by_kernels(self, copy: Copy, tallies: list[Tally]) -> Sequence[Integers]:
-        """Sums of our own kernels, on executors or here; what the plan says of them is not certified."""
-        over = tallies[0].over
-        table = row_by_row(over)
-        if table is not None and sendable(nameless(tallies), self._facts):
-            return Job(self._table(copy, table), tallies, self._facts).sums()
-        if table is not None:  # folded here, chunk by chunk
-            rows_of = self._table(copy, table).streamed(looked_at(over, tallies))
-            return fold_all(tallies, shape(over, self._facts).schema, derived(rows_of, over, self._facts))
-        rows = self._derived(copy, *tallies)
-        return [fold(tally, rows.schema, _cut(rows)) for tally in tallies]
+    def _by_hand(self, copy: Copy, tally: Tally) -> Integers:
+        """Sums over a relation that SQL does not say; what the plan says of them is not certified."""
+        rows = self._derived(copy, tally)
+        return fold(tally, rows.schema, _cut(rows))
 
     def _grouped(self, copy: Copy, tally: Tally) -> Groups:
         over = shape(tally.over, self._facts)
@@ -420,8 +441,8 @@ class _Partitions:
         return statements.groups(parts, asked.keys)
 
     def fold(self, asked: Fold) -> list[Integers]:
-        """Programs are not run here (`SparkEngine.folds`)."""
-        raise TypeError
+        """The sums of a program."""
+        return self._engine.folded(self._copy, self._tallies, asked)
 
 
 def _tables(relation: Relation) -> set[str]:
@@ -431,10 +452,11 @@ def _tables(relation: Relation) -> set[str]:
     return {name for source in relation.sources() for name in _tables(source)}
 
 
-def _several(chunks: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Chunks some at a time."""
+def _pages(table: Prepared, wanted: Needed, *, owned: bool) -> Iterator[statements.Pages]:
+    """Chunks some at a time, each of whole persons."""
+    chunks = table.streamed(wanted, owned=owned)
     while several := list(itertools.islice(chunks, SEVERAL)):
-        yield several
+        yield statements.Pages(table.facts.schema, table.owned, several)
 
 
 def _cut(rows: Batch) -> Iterator[Batch]:

@@ -1,4 +1,4 @@
-"""Certified statements over pages of kept rows: on an executor over its partition, or in the curator's process.
+"""Certified statements and programs over pages of kept rows: an executor's partition, or here in the curator's process.
 
 A statement over one table that joins and merges no rows is a sum over persons of what each person's rows alone give,
 so its sums over parts that hold whole persons add up to those over all rows: the same function, the same certificate.
@@ -6,16 +6,21 @@ so its sums over parts that hold whole persons add up to those over all rows: th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
+import duckdb
 import pyarrow as pa
 
-from sulq.curator.engines import arrow, pages
+from sulq.curator.engines import arrow, blas, pages
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import OWNER
 from sulq.curator.engines.spark import chunks
-from sulq.kernel.arrays import Stored
+from sulq.curator.engines.totals import Totals
+from sulq.kernel import matrix
+from sulq.kernel.arrays import SATURATED, Integers, Stored
+from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.terms.domain import Schema
 
@@ -28,11 +33,9 @@ class Pages(NamedTuple):
     chunks: Iterable[pa.RecordBatch]
 
 
-def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[pa.Table], int]:
-    """The result of each statement over these rows, in a private, locked DuckDB of its own; and how many those are.
-
-    The statements of one job read the same rows.
-    """
+@contextmanager
+def opened(tables: Mapping[str, Pages], *, threads: int | None = 1) -> Iterator[tuple[duckdb.DuckDBPyConnection, int]]:
+    """A cursor of a private, locked DuckDB that holds these rows; and how many they are."""
     connection = Connection(threads=threads)
     rows = 0
     try:
@@ -50,10 +53,28 @@ def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | No
             if not there:
                 pages.create(connection, name, every)
         connection.lock()
-        cursor = connection.cursor()
-        return [arrow.table(cursor, scan.sql, scan.bound) for scan in scans], rows
+        yield connection.cursor(), rows
     finally:
         connection.close()
+
+
+def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[pa.Table], int]:
+    """The result of each statement over these rows, and how many those are; statements of one job read the same."""
+    with opened(tables, threads=threads) as (cursor, rows):
+        return [arrow.table(cursor, scan.sql, scan.bound) for scan in scans], rows
+
+
+def fold(asked: Fold, tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[Integers], int]:
+    """The sums of a program over the rows of its statement, and how many rows there are."""
+    with opened(tables, threads=threads) as (cursor, rows):
+        streamed = arrow.streamed(cursor, asked.sql, Scan(asked.sql, asked.texts).bound, chunks.ROWS)
+        return summed(asked, (matrix.Batch(size, cells) for cells, size in streamed)), rows
+
+
+def summed(asked: Fold, batches: Iterable[matrix.Batch]) -> list[Integers]:
+    """The sums of a program over batches of its rows."""
+    with blas.one_thread():
+        return matrix.fold(asked.program, batches)
 
 
 def sent(table: pa.Table) -> bytes:
@@ -84,3 +105,15 @@ def groups(parts: Sequence[pa.Table], keys: int) -> list[tuple[object, ...]]:
             before = found.setdefault(key, [0] * len(sums))
             found[key] = [a + b for a, b in zip(before, sums, strict=True)]
     return [(*key, *sums) for key, sums in found.items()]
+
+
+def added(parts: Sequence[Sequence[Integers]]) -> list[Integers]:
+    """The sums of a program over several parts, added up: each of them is saturated, and so is their sum (T5)."""
+    found = []
+    for several in zip(*parts, strict=True):
+        totals = Totals(*several[0].shape)
+        for sums in several:
+            totals.reserve(SATURATED)
+            totals.small += sums
+        found.append(totals.saturated())
+    return found

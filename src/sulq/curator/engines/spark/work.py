@@ -19,34 +19,29 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.curator.engines import arrow, grammar, kept, prepare
-from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
-from sulq.curator.engines.derive_numpy import derive
-from sulq.curator.engines.fold import fold_part
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.person import Form
 from sulq.curator.engines.person_column import person_column
 from sulq.curator.engines.source import WHO, Origin, Registered, Source
 from sulq.curator.engines.spark import chunks, statements
-from sulq.curator.engines.spark.numbers import to_bytes
 from sulq.curator.engines.spark.statements import Pages
+from sulq.kernel import matrix
+from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.terms import wire
 from sulq.terms.domain import Schema, Text
 from sulq.terms.engine import Tally
-from sulq.terms.facts import TableFacts, Tables
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import PerPerson, Relation, Select, Table, Where
 from sulq.terms.rowfn.keys import Bucket
 from sulq.terms.rowfn.scalar import Col
-from sulq.terms.shape import shape
 from sulq.version import __version__
 
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 VERSIONS: Final = f"sulq {__version__}, " + ", ".join(f"{p.__name__} {p.__version__}" for p in (duckdb, np, pa))
-SUMS: Final = "lo binary, hi binary"
 RESULTS: Final = "i int, r binary"
 HOLDERS: Final = "o binary, n bigint"
 READ: Final = 65_536  # rows read at a time
@@ -215,30 +210,6 @@ def _gathered(rows: Batches, size: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-@dataclass(frozen=True)
-class Asking:
-    """Some tallies over the same rows of one table, in words that travel."""
-
-    text: str
-    versions: str
-
-    @classmethod
-    def of(cls, tallies: Sequence[Tally], facts: Tables) -> Asking:
-        """The words for tallies over a dataset's tables."""
-        return cls(wire.encode((facts.unit, facts.tables, tuple(tallies))), VERSIONS)
-
-    def read(self) -> tuple[tuple[Tally, ...], Tables]:
-        """The tallies, and the tables they speak of."""
-        _same(self.versions)
-        return _asked(self.text)
-
-
-@functools.lru_cache(maxsize=8)  # the tasks of a question follow each other in one process
-def _asked(text: str) -> tuple[tuple[Tally, ...], Tables]:
-    unit, tables, tallies = cast("tuple[Unit, tuple[TableFacts, ...], tuple[Tally, ...]]", wire.decode(text))
-    return tallies, Tables(unit, tables)
-
-
 def row_by_row(relation: Relation) -> str | None:
     """The table whose rows, each by itself, give a relation's; None where rows meet others on their way."""
     while isinstance(relation, (Where, Select)):
@@ -267,13 +238,6 @@ def looked_at(relation: Relation, tallies: Sequence[Tally]) -> Needed:
             front += fn.parts()
         relation = relation.source
     return found
-
-
-def derived(rows: Batches, relation: Relation, tables: Tables) -> Iterator[Batch]:
-    """The rows of such a relation, chunk by chunk."""
-    name = row_by_row(relation) or ""
-    for batch in chunks.batches(rows, tables.table_of(name).schema):
-        yield derive(relation, tables, {name: batch}.__getitem__)
 
 
 @dataclass(frozen=True)
@@ -305,11 +269,45 @@ def state(stated: Stated, rows: Batches) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(results)), pa.int32()), "r": results})
 
 
+@dataclass(frozen=True)
+class Programmed:
+    """A certified program over one table: steps, numbers and generated names, no text of anybody's."""
+
+    fold: Fold
+    name: str
+    schema: str
+    owned: bool
+    versions: str
+
+    @classmethod
+    def of(cls, fold: Fold, name: str, schema: Schema, *, owned: bool) -> Programmed:
+        """The words for a program in whose statement no text is bound."""
+        if fold.texts:
+            raise ValueError("a text is not sent")
+        return cls(fold, name, wire.encode(schema), owned, VERSIONS)
+
+
 @silent
-def fold(asking: Asking, rows: Batches) -> Iterator[pa.RecordBatch]:
-    """The sums of this partition's rows: one row of whole numbers, all tallies one after the other."""
-    tallies, tables = asking.read()
-    over = tallies[0].over
-    found = fold_part(tallies, shape(over, tables).schema, derived(rows, over, tables))
-    lo, hi = to_bytes([sums.ravel() for sums in found])
-    yield pa.RecordBatch.from_arrays([pa.array([lo], pa.binary()), pa.array([hi], pa.binary())], names=["lo", "hi"])
+def fold(asked: Programmed, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """The sums of a program over this partition's rows; columns of the table itself need no DuckDB."""
+    _same(asked.versions)
+    schema = cast("Schema", wire.decode(asked.schema))
+    if asked.fold.table is None:
+        found, count = statements.fold(asked.fold, {asked.name: Pages(schema, asked.owned, rows)})
+    else:
+        parts = [0]
+        found = statements.summed(asked.fold, _columns(rows, schema, asked.fold.program.columns, parts))
+        count = sum(parts)
+    if count:
+        results = [sums.astype("<i8").tobytes() for sums in found]
+        yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(results)), pa.int32()), "r": results})
+
+
+def _columns(rows: Batches, schema: Schema, names: Sequence[str], parts: list[int]) -> Iterator[matrix.Batch]:
+    """Stored columns by their names, chunk by chunk; notes the size of each."""
+    own = {stored: name for name, stored in kept.names(schema).items()}
+    for batch in chunks.batches(rows, schema):
+        parts.append(batch.size)
+        yield matrix.Batch(
+            batch.size, [(batch.person(), None) if name == kept.PERSON else batch.stored(own[name]) for name in names]
+        )
