@@ -33,7 +33,7 @@ from sulq.testing.bad import Plain
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import Run, differences, record
-from tests import counts
+from tests import counts, spark
 from tests.loaded import loaded
 
 ENGINES = ("duckdb", "memory")
@@ -71,10 +71,14 @@ def engine(kind: str, rows: Sequence[Row], unit: Unit, *, folder: Path | None = 
         prepared = folder / f"{data.stem}.prepared" if prepared is None and name == "duckdb" else prepared
     if name == "postgres":
         data = loaded(neighbours.arrow(rows))
+    if name == "spark":
+        data = spark.frame(neighbours.arrow(rows))
     opened = open_engine(
         data, schema=neighbours.SCHEMA, unit=unit, key=KEY, space="test", prepared=prepared, engine=name
     )
     try:
+        if name == "spark":
+            opened.ready()  # pyspark warns of itself while rows are prepared
         yield opened
     finally:
         opened.close()

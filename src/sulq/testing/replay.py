@@ -12,26 +12,31 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
+from sulq.curator.certificates import certifying
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.notes import Line
 from sulq.curator.run import Release, Reveal, Rows, reveal_groups
 from sulq.errors import SulqError
+from sulq.kernel.facts import Facts
 from sulq.kernel.mechanisms.open_keys import Columns, Shown
 from sulq.kernel.private import Private
+from sulq.kernel.request import Asked, Asking, Found, Listed, Place
+from sulq.kernel.whole.asked import Asked as Statistic
+from sulq.kernel.whole.functions import Owned
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Schema, Text
 from sulq.terms.engine import Engine, Groups, Tally, sums_of
-from sulq.terms.facts import TableFacts
+from sulq.terms.facts import TableFacts, Tables
 from sulq.terms.kinds import Integers
 from sulq.terms.law import (
     AboveLaw,
@@ -133,6 +138,46 @@ class _Watched:
         """Leave the engine open: it is the caller's."""
 
 
+class _Certified(_Watched):
+    """The same of an engine whose statements the kernel certifies: they run where it says, and that is noted."""
+
+    _engine: Any
+
+    @property
+    def tables(self) -> Tables:
+        return cast("Tables", self._engine.tables)
+
+    @property
+    def kernel_facts(self) -> Facts:
+        return cast("Facts", self._engine.kernel_facts)
+
+    def sources(self, tallies: Sequence[Tally]) -> list[Listed | None]:
+        made: dict[Asked, Asked] = {}
+        found: list[Listed | None] = []
+        for source in self._engine.sources(tallies):
+            if source is not None and source.asked not in made:
+                made[source.asked] = Asked(source.asked.proposal, self._noted(source.asked.place))
+            found.append(None if source is None else Listed(made[source.asked], source.tally))
+        return found
+
+    def found(self, tally: Tally) -> Found | None:
+        source = self._engine.found(tally)
+        return None if source is None else replace(source, place=self._noted(source.place))
+
+    def _noted(self, place: Place) -> Place:
+        def entered() -> AbstractContextManager[Asking]:
+            self._reads.append(self._paid())
+            return place()
+
+        return entered
+
+    def labelled(self, tally: Tally, keys: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], Integers]:
+        return cast("tuple[list[tuple[object, ...]], Integers]", self._engine.labelled(tally, keys))
+
+    def certified_rows(self, asked: Statistic, tally: Tally, owners: Mapping[str, Owned]) -> int | None:
+        return cast("int | None", self._engine.certified_rows(asked, tally, owners))
+
+
 def record(
     engine: Engine,
     programs: Sequence[Callable[[D], object]],
@@ -212,7 +257,7 @@ def record(
             None, mechanisms=mechanisms, unit=unit, budget=budget, synthetic=True, open_keys=open_keys
         ) as ledger,
     ):
-        watched = _Watched(engine, paid, run.reads)
+        watched = (_Certified if certifying(engine) else _Watched)(engine, paid, run.reads)
         seeing = rows(watched, ledger).replace_noise(ledger, noise(listen), listen_groups)
         asked = desk(curator(seeing, ledger, schema, size=size, versions=(), tables=tables))
         for program in programs:
