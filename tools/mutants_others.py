@@ -45,7 +45,7 @@ OTHERS: Final = (
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         '    return __import__("sulq.terms.law", fromlist=["law"]).LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1',
         (
-            "tests/kernel/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
+            "tests/kernel/mechanisms/test_table_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
         ),
     ),
     Mutant(
@@ -110,7 +110,7 @@ OTHERS: Final = (
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5))",
         (
-            "tests/kernel/mechanisms/test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
+            "tests/kernel/mechanisms/test_table_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
         ),
     ),
     Mutant(
@@ -153,12 +153,12 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2922",
         "a group at the threshold is shown, which its delta does not cover",
-        "kernel/mechanisms/open_keys.py",
+        "kernel/mechanisms/table.py",
         "    return np.where(found > law.threshold, found, 0)",
         "    return np.where(found >= law.threshold, found, 0)",
         (
-            "tests/kernel/mechanisms/test_open_keys.py::test_T24_a_key_of_one_person_shows_at_most_at_its_delta",
-            "tests/kernel/mechanisms/test_open_keys.py::test_T7_a_groups_number_follows_the_law_given_that_it_passed",
+            "tests/kernel/mechanisms/test_table_open_keys.py::test_T24_a_key_of_one_person_shows_at_most_at_its_delta",
+            "tests/kernel/mechanisms/test_table_open_keys.py::test_T7_a_groups_number_follows_the_law_given_that_it_passed",
         ),
     ),
     Mutant(

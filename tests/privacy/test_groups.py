@@ -16,7 +16,7 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Release, Rows
 from sulq.desk import Desk
 from sulq.errors import BudgetExceeded, QuestionError, SulqError
-from sulq.kernel.mechanisms.open_keys import Shown
+from sulq.kernel.mechanisms import Shown
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.engine import Engine, Groups

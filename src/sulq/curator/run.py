@@ -13,9 +13,9 @@ import numpy as np
 from sulq.curator import certificates
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.facts import Facts, Refused, Unit
+from sulq.kernel.mechanisms import Shown
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
-from sulq.kernel.mechanisms.open_keys import Shown
 from sulq.kernel.price import Least
 from sulq.kernel.private import Private
 from sulq.kernel.remembered import asked_by

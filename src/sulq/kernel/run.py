@@ -21,9 +21,9 @@ from sulq.kernel.arrays import SATURATED, Integers
 from sulq.kernel.facts import Event, Facts, Refused, Unit
 from sulq.kernel.laws import Law, PassedLaw, own
 from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
-from sulq.kernel.mechanisms.open_keys import Columns, Shown
 from sulq.kernel.moves import Certified
 from sulq.kernel.private import Groups, Private
 from sulq.kernel.programs import Fold

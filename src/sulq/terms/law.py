@@ -23,7 +23,6 @@ from sulq.kernel.laws import (
     LARGEST_COINS,
     LARGEST_SCALE,
     SMALLEST_SCALE,
-    gaussian_mass,
     gaussian_tail,
     gaussian_tails,
     up,
@@ -384,6 +383,15 @@ class AboveLaw(laws.AboveLaw):
 
 Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | PassedLaw | AboveLaw
 _LAWS: Final[dict[str, type[Law]]] = {law.kind: law for law in get_args(Law)}
+
+
+def gaussian_mass(scale: float) -> float:
+    """Sum of exp(-z^2/(2 scale^2)) over the integers, by whichever series is short."""
+    if scale < 1.0:
+        return 1.0 + 2.0 * math.fsum(math.exp(-0.5 * (z / scale) ** 2) for z in range(1, 12))
+    # Poisson summation: the mass is that of the normal, times 1 + 2 sum exp(-2 pi^2 scale^2 k^2).
+    ripple = math.fsum(math.exp(-2.0 * (math.pi * scale * k) ** 2) for k in range(1, 4))
+    return scale * math.sqrt(2.0 * math.pi) * (1.0 + 2.0 * ripple)
 
 
 def accurate(law: laws.Law) -> Law:

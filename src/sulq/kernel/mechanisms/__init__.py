@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.kernel.mechanisms.open_keys import reveal
-from sulq.kernel.mechanisms.table import MECHANISMS, Cost, cost_of, law_of, priced, release, versions
+from sulq.kernel.laws import MECHANISMS
+from sulq.kernel.mechanisms.table import Columns, Cost, Shown, cost_of, law_of, priced, release, reveal, versions
 
-__all__ = ["MECHANISMS", "Cost", "cost_of", "law_of", "priced", "release", "reveal", "versions"]
+__all__ = ["MECHANISMS", "Columns", "Cost", "Shown", "cost_of", "law_of", "priced", "release", "reveal", "versions"]

@@ -1,4 +1,4 @@
-"""Exact integer noise, for one cell or a million: discrete Laplace, discrete Gaussian and heads of fair coins.
+"""Exact integer noise, for one cell or a million: discrete Laplace, discrete Gaussian, heads of fair coins, flips.
 
 A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two
 independent ones: U below m with P(u) proportional to exp(-u/scale), a uniform number
@@ -7,7 +7,7 @@ exp(-m/scale) above one uniform real. With a random sign it is discrete Laplace,
 thrown away; kept by one more coin it is discrete Gaussian [CKS20, Algorithms 2 and 3].
 Noise is drawn before it meets a sum, so that nothing of the drawing depends on one.
 
-Source: docs/theory/bulk-noise.md.
+Source: docs/theory/bulk-noise.md; of flips, docs/theory/metric.md.
 """
 
 from __future__ import annotations
@@ -58,6 +58,19 @@ def gaussian(count: int, scale: Fraction) -> Integers:
         return numbers, kept
 
     return _kept(count, 1.35 + 0.5 / (0.5 + spread), propose)
+
+
+def flips(count: int, scale: Fraction) -> Integers:
+    """So many independent bits, each 1 with probability q/(1 + q), q = e^(-1/scale), exactly.
+
+    Of fair bits a 0 is kept as it is, a 1 if a coin of bias q shows heads: so 0 and 1 are as likely as 1 to q.
+    """
+
+    def propose(many: int) -> tuple[Integers, Truths]:
+        ones = _bits(many)
+        return ones.astype(np.int64), ~ones | coins.heads(np.ones(many, dtype=np.int64), scale)
+
+    return _kept(count, 2.04 / (1.0 + math.exp(-1.0 / float(scale))), propose)
 
 
 def heads(count: int, coins_each: int) -> Integers:

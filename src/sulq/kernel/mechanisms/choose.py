@@ -27,8 +27,7 @@ def flipped(scores: Integers, scale: Fraction) -> Integers:
     rows = max(1, _AT_ONCE // scores.shape[1])
     for i in range(0, len(scores), rows):
         gaps = scores[i : i + rows].max(axis=1, keepdims=True) - scores[i : i + rows]
-        up = coins.heads(gaps.ravel(), scale).reshape(gaps.shape)
-        count = np.cumsum(up, axis=1, dtype=np.int64)
+        count = np.cumsum(coins.heads(gaps.ravel(), scale).reshape(gaps.shape), axis=1, dtype=np.int64)
         place = coins.below(count[:, -1])
         found[i : i + rows] = np.argmax(count > place[:, None], axis=1)
     return found
@@ -41,16 +40,12 @@ def proposed(scores: Integers, scale: Fraction) -> Integers:
     """
     gaps = scores.max(axis=1, keepdims=True) - scores
     found = np.full(len(scores), -1, dtype=np.int64)
-    open_rows = np.arange(len(scores))
-    while open_rows.size:
-        rows = open_rows[:_AT_ONCE]
+    while (rows := np.flatnonzero(found < 0)[:_AT_ONCE]).size:
         tries = max(1, min(2 * scores.shape[1], _AT_ONCE // len(rows)))
-        tried = coins.below(np.full(len(rows) * tries, scores.shape[1])).reshape(len(rows), tries)
+        tried = coins.uniform(len(rows) * tries, scores.shape[1]).reshape(len(rows), tries)
         up = coins.heads(gaps[rows[:, None], tried].ravel(), scale).reshape(tried.shape)
-        first = np.argmax(up, axis=1)
-        hit = up[np.arange(len(rows)), first]
-        found[rows[hit]] = tried[np.arange(len(rows)), first][hit]
-        open_rows = open_rows[found[open_rows] < 0]
+        hit = up.any(axis=1)
+        found[rows[hit]] = tried[hit, np.argmax(up[hit], axis=1)]
     return found
 
 
@@ -62,6 +57,5 @@ def first_above(above: Integers, law: AboveLaw) -> Integers:
     rows, sums = above.shape
     noisy = above + bulk.laplace(above.size, law.scale).reshape(above.shape)
     level = bulk.laplace(rows, law.threshold_scale) if law.threshold_scale else np.zeros(rows, dtype=np.int64)
-    places = np.where(noisy >= level[:, None], np.arange(sums), sums)
-    first: Integers = places.min(axis=1, initial=sums)
+    first: Integers = np.where(noisy >= level[:, None], np.arange(sums), sums).min(axis=1, initial=sums)
     return first

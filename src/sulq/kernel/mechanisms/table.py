@@ -1,41 +1,36 @@
-"""The mechanism table: what may be released, at what exact price, and which test proves it (SR22).
+"""What may be drawn, at what exact price; the only place where a private box is opened.
 
-Source: no mechanism without a row, no row without the id of its exact test
-(protocol EX, T20); the ledger refuses an event whose row is missing.
+Source: the ledger refuses an event whose mechanism has no row here, and each row has its exact test (SR22; protocol
+EX, T20; tests/kernel/mechanisms/test_table.py). Groups found in the data: docs/theory/open-keys.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from importlib import metadata
-from typing import Final, get_args
+from typing import Any, Final, NamedTuple, TypeVar
 
-from sulq.errors import QuestionError
+import numpy as np
+
+from sulq.errors import CuratorError, QuestionError
 from sulq.kernel import laws
 from sulq.kernel.arrays import Integers
 from sulq.kernel.facts import NEIGHBORS, Draw
-from sulq.kernel.laws import Law
-from sulq.kernel.mechanisms import bulk
-from sulq.kernel.mechanisms._release import LIMIT, chosen, released
-from sulq.kernel.mechanisms.choose import first_above, flipped, proposed
-from sulq.kernel.mechanisms.metric import flipped_bits
-from sulq.kernel.mechanisms.open_keys import passed
-from sulq.kernel.private import Private
+from sulq.kernel.laws import MECHANISMS, Law
+from sulq.kernel.mechanisms import bulk, choose
+from sulq.kernel.private import Groups, Private
 from sulq.version import __version__
 
-MECHANISMS: Final[dict[str, type[Law]]] = {law.kind: law for law in get_args(Law)}
-EXACT_TESTS: Final = {  # in tests/kernel/mechanisms
-    "laplace": "test_bulk_laplace.py::test_T20_exact_epsilon_is_the_debit",
-    "gaussian": "test_bulk_gaussian.py::test_T20_exact_renyi_divergence_is_within_the_debit",
-    "binomial": "test_bulk_binomial.py::test_T20_searched_coins_meet_the_exact_target",
-    "permute_and_flip": "test_choose.py::test_T20_exact_epsilon_of_permute_and_flip_is_the_debit",
-    "exponential": "test_choose.py::test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit",
-    "passed": "test_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
-    "above": "test_choose_above.py::test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit",
-    "metric": "test_metric.py::test_T20_exact_epsilon_of_a_near_point_is_within_the_debit",
-    "bits": "test_metric.py::test_T20_exact_epsilon_of_bit_flips_is_the_debit",
-}
+LIMIT: Final = 2**62
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_LOG: Final = logging.getLogger("sulq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +63,15 @@ def priced(law: Law, sensitivity: Fraction) -> Fraction:
 
 def law_of(draw: Draw) -> Law:
     """The law of a recorded call; how many candidates a choice had does not count."""
+    coins = draw.scale.numerator if draw.scale.denominator == 1 else None
+    told: dict[str, Any] = {"scale": draw.scale, "coins": coins, "candidates": 2, "threshold": draw.threshold}
+    told |= {"threshold_scale": draw.level or Fraction(0), "sums": max(1, draw.cells)}
     kind = MECHANISMS[draw.mechanism]
-    if issubclass(kind, laws.BinomialLaw):
-        return kind(_whole(draw.scale))
-    if issubclass(kind, laws.PassedLaw):
-        return kind(draw.scale, _whole(draw.threshold))
-    if issubclass(kind, laws.AboveLaw):
-        return kind(draw.scale, draw.level or Fraction(0), max(1, draw.cells))
-    if issubclass(kind, (laws.FlipLaw, laws.ExponentialLaw, laws.MetricLaw)):
-        return kind(draw.scale, 2)
-    return kind(draw.scale)
+    values = [told[each.name] for each in fields(kind)]
+    if None in values:
+        raise ValueError("a number of coins, or of people, is whole")
+    law: Law = kind(*values)
+    return law
 
 
 def cost_of(draw: Draw) -> Cost:
@@ -93,6 +87,11 @@ def cost_of(draw: Draw) -> Cost:
     return Cost(law.epsilon(moved), law.rho(moved), shown)
 
 
+def versions() -> tuple[tuple[str, str], ...]:
+    """What the noise comes from, for the events in the ledger (SR3)."""
+    return ("numpy", metadata.version("numpy")), ("sulq", __version__)
+
+
 def release(law: Law, exact: Private[Integers]) -> Integers:
     """Fresh noise of this law on every exact integer, or a choice for each row; the debit must stand already."""
     match law:
@@ -103,23 +102,121 @@ def release(law: Law, exact: Private[Integers]) -> Integers:
         case laws.BinomialLaw():
             return released(exact, lambda values: values + bulk.heads(values.size, law.coins) - law.coins // 2)
         case laws.PassedLaw():
-            return released(exact, lambda values: passed(values, law))
-        case laws.FlipLaw():
-            return chosen(exact, lambda scores: flipped(scores, law.scale))
-        case laws.ExponentialLaw() | laws.MetricLaw():  # of a point the score is minus its distance
-            return chosen(exact, lambda scores: proposed(scores, law.scale))
-        case laws.AboveLaw():
-            return chosen(exact, lambda above: first_above(above, law), none=True)
+            return released(exact, lambda values: _passed(values, law))
         case laws.BitLaw():
-            return released(exact, lambda bits: flipped_bits(bits, law.scale))
+            return released(exact, lambda bits: _flipped(bits, law.scale))
+        case laws.FlipLaw():
+            return chosen(exact, lambda scores: choose.flipped(scores, law.scale))
+        case laws.ExponentialLaw() | laws.MetricLaw():  # of a point the score is minus its distance
+            return chosen(exact, lambda scores: choose.proposed(scores, law.scale))
+        case laws.AboveLaw():
+            return chosen(exact, lambda above: choose.first_above(above, law), none=True)
 
 
-def versions() -> tuple[tuple[str, str], ...]:
-    """What the noise comes from, for the events in the ledger (SR3)."""
-    return ("numpy", metadata.version("numpy")), ("sulq", __version__)
+def _passed(people: Integers, law: laws.PassedLaw) -> Integers:
+    """Noisy numbers of people; those that do not pass are hidden as zeros."""
+    found = people + bulk.gaussian(people.size, law.scale)
+    return np.where(found > law.threshold, found, 0)
 
 
-def _whole(number: Fraction | int | None) -> int:
-    if number is None or number.denominator != 1:
-        raise ValueError("a number of coins, or of people, is whole")
-    return number.numerator
+def _flipped(bits: Integers, scale: Fraction) -> Integers:
+    """The bits, some of them flipped; what is no bit is an error like any other."""
+    if not np.isin(bits, (0, 1)).all():
+        raise ValueError
+    return bits ^ bulk.flips(bits.size, scale)
+
+
+class Columns(NamedTuple):
+    """The law of the noise on so many neighbouring columns."""
+
+    law: Law
+    width: int
+
+
+class Shown(NamedTuple):
+    """The groups that passed: noisy numbers, a row for each, and its label, ascending."""
+
+    units: Integers
+    labels: tuple[tuple[object, ...], ...]
+
+
+def reveal(noise: Sequence[Columns], exact: Private[Groups]) -> Shown:
+    """The groups that pass, ascending, with their noisy numbers of people and noisy sums: one call (SR14).
+
+    `noise`: the law of the people first, then those of the sums, column by column.
+    Nothing of a group that does not pass leaves: not how many there were, not a sum over them.
+    """
+    return opened(exact, lambda groups: _revealed(noise, groups))
+
+
+def _revealed(noise: Sequence[Columns], groups: Groups) -> Shown:
+    people, size = noise[0].law, len(groups.keys)
+    if groups.sums.shape != (size, sum(item.width for item in noise[1:])) or groups.persons.shape != (size,):
+        raise ValueError
+    if not isinstance(people, laws.PassedLaw) or len(set(groups.keys)) != size:
+        raise ValueError
+    seen = noisy(groups.persons, lambda persons: _passed(persons, people))
+    kept = sorted(np.flatnonzero(seen).tolist(), key=lambda i: _placed(groups.keys[i]))
+    columns, start = [seen[kept, None]], 0
+    for item in noise[1:]:
+        if not isinstance(item.law, laws.GaussianLaw):
+            raise TypeError
+        columns.append(release(item.law, Private(groups.sums[kept, start : start + item.width])))
+        start += item.width
+    return Shown(np.concatenate(columns, axis=1), tuple(groups.keys[i] for i in kept))
+
+
+def _placed(label: tuple[object, ...]) -> list[tuple[int, object]]:
+    """Where a label stands among others, NaN and None last: an order that the rows have no part in."""
+    nan = [isinstance(part, float) and math.isnan(part) for part in label]
+    return [(2, 0) if part is None else (1, 0) if none else (0, part) for part, none in zip(label, nan, strict=True)]
+
+
+def released(exact: Private[Integers], add: Callable[[Integers], Integers]) -> Integers:
+    """Noise on the exact integers of a box; any shape, also empty."""
+    return opened(exact, lambda values: noisy(values, add))
+
+
+def noisy(values: Integers, add: Callable[[Integers], Integers]) -> Integers:
+    """Clamp exact integers to +-2^62 and add noise.
+
+    Privacy: clamping moves no two values farther apart (T5), so sensitivities hold.
+    """
+    if _of(values).size == 0:
+        return values.copy()
+    return _of(add(np.clip(values.ravel(), -LIMIT, LIMIT)), (values.size,)).reshape(values.shape)
+
+
+def chosen(exact: Private[Integers], pick: Callable[[Integers], Integers], *, none: bool = False) -> Integers:
+    """Draw a candidate for each row of exact scores; of m candidates, a number from 0 to m - 1, m for none of them."""
+
+    def drawn(scores: Integers) -> Integers:
+        choices, candidates = _of(scores).shape
+        found = _of(pick(np.clip(scores, -LIMIT // 2, LIMIT // 2)), (choices,))
+        if choices and not 0 <= found.min() <= found.max() < candidates + none:
+            raise ValueError
+        return found[:, None]
+
+    return opened(exact, drawn)
+
+
+def opened(exact: Private[S], work: Callable[[S], T]) -> T:
+    """Open the box for a mechanism.
+
+    Privacy: whatever fails after the debit ends in one constant error: a sampler's own text may print the exact sum
+    (T31), a failing source gives no answer (T68).
+    """
+    try:
+        return work(exact.open())
+    except Exception as failure:  # noqa: BLE001  whatever it is, its text must not travel
+        _LOG.error("noise failed: %s", type(failure).__name__)  # without its text, which could print the sum
+    raise CuratorError("noise-failed", "No noise could be drawn.")  # here, where no exact value is in reach of it
+
+
+def _of(values: Integers, shape: tuple[int, ...] | None = None) -> Integers:
+    """Insist on 64-bit integers, of a shape where one is given."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.int64:
+        raise TypeError
+    if shape is not None and values.shape != shape:
+        raise ValueError
+    return values

@@ -12,7 +12,7 @@ from scipy.stats import binom, chi2
 
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.mechanisms import cost_of, release
-from sulq.kernel.mechanisms.metric import flips
+from sulq.kernel.mechanisms.bulk import flips
 from sulq.kernel.private import Private
 from sulq.kernel.whole import metric
 from sulq.kernel.whole.figure import Move

@@ -18,7 +18,7 @@ import sulq.kernel.mechanisms
 from sulq.errors import CuratorError
 from sulq.kernel import entropy
 from sulq.kernel.mechanisms import release
-from sulq.kernel.mechanisms._release import LIMIT, chosen, released
+from sulq.kernel.mechanisms.table import LIMIT, chosen, released
 from sulq.kernel.private import Private
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 
@@ -114,7 +114,7 @@ def test_a_sampler_that_gives_back_something_else_is_not_believed(returned: np.n
 
 
 def test_only_the_release_opens_a_box() -> None:
-    """Private.open is called in kernel/mechanisms/_release.py and nowhere else in the mechanisms."""
+    """Private.open is called in kernel/mechanisms/table.py and nowhere else in the mechanisms."""
     folder = Path(sulq.kernel.mechanisms.__file__).parent
     callers = {
         path.name
@@ -126,7 +126,7 @@ def test_only_the_release_opens_a_box() -> None:
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == "exact"
     }
-    assert callers == {"_release.py"}
+    assert callers == {"table.py"}
 
 
 def test_T2_a_number_derived_from_the_release_is_recomputed_bit_for_bit() -> None:
