@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 from sulq.errors import QuestionError, SetupError
 
@@ -72,55 +72,8 @@ class Facts:
     row_is_person: bool
 
 
-# Every conversion below is a handful of float operations, each off by at most
-# 2^-52 relative; a margin of 1e-12 in the asker's disfavour covers them all.
-_MARGIN = 1e-12
-
-
-def conversion_cost(alpha: float, delta: float) -> float:
-    """Cost c(alpha, delta) of reading a Renyi loss of order alpha as (epsilon, delta).
-
-    Privacy: a mechanism of Renyi loss r at order alpha is (r + c, delta)-private
-    with c = ln(1 - 1/alpha) - (ln delta + ln alpha)/(alpha - 1) [CKS20, Prop. 12].
-    Rounded up.
-    """
-    cost = math.log1p(-1.0 / alpha) - (math.log(delta) + math.log(alpha)) / (alpha - 1.0)
-    return cost + _MARGIN * (1.0 + abs(cost))
-
-
-def best_order(epsilon: float, delta: float) -> float:
-    """Order alpha at which (epsilon, delta) holds the largest zero-concentrated loss.
-
-    Maximises (epsilon - c(alpha, delta))/alpha; any alpha > 1 is sound, so the
-    search may stop anywhere.
-    """
-
-    def held(log_excess: float) -> float:
-        alpha = 1.0 + math.exp(log_excess)
-        return (epsilon - conversion_cost(alpha, delta)) / alpha
-
-    low, high = math.log(1e-6), math.log(1e12)
-    golden = (math.sqrt(5.0) - 1.0) / 2.0
-    # The objective has one peak: golden-section search on a log scale.
-    for _ in range(200):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        if held(left) < held(right):
-            low = left
-        else:
-            high = right
-    return 1.0 + math.exp((low + high) / 2.0)
-
-
-def rho_within(epsilon: float, delta: float) -> Fraction:
-    """Largest rho known to be (epsilon, delta)-private: the inverse of the tight conversion."""
-    alpha = best_order(epsilon, delta)
-    rho = (epsilon - conversion_cost(alpha, delta)) / alpha
-    return Fraction(max(rho, 0.0) * (1.0 - _MARGIN))
-
-
 NEIGHBORS: Final = ("add_remove", "replace_one", "zero_out")
 Fold = Literal["case", "spelling"]
-FOLDS: Final = (None, "case", "spelling")
 Number = int | float | Fraction | Decimal
 
 LARGEST: Final = 1000  # an epsilon past this is no protection and surely a mistake
@@ -128,57 +81,71 @@ SMALLEST: Final = Fraction(1, 10**15)  # what is smaller is refused, not rounded
 SMALLEST_DELTA: Final = Fraction(1, 10**300)  # logarithms of it are still ordinary doubles
 GRAIN: Final = 10**18  # the ledger counts losses in whole units of 1/GRAIN, each rounded up (SR3)
 
+_MARGIN: Final = 1e-12  # in the asker's disfavour: more than a conversion's few float operations are off
+
+
+def conversion_cost(alpha: float, delta: float) -> float:
+    """Cost c(alpha, delta) of reading a Renyi loss of order alpha as (epsilon, delta).
+
+    Privacy: a mechanism of Renyi loss r at order alpha is (r + c, delta)-private with c = ln(1 - 1/alpha) -
+    (ln delta + ln alpha)/(alpha - 1) [CKS20, Prop. 12]. Rounded up.
+    """
+    cost = math.log1p(-1.0 / alpha) - (math.log(delta) + math.log(alpha)) / (alpha - 1.0)
+    return cost + _MARGIN * (1.0 + abs(cost))
+
+
+def best_order(epsilon: float, delta: float) -> float:
+    """Order alpha at which (epsilon, delta) holds the largest zero-concentrated loss: any alpha > 1 is sound."""
+    low, high = math.log(1e-6), math.log(1e12)
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    # What is held has one peak: golden-section search by the logarithm of alpha - 1.
+    for _ in range(200):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if _held(1.0 + math.exp(left), epsilon, delta) < _held(1.0 + math.exp(right), epsilon, delta):
+            low = left
+        else:
+            high = right
+    return 1.0 + math.exp((low + high) / 2.0)
+
+
+def _held(alpha: float, epsilon: float, delta: float) -> float:
+    return (epsilon - conversion_cost(alpha, delta)) / alpha
+
+
+def rho_within(epsilon: float, delta: float) -> Fraction:
+    """Largest rho known to be (epsilon, delta)-private: the inverse of the tight conversion."""
+    return Fraction(max(_held(best_order(epsilon, delta), epsilon, delta), 0.0) * (1.0 - _MARGIN))
+
 
 def exactly(value: object, name: str, *, smallest: Fraction = SMALLEST, largest: int = LARGEST) -> Fraction:
     """Read a positive number as the decimal it was written as, or refuse it.
 
-    0.1 means one tenth, not the double next to it, so that ten asks of 0.1 fit
-    a budget of 1. NaN, infinities, text, truth values and numbers too small to
-    be counted are refused (T51, T52).
+    0.1 means one tenth, not the double next to it, so that ten asks of 0.1 fit a budget of 1. NaN, infinities, text,
+    truth values and numbers too small to be counted are refused (T51, T52).
     """
-    number = _rational(value, name)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal)):
+        raise QuestionError("bad-loss", f"{name} must be a number, not {type(value).__name__}.")
+    if isinstance(value, float):
+        value = Decimal(float.__repr__(value))  # a subclass (numpy.float64) may print itself otherwise
+    # An exponent of a billion is a short text and an endless fraction.
+    if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > 400):
+        raise QuestionError("bad-loss", f"{name} must be finite and not out of all measure.")
+    number = Fraction(value)
     if number < smallest or number > largest:
         raise QuestionError("bad-loss", f"{name} must lie between {float(smallest):g} and {float(largest):g}.")
     return number
 
 
-def _rational(value: object, name: str) -> Fraction:
-    """Read a finite number as it was written."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal)):
-        raise QuestionError("bad-loss", f"{name} must be a number, not {type(value).__name__}.")
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise QuestionError("bad-loss", f"{name} must be finite.")
-        return Fraction(float.__repr__(value))  # a subclass (numpy.float64) may print itself otherwise
-    # An exponent of a billion is a short text and an endless fraction.
-    if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > 400):
-        raise QuestionError("bad-loss", f"{name} must be finite and not out of all measure.")
-    return Fraction(value)
-
-
-def _part(number: Fraction, part: Number) -> Fraction:
-    """A part of a loss in whole units of the ledger, rounded down: so the parts of a loss fit where it fits."""
-    units = number * Fraction(part) * GRAIN
-    return exactly(Fraction(units.numerator // units.denominator, GRAIN), "a share")
-
-
-def _people(people: object) -> int:
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise QuestionError("bad-loss", "A group has one person or more.")
-    return people
-
-
 def plain(number: Fraction) -> str:
     """Write a fraction as the short decimal a person would."""
-    value = float(number)
-    return f"{value:.6g}" if value else "0"
+    return f"{float(number):.6g}"
 
 
 class _Loss:
-    """A loss by its number, in the field of this name; equal to another of the same kind and numbers."""
+    """A loss by its numbers, in its fields' order; equal to another of the same kind and numbers."""
 
     __slots__ = ()
-    _field: ClassVar[str] = "epsilon"
+    __match_args__: tuple[str, ...]
 
     def __post_init__(self) -> None:
         self._numbers()
@@ -186,13 +153,14 @@ class _Loss:
     @property
     def exact(self) -> Fraction:
         """The number as it was written, to be spent: never zero."""
-        return exactly(getattr(self, self._field), self._field)
+        name = self.__match_args__[0]
+        return exactly(getattr(self, name), name)
 
     @property
     def amount(self) -> Fraction:
         """The number as it was written; of what is spent or left in total, an exact fraction, it may be zero."""
-        value: object = getattr(self, self._field)
-        return value if isinstance(value, Fraction) and 0 <= value < SMALLEST else exactly(value, self._field)
+        value: object = getattr(self, self.__match_args__[0])
+        return value if isinstance(value, Fraction) and 0 <= value < SMALLEST else self.exact
 
     @classmethod
     def total(cls, *amounts: Fraction) -> Self:
@@ -200,7 +168,7 @@ class _Loss:
         made: Callable[..., Self] = cls
         return made(*map(Fraction, amounts))
 
-    def _numbers(self) -> tuple[object, ...]:
+    def _numbers(self) -> tuple[Any, ...]:
         return (self.amount,)
 
     def __eq__(self, other: object) -> bool:
@@ -210,41 +178,48 @@ class _Loss:
         return hash((type(self), self._numbers()))
 
     def __str__(self) -> str:
-        return f"{self._field} {plain(self.amount)}"
+        return ", ".join(
+            f"{name} {plain(number)}" for name, number in zip(self.__match_args__, self._numbers(), strict=True)
+        )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({plain(self.amount)})"
+        return f"{type(self).__name__}({', '.join(map(plain, self._numbers()))})"
+
+
+class _Additive(_Loss):
+    """A loss whose parts add up to it, and which grows with a power of a group's size."""
+
+    __slots__ = ()
+    _power: ClassVar[int] = 1
+
+    def share(self, part: Number) -> Self:
+        """This part of the loss, in whole units of the ledger, rounded down; shares compose back to it [S2.6]."""
+        units = self.exact * Fraction(part) * GRAIN
+        return self.total(exactly(Fraction(units.numerator // units.denominator, GRAIN), "a share"))
+
+    def group(self, people: int) -> Self:
+        """What a group of so many people together may lose."""
+        if type(people) is not int or people < 1:
+            raise QuestionError("bad-loss", "A group has one person or more.")
+        return self.total(self.exact * people**self._power)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Epsilon(_Loss):
-    """Pure loss: no outcome becomes more than e^epsilon times likelier [S3.2, S4.1]."""
+class Epsilon(_Additive):
+    """Pure loss: no outcome becomes more than e^epsilon times likelier [S3.2, S4.1]; of a group, it adds up [S3.3]."""
 
     epsilon: Number
 
-    def share(self, part: Number) -> Epsilon:
-        """This part of the loss; shares of one loss compose back to it [S2.6]."""
-        return Epsilon(_part(self.exact, part))
-
-    def group(self, people: int) -> Epsilon:
-        """What a group of so many people together may lose: epsilon adds up [S3.3, S4.22]."""
-        return Epsilon(self.exact * _people(people))
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Rho(_Loss):
-    """Zero-concentrated loss: Renyi divergence at most rho*alpha at every order alpha."""
+class Rho(_Additive):
+    """Zero-concentrated loss: Renyi divergence at most rho*alpha at every order alpha.
+
+    Of a group it grows with the square of its size [BS16, Prop. 27].
+    """
 
     rho: Number
-    _field: ClassVar[str] = "rho"
-
-    def share(self, part: Number) -> Rho:
-        """This part of the loss; shares of one loss compose back to it."""
-        return Rho(_part(self.exact, part))
-
-    def group(self, people: int) -> Rho:
-        """What a group of so many people together may lose: rho grows with the square [BS16, Prop. 27]."""
-        return Rho(self.exact * _people(people) ** 2)
+    _power: ClassVar[int] = 2
 
 
 class _Approximate(_Loss):
@@ -273,30 +248,22 @@ class EpsilonDelta(_Approximate):
 
     def share(self, part: Number) -> Rho:
         """This part of the loss, as the zero-concentrated loss it is accounted in."""
-        return Rho(_part(self.rho, part))
+        return Rho.total(self.rho).share(part)
 
     def group(self, people: int) -> EpsilonDelta:
         """What a group of so many people together may lose.
 
-        Changing one after the other, epsilon adds up and delta is multiplied by
-        (e^(people*epsilon) - 1)/(e^epsilon - 1), rounded up [S4.22].
+        Epsilon adds up, and delta is multiplied by (e^(people*epsilon) - 1)/(e^epsilon - 1), rounded up [S4.22].
         """
-        epsilon = float(self.exact)
-        # A few float operations, each off by at most 2^-52 relative; 1e-12 covers them all.
-        factor = Fraction(math.expm1(_people(people) * epsilon) / math.expm1(epsilon) * (1.0 + 1e-12))
-        return EpsilonDelta(self.exact * people, self.exact_delta * factor)
+        epsilon = Epsilon(self.exact).group(people).exact
+        factor = math.expm1(float(epsilon)) / math.expm1(float(self.exact)) * (1.0 + _MARGIN)
+        return EpsilonDelta(epsilon, self.exact_delta * Fraction(factor))
 
     def _numbers(self) -> tuple[Fraction, Fraction]:
         delta = self.delta if isinstance(self.delta, Fraction) and self.delta == 0 else self.exact_delta
         if delta >= 1:
             raise QuestionError("bad-loss", "delta must be below 1.")
         return self.amount, delta
-
-    def __str__(self) -> str:
-        return "epsilon {}, delta {}".format(*map(plain, self._numbers()))
-
-    def __repr__(self) -> str:
-        return "EpsilonDelta({}, {})".format(*map(plain, self._numbers()))
 
 
 CALIBRATIONS: Final = ("posterior", "dp", "theorem1", "theorem4", "laplace", "binomial")
@@ -306,9 +273,8 @@ CALIBRATIONS: Final = ("posterior", "dp", "theorem1", "theorem4", "laplace", "bi
 class SubLinear(_Approximate):
     """The SuLQ policy itself: at most `queries` noisy sums, each with noise of variance R.
 
-    Privacy: (epsilon, delta, T)-privacy of the whole interaction, T = queries
-    [BDMN05, Def. 1 and Theorem 1; S0.4, S0.6]; which reading is certified,
-    `posterior` or `dp`, follows from the calibration (X3) and is on each answer.
+    Privacy: (epsilon, delta, T)-privacy of the whole interaction, T = queries [BDMN05, Def. 1 and Theorem 1; S0.4,
+    S0.6]; which reading is certified, `posterior` or `dp`, follows from the calibration (X3) and is on each answer.
     """
 
     epsilon: Number
@@ -316,8 +282,8 @@ class SubLinear(_Approximate):
     queries: int
     calibration: str = "posterior"
 
-    def _numbers(self) -> tuple[object, ...]:
-        if isinstance(self.queries, bool) or not isinstance(self.queries, int) or not 1 <= self.queries <= 10**9:
+    def _numbers(self) -> tuple[Any, ...]:
+        if type(self.queries) is not int or not 1 <= self.queries <= 10**9:
             raise QuestionError("bad-loss", "queries must be a whole number from 1 to 1e9.")
         if not isinstance(self.calibration, str) or self.calibration not in CALIBRATIONS:
             raise SetupError("bad-declaration", f"calibration is one of {', '.join(CALIBRATIONS)}.")
@@ -335,15 +301,13 @@ Budget = Epsilon | Rho | EpsilonDelta | SubLinear
 class Unit:
     """Whom one answer hides: all rows of a person, at most `rows` of them kept.
 
-    Without a column the row is the person. `neighbors` is the relation between
-    two data sets that must look alike: a person's rows added or removed
-    (`add_remove`), exchanged for another's (`replace_one`), or blanked
-    (`zero_out`: the number of rows and their positions are public).
+    Without a column the row is the person. `neighbors` is the relation between two data sets that must look alike: a
+    person's rows added or removed (`add_remove`), exchanged for another's (`replace_one`), or blanked (`zero_out`: the
+    number of rows and their positions are public).
 
-    `fold` says which ids name one person. None: equal ones do, numbers by value
-    whatever their type, texts by their bytes. "case": texts that differ in the case
-    of ASCII letters do too. "spelling": so do texts that differ in blanks around
-    them, in forms of Unicode or in `.0` after a whole number, and 7 and "7" do.
+    `fold` says which ids name one person. None: equal ones do, numbers by value whatever their type, texts by their
+    bytes. "case": texts that differ in the case of ASCII letters do too. "spelling": so do texts that differ in blanks
+    around them, in forms of Unicode or in `.0` after a whole number, and 7 and "7" do.
     """
 
     column: str | None = None
@@ -352,18 +316,18 @@ class Unit:
     fold: Fold | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.neighbors, str) or self.neighbors not in NEIGHBORS:
-            raise SetupError("bad-declaration", f"neighbors is one of {', '.join(NEIGHBORS)}.")
-        if self.fold is not None and (not isinstance(self.fold, str) or self.fold not in FOLDS):
-            raise SetupError("bad-declaration", "fold is None, 'case' or 'spelling'.")
-        if self.column is None and self.fold is not None:
-            raise SetupError("bad-declaration", "fold needs the column that says whose row it is.")
-        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or not 1 <= self.rows <= 10**6:
-            raise SetupError("bad-declaration", "rows must be a whole number from 1 to 1e6.")
-        if self.column is None and self.rows != 1:
-            raise SetupError("bad-declaration", "rows needs the column that says whose row it is.")
-        if self.column is not None and (not isinstance(self.column, str) or not self.column):
-            raise SetupError("bad-declaration", "the unit's column must be a name.")
+        column, fold = self.column, self.fold
+        rules = {
+            f"neighbors is one of {', '.join(NEIGHBORS)}.": isinstance(self.neighbors, str)
+            and self.neighbors in NEIGHBORS,
+            "fold is None, 'case' or 'spelling'.": fold is None or (isinstance(fold, str) and fold in get_args(Fold)),
+            "rows must be a whole number from 1 to 1e6.": type(self.rows) is int and 1 <= self.rows <= 10**6,
+            "the unit's column must be a name.": column is None or (isinstance(column, str) and column != ""),
+            "rows and fold need the column that says whose row it is.": column or (self.rows == 1 and fold is None),
+        }
+        for rule, holds in rules.items():
+            if not holds:
+                raise SetupError("bad-declaration", rule)
 
     def __str__(self) -> str:
         rows = "one row" if self.rows == 1 else f"up to {self.rows} rows"
@@ -375,8 +339,7 @@ class Unit:
     def positions_are_public(self) -> bool:
         """Whether a row's place may be spoken of: never where a neighbour shifts it [SR11].
 
-        Where a column says whose row it is, a person may own more rows than are kept,
-        and exchanging them for fewer moves the rows of everyone behind.
+        A person whom a column names may own more rows than are kept; exchanging them for fewer moves all behind.
         """
         return self.neighbors == "zero_out" or (self.neighbors == "replace_one" and self.column is None)
 
@@ -402,8 +365,8 @@ class Draw:
 class Event:
     """What happened to a person space in one ask: its loss and the draws behind it.
 
-    `epsilon` is None where no pure loss holds; `key_delta` is charged to unknown
-    keys (SR14); `queries` counts scalar sums under SubLinear.
+    `epsilon` is None where no pure loss holds; `key_delta` is charged to unknown keys (SR14); `queries` counts scalar
+    sums under SubLinear.
     """
 
     epsilon: Fraction | None
@@ -427,9 +390,8 @@ class Split:
     def of(cls, budget: EpsilonDelta, *, open_keys: bool) -> Split:
         """Divide delta between the conversion and open keys, and fix the order.
 
-        Privacy: if the Renyi losses at order alpha of adaptively chosen asks add
-        up to at most E - c(alpha, D'), their answers together are (E, D')-private;
-        the order is fixed in advance, so plain addition is a filter (SR3).
+        Privacy: if the Renyi losses at order alpha of adaptively chosen asks add up to at most E - c(alpha, D'), their
+        answers together are (E, D')-private; the order is fixed in advance, so plain addition is a filter (SR3).
         """
         delta = budget.exact_delta / 2 if open_keys else budget.exact_delta
         alpha = best_order(float(budget.exact), float(delta))

@@ -8,6 +8,7 @@ wrong kinds refused).
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import itertools
@@ -21,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from sulq.kernel.wire import DEPTH, built, fraction, hints, optional, refuse, strict
+from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.terms import vocabulary
 from sulq.terms.answer import Answer, Answers
 
@@ -82,7 +83,7 @@ class Writer:
         return known[1]
 
     def _written(self, value: object, kind: type) -> str:
-        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind and not optional(kind):
+        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind and not _optional(kind):
             fields, end = _layout(kind)
             return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
         if kind is tuple or kind is list:
@@ -111,6 +112,12 @@ def _constants(value: object) -> str:
         return _JSON.encode(value)
     except ValueError as error:
         raise refuse("a number is not finite") from error
+
+
+@functools.cache
+def _optional(cls: type) -> dict[str, object]:
+    """Fields that are written only where they say something: texts from before they were there keep their digests."""
+    return {f.name: f.default for f in dataclasses.fields(cls) if f.metadata.get("wire") == "set"}
 
 
 @functools.cache
@@ -148,7 +155,7 @@ def to_json(value: object, known: dict[int, object] | None = None) -> object:
         if known is not None and id(value) in known:
             return known[id(value)]
         tree: dict[str, object] = {"kind": kind.__name__}
-        usual = optional(kind)
+        usual = _optional(kind)
         for name in hints(kind):
             if name not in usual or getattr(value, name) != usual[name]:
                 tree[name] = to_json(getattr(value, name), known)
@@ -218,8 +225,6 @@ def from_json(tree: object, depth: int = 0) -> object:
         for name, item in tree.items()
         if name != "kind"
     }
-    if kind == "fraction":
-        return fraction(given)
     if kind == "array":
         return _array(given)
     return built(kind, given, vocabulary.KINDS)

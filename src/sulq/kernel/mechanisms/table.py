@@ -155,7 +155,7 @@ def _revealed(noise: Sequence[Columns], groups: Groups) -> Shown:
         raise ValueError
     if not isinstance(people, laws.PassedLaw) or len(set(groups.keys)) != size:
         raise ValueError
-    seen = noisy(groups.persons, lambda persons: _passed(persons, people))
+    seen = release(people, Private(groups.persons))
     kept = sorted(np.flatnonzero(seen).tolist(), key=lambda i: _placed(groups.keys[i]))
     columns, start = [seen[kept, None]], 0
     for item in noise[1:]:
@@ -173,18 +173,17 @@ def _placed(label: tuple[object, ...]) -> list[tuple[int, object]]:
 
 
 def released(exact: Private[Integers], add: Callable[[Integers], Integers]) -> Integers:
-    """Noise on the exact integers of a box; any shape, also empty."""
-    return opened(exact, lambda values: noisy(values, add))
-
-
-def noisy(values: Integers, add: Callable[[Integers], Integers]) -> Integers:
-    """Clamp exact integers to +-2^62 and add noise.
+    """Clamp the exact integers of a box, of any shape, to +-2^62 and add noise.
 
     Privacy: clamping moves no two values farther apart (T5), so sensitivities hold.
     """
-    if _of(values).size == 0:
-        return values.copy()
-    return _of(add(np.clip(values.ravel(), -LIMIT, LIMIT)), (values.size,)).reshape(values.shape)
+
+    def noisy(values: Integers) -> Integers:
+        if _of(values).size == 0:
+            return values.copy()
+        return _of(add(np.clip(values.ravel(), -LIMIT, LIMIT)), (values.size,)).reshape(values.shape)
+
+    return opened(exact, noisy)
 
 
 def chosen(exact: Private[Integers], pick: Callable[[Integers], Integers], *, none: bool = False) -> Integers:
