@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -94,33 +94,54 @@ def test_T7_a_word_beside_an_edge_is_decided_by_more_bits(monkeypatch: pytest.Mo
     assert more == []
 
 
-def test_T7_a_table_of_edges_is_the_exponential_rounded_down() -> None:
-    """Every edge holds 2^32 exp(-v exponent) to the last bit, down to the first that vanishes."""
-    for exponent in (Fraction(1), Fraction(9, 8), Fraction(7, 1000)):
-        edges = bulk._edges(exponent)[::-1].tolist()
-        assert all(edge == bulk._first_bits((v + 1) * exponent) > 0 for v, edge in enumerate(edges))
-        assert all(
-            Fraction(edge, 2**32) <= coins.bounds((v + 1) * exponent, 60)[1] < Fraction(edge + 1, 2**32)
-            for v, edge in enumerate(edges)
-        )
-        assert math.exp(-float(exponent) * (len(edges) + 1)) < 2.0**-32
+def decided(words: list[int], exponent: Fraction, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the first 32 bits decide; -1 where more are asked for."""
+    with monkeypatch.context() as patched:
+        patched.setattr(coins, "short_words", lambda _: np.array(words, dtype=np.uint32))
+        patched.setattr(coins, "powers_above", lambda *_, **__: -1)
+        return bulk.powers(len(words), exponent).tolist()
 
 
-def test_T7_an_exponential_worked_out_roughly_changes_no_edge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Off by 2^-41, or left to decimal bounds alone, the table is the same. Control: off by 2^-20 it is not."""
-    edges = bulk._edges.__wrapped__
+def right(word: int, found: int, exponent: Fraction) -> bool:
+    """Whether every real number that begins with these bits lies below so many powers, by decimal bounds."""
+    least = coins.bounds(found * exponent, 60)[0] if found else Fraction(1)
+    return Fraction(word + 1, 2**32) <= least and Fraction(word, 2**32) >= coins.bounds((found + 1) * exponent, 60)[1]
 
-    def rough(off: float) -> list[int]:
-        exp = lambda x: math.exp(x) * (1.0 + off)  # noqa: E731
+
+def beside(exponent: Fraction) -> list[int]:
+    """Words at every power's first 32 bits, down to the first that vanishes, and up to three beside them; the ends."""
+    powers = itertools.takewhile(
+        bool, (math.floor(coins.bounds(v * exponent, 60)[0] * 2**32) for v in itertools.count(1))
+    )
+    near = {edge + off for edge in powers for off in range(-3, 4)}
+    return sorted({0, 1, 2, 2**32 - 2, 2**32 - 1} | {word for word in near if 0 <= word < 2**32})
+
+
+@pytest.mark.parametrize("exponent", [Fraction(1), Fraction(9, 8), Fraction(7, 1000), Fraction(1024)])
+def test_T7_a_word_is_decided_as_decimal_bounds_do(exponent: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside every power what is decided is right, and what holds a power, or is zero, is left to more bits."""
+    words = beside(exponent)
+    found = dict(zip(words, decided(words, exponent, monkeypatch), strict=True))
+    assert all(right(word, powers, exponent) for word, powers in found.items() if powers >= 0)
+    edges = {word for word, powers in found.items() if powers < 0}
+    assert 0 in edges
+    assert all(math.floor(coins.bounds(v * exponent, 60)[0] * 2**32) in edges for v in range(1, 22))
+    assert len(edges) < len(words) / 2
+
+
+def test_T7_a_logarithm_worked_out_roughly_changes_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off by 2^-42 all that is decided is right. Control: off by 2^-20 it is not."""
+    exponent, log = Fraction(1, 100), np.log
+    words = beside(exponent)
+
+    def wrong(off: float) -> int:
         with monkeypatch.context() as patched:
-            patched.setattr(bulk, "math", SimpleNamespace(exp=exp, floor=math.floor))
-            return edges(Fraction(1, 100)).tolist()
+            patched.setattr(np, "log", lambda x: log(x) * (1.0 + off))
+            found = decided(words, exponent, monkeypatch)
+        return sum(not right(word, powers, exponent) for word, powers in zip(words, found, strict=True) if powers >= 0)
 
-    right = edges(Fraction(1, 100)).tolist()
-    assert rough(2.0**-41) == rough(-(2.0**-41)) == right
-    assert rough(2.0**-20) != right
-    monkeypatch.setattr(coins, "LOOSE", 0.5)
-    assert edges(Fraction(1, 100)).tolist() == right
+    assert wrong(2.0**-42) == wrong(-(2.0**-42)) == 0
+    assert wrong(2.0**-20) > 0
 
 
 @pytest.mark.parametrize("cells", [1, 31, 1000])

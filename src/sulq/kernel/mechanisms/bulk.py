@@ -1,31 +1,32 @@
 """Exact integer noise, for one cell or a million: discrete Laplace, discrete Gaussian, heads of fair coins, flips.
 
-A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two
-independent ones: U below m with P(u) proportional to exp(-u/scale), a uniform number
-kept by an exact coin; V with P(V >= v) = exp(-v m/scale), the number of powers of
-exp(-m/scale) above one uniform real. With a random sign it is discrete Laplace, -0
-thrown away; kept by one more coin it is discrete Gaussian [CKS20, Algorithms 2 and 3].
-Noise is drawn before it meets a sum, so that nothing of the drawing depends on one.
+A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two independent ones: U below m with P(u)
+proportional to exp(-u/scale), a uniform number kept by an exact coin; V with P(V >= v) = exp(-v m/scale), the number of
+powers of exp(-m/scale) above one uniform real. With a random sign it is discrete Laplace, -0 thrown away; kept by one
+more coin it is discrete Gaussian [CKS20, Algorithms 2 and 3]. Noise is drawn before it meets a sum, so that nothing of
+the drawing depends on one.
 
 Source: docs/theory/bulk-noise.md; of flips, docs/theory/metric.md.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from sulq.kernel import coins, entropy
 from sulq.kernel.arrays import Integers, Truths
 
 _AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
 _WORDS: Final = 2**19  # of coins: 4 MiB at a time
+_LOGARITHM: Final = 32 * math.log(2.0)
+_LOOSE: Final = (
+    2.0**-36
+)  # more than a logarithm up to 23 is off, were numpy's off by 2^10 ulp, and its quotient with it
 _MOST: Final = 2**10  # powers: e^-1024 is the chance of more; times the widest scale, 2^50, they fit 64 bits
 
 
@@ -103,37 +104,21 @@ def geometric(count: int, scale: Fraction) -> Integers:
 
 
 def powers(count: int, exponent: Fraction) -> Integers:
-    """So many independent integers from 0 on with P(V >= v) = exp(-v exponent): how many powers lie above a real U."""
-    edges = _edges(exponent)
+    """So many independent integers from 0 on with P(V >= v) = exp(-v exponent): how many powers lie above a real U.
+
+    That is the floor of -ln(U)/exponent. Thirty-two bits of U decide it, but where a power has the same bits or is so
+    near that rounding might count it, and where all bits are zeros; then more do.
+    """
     drawn = coins.short_words(count)
-    # Thirty-two bits of U tell it from every power but one with the same bits; beyond the table all begin with zeros.
-    above = np.searchsorted(edges, drawn, side="right")
-    undecided = (np.searchsorted(edges, drawn, side="left") != above) | (drawn == 0)
-    found = len(edges) - above
-    for i in np.flatnonzero(undecided).tolist():
+    bits, each = drawn.astype(np.float64), float(exponent)
+    low = np.floor((_LOGARITHM - _LOOSE - np.log(bits + 1.0)) / each)
+    high = np.floor((_LOGARITHM + _LOOSE - np.log(np.maximum(bits, 1.0))) / each)
+    found = low.astype(np.int64)
+    for i in np.flatnonzero((low != high) | (drawn == 0)).tolist():
         found[i] = coins.powers_above(int(drawn[i]), exponent, bits=32)
         if found[i] >= _MOST:
             raise OverflowError("a number beyond 64 bits, though no one will ever see it")
     return found
-
-
-@functools.lru_cache(maxsize=1024)
-def _edges(exponent: Fraction) -> npt.NDArray[np.uint32]:
-    """The first 32 bits of exp(-v exponent) for v = 1, 2, ... as long as they are not zeros, smallest first."""
-    found: list[int] = []
-    while (bits := _first_bits((len(found) + 1) * exponent)) > 0:
-        found.append(bits)
-    return np.array(found[::-1], dtype=np.uint32)
-
-
-def _first_bits(exponent: Fraction) -> int:
-    """The first 32 bits of exp(-exponent): by double bounds where these agree, else by decimal ones until they do."""
-    near = math.exp(-float(exponent)) * 2.0**32
-    low, high, digits = math.floor(near * (1.0 - coins.LOOSE)), math.floor(near * (1.0 + coins.LOOSE)), 30
-    while low != high:
-        low, high = (math.floor(bound * 2**32) for bound in coins.bounds(exponent, digits))
-        digits += 30
-    return low
 
 
 def _bits(count: int) -> Truths:
