@@ -147,7 +147,7 @@ OTHERS: Final = (
         "        return (sensitivity / self.scale) ** 2 / 2",
         "        return (sensitivity / self.scale) ** 2 / 8",
         (
-            "tests/kernel/mechanisms/test_choose.py::test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice",
+            "tests/kernel/mechanisms/test_bulk_choose.py::test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice",
         ),
     ),
     Mutant(

@@ -59,3 +59,10 @@ def test_SR14_the_chance_that_a_person_alone_shows_is_never_too_small(scale: Fra
         exact = gaussian_upper(scale, threshold - 1)
         assert exact <= found <= exact * (1 + 3e-6) + 1e-300
     assert gaussian_upper(scale, 0) > laws.PassedLaw(scale, 2).alone()
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 1024), Fraction(1, 3), Fraction(7, 2), Fraction(64)])
+def test_T25_planned_and_priced_tails_are_one_number(scale: Fraction) -> None:
+    """A threshold is planned by a table of tails and priced by one tail: to the bit the same, also past the table."""
+    for t in (0, 1, 2, 5, 17, 100, 2561, 10**6):
+        assert law.GaussianLaw(scale).tail(t) == laws.gaussian_tail(scale, t) > 0

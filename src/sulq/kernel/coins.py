@@ -1,10 +1,9 @@
 """Exact coins: heads with probability exp(-exponent), from fresh bits and whole numbers.
 
-Every coin is a uniform real number U given bit by bit: heads if U < exp(-exponent).
-Thirty-two bits decide nearly always, against double bounds of the exponential wide
-enough for all that rounding can do; the few that fall between the bounds are
-decided by more bits and decimal bounds that tighten until they part. So the bias is
-exp(-exponent) itself: no float decides, it only postpones.
+Every coin is a uniform real number U given bit by bit: heads if U < exp(-exponent). Thirty-two bits decide nearly
+always, against double bounds of the exponential wide enough for all that rounding can do; the few that fall between
+are decided by more bits and decimal bounds that tighten until they part. So the bias is exp(-exponent) itself: no float
+decides, it only postpones.
 
 Source: docs/theory/choose.md.
 """
@@ -45,9 +44,8 @@ def short_words(count: int) -> npt.NDArray[np.uint32]:
 def below(bounds: Integers) -> Integers:
     """A uniform whole number below each bound, exactly: a word past the last whole multiple is drawn again."""
     sizes = bounds.astype(np.uint64)
-    top = np.uint64(2**64 - 1)
-    spare = (top - sizes + np.uint64(1)) % sizes  # 2^64 modulo the bound
-    return (_redrawn(words, sizes.size, top - spare) % sizes).astype(np.int64)
+    last = ~((np.uint64(0) - sizes) % sizes)  # 2^64 less its remainder by the bound, less 1
+    return (_redrawn(words, sizes.size, last) % sizes).astype(np.int64)
 
 
 def uniform(count: int, bound: int) -> Integers:

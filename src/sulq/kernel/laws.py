@@ -7,7 +7,6 @@ may be is told outside, by `sulq.terms.law`, whose laws are these with their acc
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -16,15 +15,12 @@ from typing import ClassVar, Final, get_args
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.arrays import Floats
 
 SMALLEST_SCALE: Final = Fraction(1, 1024)  # a sensitivity of one unit at the largest epsilon there is (1000)
 LARGEST_SCALE: Final = Fraction(2**50)  # noise stays 2^12 scales away from the ends of 64 bits (T5)
 LARGEST_COINS: Final = 2**24  # 2 MiB of fresh bits per answer
 
-# Every tail below is a few hundred float operations of relative error 2^-52 on
-# arguments below 800, or a running sum of fewer than 10^5 positive terms.
-_MARGIN: Final = 1e-10
+_MARGIN: Final = 1e-10  # more than a tail is off: it is a few hundred float operations, or fewer than 10^5 terms
 _UNDERFLOW: Final = 1e-305
 _TABLE_SCALE: Final = 64.0
 _REACH: Final = 40.0  # exp(-40^2/2) is below the smallest double
@@ -196,8 +192,8 @@ class PassedLaw(_Scaled):
 class AboveLaw(_Scaled):
     """Discrete Laplace noise on each of `sums` sums and, of a scale of its own, on the threshold they share.
 
-    A `threshold_scale` of 0 leaves the threshold as it is. The place of the first sum whose noisy
-    value is at or above its noisy threshold is told, and nothing else.
+    A `threshold_scale` of 0 leaves the threshold as it is. The place of the first sum whose noisy value is at or above
+    its noisy threshold is told, and nothing else.
     Privacy: let one person move the sums, none by more than R, with a span of S, the largest rise plus the largest
     fall, and by L altogether. The sensitivity is S + R scale/threshold_scale where the threshold is noisy [LSL17],
     else L; how many sums there are does not count.
@@ -237,8 +233,9 @@ def gaussian_tail(scale: Fraction, t: int) -> float:
     """
     width = float(scale)
     if width <= _TABLE_SCALE:
-        table = gaussian_tails(width)
-        return float(table[t]) if t < len(table) else up(0.0)
+        z = np.arange(1, math.ceil(_REACH * width) + 2)
+        beyond = np.cumsum(np.exp(-0.5 * (z / width) ** 2)[::-1])[::-1]
+        return up(float(2.0 * beyond[t] / (1.0 + 2.0 * beyond[0])) if t < len(beyond) else 0.0)
     # With f(x) = exp(-x^2/(2 scale^2)) and a = t + 1/2 the sum of f beyond t is
     # at most  int_a f + f'(a)/24 + (1/384) int_a |f''''|,  and where the sixth
     # derivative is positive (u >= 3.3243) at most  int_a f + f'(a)/24 - (7/5760) f'''(a).
@@ -248,16 +245,6 @@ def gaussian_tail(scale: Fraction, t: int) -> float:
     square = width * width
     correction = (rest / square - u * f / 24.0) / square
     return up(math.erfc(u / math.sqrt(2.0)) + math.sqrt(2.0 / math.pi) * correction)
-
-
-@functools.lru_cache(maxsize=256)
-def gaussian_tails(scale: float) -> Floats:
-    """P(|Z| > t) for t = 0, 1, ... as far as doubles reach, summed from the far end, rounded up."""
-    z = np.arange(1, math.ceil(_REACH * scale) + 2, dtype=np.float64)
-    beyond = np.cumsum(np.exp(-0.5 * (z / scale) ** 2)[::-1])[::-1]
-    tails: Floats = np.minimum(1.0, 2.0 * beyond / (1.0 + 2.0 * beyond[0]) * (1.0 + _MARGIN) + _UNDERFLOW)
-    tails.flags.writeable = False
-    return tails
 
 
 def up(probability: float) -> float:

@@ -24,7 +24,6 @@ from sulq.kernel.laws import (
     LARGEST_SCALE,
     SMALLEST_SCALE,
     gaussian_tail,
-    gaussian_tails,
     up,
 )
 
@@ -101,14 +100,17 @@ class GaussianLaw(laws.GaussianLaw):
 
     def tail(self, t: int) -> float:
         """Probability that the noise is farther than t from zero, rounded up."""
-        return 1.0 if t < 0 else gaussian_tail(self.scale, t)
+        if t < 0:
+            return 1.0
+        scale = float(self.scale)
+        return _at(_gaussian_tails(scale), t) if scale <= _TABLE_SCALE else gaussian_tail(self.scale, t)
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
         _check_beta(beta)
         scale = float(self.scale)
         if scale <= _TABLE_SCALE:
-            return _first_within(gaussian_tails(scale), beta)
+            return _first_within(_gaussian_tails(scale), beta)
         reach = -_NORMAL.inv_cdf(beta / (2.0 * (1.0 + _MARGIN))) * scale
         return _smallest(self.tail, math.ceil(reach - 0.5), beta)
 
@@ -146,7 +148,7 @@ class BinomialLaw(laws.BinomialLaw):
         if t >= self.coins // 2:
             return 0.0  # the support ends at coins/2
         table = _coin_table(self.coins)[1]
-        return float(table[t]) if t < len(table) else up(0.0)
+        return _at(table, t)
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
@@ -392,6 +394,20 @@ def gaussian_mass(scale: float) -> float:
     # Poisson summation: the mass is that of the normal, times 1 + 2 sum exp(-2 pi^2 scale^2 k^2).
     ripple = math.fsum(math.exp(-2.0 * (math.pi * scale * k) ** 2) for k in range(1, 4))
     return scale * math.sqrt(2.0 * math.pi) * (1.0 + 2.0 * ripple)
+
+
+@functools.lru_cache(maxsize=256)
+def _gaussian_tails(scale: float) -> Floats:
+    """P(|Z| > t) for t = 0, 1, ... as far as doubles reach: what the kernel's `gaussian_tail` gives, to the bit."""
+    z = np.arange(1, math.ceil(_REACH * scale) + 2, dtype=np.float64)
+    beyond = np.cumsum(np.exp(-0.5 * (z / scale) ** 2)[::-1])[::-1]
+    tails: Floats = np.minimum(1.0, 2.0 * beyond / (1.0 + 2.0 * beyond[0]) * (1.0 + _MARGIN) + _UNDERFLOW)
+    tails.flags.writeable = False
+    return tails
+
+
+def _at(tails: Floats, t: int) -> float:
+    return float(tails[t]) if t < len(tails) else up(0.0)
 
 
 def accurate(law: laws.Law) -> Law:

@@ -18,12 +18,12 @@ EXACT_TESTS = {  # beside this file
     "laplace": "test_bulk_laplace.py::test_T20_exact_epsilon_is_the_debit",
     "gaussian": "test_bulk_gaussian.py::test_T20_exact_renyi_divergence_is_within_the_debit",
     "binomial": "test_bulk_binomial.py::test_T20_searched_coins_meet_the_exact_target",
-    "permute_and_flip": "test_choose.py::test_T20_exact_epsilon_of_permute_and_flip_is_the_debit",
-    "exponential": "test_choose.py::test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit",
+    "permute_and_flip": "test_bulk_choose.py::test_T20_exact_epsilon_of_permute_and_flip_is_the_debit",
+    "exponential": "test_bulk_choose.py::test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit",
     "passed": "test_table_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
-    "above": "test_choose_above.py::test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit",
-    "metric": "test_choose_metric.py::test_T20_exact_epsilon_of_a_near_point_is_within_the_debit",
-    "bits": "test_choose_metric.py::test_T20_exact_epsilon_of_bit_flips_is_the_debit",
+    "above": "test_bulk_above.py::test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit",
+    "metric": "test_bulk_metric.py::test_T20_exact_epsilon_of_a_near_point_is_within_the_debit",
+    "bits": "test_bulk_metric.py::test_T20_exact_epsilon_of_bit_flips_is_the_debit",
 }
 
 

@@ -1,4 +1,7 @@
-"""Exact integer noise, for one cell or a million: discrete Laplace, discrete Gaussian, heads of fair coins, flips.
+"""Exact noise and choices, for one cell or a million.
+
+Noise: discrete Laplace, discrete Gaussian, heads of fair coins, flips. Choices by exact scores: permute-and-flip, the
+exponential choice, the first above a threshold. What each costs is said by its law (`sulq.kernel.laws`).
 
 A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two independent ones: U below m with P(u)
 proportional to exp(-u/scale), a uniform number kept by an exact coin; V with P(V >= v) = exp(-v m/scale), the number of
@@ -6,7 +9,7 @@ powers of exp(-m/scale) above one uniform real. With a random sign it is discret
 more coin it is discrete Gaussian [CKS20, Algorithms 2 and 3]. Noise is drawn before it meets a sum, so that nothing of
 the drawing depends on one.
 
-Source: docs/theory/bulk-noise.md; of flips, docs/theory/metric.md.
+Source: docs/theory/bulk-noise.md; of flips, docs/theory/metric.md; of choices, docs/theory/choose.md and above.md.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ import numpy as np
 
 from sulq.kernel import coins, entropy
 from sulq.kernel.arrays import Integers, Truths
+from sulq.kernel.laws import AboveLaw
 
 _AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
 _WORDS: Final = 2**19  # of coins: 4 MiB at a time
+_COINS: Final = 2**20  # of choices, at a time
 _LOGARITHM: Final = 32 * math.log(2.0)
 _LOOSE: Final = (
     2.0**-36
@@ -85,6 +90,49 @@ def heads(count: int, coins_each: int) -> Integers:
         bits[:, -1] >>= np.uint64(64 * words - coins_each)
         found[first : first + batch] = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
     return found
+
+
+def flipped(scores: Integers, scale: Fraction) -> Integers:
+    """Of each row the first candidate, in a random order, whose coin of bias exp(-gap/scale) shows heads.
+
+    That is a uniform one of all heads; the best candidate's coin has no tails.
+    """
+    found = np.empty(len(scores), dtype=np.int64)
+    rows = max(1, _COINS // scores.shape[1])
+    for i in range(0, len(scores), rows):
+        gaps = scores[i : i + rows].max(axis=1, keepdims=True) - scores[i : i + rows]
+        count = np.cumsum(coins.heads(gaps.ravel(), scale).reshape(gaps.shape), axis=1, dtype=np.int64)
+        place = coins.below(count[:, -1])
+        found[i : i + rows] = np.argmax(count > place[:, None], axis=1)
+    return found
+
+
+def proposed(scores: Integers, scale: Fraction) -> Integers:
+    """Of each row a candidate with probability proportional to exp(score/scale), exactly.
+
+    Uniform candidates are proposed until a coin of bias exp(-gap/scale) is heads: m times or fewer, on average.
+    """
+    gaps = scores.max(axis=1, keepdims=True) - scores
+    found = np.full(len(scores), -1, dtype=np.int64)
+    while (rows := np.flatnonzero(found < 0)[:_COINS]).size:
+        tries = max(1, min(2 * scores.shape[1], _COINS // len(rows)))
+        tried = coins.uniform(len(rows) * tries, scores.shape[1]).reshape(len(rows), tries)
+        up = coins.heads(gaps[rows[:, None], tried].ravel(), scale).reshape(tried.shape)
+        hit = up.any(axis=1)
+        found[rows[hit]] = tried[hit, np.argmax(up[hit], axis=1)]
+    return found
+
+
+def first_above(above: Integers, law: AboveLaw) -> Integers:
+    """The place of the first passing sum in each row of exact sums less their thresholds; past the last if none.
+
+    All noise is drawn and every sum compared, wherever the first to pass is.
+    """
+    rows, sums = above.shape
+    noisy = above + laplace(above.size, law.scale).reshape(above.shape)
+    level = laplace(rows, law.threshold_scale) if law.threshold_scale else np.zeros(rows, dtype=np.int64)
+    first: Integers = np.where(noisy >= level[:, None], np.arange(sums), sums).min(axis=1, initial=sums)
+    return first
 
 
 def geometric(count: int, scale: Fraction) -> Integers:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from importlib import metadata
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from sulq.kernel import laws
 from sulq.kernel.arrays import Integers
 from sulq.kernel.facts import NEIGHBORS, Draw
 from sulq.kernel.laws import MECHANISMS, Law
-from sulq.kernel.mechanisms import bulk, choose
+from sulq.kernel.mechanisms import bulk
 from sulq.kernel.private import Groups, Private
 from sulq.version import __version__
 
@@ -89,7 +88,7 @@ def cost_of(draw: Draw) -> Cost:
 
 def versions() -> tuple[tuple[str, str], ...]:
     """What the noise comes from, for the events in the ledger (SR3)."""
-    return ("numpy", metadata.version("numpy")), ("sulq", __version__)
+    return ("numpy", np.__version__), ("sulq", __version__)
 
 
 def release(law: Law, exact: Private[Integers]) -> Integers:
@@ -106,11 +105,11 @@ def release(law: Law, exact: Private[Integers]) -> Integers:
         case laws.BitLaw():
             return released(exact, lambda bits: _flipped(bits, law.scale))
         case laws.FlipLaw():
-            return chosen(exact, lambda scores: choose.flipped(scores, law.scale))
+            return chosen(exact, lambda scores: bulk.flipped(scores, law.scale))
         case laws.ExponentialLaw() | laws.MetricLaw():  # of a point the score is minus its distance
-            return chosen(exact, lambda scores: choose.proposed(scores, law.scale))
+            return chosen(exact, lambda scores: bulk.proposed(scores, law.scale))
         case laws.AboveLaw():
-            return chosen(exact, lambda above: choose.first_above(above, law), none=True)
+            return chosen(exact, lambda above: bulk.first_above(above, law), none=True)
 
 
 def _passed(people: Integers, law: laws.PassedLaw) -> Integers:
