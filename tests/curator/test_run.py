@@ -13,8 +13,8 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError
-from sulq.kernel.arrays import SATURATED as LIMIT
 from sulq.kernel.mechanisms import MECHANISMS
+from sulq.kernel.private import SATURATED as LIMIT
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.domain import Schema

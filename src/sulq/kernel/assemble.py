@@ -12,8 +12,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from sulq.kernel.arrays import Integers, Objects, Stored, Truths, saturate
-from sulq.kernel.private import Groups
+from sulq.kernel.private import Groups, Integers, Objects, Stored, Truths, saturate
 from sulq.kernel.request import Asking, Key, Looked, Open, Part, Proposal, Statement
 
 WORD: Final = 2**63  # what 64 bits hold is less

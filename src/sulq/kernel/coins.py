@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.kernel import entropy
-from sulq.kernel.arrays import Floats, Integers, Truths
+from sulq.kernel.private import Floats, Integers, Truths
 
 Words = npt.NDArray[np.uint64]
 

@@ -1,7 +1,4 @@
-"""Public facts of a dataset, whom an answer hides, what it costs, and how much there is to spend.
-
-All that a certificate and a price follow from.
-"""
+"""What certificates and prices follow from: facts of a dataset, whom an answer hides, what it costs, what is left."""
 
 from __future__ import annotations
 

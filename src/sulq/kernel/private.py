@@ -1,24 +1,38 @@
-"""Private[T]: an exact value in a box that does not open by accident; and the groups that one may hold."""
+"""Exact values: the types of their arrays, the end of their range, and the box that does not open by accident."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar
+from typing import Final, Generic, NoReturn, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from sulq.errors import AccessDenied
-from sulq.kernel.arrays import Integers
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Truths = npt.NDArray[np.bool_]
+Objects = npt.NDArray[np.object_]
+Stored = tuple[np.ndarray, Truths | None]  # a column, and where it is missing
+
+SATURATED: Final = 2**62
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 
+def saturate(sums: Integers | Objects) -> Integers:
+    """Clamp exact sums of any size to +-2^62: a 1-Lipschitz step (T5)."""
+    return np.clip(sums, -SATURATED, SATURATED).astype(np.int64)
+
+
 class Private(Generic[T]):
     """An exact value on its way from the rows to the noise.
 
-    It will not print, compare, iterate, copy, pickle or leave the process; `open` is
-    called by the mechanisms alone, and by sulq.testing, which sees made-up data (a
-    test reads the source for it).
+    It will not print, compare, iterate, copy, pickle or leave the process; `open` is called by the mechanisms alone,
+    and by sulq.testing, which sees made-up data (a test reads the source for it).
     """
 
     __slots__ = ("_value",)
@@ -51,11 +65,10 @@ class Private(Generic[T]):
 class Groups:
     """Exact sums of the groups that occur, where the keys are not listed in advance (SR14).
 
-    `keys`: one tuple a group, each of Python values: text, a label, a truth value,
-    a whole number (days or microseconds from 1970 for a clock), or None: a missing
-    key is a key like any other. Sorted ascending, None last. `sums`: int64 of shape
-    (groups, width), saturated at +-2^62. `persons`: how many different people each
-    group's rows belong to; how many rows, where they are nobody's in particular.
+    `keys`: one tuple a group, each of Python values: text, a label, a truth value, a whole number (days or microseconds
+    from 1970 for a clock), or None: a missing key is a key like any other. Sorted ascending, None last. `sums`: int64
+    of shape (groups, width), saturated at +-2^62. `persons`: how many different people each group's rows belong to; how
+    many rows, where they are nobody's in particular.
     """
 
     keys: tuple[tuple[object, ...], ...]

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:  # executors of Spark read statements, and load nothing that draws (T67)
-    from sulq.kernel.arrays import Integers, Stored
     from sulq.kernel.laws import Law
     from sulq.kernel.moves import Certified
-    from sulq.kernel.private import Private
+    from sulq.kernel.private import Integers, Private, Stored
     from sulq.kernel.programs import Fold
     from sulq.kernel.scores import Score
     from sulq.kernel.whole.asked import Asked as Statistic

@@ -17,7 +17,6 @@ import numpy as np
 
 from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel import assemble, layout, price
-from sulq.kernel.arrays import SATURATED, Integers
 from sulq.kernel.facts import Event, Facts, Refused, Unit
 from sulq.kernel.laws import Law, PassedLaw, own
 from sulq.kernel.ledger.receipt import Receipt
@@ -25,7 +24,7 @@ from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
 from sulq.kernel.moves import Certified
-from sulq.kernel.private import Groups, Private
+from sulq.kernel.private import SATURATED, Groups, Integers, Private
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import WRITTEN, Asked, Found, Listed, Outside, Release
 from sulq.kernel.scores import scores

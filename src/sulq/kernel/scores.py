@@ -26,7 +26,7 @@ from typing import Final, Protocol, Self
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.arrays import Floats, Integers, Objects
+from sulq.kernel.private import Floats, Integers, Objects
 
 LARGEST_ENTRY: Final = 2**31
 MOST_ENTRIES: Final = 2**20

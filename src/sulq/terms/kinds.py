@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sulq.kernel.arrays import Floats, Integers, Objects, Truths
+from sulq.kernel.private import Floats, Integers, Objects, Truths
 from sulq.terms.domain import LONGEST_CELL, Schema
 
 __all__ = [

@@ -18,7 +18,6 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.kernel import laws
-from sulq.kernel.arrays import Floats
 from sulq.kernel.laws import (
     LARGEST_COINS,
     LARGEST_SCALE,
@@ -26,6 +25,7 @@ from sulq.kernel.laws import (
     gaussian_tail,
     up,
 )
+from sulq.kernel.private import Floats
 
 __all__ = [
     "LARGEST_COINS", "LARGEST_SCALE", "SMALLEST_BETA", "SMALLEST_SCALE", "AboveLaw", "BinomialLaw", "BitLaw",

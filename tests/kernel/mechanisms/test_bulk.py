@@ -14,7 +14,7 @@ from sulq.cli import audit_opendp
 from sulq.errors import CuratorError
 from sulq.kernel import coins, entropy
 from sulq.kernel.mechanisms import bulk, release
-from sulq.kernel.mechanisms.table import LIMIT
+from sulq.kernel.private import SATURATED as LIMIT
 from sulq.kernel.private import Private
 from sulq.terms.law import LARGEST_SCALE, SMALLEST_SCALE, AboveLaw, GaussianLaw, LaplaceLaw, Law, round_up
 from tests.counts import count

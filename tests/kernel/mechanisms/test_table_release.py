@@ -18,7 +18,8 @@ import sulq.kernel.mechanisms
 from sulq.errors import CuratorError
 from sulq.kernel import entropy
 from sulq.kernel.mechanisms import release
-from sulq.kernel.mechanisms.table import LIMIT, chosen, released
+from sulq.kernel.mechanisms.table import chosen, released
+from sulq.kernel.private import SATURATED as LIMIT
 from sulq.kernel.private import Private
 from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sulq.kernel.arrays import Stored
+from sulq.kernel.private import Stored
 from sulq.terms.domain import Schema
 from sulq.terms.kinds import Cells, Integers
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sulq.curator.engines import derived
 from sulq.curator.engines.batch import Batch
-from sulq.kernel.arrays import Stored
+from sulq.kernel.private import Stored
 from sulq.terms.domain import Column, Text
 from sulq.terms.facts import Tables
 from sulq.terms.kinds import Code, Floats, Integers, Scalar, Truth, Truths

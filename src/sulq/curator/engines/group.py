@@ -12,7 +12,7 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.derive_numpy import numbered
 from sulq.curator.engines.fold import EXACT
 from sulq.curator.engines.kernels import reach, units_of
-from sulq.kernel.arrays import SATURATED, Stored, saturate
+from sulq.kernel.private import SATURATED, Stored, saturate
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sulq.curator.engines.batch import Batch
-from sulq.kernel.arrays import Stored
+from sulq.kernel.private import Stored
 from sulq.terms.engine import BLANK, Tally
 from sulq.terms.kinds import Cells, Integers
 from sulq.terms.rowfn.keys import Bucket

@@ -22,8 +22,7 @@ from sulq.curator.engines.person_column import inexact, person_column
 from sulq.curator.engines.source import Origin, suffix
 from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
-from sulq.kernel.arrays import Stored
-from sulq.kernel.private import Private
+from sulq.kernel.private import Private, Stored
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers, Objects, Truths
 from sulq.terms.privacy import Unit

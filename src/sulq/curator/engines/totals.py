@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sulq.kernel.arrays import SATURATED, saturate
+from sulq.kernel.private import SATURATED, saturate
 from sulq.terms.kinds import Integers, Objects
 
 

@@ -22,8 +22,8 @@ from typing import Final
 import numpy as np
 
 from sulq.kernel import coins, entropy
-from sulq.kernel.arrays import Integers, Truths
 from sulq.kernel.laws import AboveLaw
+from sulq.kernel.private import Integers, Truths
 
 _AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
 _WORDS: Final = 2**19  # of coins: 4 MiB at a time

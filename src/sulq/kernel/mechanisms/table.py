@@ -17,14 +17,11 @@ import numpy as np
 
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel import laws
-from sulq.kernel.arrays import Integers
 from sulq.kernel.facts import NEIGHBORS, Draw
 from sulq.kernel.laws import MECHANISMS, Law
 from sulq.kernel.mechanisms import bulk
-from sulq.kernel.private import Groups, Private
+from sulq.kernel.private import SATURATED, Groups, Integers, Private
 from sulq.version import __version__
-
-LIMIT: Final = 2**62
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -51,7 +48,7 @@ def priced(law: Law, sensitivity: Fraction) -> Fraction:
     """
     if sensitivity < 0:
         raise ValueError("a sensitivity is never negative")
-    if sensitivity > (LIMIT if law.norm == "l1" else LIMIT**2):
+    if sensitivity > (SATURATED if law.norm == "l1" else SATURATED**2):
         raise QuestionError("too-large", "One person moves these sums by more than 64 bits hold.")
     pure = law.epsilon(sensitivity)
     price = law.rho(sensitivity) if pure is None else pure
@@ -180,7 +177,7 @@ def released(exact: Private[Integers], add: Callable[[Integers], Integers]) -> I
     def noisy(values: Integers) -> Integers:
         if _of(values).size == 0:
             return values.copy()
-        return _of(add(np.clip(values.ravel(), -LIMIT, LIMIT)), (values.size,)).reshape(values.shape)
+        return _of(add(np.clip(values.ravel(), -SATURATED, SATURATED)), (values.size,)).reshape(values.shape)
 
     return opened(exact, noisy)
 
@@ -190,7 +187,7 @@ def chosen(exact: Private[Integers], pick: Callable[[Integers], Integers], *, no
 
     def drawn(scores: Integers) -> Integers:
         choices, candidates = _of(scores).shape
-        found = _of(pick(np.clip(scores, -LIMIT // 2, LIMIT // 2)), (choices,))
+        found = _of(pick(np.clip(scores, -SATURATED // 2, SATURATED // 2)), (choices,))
         if choices and not 0 <= found.min() <= found.max() < candidates + none:
             raise ValueError
         return found[:, None]

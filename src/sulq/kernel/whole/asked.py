@@ -15,9 +15,9 @@ from typing import Final, get_args
 
 import numpy as np
 
-from sulq.kernel.arrays import Integers
 from sulq.kernel.facts import Draw, Refused, Unit
 from sulq.kernel.mechanisms import Cost, cost_of
+from sulq.kernel.private import Integers
 from sulq.kernel.whole.figure import Move, whole
 from sulq.kernel.whole.functions import BLANK, Aggregated, Declared, Function
 from sulq.kernel.whole.graphs import Degrees, Edges, MinCut, SpanningTree, ToBoundedDegree, ToConnected, Triangles

@@ -25,8 +25,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sulq.kernel.arrays import Floats, Integers
 from sulq.kernel.facts import Refused
+from sulq.kernel.private import Floats, Integers
 from sulq.kernel.whole.figure import Figure, Move, whole
 
 BLANK: Final = -(2**63)  # a missing cell among listed rows: no whole unit of any column

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.kernel.arrays import Integers
 from sulq.kernel.facts import Refused
+from sulq.kernel.private import Integers
 from sulq.kernel.whole.figure import Figure, Move, monotone, of_bits, whole
 
 EXACT: Final = 2**53  # below this a library's doubles hold every whole number, and every sum of them

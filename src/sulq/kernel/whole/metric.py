@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from sulq.kernel.arrays import Integers
 from sulq.kernel.facts import Refused
+from sulq.kernel.private import Integers
 from sulq.kernel.whole.figure import Move, whole
 
 FARTHEST: Final = 2**40  # in units of the statistic: distances of 2^21 coordinates fit 64 bits

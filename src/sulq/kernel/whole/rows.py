@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sulq.kernel.arrays import Integers
+from sulq.kernel.private import Integers
 from sulq.kernel.whole.figure import Figure, Move, monotone, of_bits, whole
 
 

@@ -18,7 +18,7 @@ from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.kept import OWNER, OWNER_DIGITS, PERSON, names
 from sulq.curator.engines.needed import Needed
-from sulq.kernel.arrays import Stored
+from sulq.kernel.private import Stored
 from sulq.terms.domain import Column, Schema, Text
 from sulq.terms.kinds import Truths
 

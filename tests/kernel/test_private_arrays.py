@@ -6,12 +6,12 @@ import typing
 
 import numpy as np
 
-from sulq.kernel import arrays
+from sulq.kernel import private
 from sulq.terms import kinds
 
 
 def test_the_vocabulary_names_the_kernels_own_types() -> None:
     """A type of array is defined once; its numbers have 64 bits."""
     for name, number in {"Floats": np.float64, "Integers": np.int64, "Truths": np.bool_, "Objects": np.object_}.items():
-        assert getattr(kinds, name) is getattr(arrays, name)
-        assert typing.get_args(typing.get_args(getattr(arrays, name))[1]) == (number,)
+        assert getattr(kinds, name) is getattr(private, name)
+        assert typing.get_args(typing.get_args(getattr(private, name))[1]) == (number,)
