@@ -13,7 +13,6 @@ from types import ModuleType
 
 from sulq import errors
 from sulq.connect import connect
-from sulq.kernel.scores import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.terms.estimator import Certificate, sensitivity_from_sampler
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
@@ -35,6 +34,7 @@ from sulq.terms.rowfn import (
     vector,
     within_ball,
 )
+from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms.space import Box, Cube, Points
 from sulq.terms.statistic import (
     Aggregated,

@@ -20,7 +20,7 @@ from sulq.curator.plan import above, choice, contribution
 from sulq.curator.plan.draft import Draft
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column
-from sulq.kernel.scores import Linear, Rank, Span
+from sulq.kernel.scores import Span
 from sulq.terms import shape
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block, Tally
@@ -31,6 +31,7 @@ from sulq.terms.question import Above, Choose, OpenSums, Sums
 from sulq.terms.receipt import Receipt
 from sulq.terms.relation import Table, Where
 from sulq.terms.rowfn import Dot, Vector, col, lit, vector
+from sulq.terms.score import Linear, Rank
 from tests.curator.engines.cases import ask, duck
 
 ROWS = pa.table(

@@ -13,9 +13,9 @@ from sulq.kernel.facts import Draw, Event, Refused, Unit
 from sulq.kernel.laws import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.kernel.moves import Certified, Moves, Norms
 from sulq.kernel.price import Least, Release, check
-from sulq.kernel.scores import Linear
 from sulq.kernel.whole.asked import Asked
 from sulq.kernel.whole.rows import ToUnique
+from sulq.terms.score import Linear
 
 SCALE = Fraction(4)
 UNITS = [Unit("who", rows, neighbors) for rows in (1, 2) for neighbors in ("add_remove", "replace_one", "zero_out")]
@@ -87,7 +87,7 @@ def test_SR1_noise_is_priced_as_the_worst_neighbour(unit: Unit, cells: int) -> N
 def test_SR13_choices_are_priced_as_the_worst_neighbour(unit: Unit, choices: int) -> None:
     """The spans of scores over all neighbours are within the certified ones. Control: a little less is refused."""
     present = unit.column is None
-    score = Linear(((1, 0), (0, 1)))
+    score = Linear(((1, 0), (0, 1))).form
     block = certified(unit.rows, present=present)
     every = moved(unit, choices, present=present)
     spans = [[max(0, *own) - min(0, *own) for own in move.tolist()] for move in every]
@@ -200,7 +200,7 @@ RICH = Event(Fraction(10**6), Fraction(10**12), Fraction(1))
 OTHER = {
     "binomial noise on sums": (Release((BinomialLaw(64),), (0,), 1, 1, 2), "l1"),
     "flips on sums": (Release((FlipLaw(SCALE, 2),), (0,), 1, 1, 2), "l1"),
-    "noise for a choice": (Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, Linear(((1, 0),))), "l1"),
+    "noise for a choice": (Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, Linear(((1, 0),)).form), "l1"),
     "noise at a threshold": (Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, above=True), "l1"),
     "groups without a threshold": (Release((GaussianLaw(SCALE),), (), 0, 0, 2, people=True), "l2"),
     "a law for no block": (Release((LaplaceLaw(SCALE),) * 2, (0, 0), 1, 1, 2), "l1"),
@@ -235,10 +235,12 @@ def test_a_release_is_of_one_kind() -> None:
         with pytest.raises(Refused):
             Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, **kinds)
     with pytest.raises(Refused):
-        Release((FlipLaw(SCALE, 2),), (0,), 1, 1, 2, Linear(((1, 0),)), people=True)
+        Release((FlipLaw(SCALE, 2),), (0,), 1, 1, 2, Linear(((1, 0),)).form, people=True)
 
 
-@pytest.mark.parametrize("kind", [{"score": Linear(((1, 0),))}, {"above": True}, {"whole": WHOLE}, {"people": True}])
+@pytest.mark.parametrize(
+    "kind", [{"score": Linear(((1, 0),)).form}, {"above": True}, {"whole": WHOLE}, {"people": True}]
+)
 def test_queries_are_noisy_sums_alone(kind: dict[str, object]) -> None:
     """A debit in queries has no loss that a choice could be compared with."""
     unit, law = Unit("who", 2), FlipLaw(SCALE, 2)
@@ -267,7 +269,7 @@ def test_SR13_a_choice_by_sums_over_other_rows_spans_all_of_them(law: object, no
     """In one cell a row raises the one candidate or the other; in two cells both. Control: over the same rows."""
     unit = Unit("who", 1)
     up, down = (Moves(Norms(1, 1, 1), Norms(2, 2, 2), *ends) for ends in (((0,), (1,)), ((-1,), (0,))))
-    score = Linear(((1, 0, 0, 0), (0, 0, 0, 1)))
+    score = Linear(((1, 0, 0, 0), (0, 0, 0, 1))).form
     release, draw = Release((law,), (0,), 2, 1, 2, score), drawn(law, unit, norm, 1000)
     for others, most in (("these rows", 1), ("others", 2)):
         blocks = [Certified(up, 1, False, "these rows"), Certified(down, 1, False, others)]

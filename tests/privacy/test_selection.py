@@ -15,21 +15,7 @@ from sulq.curator.plan import choice, draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private
 from sulq.kernel.run import Kernel
-from sulq.kernel.scores import (
-    SCORES,
-    Contrast,
-    Diagonal,
-    Distance,
-    Linear,
-    NegAbs,
-    NegL1,
-    NegMaxAbs,
-    Rank,
-    Score,
-    Span,
-    scores,
-    span,
-)
+from sulq.kernel.scores import Span, scores, span
 from sulq.release import Release, blr, contingency, halfspaces, infer, publish
 from sulq.release.directions import asking as asking_of_planes
 from sulq.release.saving import description
@@ -37,6 +23,7 @@ from sulq.select import agnostic, choose, price
 from sulq.terms.answer import Answers
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.terms.rowfn import Col, Lit
+from sulq.terms.score import SCORES, Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score, form
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences
@@ -111,7 +98,7 @@ TIGHT: dict[type, Score] = {  # of each kind one that some row moves by more tha
 def farthest(score: Score, *, exchanged: bool) -> tuple[str, str]:
     """The neighbouring tables, as the letters of their cities, whose scores are farthest apart."""
     tables = list(itertools.product(range(6), repeat=3))
-    scored = {table: scores(score, np.array(table).reshape(1, 3, 1))[0] for table in tables}
+    scored = {table: scores(form(score), np.array(table).reshape(1, 3, 1))[0] for table in tables}
 
     def apart(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
         moves = scored[pair[1]] - scored[pair[0]]

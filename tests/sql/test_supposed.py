@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sulq.curator.plan import draw
-from sulq.kernel.scores import Rank
 from sulq.sql.supposed import LEANS, POINTS, Supposed, supposed
 from sulq.terms.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Unit
 from sulq.terms.question import Choose, OpenSums, Sums, Together
 from sulq.terms.readings import Plain, Spread
 from sulq.terms.rowfn import Bernstein, Col, Each, Lit
+from sulq.terms.score import Rank
 from tests.stub import facts
 
 SCHEMA = Schema.of(

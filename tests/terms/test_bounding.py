@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.kernel.scores import Rank
 from sulq.terms.bounding import kept_rows
 from sulq.terms.domain import Int, Schema
 from sulq.terms.facts import Facts, Heavy, TableFacts
@@ -18,6 +17,7 @@ from sulq.terms.question import Choose, Holistic, Sums, Together
 from sulq.terms.relation import Join, Table, Where
 from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import Lit, col
+from sulq.terms.score import Rank
 from sulq.terms.statistic import HeavyPersons
 
 VISITS, PEOPLE, CODES = (Schema(name, ((f"{name}_x", Int(0, 9)),)) for name in ("visits", "people", "codes"))

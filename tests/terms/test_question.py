@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.kernel.scores import Rank
 from sulq.terms.question import QUESTIONS, WHOLE, Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import Col, Lit
+from sulq.terms.score import Rank
 
 
 def code(maker) -> str:

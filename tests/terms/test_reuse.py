@@ -10,7 +10,6 @@ import pytest
 
 from sulq.curator.plan import draw
 from sulq.errors import SulqError
-from sulq.kernel.scores import Rank
 from sulq.terms import wire
 from sulq.terms.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, Unit
@@ -18,6 +17,7 @@ from sulq.terms.question import Above, Choose, OpenSums, Sums, Together
 from sulq.terms.released import Noise, Released
 from sulq.terms.reuse import name_of, narrower, nothing, rearranged, serves, strength
 from sulq.terms.rowfn import Arith, Bernstein, Case, Col, Compare, IsIn, Lit, Logic, Not
+from sulq.terms.score import Rank
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from tests import counts

@@ -18,7 +18,6 @@ import sulq
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private
-from sulq.kernel.scores import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms import vocabulary, wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp, Vertices
@@ -46,6 +45,7 @@ from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Union,
 from sulq.terms.released import Noise, Released
 from sulq.terms.reuse import name_of
 from sulq.terms.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit, Lookup, Route
+from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms.space import Box, Cube, Points
 from sulq.terms.statistic import (
     Aggregated,

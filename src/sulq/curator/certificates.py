@@ -29,6 +29,7 @@ from sulq.terms.plan import Part, Whole
 from sulq.terms.privacy import Unit
 from sulq.terms.relation import Table
 from sulq.terms.rowfn.vectors import Lookup
+from sulq.terms.score import form
 from sulq.terms.shape import Shape, shape
 from sulq.terms.statistic import HeavyPersons
 
@@ -99,7 +100,8 @@ def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function])
         else:
             place = next(places)
             source = certified[place] or _outside(rest, left.index(place), part, over, known)
-        found.append(Release(source, laws, part.refine, part.cells, part.score, part.thresholds))
+        score = None if part.score is None else form(part.score)
+        found.append(Release(source, laws, part.refine, part.cells, score, part.thresholds))
     return tuple(found)
 
 

@@ -1,50 +1,54 @@
 """Scores of candidates, exact, and how far one row moves them apart.
 
-A choice depends on scores only through their differences, so what counts is the
-span of a move: the largest rise of any candidate's score plus the largest fall of
-any, either at least zero. A span is sublinear in the move: k rows span at most
-k times what one row does, and rows of different cells move different choices.
+A choice depends on scores only through their differences, so what counts is the span of a move: the largest rise of any
+candidate's score plus the largest fall of any, either at least zero. A span is sublinear in the move: k rows span at
+most k times what one row does, and rows of different cells move different choices.
 
-Scores are weighted totals of exact sums. Were they reckoned in 64 bits where that is
-enough and in larger numbers where it is not, the time of an ask, or its running out of
-time, would tell which: a test of the rows without noise (T34). So every total takes the
-same steps, decided by public shapes alone, in columns of 31-bit digits (`Wide`).
+Scores are weighted totals of exact sums. Were they reckoned in 64 bits where that is enough and in larger numbers where
+it is not, the time of an ask, or its running out of time, would tell which: a test of the rows without noise (T34). So
+every total takes the same steps, decided by public shapes alone, in columns of 31-bit digits (`Wide`).
 
-Privacy: the spans of one row, and of one row exchanged for another, are at most
-those given here, whatever cell and value within its bounds, zero included, a row has.
+Privacy: the spans of one row, and of one row exchanged for another, are at most those given here, whatever cell and
+value within its bounds, zero included, a row has.
 Source: docs/theory/choose.md.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from sulq.errors import QuestionError
-from sulq.kernel.private import Floats, Integers, Objects
+from sulq.kernel.arrays import Integers
+from sulq.kernel.private import Floats, Objects
 
 LARGEST_ENTRY: Final = 2**31
-MOST_ENTRIES: Final = 2**20
 LARGEST_SHIFT: Final = 2**40
-LARGEST_BIAS: Final = 2**60
-_INT: Final = frozenset({int})
+MOST_ENTRIES: Final = 2**20
+MOST_GAPS: Final = 2**24  # distances from targets that all choices of a question look at together
+MOST_WORK: Final = 2**30  # products of a weight and a sum, of all choices of a question
+LIMIT: Final = 2**61  # scores are clamped to this on either side: their gaps fit 64 bits
+PIECE: Final = 2**18  # numbers reckoned at once
+DIGIT: Final = 31
+MASK: Final = (1 << DIGIT) - 1
+PLACES: Final = 5  # 155 bits and a sign: 2^20 products of a sum of 2^62 and a weight of 2^31, times a target of 2^40
+MOST_TERMS: Final = 2**21  # so many products of two numbers of 16 bits are exact in a double
+BITS: Final = {"matrices": 31, "targets": 40, "sizes": 20, "base": 31, "weights": 31, "biases": 60}
+Whole = npt.NDArray[Any]  # whole numbers of 64 bits, or Python's own
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
     """How far a cell is from holding the quantile numerator/denominator; the candidates are the cells, in order.
 
-    With N the whole count, B the count before a cell and E that up to its end,
-    the target t = numerator*N + shift and d the denominator, the score is minus
-    the distance of t from the interval [d B, d E]: zero for the cell that holds the
-    row of that rank. A chosen cell of score -s holds the quantile whose rank is at
-    most s/d rows away. `shift` moves the rank by shift/d rows: what is asked of
-    minima and maxima, whose own rank is at the very edge.
+    With N the whole count, B the count before a cell and E that up to its end, and d the denominator, the score is
+    minus the distance of numerator*N + shift from the interval [d B, d E]: zero for the cell that holds the row of that
+    rank. A chosen cell of score -s holds the quantile whose rank is at most s/d rows away. `shift` moves the rank by
+    shift/d rows: what is asked of minima and maxima, whose own rank is at the very edge.
     """
 
     numerator: int
@@ -59,148 +63,43 @@ class Rank:
             raise QuestionError("too-large", "A rank is shifted by at most 2^40.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    """Candidates that are weighed by the rows of a matrix."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighted:
+    """Candidates that are scored by public combinations of the sums: all scores but a rank.
 
-    matrix: tuple[tuple[int, ...], ...]
-
-    def __post_init__(self) -> None:
-        check(self.matrix)
-
-
-@dataclass(frozen=True, slots=True)
-class Linear(_Weighed):
-    """Candidate c scores the sum over the sums s of matrix[c][s] times the sum."""
-
-
-@dataclass(frozen=True, slots=True)
-class NegAbs(_Weighed):
-    """Candidate c scores minus the absolute value of the sum over the sums s of matrix[c][s] times the sum."""
-
-
-@dataclass(frozen=True, slots=True)
-class Diagonal:
-    """Candidate c scores factors[c] times the c-th sum, or with `folded` minus the absolute value of that.
-
-    What `Linear`, or `NegAbs`, scores by a matrix of these factors on its diagonal and zeros elsewhere:
-    a candidate for each sum, without a number for each pair of them.
+    Statistics x are the sums of a choice, cell by cell. With `matrices`, one for all choices or one for each, they are
+    the product of the choice's matrix and its sums: all in one column, or a row for each cell. Without `targets` each
+    statistic is the gap of a candidate of its own. Else the next sizes[c] targets t are candidate c's, one for each
+    sum, or of a matrix for each statistic: its gaps are x - t, or with a `base` x - t*b, b being base times sums. A
+    score is the candidate's weight times all its gaps together, or with `farthest` times the largest, plus its bias;
+    `folded` gaps are absolute values. One weight or bias may be for all candidates.
     """
 
-    factors: tuple[int, ...]
-    folded: bool = False
+    matrices: Integers
+    targets: Integers
+    sizes: Integers
+    base: Integers
+    weights: Integers
+    biases: Integers
+    folded: bool
+    farthest: bool
 
     def __post_init__(self) -> None:
-        check((self.factors,))
-        if type(self.folded) is not bool:
-            raise QuestionError("bad-question", "A diagonal score is folded or not.")
+        good = type(self.folded) is type(self.farthest) is bool
+        for name, bits in BITS.items():
+            given, most = getattr(self, name), 2**bits
+            good = good and type(given) is np.ndarray and given.dtype == np.int64 and given.size <= MOST_ENTRIES
+            good = good and given.ndim == (3 if name == "matrices" else 1)
+            if not good or not -most <= given.min(initial=0) <= given.max(initial=0) <= most:
+                raise QuestionError("bad-question", "A score is of whole numbers, not too many and none too large.")
+            own = given.copy()  # what runs is what was priced, whatever becomes of the array that was given
+            own.flags.writeable = False
+            object.__setattr__(self, name, own)
+        if self.sizes.min(initial=1) < 1 or self.sizes.sum() != self.targets.size:
+            raise QuestionError("bad-question", "Every target is a candidate's.")
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """Which sums differ most between the last key's cells: a difference weighed by public integers, either way.
-
-    `weights`: for each choice a matrix with a row for each contrast and a column for each of the m cells.
-    Of w sums a cell, candidate g*w + j scores |sum over the cells of weights[choice][g][cell] times their
-    j-th sum|: all sums are looked at in all contrasts.
-    """
-
-    weights: tuple[tuple[tuple[int, ...], ...], ...]
-
-    def __post_init__(self) -> None:
-        if not _nested(self.weights, 3) or len({len(matrix) for matrix in self.weights}) != 1:
-            raise QuestionError("bad-question", "Every choice has as many contrasts.")
-        check(tuple(itertools.chain.from_iterable(self.weights)))
-
-
-@dataclass(frozen=True, slots=True)
-class Aimed:
-    """Some statistics of the sums, and where each candidate says they are: `NegMaxAbs` says how."""
-
-    matrix: tuple[tuple[int, ...], ...]
-    targets: tuple[tuple[int, ...], ...]
-    base: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        check(self.matrix)
-        check(self.targets, LARGEST_SHIFT, length=len(self.matrix))
-        check((self.base or self.matrix[0],), length=len(self.matrix[0]))
-
-
-@dataclass(frozen=True, slots=True)
-class NegMaxAbs(Aimed):
-    """Minus the farthest of some statistics from where a candidate says they are (S3.29).
-
-    Statistic h is x_h = sum over the sums s of matrix[h][s] times the sum. Candidate c
-    scores -max over h of |x_h - targets[c][h] * b|. Without a `base` b is one: targets are
-    whole numbers of the statistics' own unit. With one, b is the sum over s of
-    base[s] times the sum: of ones and counts the secret number of rows, so that targets
-    are fractions of the table, and nobody needs to know how large it is (SR6).
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class NegL1(Aimed):
-    """Minus how far some statistics are, all together, from where a candidate says they are.
-
-    As `NegMaxAbs`, but candidate c scores -sum over h of |x_h - targets[c][h] * b|.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """Which group of sums is farthest from its public targets: what an estimate explains worst.
-
-    The sums of all cells, side by side, are divided into consecutive groups: the first
-    len(targets[0]) of them are group 0, and so on. Candidate g scores
-    weights[g] * (sum over its sums j of |sum_j - targets[g][j]|) + biases[g]. One value of the
-    counts for each group, a `Lookup` with a single one in each row, makes a group a
-    marginal, which one row moves by one however many cells it has.
-    """
-
-    targets: tuple[tuple[int, ...], ...]
-    weights: tuple[int, ...]
-    biases: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        check(self.targets, LARGEST_SHIFT, ragged=True)
-        check((self.weights,), length=len(self.targets))
-        check((self.biases,), LARGEST_BIAS, length=len(self.targets))
-
-
-def _nested(value: object, depth: int) -> bool:
-    """Whether a value is a tuple, or list, of tuples of so many levels."""
-    return isinstance(value, (tuple, list)) and (depth == 1 or all(_nested(item, depth - 1) for item in value))
-
-
-def check(
-    rows: Sequence[Sequence[int]], largest: int = LARGEST_ENTRY, *, length: int | None = None, ragged: bool = False
-) -> None:
-    """Insist on rows of whole numbers, of one length unless ragged, not too many numbers and none too large."""
-    if not _nested(rows, 2) or not rows or not all(rows):
-        raise QuestionError("bad-question", "A score has rows of whole numbers, none of them empty.")
-    if not ragged and any(len(row) != (length or len(rows[0])) for row in rows):
-        raise QuestionError("bad-question", "The rows of a score's numbers must be as long as what they are for.")
-    if sum(map(len, rows)) > MOST_ENTRIES:
-        raise QuestionError("too-large", f"A score holds at most {MOST_ENTRIES} numbers.")
-    whole = _INT.issuperset(map(type, itertools.chain.from_iterable(rows)))  # a million numbers, so not one by one
-    if not whole or max(map(max, rows)) > largest or min(map(min, rows)) < -largest:
-        raise QuestionError("bad-literal", f"A number of this score is whole and at most {largest} from zero.")
-
-
-Score = Rank | Linear | NegAbs | Diagonal | Contrast | NegMaxAbs | NegL1 | Distance
-SCORES: Final = (Rank, Linear, NegAbs, Diagonal, Contrast, NegMaxAbs, NegL1, Distance)
-
-
-LIMIT: Final = 2**61  # scores are clamped to this on either side: their gaps fit 64 bits
-MOST_GAPS: Final = 2**24  # distances from targets that all choices of a question look at together
-MOST_WORK: Final = 2**30  # products of a weight and a sum, of all choices of a question
-PIECE: Final = 2**18  # numbers reckoned at once
-DIGIT: Final = 31
-MASK: Final = (1 << DIGIT) - 1
-PLACES: Final = 5  # 155 bits and a sign: 2^20 products of a sum of 2^62 and a weight of 2^31, times a target of 2^40
-MOST_TERMS: Final = 2**21  # so many products of two numbers of 16 bits are exact in a double
-Whole = Integers | Objects  # whole numbers of 64 bits, or Python's own
+Score = Rank | Weighted
 
 
 class Bounded(Protocol):
@@ -225,146 +124,108 @@ class Span:
 def candidates(score: Score, blocks: Sequence[Bounded], cells: int, choices: int = 1) -> int:
     """How many there are to choose from in each choice; refuses a score that does not fit the sums."""
     width = sum(len(block.low) for block in blocks)
-    sums, weighed, gaps = cells * width, 0, 0  # of all sums of a choice: how often each is weighed; distances taken
-    if isinstance(score, Rank):
-        fits, found = width == 1, cells
-    elif isinstance(score, Contrast):
-        weighed = len(score.weights[0])
-        fits, found = (len(score.weights), len(score.weights[0][0])) == (choices, cells), weighed * width
-    elif isinstance(score, Distance):
-        fits, found = sum(map(len, score.targets)) == sums, len(score.targets)
-    elif isinstance(score, Diagonal):
-        fits, found = len(score.factors) == sums, sums
-    else:
-        weighed = found = len(score.matrix)
-        fits = len(score.matrix[0]) == sums
-        if isinstance(score, Aimed):
-            gaps, found = len(score.targets) * weighed, len(score.targets)
+    sums, work, gaps = cells * width, 0, 0
+    fits, found = type(score) is Rank and width == 1, cells
+    if type(score) is Weighted:
+        (several, rows, columns), base = score.matrices.shape, score.base.size
+        work, gaps, statistics, fits = rows * sums, score.targets.size, sums, several in (1, choices)
+        if not score.matrices.size:
+            fits = fits and gaps in (0, sums) and not base
+        elif gaps:
+            statistics, fits = rows, (several, columns) == (1, sums) and base in (0, sums) and score.folded
+            fits = fits and bool((score.sizes == rows).all())
+        else:
+            statistics = rows * (sums // columns)
+            fits = fits and not base and columns in ((cells, sums) if score.folded else (sums,))
+        found = score.sizes.size or statistics
+        fits = fits and score.weights.size in ((1,) if rows else (1, found)) and score.biases.size in (1, found)
     if not fits:
         raise QuestionError("bad-question", f"The score is not one of {choices} choices, {cells} cells, {sums} sums.")
-    if choices * weighed * sums > MOST_WORK or choices * gaps > MOST_GAPS:
-        raise QuestionError(
-            "too-large", f"The scores would take more than {MOST_WORK:,} products or {MOST_GAPS:,} distances."
-        )
+    if choices * work > MOST_WORK or choices * gaps > MOST_GAPS:
+        raise QuestionError("too-large", f"The scores take over {MOST_WORK:,} products or {MOST_GAPS:,} distances.")
     return found
 
 
 def span(score: Score, blocks: Sequence[Bounded], cells: int) -> Span:
     """The span of one row. A row may also count as zero: filtered, missing or clamped (SR1)."""
-    low = [min(n, 0) for block in blocks for n in block.low]
-    high = [max(n, 0) for block in blocks for n in block.high]
-    far = [max(-a, b) for a, b in zip(low, high, strict=True)]
+    least = [min(n, 0) for block in blocks for n in block.low]
+    most = [max(n, 0) for block in blocks for n in block.high]
     if isinstance(score, Rank):
         # A row of value v moves d*E - t (d*B - t) by (d - numerator)*v where E (B) counts it, else by -numerator*v.
-        up = max((score.denominator - score.numerator) * high[0], -score.numerator * low[0])
-        down = min((score.denominator - score.numerator) * low[0], -score.numerator * high[0])
+        up = max((score.denominator - score.numerator) * most[0], -score.numerator * least[0])
+        down = min((score.denominator - score.numerator) * least[0], -score.numerator * most[0])
         return Span(2 * max(up, -down), 2 * (up - down))
-    if isinstance(score, Contrast):
-        # A row is in one cell: |x| moves by at most |weight * value|, up for one candidate and down for another.
-        single = 2 * max(abs(n) for matrix in score.weights for row in matrix for n in row) * max(far)
-        return Span(single, 2 * single)
-    if isinstance(score, Distance):
-        return _distance(score, blocks, cells)
-    if isinstance(score, Diagonal):
-        return _diagonal(score, _numbers(low, fits=False), _numbers(high, fits=False), cells)
-    matrix = np.array(score.matrix, dtype=np.int64).reshape(len(score.matrix), cells, len(low))
-    # In 64 bits where no number below can leave them: none is more than twice the largest products of a cell's values.
-    fits = not (isinstance(score, Aimed) and score.base) and 2 * int(np.abs(matrix).max()) * sum(far) < LIMIT
-    whole: Whole = matrix if fits else matrix.astype(object)
-    ends = _numbers(low, fits=fits), _numbers(high, fits=fits)
-    if isinstance(score, Linear):
-        return _linear(whole, *ends, _numbers(far, fits=fits))
-    return _absolute(score, whole, *ends)
+    parts = score.matrices, score.base, score.targets, score.weights
+    matrix, base, targets, weights = (int(np.abs(numbers).max(initial=1)) for numbers in parts)
+    # In 64 bits where no number below can leave them: all that is added up, at its largest.
+    terms = 2 * (score.matrices.shape[1] + 1) * cells * (sum(most) - sum(least))
+    kind = np.int64 if (matrix + base * targets) * weights * terms < LIMIT else object
+    low, high = np.array(least, dtype=kind), np.array(most, dtype=kind)
+    moves = _combined(score, cells, low, high) if score.matrices.size else _own(score, blocks, cells, low, high)
+    return Span(moves[0], 2 * min(moves))
 
 
-def _numbers(numbers: list[int], *, fits: bool) -> Whole:
-    return np.array(numbers, dtype=np.int64) if fits else np.array(numbers, dtype=object)
+def _combined(score: Weighted, cells: int, low: Whole, high: Whole) -> tuple[int, int]:
+    """The span of a row for statistics of a matrix; how far any score moves as a row is exchanged for another.
 
-
-def _linear(matrix: Whole, low: Whole, high: Whole, far: Whole) -> Span:
-    """Two bounds of a row's span in each cell, of which the lower holds.
-
-    Value by value: |v| times how far apart the candidates' entries are, zero among them. All
-    together: the most that any candidate can rise plus the most that any can fall. The first is
-    exact for one value, the second where all candidates move the same way (errors, counts of conditions).
+    As they are, the lower of two bounds in each cell: value by value, |v| times how far apart the candidates' entries
+    are, zero among them; or the most that any candidate rises plus the most that any falls. Folded, |x - t*b| moves by
+    no more than x - t*b, so do a maximum and a sum of such, and one candidate's may rise as another's falls; how far it
+    moves is convex in t, so of all targets for a statistic the least or the largest has the largest move.
     """
-    zero = np.zeros_like(matrix[0])
-    apart = np.maximum(matrix.max(axis=0), zero) - np.minimum(matrix.min(axis=0), zero)
-    most, least = (end(matrix * low, matrix * high).sum(axis=2) for end in (np.maximum, np.minimum))
-    single = int(np.minimum((apart * far).sum(axis=1), most.max(axis=0) - least.min(axis=0)).max())
-    return Span(single, 2 * single)
+    rows, columns = score.matrices.shape[1:]
+    if columns < cells * len(low):  # a row for each cell: a statistic is of one value, which lies within this
+        low, high = low.min(keepdims=True), high.max(keepdims=True)
+    moves: Whole = score.matrices.reshape(1, -1, cells, len(low)).astype(low.dtype)
+    if score.base.size:
+        targets = score.targets.reshape(-1, rows).astype(low.dtype)
+        ends = np.stack([targets.min(axis=0), targets.max(axis=0)])
+        moves = moves - ends[..., None, None] * score.base.reshape(cells, -1)
+    most, least = (end(moves * low, moves * high).sum(axis=-1) for end in (np.maximum, np.minimum))
+    moved = np.maximum(most, -least).max(axis=0)  # by statistic and cell
+    exchanged = (most.max(axis=-1) - least.min(axis=-1)).max(axis=0)  # by statistic
+    weight = abs(int(score.weights[0]))
+    if score.folded:
+        together = np.add if score.sizes.size and not score.farthest else np.maximum
+        return 2 * weight * int(together.reduce(moved).max()), weight * int(together.reduce(exchanged))
+    apart = np.maximum(moves[0].max(axis=0), 0) - np.minimum(moves[0].min(axis=0), 0)
+    each, either = (apart * np.maximum(-low, high)).sum(axis=1), most[0].max(axis=0) - least[0].min(axis=0)
+    return weight * int(np.minimum(each, either).max()), weight * int(exchanged.max())
 
 
-def _diagonal(score: Diagonal, low: Whole, high: Whole, cells: int) -> Span:
-    """A row moves the candidates of its own cell's sums alone, each by its factor times the value.
+def _own(score: Weighted, blocks: Sequence[Bounded], cells: int, low: Whole, high: Whole) -> tuple[int, int]:
+    """The same for the sums themselves. A row moves those of its own cell alone.
 
-    The largest rise plus the largest fall is at most all of these moves together, and at most the largest rise
-    and the largest fall that any candidate of the cell can have: the lower holds. Folded, |x| moves by at most
-    |x's move|, either way; exchanged for another, a row moves x by the width of its interval at most.
+    Folded, a candidate moves by at most the L1 norm of those of the row's values that are its own: of a public table
+    the largest of any row of it, else the values farthest from zero. The largest rise plus the largest fall is at most
+    what any candidate can rise plus what any can fall, and at most all moves together: the lower holds.
     """
-    factors = np.array(score.factors, dtype=object).reshape(cells, len(low))
-    most, least = (end(factors * low, factors * high) for end in (np.maximum, np.minimum))  # zero is among low, high
-    moved = np.maximum(most, -least)
-    either = 2 * moved.max(axis=1) if score.folded else most.max(axis=1) - least.min(axis=1)
-    single = int(np.minimum(moved.sum(axis=1), either).max())
-    return Span(single, min(2 * single, 2 * int((most - least).max())) if score.folded else 2 * single)
-
-
-def _absolute(score: NegAbs | NegMaxAbs | NegL1, matrix: Whole, low: Whole, high: Whole) -> Span:
-    """Of |x_h|, or gaps |x_h - t*b| from a target t: each moves by no more than x_h, or x_h - t*b, itself does.
-
-    So do a maximum and a sum of them; one candidate's may rise as another's falls. How far a row moves a gap up, or
-    down, or exchanged for another, is a maximum of functions linear in t, so convex: of all candidates' targets for
-    a statistic the least or the largest has it.
-    """
-    moves = [matrix]
-    if isinstance(score, Aimed) and score.base:
-        base, targets = (np.array(numbers, dtype=object) for numbers in (score.base, score.targets))
-        ends = targets.min(axis=0), targets.max(axis=0)
-        moves = [matrix - target[:, None, None] * base.reshape(matrix.shape[1:]) for target in ends]
-    singles, pairs = [], []
-    for move in moves:
-        most, least = (end(move * low, move * high).sum(axis=2) for end in (np.maximum, np.minimum))
-        singles.append(np.maximum(most, -least))  # by statistic and cell
-        pairs.append(most.max(axis=1) - least.min(axis=1))  # by statistic
-    single, pair = np.maximum.reduce(singles), np.maximum.reduce(pairs)
-    if not isinstance(score, NegL1):
-        return Span(2 * int(single.max()), 2 * int(pair.max()))
-    one = int(single.sum(axis=0).max())
-    return Span(2 * one, 2 * min(int(pair.sum()), 2 * one))
-
-
-def _distance(score: Distance, blocks: Sequence[Bounded], cells: int) -> Span:
-    """A row is in one cell: a group's distance moves by at most the L1 norm of those of its values in the group.
-
-    The largest rise plus the largest fall is at most twice the largest such move, and at most all of them together.
-    Of a single cell the first is taken, so that a price does not depend on how many groups are compared.
-    """
-    starts = np.cumsum([0, *map(len, score.targets)])
-    norms = [_norms(block) for block in blocks]
-    most, left = 0, 0
-    for _ in range(cells):
-        moves = Counter[int]()  # by group
-        for block, norm in zip(blocks, norms, strict=True):
-            first = int(np.searchsorted(starts, left, side="right")) - 1
-            past = int(np.searchsorted(starts, left + len(block.low), side="left"))
-            for group in range(first, past):
-                start, stop = np.clip(starts[group : group + 2] - left, 0, len(block.low))
-                moves[group] += abs(score.weights[group]) * int((norm[:, stop] - norm[:, start]).max())
-            left += len(block.low)
-        twice = 2 * max(moves.values())
-        most = max(most, twice if cells == 1 else min(twice, moves.total()))
-    return Span(most, 2 * most)
-
-
-def _norms(block: Bounded) -> Whole:
-    """For each vector a block may give, the L1 norms of its first 0, 1, 2, ... coordinates.
-
-    A public table gives its own rows; any other value, at worst, the coordinates farthest from zero.
-    """
-    far = [max(-a, b, 0) for a, b in zip(block.low, block.high, strict=True)]
-    rows = _numbers(far, fits=sum(far) < LIMIT)[None] if block.vectors is None else np.abs(block.vectors)
-    return np.cumsum(np.pad(rows, ((0, 0), (1, 0))), axis=1)
+    sums = cells * len(low)
+    firsts = np.arange(0, sums, len(low))  # of cells
+    sizes = score.sizes if score.sizes.size else np.ones(sums, dtype=np.int64)
+    owner, starts = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes) - sizes
+    most, least = np.tile(high, cells), np.tile(low, cells)
+    weights = np.broadcast_to(score.weights, sizes.shape)[owner].astype(low.dtype)
+    exchanged = np.add.reduceat(np.abs(weights) * (most - least), starts).max()
+    if score.folded:
+        most, place = np.maximum(most, -least), 0
+        for block in blocks:
+            place += len(block.low)
+            if block.vectors is not None:
+                table = np.abs(block.vectors.astype(low.dtype))
+                for stop in firsts + place:
+                    own = slice(stop - len(block.low), stop)
+                    cuts = np.flatnonzero(np.diff(owner[own], prepend=-1))
+                    most[own] = 0
+                    most[own][cuts] = np.add.reduceat(table, cuts, axis=1).max(axis=0)
+        least = -most
+    least, most = (end(weights * least, weights * most) for end in (np.minimum, np.maximum))
+    places = np.flatnonzero((np.arange(sums) % len(low) == 0) | (np.diff(owner, prepend=-1) > 0))
+    least, most = (np.add.reduceat(ends, places) for ends in (least, most))  # by candidate and cell
+    firsts = np.searchsorted(places, firsts)
+    each = np.add.reduceat(np.maximum(most, -least), firsts)
+    either = np.maximum.reduceat(most, firsts) - np.minimum.reduceat(least, firsts)
+    return int(np.minimum(each, either).max()), int(exchanged)
 
 
 def scores(score: Score, sums: Integers) -> Integers:
@@ -372,78 +233,73 @@ def scores(score: Score, sums: Integers) -> Integers:
 
     Exact, and the same work whatever the sums are (T34).
     """
-    if isinstance(score, Contrast):
-        several = zip(np.array(score.weights, dtype=np.int64), sums, strict=True)
-        return np.stack([np.abs(Wide.dot(weights, own).clamped(LIMIT)).ravel() for weights, own in several])
     flat = sums.reshape(len(sums), -1)
     if isinstance(score, Rank):
-        return _in_steps(flat, min(flat.shape[1], PIECE), lambda counts: _rank(score, counts))
-    if isinstance(score, Distance):
-        return _in_steps(flat, flat.shape[1], lambda some: _distances(score, some))
-    if isinstance(score, Diagonal):
-        factors = np.array(score.factors, dtype=np.int64)
-        found = _in_steps(flat, flat.shape[1], lambda some: Wide.of(some).times(factors).clamped(LIMIT))
-        return -np.abs(found) if score.folded else found
-    matrix = np.array(score.matrix, dtype=np.int64)
-    if isinstance(score, Aimed):
-        return np.stack([_gaps(score, matrix, own[:, None]) for own in flat])
-    found = _in_steps(flat, max(matrix.shape), lambda some: Wide.dot(matrix, some.T).clamped(LIMIT).T)
-    return -np.abs(found) if isinstance(score, NegAbs) else found
+        return np.concatenate([_rank(score, flat[some]) for some in _pieces(len(flat), flat.shape[1])])
+    several, rows, columns = score.matrices.shape
+    pieces = _pieces(len(flat), max(flat.shape[1], score.targets.size, rows * flat.shape[1] // max(1, columns)))
+    owned = ((score.matrices[some] if several > 1 else score.matrices, flat[some]) for some in pieces)
+    return np.concatenate([_weighted(score, *each) for each in owned])
 
 
-def _in_steps(sums: Integers, each: int, work: Callable[[Integers], Integers]) -> Integers:
-    """The scores of all choices, so many at once that what is in memory does not grow with their number."""
-    step = max(1, PIECE // max(1, each))
-    return np.concatenate([work(sums[i : i + step]) for i in range(0, len(sums), step)])
+def _pieces(count: int, each: int) -> list[slice]:
+    """So many at once that what is in memory does not grow with their number."""
+    step = max(1, PIECE // each)
+    return [slice(i, i + step) for i in range(0, count, step)]
 
 
-def _gaps(score: Aimed, matrix: Integers, sums: Integers) -> Integers:
-    """Minus the largest gap, or all gaps together, of each candidate."""
-    statistics = Wide.dot(matrix, sums)[:, 0]
-    base = Wide.dot(np.array([score.base], dtype=np.int64), sums)[:, 0] if score.base else Wide.of(np.ones(1, np.int64))
-    targets = np.array(score.targets, dtype=np.int64)
-    found = np.empty(len(targets), dtype=np.int64)
-    step = max(1, PIECE // len(matrix))
-    for i in range(0, len(targets), step):
-        gaps = np.abs((statistics[None, :] - base[None, :].times(targets[i : i + step])).clamped(2 * LIMIT))
-        together = (
-            gaps.max(axis=1) if isinstance(score, NegMaxAbs) else Wide(Wide.of(gaps).digits.sum(axis=-1)).clamped(LIMIT)
-        )
-        found[i : i + step] = -np.minimum(together, LIMIT)
-    return found
+def _weighted(score: Weighted, matrices: Integers, flat: Integers) -> Integers:
+    """Each candidate's gaps, together or the farthest, weighted and shifted."""
+    gaps = _gaps(score, matrices, flat)
+    gaps = (np.abs(gaps) if score.folded else gaps).reshape(len(flat), -1)
+    starts = np.cumsum(score.sizes) - score.sizes
+    if starts.size and not score.farthest:
+        totals = Wide(np.add.reduceat(Wide.of(gaps).digits, starts, axis=-1))
+    else:
+        totals = Wide.of(np.maximum.reduceat(gaps, starts, axis=1) if starts.size else gaps)
+    return (totals.times(score.weights) + Wide.of(score.biases[None])).clamped(LIMIT)
 
 
-def _distances(score: Distance, flat: Integers) -> Integers:
-    """Each group's distance from its targets, weighed and shifted."""
-    targets = np.array([n for group in score.targets for n in group], dtype=np.int64)
-    starts = np.cumsum([0, *map(len, score.targets)])[:-1]
-    weights, biases = (np.array(numbers, dtype=np.int64) for numbers in (score.weights, score.biases))
-    totals = Wide(np.add.reduceat(Wide.of(np.abs(flat - targets)).digits, starts, axis=-1))
-    return (totals.times(weights) + Wide.of(biases[None])).clamped(LIMIT)
+def _gaps(score: Weighted, matrices: Integers, flat: Integers) -> Integers:
+    """Statistics less targets, by choice, candidate and statistic, or by choice and sum.
+
+    Of a matrix they are clamped to +-2^62: a score of one past that is past 2^61, whatever weight and bias are.
+    """
+    several, rows, columns = matrices.shape
+    width = rows or flat.shape[1]
+    targets = score.targets.reshape(-1, width) if score.targets.size else np.zeros((1, 1), dtype=np.int64)
+    if not matrices.size:
+        return flat[:, None] - targets
+    if score.base.size:
+        matrices = np.concatenate([matrices, score.base[None, None]], axis=1)
+    each = len(flat) // several  # choices of a matrix, which is multiplied by the sums of all of them at once
+    numbers = flat.reshape(several, each, columns, -1).swapaxes(1, 2).reshape(several, columns, -1)
+    found = Wide.dot(matrices, numbers).digits.reshape(PLACES, several, matrices.shape[1], each, -1)
+    found = found.swapaxes(2, 3).reshape(PLACES, len(flat), 1, -1)
+    if not score.base.size:
+        return Wide(found).clamped(2 * LIMIT) - targets
+    aims = (Wide(found[..., -1:]).times(-targets[some]) for some in _pieces(len(targets), rows))
+    return np.concatenate([(Wide(found[..., :-1]) + aim).clamped(2 * LIMIT) for aim in aims], axis=1)
 
 
 def _rank(score: Rank, counts: Integers) -> Integers:
-    """Piece by piece of the cells, the running total going from one to the next."""
-    starts = range(0, counts.shape[1], PIECE)
-    whole = Wide.of(np.zeros((len(counts), 1), dtype=np.int64))
-    for i in starts:
-        whole = whole + Wide.of(counts[:, i : i + PIECE]).totals()[:, -1:]
-    target = whole.times(score.numerator) + Wide.of(np.full((1, 1), score.shift))
-    before = Wide.of(np.zeros((len(counts), 1), dtype=np.int64))
-    found = np.empty_like(counts)
-    for i in starts:
-        own = Wide.of(counts[:, i : i + PIECE])
-        upto = own.totals() + before
-        short = (target - upto.times(score.denominator)).clamped(LIMIT)
-        past = ((upto - own).times(score.denominator) - target).clamped(LIMIT)
-        found[:, i : i + PIECE] = -np.maximum(np.maximum(short, past), 0)
-        before = upto[:, -1:]
-    return found
+    """Piece by piece of the cells: how far past the target each begins and ends, from the last piece on."""
+    low, high = (limbs.sum(axis=1, keepdims=True) for limbs in (counts & MASK, counts >> DIGIT))
+    whole = Wide.of(low) + Wide.of(high).times(1 << DIGIT)
+    past = whole.times(-score.numerator) + Wide.of(np.full((1, 1), -score.shift))
+    ends = [past.clamped(LIMIT)]
+    for some in _pieces(counts.shape[1], len(counts)):
+        digits = Wide.of(counts[:, some]).times(score.denominator).digits
+        digits[..., :1] += past.digits
+        ends.append(Wide(np.cumsum(digits, axis=-1, out=digits)).clamped(LIMIT))
+        past = Wide(digits[..., -1:])
+    found = np.concatenate(ends, axis=1)
+    return -np.maximum(np.maximum(found[:, :-1], -found[:, 1:]), 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wide:
-    """Numbers as sums of digit * 2^(31 place), along the first axis; a digit may be out of range, or negative.
+    """Numbers as sums of digit * 2^(31 place), along the first axis; a digit may be out of range by 2^31, or negative.
 
     Privacy: no step depends on a number, so neither does the time; clamping moves no two numbers apart.
     Accuracy: exact below 2^155; of `clamped` below its limit.
@@ -464,63 +320,39 @@ class Wide:
         """The matrix product of public weights, of at most 32 bits, and numbers; exact, by 8 products of doubles."""
         if weights.shape[-1] > MOST_TERMS:
             raise AssertionError("more terms than a double adds exactly")
-        found = cls(np.zeros((PLACES, len(weights), numbers.shape[1]), dtype=np.int64))
-        parts = _halves(weights)
-        for base, limb in ((0, numbers & MASK), (DIGIT, numbers >> DIGIT)):
-            for at, half in _halves(limb):
-                for up, part in parts:
-                    found.put((part @ half).astype(np.int64), base + at + up)
-        return found
-
-    def put(self, numbers: Integers, bit: int) -> None:
-        """Add numbers of 53 bits, times 2^bit, in place."""
-        place, shift = divmod(bit, DIGIT)
-        self.digits[place] += (numbers & (MASK >> shift)) << shift
-        self.digits[place + 1] += numbers >> (DIGIT - shift)
-
-    def totals(self) -> Self:
-        """Running totals along the last axis."""
-        return type(self)(np.cumsum(self.digits, axis=-1))
+        digits = np.zeros((PLACES, *weights.shape[:-1], numbers.shape[-1]), dtype=np.int64)
+        parts = (weights & 0xFFFF).astype(np.float64), (weights >> 16).astype(np.float64)
+        for at in range(0, 64, 16):
+            limb = (numbers >> at if at == 48 else numbers >> at & 0xFFFF).astype(np.float64)
+            for up, part in enumerate(parts):
+                product, (place, shift) = (part @ limb).astype(np.int64), divmod(at + 16 * up, DIGIT)
+                digits[place] += (product & (MASK >> shift)) << shift
+                digits[place + 1] += product >> (DIGIT - shift)
+        return cls(digits)
 
     def times(self, factor: int | Integers) -> Self:
         """Times a whole number of at most 62 bits, or one for each."""
-        own, numbers = self.carried().digits, np.asarray(factor, dtype=np.int64)
-        found = Wide(own * (numbers & MASK)).carried().digits
+        own, numbers = self.carried(), np.asarray(factor, dtype=np.int64)
+        found = Wide(own * (numbers & MASK)).carried()
         found[1:] += own[:-1] * (numbers >> DIGIT)
         found[-1] += (own[-1] * (numbers >> DIGIT)) << DIGIT  # the sign, in the last digit, which has no next
         return type(self)(found)
 
     def __add__(self, other: Wide) -> Wide:
-        return Wide(self.carried().digits + other.carried().digits)
+        return Wide(self.digits + other.digits)
 
-    def __sub__(self, other: Wide) -> Wide:
-        return Wide(self.carried().digits - other.carried().digits)
-
-    def __getitem__(self, place: tuple[slice | int | None, ...]) -> Wide:
-        return Wide(self.digits[(slice(None), *place)])
-
-    def carried(self) -> Self:
-        """The same numbers, every digit but the last from 0 to 2^31 - 1."""
+    def carried(self) -> Integers:
+        """Digits of the same numbers, every one but the last from 0 to 2^31 - 1."""
         digits = self.digits.copy()
         for place in range(PLACES - 1):
             digits[place + 1] += digits[place] >> DIGIT
             digits[place] &= MASK
-        return type(self)(digits)
+        return digits
 
     def clamped(self, limit: int) -> Integers:
         """As numbers of 64 bits, none farther from zero than the limit (at most 2^62): a 1-Lipschitz step."""
-        digits = self.carried().digits
-        low = digits[0] | digits[1] << DIGIT  # 62 bits; what lies above them is nothing, a minus, or too much
-        small, minus = digits[-1] == 0, digits[-1] == -1
-        for digit in digits[2:-1]:
-            small &= digit == 0
-            minus &= digit == MASK
-        far = np.where(digits[-1] < 0, -limit, limit)
-        near = np.clip(np.where(minus, low - 2 ** (2 * DIGIT), low), -limit, limit)
-        found: Integers = np.where(small | minus, near, far)
-        return found
-
-
-def _halves(numbers: Integers) -> tuple[tuple[int, Floats], ...]:
-    """Numbers of 32 bits as two of 16, the upper with the sign, and the bit where each begins."""
-    return (0, (numbers & 0xFFFF).astype(np.float64)), (16, (numbers >> 16).astype(np.float64))
+        digits = self.carried()
+        found: Integers = digits[-1]
+        for digit in digits[-2::-1]:  # what is past 2^31 + 1 ends past 2^62, whatever digits follow
+            found = (np.clip(found, -(2**DIGIT) - 1, 2**DIGIT + 1) << DIGIT) + digit
+        return np.clip(found, -limit, limit)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.scores import MOST_ENTRIES, NegMaxAbs
+from sulq.kernel.scores import MOST_ENTRIES
 from sulq.release.paid import Paid
 from sulq.release.synthetic.data import SyntheticData, made
 from sulq.release.synthetic.finish import chooses
@@ -22,6 +22,7 @@ from sulq.terms.privacy import Loss
 from sulq.terms.purse import Progress, Purse
 from sulq.terms.question import Choose, Sums
 from sulq.terms.rowfn import Lit, Route
+from sulq.terms.score import NegMaxAbs
 
 MOST_CANDIDATES: Final = 1_000_000
 MOST_ROWS: Final = 1000

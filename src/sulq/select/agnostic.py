@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.kernel.scores import Diagonal
 from sulq.select.choose import EVERY, MOST
 from sulq.select.selected import Selected, select
 from sulq.terms.kinds import Truth
@@ -18,6 +17,7 @@ from sulq.terms.privacy import Loss
 from sulq.terms.purse import Progress, Purse
 from sulq.terms.question import Choose, Sums
 from sulq.terms.rowfn import Compare, Fill, RowFn, named
+from sulq.terms.score import Diagonal
 
 LARGEST: Final = 10**15
 

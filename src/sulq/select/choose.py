@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from sulq.errors import QuestionError
-from sulq.kernel.scores import LARGEST_ENTRY, Diagonal
+from sulq.kernel.scores import LARGEST_ENTRY
 from sulq.select.selected import Selected, select
 from sulq.terms.attribute import Attribute
 from sulq.terms.domain import Bool, Category, Int, Schema, Text
@@ -18,6 +18,7 @@ from sulq.terms.purse import Progress, Purse
 from sulq.terms.question import Choose, Sums
 from sulq.terms.rowfn import Choice, IsMissing, Lit, RowFn
 from sulq.terms.rowfn.vectors import bounded, scalar_grid
+from sulq.terms.score import Diagonal
 
 MOST: Final = 1024  # candidates by sums of their own
 EVERY: Final = Choice(((IsMissing(Lit(1)), 0),), ("every row",), 0)  # a key of one cell

@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.scores import Linear
 from sulq.select.choose import MOST
 from sulq.select.rounding import rounding
 from sulq.select.selected import Selected, select
@@ -23,6 +22,7 @@ from sulq.terms.purse import Progress, Purse
 from sulq.terms.question import Choose, Sums
 from sulq.terms.rowfn import Bins, Col, Lit, RowFn, named
 from sulq.terms.rowfn.vectors import bounded
+from sulq.terms.score import Linear
 
 FINE: Final = 2**20  # units of the largest price, where the prices have no common unit coarser than that
 

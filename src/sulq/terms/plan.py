@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sulq.kernel.scores import Score
 from sulq.terms.engine import Key, Tally
 from sulq.terms.estimator import DECLARED, Certificate
 from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw, PassedLaw
 from sulq.terms.privacy import Event, Loss, Unit, plain
 from sulq.terms.question import Question
 from sulq.terms.released import Noise
+from sulq.terms.score import Score
 from sulq.terms.space import Box, Points, Space
 from sulq.terms.statistic import ESTIMATORS, Aggregated, Degrees, Edges, HeavyPersons, Statistic
 

@@ -15,9 +15,9 @@ from fractions import Fraction
 from typing import Final, cast
 
 from sulq.errors import QuestionError
-from sulq.kernel.scores import SCORES, Score
 from sulq.terms.relation import RELATIONS, Relation, Table, functions
 from sulq.terms.rowfn.scalar import RowFn, figure
+from sulq.terms.score import SCORES, Score
 from sulq.terms.space import SPACES, Space
 from sulq.terms.statistic import STATISTICS, Statistic
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from sulq.kernel.scores import SCORES
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import COLUMNS, Schema
 from sulq.terms.engine import Block, Key, Tally
@@ -30,6 +29,7 @@ from sulq.terms.receipt import Receipt, SignedReceipt
 from sulq.terms.relation import RELATIONS
 from sulq.terms.released import Noise, Released
 from sulq.terms.rowfn import ROW_FUNCTIONS
+from sulq.terms.score import SCORES
 from sulq.terms.space import SPACES
 from sulq.terms.statistic import STATISTICS, Graph
 

@@ -9,7 +9,6 @@ from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from sulq.kernel.scores import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 from sulq.terms.question import Above, Choose, OpenSums, Question, Sums, Together
 from sulq.terms.rowfn import (
     Arith,
@@ -64,6 +63,7 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
+from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 
 P = ParamSpec("P")
 T = TypeVar("T")

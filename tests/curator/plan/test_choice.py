@@ -38,6 +38,7 @@ from sulq.terms.law import ExponentialLaw, FlipLaw
 from sulq.terms.plan import Plan
 from sulq.terms.question import Together
 from sulq.terms.rowfn import Each, Lit
+from sulq.terms.score import form
 from tests.counts import count
 
 SCHEMA = Schema.of("t", {"x": Int(0, 2), "g": Category(["a", "b"]), "w": Int(-1, 2)})
@@ -72,7 +73,9 @@ def tally(question: Sums, rows: tuple[tuple[int, int, int], ...]) -> np.ndarray:
 
 def moved(question: Choose, before: tuple, after: tuple) -> np.ndarray:
     """The span by which the scores of each choice move."""
-    gap = scores(question.score, tally(question.counts, after)) - scores(question.score, tally(question.counts, before))
+    gap = scores(form(question.score), tally(question.counts, after)) - scores(
+        form(question.score), tally(question.counts, before)
+    )
     return np.maximum(gap.max(axis=1), 0) - np.minimum(gap.min(axis=1), 0)
 
 

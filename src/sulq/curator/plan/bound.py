@@ -14,6 +14,7 @@ from sulq.terms.engine import Block
 from sulq.terms.kinds import HUGE, Grid
 from sulq.terms.rowfn import RowFn
 from sulq.terms.rowfn.vectors import MAX_BITS, bounded, reach, scalar_grid
+from sulq.terms.score import form
 
 MOST_SUMS = 2**24
 HIGHEST = 2**60  # a threshold, in units: sums are clamped beyond it, so that none changes sides (T5)
@@ -26,7 +27,7 @@ def bound(draft: Draft) -> Draft:
     if draft.cells * sum(block.width for block in blocks) > MOST_SUMS:
         raise QuestionError("too-large", f"The answer would hold more than {MOST_SUMS} numbers.")
     if draft.score is not None:
-        options = candidates(draft.score, blocks, draft.cells // draft.answered, draft.answered)
+        options = candidates(form(draft.score), blocks, draft.cells // draft.answered, draft.answered)
         if draft.answered * options > MOST_SUMS:
             raise QuestionError("too-large", f"The choices would have more than {MOST_SUMS} candidates.")
     thresholds = None if draft.levels is None else _thresholds(draft.levels, blocks[0], draft.cells)

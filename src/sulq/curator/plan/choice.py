@@ -9,9 +9,10 @@ from typing import Literal
 from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.kernel.mechanisms import cost_of
-from sulq.kernel.scores import Score, candidates, span
+from sulq.kernel.scores import candidates, span
 from sulq.terms.law import ExponentialLaw, FlipLaw
 from sulq.terms.privacy import Draw
+from sulq.terms.score import Score, form
 
 
 def spans(draft: Draft, score: Score) -> Draft:
@@ -21,7 +22,7 @@ def spans(draft: Draft, score: Score) -> Draft:
     k at most, a person's rows being shared by all choices, and their squares to k^2 (SR13).
     Source: docs/theory/choose.md.
     """
-    found = span(score, draft.blocks, draft.cells // draft.answered)
+    found = span(form(score), draft.blocks, draft.cells // draft.answered)
     ways = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}
     reaches = {
         way: Reach(Fraction(draft.rows * moved * choices), Fraction((draft.rows * moved) ** 2 * choices))
@@ -35,7 +36,7 @@ def choice(draft: Draft, paid: Fraction, norm: Literal["l1", "l2"]) -> Draft:
     """Permute-and-flip for an epsilon, the exponential mechanism for a rho, no noisier than must be (SR4)."""
     if draft.score is None:
         raise AssertionError("a choice is made by a score")
-    options = candidates(draft.score, draft.blocks, draft.cells // draft.answered, draft.answered)
+    options = candidates(form(draft.score), draft.blocks, draft.cells // draft.answered, draft.answered)
     reaches = draft.reaches[0].values()
     law: FlipLaw | ExponentialLaw
     if norm == "l1":

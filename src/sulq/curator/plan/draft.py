@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sulq.kernel.scores import Score
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Block, Key
 from sulq.terms.facts import Facts
 from sulq.terms.law import Law, PassedLaw
 from sulq.terms.privacy import Draw, Loss
 from sulq.terms.question import OpenSums, Sums
+from sulq.terms.score import Score
 from sulq.terms.shape import Shape
 
 

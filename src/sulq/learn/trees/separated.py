@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from sulq.kernel.scores import Contrast
 from sulq.learn.chance import Chance, public
 from sulq.learn.trees.branches import options
 from sulq.learn.trees.growth import FIRST, LABELS, MOST_CELLS, Growth
@@ -17,6 +16,7 @@ from sulq.terms.kinds import Floats, Integers
 from sulq.terms.law import ExponentialLaw, FlipLaw
 from sulq.terms.question import Choose, Sums
 from sulq.terms.rowfn import RowFn, lookup
+from sulq.terms.score import Contrast
 
 ENOUGH: Final = 2  # times the error of a choice, in rows: what a node needs to be divided, and more than noise
 MOST_EVEN: Final = 2**10  # nodes of a level that is divided evenly

@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.scores import LARGEST_SHIFT, Distance
+from sulq.kernel.scores import LARGEST_SHIFT
 from sulq.release.synthetic.space import Places, Space
 from sulq.terms.kinds import Floats, Integers
 from sulq.terms.question import MOST_VALUES, Choose, Sums
 from sulq.terms.rowfn import Lookup, Route
+from sulq.terms.score import Distance
 
 SCALE: Final = 16  # parts of a row that scores are counted in, so that what is subtracted is hardly rounded
 ENTRIES: Final = 2**18  # numbers of all tables of one question: beyond it cells are looked at in groups
