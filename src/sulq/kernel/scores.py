@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from sulq.errors import QuestionError
 from sulq.kernel.arrays import Integers
-from sulq.kernel.private import Floats, Objects
 
 LARGEST_ENTRY: Final = 2**31
 LARGEST_SHIFT: Final = 2**40

@@ -26,8 +26,8 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.notes import Line
 from sulq.curator.run import Release, Reveal, Rows, reveal_groups
 from sulq.errors import SulqError
-from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.facts import Facts
+from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.private import Private
 from sulq.kernel.request import Asked, Asking, Found, Listed, Place
 from sulq.kernel.whole.asked import Asked as Statistic

@@ -12,8 +12,6 @@ import pyarrow as pa
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.spark import chunks, statements, work
 from sulq.curator.engines.spark.prepared import Prepared
-from sulq.curator.engines.spark.sent import nameless
-from sulq.kernel.private import saturate
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.terms.engine import Tally
