@@ -26,7 +26,7 @@ def certified(engine: StoredEngine, tallies: Sequence[Tally]) -> list[tuple[Cert
         if source is None:
             found.append((None,) * len(tally.blocks))
         else:
-            found.append(layout.of_proposal(source.asked.proposal, engine.kernel_facts)[source.tally])
+            found.append(layout.of_proposal(source.proposal, engine.kernel_facts).blocks[source.tally])
     return found
 
 
@@ -35,7 +35,7 @@ def certified_groups(engine: StoredEngine, tally: Tally) -> tuple[Certified | No
     found = engine.found(tally)
     if found is None:
         return (None,) * (1 + len(tally.blocks))
-    return layout.of_groups(found.groups, found.widths, engine.kernel_facts)
+    return layout.of_proposal(found.proposal, engine.kernel_facts).blocks[0]
 
 
 def watched(engine: StoredEngine, tallies: Sequence[Tally], *, groups: bool = False) -> None:

@@ -13,6 +13,8 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError
+from sulq.kernel.arrays import SATURATED as LIMIT
+from sulq.kernel.laws import own
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.kernel.private import SATURATED as LIMIT
 from sulq.kernel.private import Private
@@ -200,7 +202,7 @@ def test_blocks_get_their_own_law_and_columns_in_order() -> None:
 
     found = np.arange(6).reshape(3, 2)
     (released,) = made_up(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
-    assert [law for law, _ in given] == list(plan.parts[0].laws)
+    assert [law for law, _ in given] == list(map(own, plan.parts[0].laws))
     assert [part.tolist() for _, part in given] == [[[0], [2], [4]], [[1], [3], [5]]]
     assert released.units.tolist() == (found + 100).tolist()
     assert [noise.law for noise in released.noise] == list(plan.parts[0].laws)
@@ -220,7 +222,7 @@ def test_neighbouring_blocks_of_one_law_are_drawn_for_together() -> None:
 
     found = np.arange(12).reshape(3, 4)
     (released,) = made_up(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
-    assert [law for law, _ in given] == [laws[0], laws[2], laws[3]]
+    assert [law for law, _ in given] == [own(laws[i]) for i in (0, 2, 3)]
     assert [part[0] for _, part in given] == [[0, 1], [2], [3]]
     assert released.units.tolist() == (found + np.array([100, 100, 200, 300])).tolist()
     assert [noise.law for noise in released.noise] == list(laws)
@@ -257,7 +259,7 @@ def test_T5_sums_meet_their_thresholds_in_one_call(level: object) -> None:
     found = np.array([[2**62], [7], [-(2**62)]])
     (released,) = made_up(Fixed(found), lambda *_: True, listening).run(plan, RECEIPT)
     levels = np.broadcast_to(level, 3).tolist()
-    assert [law for law, _ in given] == list(plan.parts[0].laws)
+    assert [law for law, _ in given] == list(map(own, plan.parts[0].laws))
     assert given[0][1].tolist() == [[2**61 - levels[0], 7 - levels[1], -(2**61) - levels[2]]]
     assert released.units.tolist() == [[1]]
 

@@ -28,7 +28,7 @@ from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel import price
 from sulq.kernel import run as kernel_run
-from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw, PassedLaw
+from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw, PassedLaw, own
 from sulq.kernel.mechanisms import Cost
 from sulq.terms import wire
 from sulq.terms.question import OpenSums
@@ -545,9 +545,9 @@ def test_a_careless_check_is_found_out(
 ) -> None:
     """Control: where losses are not compared with the debit, or parts are not looked at, the same requests fail."""
     if careless == "free":
-        monkeypatch.setattr(price, "_cost", lambda *_: Cost(Fraction(0), Fraction(0)))
+        monkeypatch.setattr(price, "_cost", lambda *_, **__: Cost(Fraction(0), Fraction(0)))
     else:
         monkeypatch.setattr(certificates, "_formed", lambda *_: None)
-        monkeypatch.setattr(kernel_run, "_formed", lambda *_: None)
+        monkeypatch.setattr(kernel_run, "_formed", lambda release: replace(release, laws=tuple(map(own, release.laws))))
     with pytest.raises((AssertionError, CuratorError, LookupError, TypeError, ValueError)):
         tried(worlds, Random("careless"), 2000)

@@ -10,13 +10,13 @@ import pytest
 
 from sulq.kernel import assemble as kernel_assemble
 from sulq.kernel.assemble import assemble, groups_of
-from sulq.kernel.request import Combined, Key, Looked, Open, Part, Scan, Statement
+from sulq.kernel.request import Combined, Key, Looked, Part, Scan, Statement
 
 
-def statement_of(tables: list[np.ndarray], bound: int) -> Statement:
+def statement_of(tables: list[np.ndarray]) -> Statement:
     """Counts by one hidden key of four labels, and tables that it reads."""
     looked = tuple(Looked(0, i, (0,), each.shape[1], each.tobytes()) for i, each in enumerate(tables))
-    return Statement(Scan("SELECT 1"), 1, (bound,), (Part((Key(0, 4),), 0, None, looked=looked),))
+    return Statement(Scan("SELECT 1"), 1, (Part((Key(0, 4),), 0, None, looked=looked),))
 
 
 @pytest.mark.parametrize("dense", [2**20, 1])
@@ -29,7 +29,7 @@ def test_T5_counts_times_a_table_past_64_bits_saturate(dense: int, monkeypatch: 
         tables = [np.array([[2**22, -(2**22), 1], [3, -1, 0], [2**22, 5, 1], [7, -(2**22), 0]], dtype=np.int64)] * 2
         columns = [(np.arange(4), None), (np.array(counted, dtype=np.int64), None)]
         for some in (tables[:1], tables):
-            found = assemble(statement_of(some, most), columns)
+            found = assemble(statement_of(some), columns, [most])
             for i, table in enumerate(some):
                 exact = [sum(n * int(row[j]) for n, row in zip(counted, table, strict=True)) for j in range(3)]
                 assert found[0, i].tolist() == [[min(max(x, -(2**62)), 2**62) for x in exact]]
@@ -37,9 +37,9 @@ def test_T5_counts_times_a_table_past_64_bits_saturate(dense: int, monkeypatch: 
 
 def test_rows_of_a_result_that_are_one_cell_are_added() -> None:
     """Whatever keys the statement has beside: a later row does not take an earlier one's place."""
-    statement = Statement(Scan(""), 1, (10,), (Part((Key(0, 3),), 1, None, (Combined(0, 0, (((0, 1),),)),)),))
+    statement = Statement(Scan(""), 1, (Part((Key(0, 3),), 1, None, (Combined(0, 0, (((0, 1),),)),)),))
     columns = [(np.array(cells), np.zeros(3, dtype=np.bool_)) for cells in ([1, 1, 2], [4, 5, 7])]
-    assert assemble(statement, columns)[0, 0].tolist() == [[0], [9], [7]]
+    assert assemble(statement, columns, [10])[0, 0].tolist() == [[0], [9], [7]]
 
 
 def test_tables_of_some_keys_are_read_by_sums_over_the_others() -> None:
@@ -55,9 +55,9 @@ def test_tables_of_some_keys_are_read_by_sums_over_the_others() -> None:
     read = [(2,), (3, 2), (2, 3, 1), (1,), ()]
     tables = [rng.integers(-5, 5, (int(np.prod([sizes[i] for i in of])), 2)) for of in read]
     looked = [Looked(0, i, of, 2, table.tobytes()) for i, (of, table) in enumerate(zip(read, tables, strict=True))]
-    together = assemble(Statement(Scan(""), 4, (9,), (Part(keys, 1, None, (), tuple(looked)),)), columns)
+    together = assemble(Statement(Scan(""), 4, (Part(keys, 1, None, (), tuple(looked)),)), columns, [9])
     for each in looked:
-        alone = assemble(Statement(Scan(""), 4, (9,), (Part(keys, 1, None, (), (each,)),)), columns)
+        alone = assemble(Statement(Scan(""), 4, (Part(keys, 1, None, (), (each,)),)), columns, [9])
         assert together[0, each.block].tolist() == alone[0, each.block].tolist()
         exact = np.zeros((2, 2), dtype=np.int64)
         for row, n in zip(rows, columns[4][0], strict=True):
@@ -71,6 +71,28 @@ def test_tables_of_some_keys_are_read_by_sums_over_the_others() -> None:
 
 def test_the_sign_of_a_zero_is_no_key() -> None:
     """DuckDB shows it as the first row of the group had it. Control: other numbers keep their signs."""
-    found = groups_of(Open(Scan(""), 1, (9,), 0, ()), [(-0.0, 3), (-1.5, 2), (None, 1)], ())
+    found = groups_of(Statement(Scan(""), 1, (Part((), 0, None),), 0), [(-0.0, 3), (-1.5, 2), (None, 1)])
     assert [repr(key) for key in found.keys] == ["(0.0,)", "(-1.5,)", "(None,)"]
     assert found.persons.tolist() == [3, 2, 1]
+
+
+def test_T5_groups_that_are_found_saturate_and_keep_the_order_of_their_blocks() -> None:
+    """Blocks by their places, whatever order they are written in; a missing sum is 0; no rows, no group."""
+    blocks = (Combined(0, 1, (((0, 2**40),), ((1, -1),))), Combined(0, 0, (((1, 1),),)))
+    statement = Statement(Scan(""), 0, (Part((), 0, None, blocks),), 1)
+    assert groups_of(statement, [(2**30, 7)]).sums.tolist() == [[7, 2**62, -7]]
+    assert groups_of(statement, [(None, 7)]).sums.tolist() == [[7, 0, -7]]
+    assert groups_of(statement, [(None, 0)]).sums.shape == (0, 3)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64, object])
+def test_T5_totals_of_every_type_are_weighed_as_whole_numbers(kind: type) -> None:
+    """A sum of doubles is whole; weighed as a double it would be rounded, and one row would move it by more.
+
+    Within 64 bits and past them, where the largest totals say so. Control: small weights are exact as doubles, too.
+    """
+    total = 2**20 + 1
+    columns = [(np.array([0]), None), (np.array([total], dtype=kind), None)]
+    for weight, most in ((2**40 + 1, 2**22), (2**42 + 1, 2**22), (3, 2**22), (2**40 + 1, 2**53)):
+        statement = Statement(Scan(""), 1, (Part((Key(0, 1),), 1, None, (Combined(0, 0, (((0, weight),),)),)),))
+        assert assemble(statement, columns, [most])[0, 0].tolist() == [[min(total * weight, 2**62)]]

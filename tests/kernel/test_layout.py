@@ -12,7 +12,7 @@ from sulq.kernel.facts import Refused
 from sulq.kernel.programs import Fold, Program, Stack, Step, Sum
 from sulq.kernel.programs import Unit as Coordinate
 from sulq.kernel.relations import certify
-from sulq.kernel.request import Combined, Key, Looked, Open, Part, Proposal, Scan, Statement
+from sulq.kernel.request import Combined, Key, Looked, Part, Proposal, Scan, Statement
 from sulq.terms.privacy import Unit
 from tests.curator.engines.cases import duck, table
 
@@ -25,25 +25,26 @@ def test_a_part_of_no_grouping_set_is_refused() -> None:
         "SELECT k0, k1, grouping_id(k0, k1) AS g, count(*) AS s0 FROM (SELECT *, c0 AS k0, c2 AS k1 FROM kept) AS keyed"
         " GROUP BY GROUPING SETS ((k0), (k0, k1))"
     )
-    found = certify(sql, known)
-    statement = type("Statement", (), {"keys": 2})()
     for mark, fits in ((1, True), (0, True), (2, False), (None, False)):
-        part = Part((Key(0, 3),), 1, mark)
+        statement = Statement(Scan(sql), 2, (Part((Key(0, 121),), 1, mark, (BLOCK,)),))
         if fits:
-            kernel_layout._marked(statement, part, found)
+            assert kernel_layout.of_proposal(Proposal(((121, (1,)),), (statement,)), known)
         else:
-            with pytest.raises(Refused):
-                kernel_layout._marked(statement, part, found)
+            with pytest.raises(Refused, match=r"grouping set|a sum that is none"):
+                kernel_layout.of_proposal(Proposal(((121, (1,)),), (statement,)), known)
+    mixed = Statement(Scan(sql), 2, tuple(Part((Key(0, 121),), 1, mark, (BLOCK,)) for mark in (1, None)))
+    with pytest.raises(Refused, match="grouping set"):
+        kernel_layout.of_proposal(Proposal(((121, (1,)),), (mixed,)), known)
 
 
 def test_a_row_is_always_in_a_cell_only_where_no_key_can_miss_it() -> None:
     """Every code has a cell, missing ones too; nothing is filtered."""
     opened = duck(table())
     known = opened.kernel_facts
-    found = certify("SELECT c0 AS k0, count(*) AS s0 FROM kept GROUP BY k0", known)
-    some = certify("SELECT c0 AS k0, count(*) AS s0 FROM kept WHERE c0 > 1 GROUP BY k0", known)
+    found = "SELECT c0 AS k0, count(*) AS s0 FROM kept GROUP BY k0"
+    some = "SELECT c0 AS k0, count(*) AS s0 FROM kept WHERE c0 > 1 GROUP BY k0"
     whole = Key(0, 122, missing=121)
-    for key, certificate, present in (
+    for key, sql, present in (
         (whole, found, True),
         (Key(0, 121), found, False),
         (Key(0, 120, missing=119), found, False),
@@ -52,13 +53,15 @@ def test_a_row_is_always_in_a_cell_only_where_no_key_can_miss_it() -> None:
         (Key(0, 2, places=(-1,) + (0,) * 120, missing=1), found, False),
         (whole, some, False),
     ):
-        assert kernel_layout._present(Part((key,), 1, None), certificate) is present, key
+        statement = Statement(Scan(sql), 1, (Part((key,), 1, None, (BLOCK,)),))
+        ((block,),) = kernel_layout.of_proposal(Proposal(((key.size, (1,)),), (statement,)), known).blocks
+        assert block.present is present, key
 
 
-def proposed(sql: str, part: Part, aggregates: int) -> list[tuple[object, ...]]:
+def proposed(sql: str, part: Part) -> object:
     """What is certified of one part of a statement."""
     opened = duck(table())
-    statement = Statement(Scan(sql), 1, (1,) * aggregates, (part,))
+    statement = Statement(Scan(sql), 1, (part,))
     return kernel_layout.of_proposal(Proposal(((3, (1,)),), (statement,)), opened.kernel_facts)
 
 
@@ -70,22 +73,22 @@ LOOKED = Looked(0, 0, (0,), 1, np.array([1, 2, 3], dtype="<i8").tobytes())
 
 def test_a_sum_is_no_key() -> None:
     """Read as a key, one row more would move a whole group to another cell. Control: the key is one."""
-    assert proposed(COUNT, Part((Key(0, 3),), 1, None, (BLOCK,)), 2)
+    assert proposed(COUNT, Part((Key(0, 3),), 1, None, (BLOCK,)))
     with pytest.raises(Refused):
-        proposed(COUNT, Part((Key(1, 3),), 1, None, (BLOCK,)), 2)
+        proposed(COUNT, Part((Key(1, 3),), 1, None, (BLOCK,)))
 
 
 def test_a_public_table_is_read_by_counts_of_rows_alone() -> None:
     """Times another sum, one row would move it by more than a row of the table. Control: a count of rows."""
-    assert proposed(COUNT, Part((Key(0, 3),), 1, None, (), (LOOKED,)), 2)
+    assert proposed(COUNT, Part((Key(0, 3),), 1, None, (), (LOOKED,)))
     with pytest.raises(Refused):
-        proposed(SUM_FIRST, Part((Key(0, 3),), 1, None, (), (LOOKED,)), 2)
+        proposed(SUM_FIRST, Part((Key(0, 3),), 1, None, (), (LOOKED,)))
 
 
 def test_every_block_is_summed_once() -> None:
     """By a statement or by the program, not by both or by none. Control: by the statement alone."""
     known = duck(table()).kernel_facts
-    statement = Statement(Scan(COUNT), 1, (1, 1), (Part((Key(0, 3),), 1, None, (BLOCK,)),))
+    statement = Statement(Scan(COUNT), 1, (Part((Key(0, 3),), 1, None, (BLOCK,)),))
     program = Program(("c0",), (Step("column", given=(0,)), Stack((Coordinate(0, 0, 120),))), (Sum("vectors", 1),))
     fold = Fold(program, "SELECT c0 FROM kept", (), ("kept",), ((0, 0),))
     assert kernel_layout.of_proposal(Proposal(((3, (1,)),), (statement,)), known)
@@ -97,10 +100,17 @@ def test_every_block_is_summed_once() -> None:
 def test_a_block_has_the_cells_of_its_tally() -> None:
     """Else noise would be drawn for other cells than were priced. Control: as many as the keys have."""
     known = duck(table()).kernel_facts
-    statement = Statement(Scan(COUNT), 1, (1, 1), (Part((Key(0, 3),), 1, None, (BLOCK,)),))
+    statement = Statement(Scan(COUNT), 1, (Part((Key(0, 3),), 1, None, (BLOCK,)),))
     assert kernel_layout.of_proposal(Proposal(((3, (1,)),), (statement,)), known)
     with pytest.raises(Refused):
         kernel_layout.of_proposal(Proposal(((1, (1,)),), (statement,)), known)
+
+
+def opened_groups(sql: str, keys: int = 1, people: int = 1, **change: object) -> Proposal:
+    """Groups that are found in the data, with one sum."""
+    part = Part(change.get("cells", ()), 0, change.get("mark"), (BLOCK,), change.get("looked", ()))
+    statement = Statement(Scan(sql), keys, (part,) * change.get("parts", 1), people)
+    return Proposal(change.get("tallies", ((0, (1,)),)), (statement, *change.get("more", ())))
 
 
 def test_groups_are_shown_by_their_people_alone() -> None:
@@ -109,22 +119,22 @@ def test_groups_are_shown_by_their_people_alone() -> None:
     known = opened.kernel_facts
     sql = "SELECT c3 AS k0, sum(c0) AS s0, count(*) AS s1, count(DISTINCT o) AS s2 FROM kept GROUP BY k0"
     for persons, fits in ((2, True), (1, False), (0, False)):
-        groups = Open(Scan(sql), 1, (1, 1, 1), persons, (BLOCK,))
+        found = opened_groups(sql, people=persons)
         if fits:
-            assert kernel_layout.of_groups(groups, (1,), known)[0].rows == 2
+            assert kernel_layout.of_proposal(found, known).blocks[0][0].rows == 2
         else:
-            with pytest.raises(Refused):
-                kernel_layout.of_groups(groups, (1,), known)
+            with pytest.raises(Refused, match="people"):
+                kernel_layout.of_proposal(found, known)
 
 
-def layout(**change: object) -> list[tuple[object, ...]]:
+def layout(**change: object) -> object:
     """What is certified of a statement of one key, a count and a sum, after some change."""
     opened = duck(table())
     key, block = Key(0, 3), change.pop("block", BLOCK)
     part = Part(
         (replace(key, **change.pop("key", {})),), 1, change.pop("mark", None), (block,), change.pop("looked", ())
     )
-    statement = replace(Statement(Scan(COUNT), 1, (2**60, 2**60), (part,)), **change)
+    statement = replace(Statement(Scan(COUNT), 1, (part,)), **change)
     widths = ((3, (len(block.weights),)),)
     return kernel_layout.of_proposal(Proposal(widths, (statement,)), opened.kernel_facts)
 
@@ -133,9 +143,10 @@ LAYOUTS: dict[str, dict[str, object]] = {
     "a sum read as a mark": {"mark": 0},
     "a column before the sums": {"block": Combined(0, 0, (((-1, 1),),))},
     "a column after the sums": {"block": Combined(0, 0, (((2, 1),),))},
-    "fewer sums than the text has": {"bounds": (2**60,)},
+    "no keys where the text has one": {"keys": 0, "key": {"column": 0}},
     "more keys than the text has": {"keys": 2},
-    "totals said to fit 64 bits": {"bounds": (1, 1), "block": Combined(0, 0, (((0, 2**40),),))},
+    "a coordinate of nothing": {"block": Combined(0, 0, ((),))},
+    "a table of too large numbers": {"looked": (replace(LOOKED, block=1, units=np.array([1, 2**23, 1]).tobytes()),)},
     "a code past the cells": {"key": {"places": (0, 5, 1)}},
     "a missing code past the cells": {"key": {"missing": 3}},
     "a text as a key": {"scan": Scan(COUNT.replace("c2 AS", "c3 AS"))},
@@ -163,7 +174,7 @@ def test_a_block_has_the_width_of_its_place_and_one_sum() -> None:
     part = Part((Key(0, 3),), 1, None, (BLOCK,))
     for widths, parts in (((2,), (part,)), ((1,), (part, part))):
         with pytest.raises(Refused):
-            kernel_layout.of_proposal(Proposal(((3, widths),), (Statement(Scan(COUNT), 1, (1, 1), parts),)), known)
+            kernel_layout.of_proposal(Proposal(((3, widths),), (Statement(Scan(COUNT), 1, parts),)), known)
 
 
 def test_a_program_reads_the_rows_it_is_certified_over() -> None:
@@ -196,9 +207,33 @@ def test_groups_have_the_keys_that_their_statement_shows(keys: int) -> None:
     """Else a sum would be shown as a key, without noise. Control: one key."""
     known = duck(table(), Unit("who", rows=2)).kernel_facts
     sql = "SELECT c3 AS k0, sum(c0) AS s0, count(DISTINCT o) AS s1 FROM kept GROUP BY k0"
-    assert kernel_layout.of_groups(Open(Scan(sql), 1, (1, 1), 1, (BLOCK,)), (1,), known)
+    assert kernel_layout.of_proposal(opened_groups(sql), known)
     with pytest.raises(Refused):
-        kernel_layout.of_groups(Open(Scan(sql), keys, (1, 1), 1, (BLOCK,)), (1,), known)
+        kernel_layout.of_proposal(opened_groups(sql, keys), known)
+
+
+COUNTED = Statement(Scan(COUNT), 1, (Part((Key(0, 3),), 1, None, (Combined(1, 0, (((0, 1),),)),)),))
+STRANGE: dict[str, dict[str, object]] = {
+    "cells in a part": {"cells": (Key(0, 3),), "tallies": ((3, (1,)),)},
+    "cells that are listed": {"tallies": ((1, (1,)),)},
+    "a mark": {"mark": 0},
+    "two parts": {"parts": 2},
+    "a table": {"looked": (LOOKED,)},
+    "another block": {"tallies": ((0, (1, 1)),)},
+    "other sums beside": {"tallies": ((0, (1,)), (3, (1,))), "more": (COUNTED,)},
+    "a place past the sums": {"people": 2},
+    "a place before the sums": {"people": -1},
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_SR14_groups_are_one_statement_of_no_listed_cells(name: str) -> None:
+    """Else what is shown without noise, or is priced, would be another thing than was certified. Control: one part."""
+    known = duck(table(), Unit("who", rows=2)).kernel_facts
+    sql = "SELECT c2 AS k0, sum(c0) AS s0, count(DISTINCT o) AS s1 FROM kept GROUP BY k0"
+    assert kernel_layout.of_proposal(opened_groups(sql), known)
+    with pytest.raises(Refused):
+        kernel_layout.of_proposal(opened_groups(sql, **STRANGE[name]), known)
 
 
 def test_blocks_of_other_cells_are_not_moved_together() -> None:
@@ -209,12 +244,8 @@ def test_blocks_of_other_cells_are_not_moved_together() -> None:
     known = duck(table(), Unit("who", rows=2)).kernel_facts
     blocks = [Combined(0, i, (((i, 1),),)) for i in range(2)]
     apart = tuple(Part((Key(0, 3, shift=i),), 0, None, (block,)) for i, block in enumerate(blocks))
-    (found,) = kernel_layout.of_proposal(
-        Proposal(((3, (1, 1)),), (Statement(Scan(COUNT), 1, (2**60, 2**60), apart),)), known
-    )
+    ((found,), _) = kernel_layout.of_proposal(Proposal(((3, (1, 1)),), (Statement(Scan(COUNT), 1, apart),)), known)
     assert len({each.source for each in found}) == 2
     together = (Part((Key(0, 3),), 0, None, tuple(blocks)),)
-    (found,) = kernel_layout.of_proposal(
-        Proposal(((3, (1, 1)),), (Statement(Scan(COUNT), 1, (2**60, 2**60), together),)), known
-    )
+    ((found,), _) = kernel_layout.of_proposal(Proposal(((3, (1, 1)),), (Statement(Scan(COUNT), 1, together),)), known)
     assert len({each.source for each in found}) == 1

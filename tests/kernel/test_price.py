@@ -12,7 +12,9 @@ import pytest
 from sulq.kernel.facts import Draw, Event, Refused, Unit
 from sulq.kernel.laws import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.kernel.moves import Certified, Moves, Norms
-from sulq.kernel.price import Least, Release, check
+from sulq.kernel.price import Least, check
+from sulq.kernel.request import Outside, Release
+from sulq.kernel.run import Kernel
 from sulq.kernel.whole.asked import Asked
 from sulq.kernel.whole.rows import ToUnique
 from sulq.terms.score import Linear
@@ -43,6 +45,21 @@ def moved(unit: Unit, cells: int, *, present: bool) -> list[np.ndarray]:
     return held
 
 
+def released(  # noqa: PLR0917 - as many as a release has
+    laws: tuple[object, ...],
+    refine: tuple[int, ...],
+    cells: int,
+    answered: int,
+    width: int,
+    score: object = None,
+    **kind: object,
+) -> Release:
+    """A release of so many cells, whatever its rows: a block for each law on sums, or one for all."""
+    widths = (width,) if len(laws) == 1 else (1,) * (len(laws) - (kind.get("people") is True))
+    source = Outside(list, 0, cells, widths, groups=kind.get("people", False), whole=kind.get("whole"))
+    return Release(source, laws, refine, answered, score, (0,) if kind.get("above") else None)
+
+
 def fits(release: Release, blocks: list[Certified], event: Event, unit: Unit) -> bool:
     try:
         check([release], [blocks], event, unit)
@@ -70,7 +87,7 @@ def test_SR1_noise_is_priced_as_the_worst_neighbour(unit: Unit, cells: int) -> N
     ):
         pure = norm == "l1"
         loss = worst / SCALE if pure else worst / (2 * SCALE**2)
-        release = Release((law,), (0,), cells, cells, 2)
+        release = released((law,), (0,), cells, cells, 2)
         draws = (drawn(law, unit, norm, 1000),)
         paid = Event(loss, loss**2 / 2, draws=draws) if pure else Event(None, loss, draws=draws)
         assert fits(release, [block], paid, unit), (law, worst)
@@ -95,7 +112,7 @@ def test_SR13_choices_are_priced_as_the_worst_neighbour(unit: Unit, choices: int
         (FlipLaw(SCALE, 2), "l1", max(sum(each) for each in spans)),
         (ExponentialLaw(SCALE, 2), "l2", max(sum(n * n for n in each) for each in spans)),
     ):
-        release = Release((law,), (0,), choices, choices, 2, score)
+        release = released((law,), (0,), choices, choices, 2, score)
         draws, pure = (drawn(law, unit, norm, 1000),), norm == "l1"
         loss = worst / SCALE if pure else worst / (8 * SCALE**2)
         less = loss * Fraction(99, 100)
@@ -118,7 +135,7 @@ def test_a_threshold_is_priced_as_the_worst_neighbour(unit: Unit, cells: int, le
         for move in moved(unit, cells, present=present)
     ]
     draw = drawn(law, unit, "l1", 1000, level=level or None, most=Fraction(1000 if level else 0))
-    release = Release((law,), (0,), cells, 1, 2, above=True)
+    release = released((law,), (0,), cells, 1, 2, above=True)
     worst = max(losses)
     less = worst * Fraction(99, 100)
     events = [Event(paid, paid**2 / 2, draws=(draw,)) for paid in (less, 2 * worst)]
@@ -129,7 +146,7 @@ def test_SR14_groups_that_one_person_is_alone_in_are_counted() -> None:
     """K groups, and 2k where a person is exchanged for another. Control: one fewer is refused."""
     for unit, groups in ((Unit("who", 2), 2), (Unit("who", 2, "replace_one"), 4)):
         law = PassedLaw(SCALE, 30)
-        release = Release((law, GaussianLaw(SCALE)), (0,), 0, 0, 2, people=True)
+        release = released((law, GaussianLaw(SCALE)), (0,), 0, 0, 2, people=True)
         people = Certified(Moves(Norms(2, 2, 1), Norms(0, 0, 0)), 2, False)
         for alone, certain in ((groups, True), (groups - 1, False)):
             draws = (
@@ -143,7 +160,7 @@ def test_SR14_groups_that_one_person_is_alone_in_are_counted() -> None:
 def test_SR8_under_queries_each_number_is_one_and_moves_as_recorded() -> None:
     """A grid of finer units moves by as many more. Controls: less noise, a query less, a coarse record."""
     unit, law = Unit("who", 2), GaussianLaw(SCALE)
-    release = Release((law,), (3,), 5, 5, 2)
+    release = released((law,), (3,), 5, 5, 2)
     fine = drawn(law, unit, "l2", (2 * 2 << 3) ** 2)
     event = Event(None, Fraction(0), queries=10, draws=(fine,))
     coarse = replace(event, draws=(replace(fine, sensitivity=Fraction(16)),))
@@ -159,7 +176,7 @@ def test_SR8_under_queries_each_number_is_one_and_moves_as_recorded() -> None:
     assert not fits(release, [certified(2)], event, unit)  # no budget of queries
 
 
-WHOLE = Asked(ToUnique(2)).cost
+WHOLE = Asked(ToUnique(2))
 
 
 def test_SR5_a_statistic_of_the_whole_is_priced_by_the_annex() -> None:
@@ -168,7 +185,7 @@ def test_SR5_a_statistic_of_the_whole_is_priced_by_the_annex() -> None:
     Control: what moves as far as its draw records, for a debit of exactly its price.
     """
     unit, law = Unit("who", 3), LaplaceLaw(SCALE)
-    release = Release((law,), (0,), 1, 1, 1, whole=WHOLE)
+    release = released((law,), (0,), 1, 1, 1, whole=WHOLE)
     paid = Event(Fraction(3, 4), Fraction(9, 32), draws=(drawn(law, unit, "l1", 3),))
     assert fits(release, [certified(3)], paid, unit)
     assert fits(release, [certified(2)], paid, unit)
@@ -181,7 +198,7 @@ def test_SR5_a_statistic_of_the_whole_is_priced_by_the_annex() -> None:
 def test_neighbours_of_another_relation_are_refused() -> None:
     """The ledger records whom the noise hides from. Control: the unit's own."""
     unit, law = Unit("who", 2), LaplaceLaw(SCALE)
-    release, draw = Release((law,), (0,), 1, 1, 2), drawn(law, unit, "l1", 1000)
+    release, draw = released((law,), (0,), 1, 1, 2), drawn(law, unit, "l1", 1000)
     event = Event(Fraction(100), Fraction(5000), draws=(draw,))
     assert fits(release, [certified(2)], event, unit)
     assert not fits(release, [certified(2)], replace(event, draws=(replace(draw, neighbors="zero_out"),)), unit)
@@ -193,18 +210,18 @@ def test_a_finer_grid_moves_by_as_many_more_units() -> None:
     draw = drawn(law, unit, "l1", 1000)
     event = Event(Fraction(8, SCALE), Fraction(2), draws=(draw,))
     for bits, certain in ((0, True), (1, False)):
-        assert fits(Release((law,), (bits,), 1, 1, 2), [certified(2)], event, unit) is certain
+        assert fits(released((law,), (bits,), 1, 1, 2), [certified(2)], event, unit) is certain
 
 
 RICH = Event(Fraction(10**6), Fraction(10**12), Fraction(1))
 OTHER = {
-    "binomial noise on sums": (Release((BinomialLaw(64),), (0,), 1, 1, 2), "l1"),
-    "flips on sums": (Release((FlipLaw(SCALE, 2),), (0,), 1, 1, 2), "l1"),
-    "noise for a choice": (Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, Linear(((1, 0),)).form), "l1"),
-    "noise at a threshold": (Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, above=True), "l1"),
-    "groups without a threshold": (Release((GaussianLaw(SCALE),), (), 0, 0, 2, people=True), "l2"),
-    "a law for no block": (Release((LaplaceLaw(SCALE),) * 2, (0, 0), 1, 1, 2), "l1"),
-    "binomial noise on the whole": (Release((BinomialLaw(64),), (0,), 1, 1, 1, whole=WHOLE), "l1"),
+    "binomial noise on sums": (released((BinomialLaw(64),), (0,), 1, 1, 2), "l1"),
+    "flips on sums": (released((FlipLaw(SCALE, 2),), (0,), 1, 1, 2), "l1"),
+    "noise for a choice": (released((LaplaceLaw(SCALE),), (0,), 1, 1, 2, Linear(((1, 0),)).form), "l1"),
+    "noise at a threshold": (released((LaplaceLaw(SCALE),), (0,), 1, 1, 2, above=True), "l1"),
+    "groups without a threshold": (released((GaussianLaw(SCALE),), (), 0, 0, 2, people=True), "l2"),
+    "a law for no block": (released((LaplaceLaw(SCALE),) * 2, (0, 0), 1, 1, 2), "l1"),
+    "binomial noise on the whole": (released((BinomialLaw(64),), (0,), 1, 1, 1, whole=WHOLE), "l1"),
 }
 
 
@@ -213,7 +230,7 @@ def test_SR22_a_law_prices_what_it_is_for_and_nothing_else(name: str) -> None:
     """However much is paid. Control: Laplace noise on sums."""
     release, norm = OTHER[name]
     unit = Unit("who", 2)
-    for asked, kind, certain in ((Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2), "l1", True), (release, norm, False)):
+    for asked, kind, certain in ((released((LaplaceLaw(SCALE),), (0,), 1, 1, 2), "l1", True), (release, norm, False)):
         draws = tuple(drawn(law, unit, kind, 1000) for law in asked.laws)
         event = replace(RICH, draws=draws, epsilon=RICH.epsilon if certain else None)
         assert fits(asked, [certified(2)], event, unit) is certain
@@ -223,7 +240,7 @@ def test_SR22_a_law_prices_what_it_is_for_and_nothing_else(name: str) -> None:
 def test_SR3_each_law_has_its_draw_and_each_draw_its_law(draws: int) -> None:
     """A debit that records fewer draws than are made, or more, is none. Control: as many."""
     unit, law = Unit("who", 2), LaplaceLaw(SCALE)
-    release, blocks = Release((law, law), (0, 0), 1, 1, 2), [certified(2)] * 2
+    release, blocks = released((law, law), (0, 0), 1, 1, 2), [certified(2)] * 2
     assert fits(release, blocks, replace(RICH, draws=(drawn(law, unit, "l1", 1000),) * 2), unit)
     assert not fits(release, blocks, replace(RICH, draws=(drawn(law, unit, "l1", 1000),) * draws), unit)
     assert not fits(release, blocks[:1], replace(RICH, draws=(drawn(law, unit, "l1", 1000),) * draws), unit)
@@ -231,11 +248,12 @@ def test_SR3_each_law_has_its_draw_and_each_draw_its_law(draws: int) -> None:
 
 def test_a_release_is_of_one_kind() -> None:
     """What is priced as one kind must not be released as another."""
+    kernel = Kernel(lambda *_: True, lambda: None)
     for kinds in ({"people": True, "above": True}, {"whole": WHOLE, "people": True}, {"above": True, "whole": WHOLE}):
-        with pytest.raises(Refused):
-            Release((LaplaceLaw(SCALE),), (0,), 1, 1, 2, **kinds)
-    with pytest.raises(Refused):
-        Release((FlipLaw(SCALE, 2),), (0,), 1, 1, 2, Linear(((1, 0),)).form, people=True)
+        with pytest.raises(Refused, match="kinds"):
+            kernel.check([released((LaplaceLaw(SCALE),), (0,), 1, 1, 2, **kinds)], RICH)
+    with pytest.raises(Refused, match="kinds"):
+        kernel.check([released((FlipLaw(SCALE, 2),), (0,), 1, 1, 2, Linear(((1, 0),)).form, people=True)], RICH)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +264,9 @@ def test_queries_are_noisy_sums_alone(kind: dict[str, object]) -> None:
     unit, law = Unit("who", 2), FlipLaw(SCALE, 2)
     event = Event(None, Fraction(0), queries=10, draws=(drawn(law, unit, "l1", 1000),))
     with pytest.raises(Refused, match="queries"):
-        check([Release((law,), (0,), 1, 1, 2, **kind)], [[certified(2)]], event, unit, lambda _: Least("laplace", 1, 1))
+        check(
+            [released((law,), (0,), 1, 1, 2, **kind)], [[certified(2)]], event, unit, lambda _: Least("laplace", 1, 1)
+        )
 
 
 def test_SR13_blocks_over_other_rows_are_moved_each_in_its_own_worst_way() -> None:
@@ -254,7 +274,7 @@ def test_SR13_blocks_over_other_rows_are_moved_each_in_its_own_worst_way() -> No
     unit, law = Unit("who", 1, "replace_one"), LaplaceLaw(SCALE)
     wide = Certified(Moves(Norms(100, 10_000, 100), Norms(200, 40_000, 200), (-100,), (100,)), 1, False, "these rows")
     count = Certified(Moves(Norms(1, 1, 1), Norms(0, 0, 0), (1,), (1,)), 1, False, "these rows")
-    release, draws = Release((law, law), (0, 0), 1, 1, 2), (drawn(law, unit, "l1", 1000),) * 2
+    release, draws = released((law, law), (0, 0), 1, 1, 2), (drawn(law, unit, "l1", 1000),) * 2
     for total, other, certain in (
         (200, count, True),
         (200, replace(count, source="others"), False),
@@ -270,7 +290,7 @@ def test_SR13_a_choice_by_sums_over_other_rows_spans_all_of_them(law: object, no
     unit = Unit("who", 1)
     up, down = (Moves(Norms(1, 1, 1), Norms(2, 2, 2), *ends) for ends in (((0,), (1,)), ((-1,), (0,))))
     score = Linear(((1, 0, 0, 0), (0, 0, 0, 1))).form
-    release, draw = Release((law,), (0,), 2, 1, 2, score), drawn(law, unit, norm, 1000)
+    release, draw = released((law,), (0,), 2, 1, 2, score), drawn(law, unit, norm, 1000)
     for others, most in (("these rows", 1), ("others", 2)):
         blocks = [Certified(up, 1, False, "these rows"), Certified(down, 1, False, others)]
         for moved, certain in ((most, True), (most - Fraction(1, 2), False)):

@@ -19,7 +19,7 @@ def test_SR5_no_field_states_a_sensitivity() -> None:
     for kind in kinds:
         names = {field.name for field in dataclasses.fields(kind)}
         assert not names & {"sensitivity", "moves", "norm", "rows", "single", "pair", "epsilon", "rho"}, kind
-        assert ("bounds" in names) <= (kind.__name__ in ("Statement", "Open", "Outside")), kind
+        assert ("bounds" in names) <= (kind.__name__ == "Outside"), kind
 
 
 def test_texts_are_bound_by_their_places_and_cells_are_all_combinations() -> None:

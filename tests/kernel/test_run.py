@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,9 @@ from sulq.kernel.facts import Draw, Event, Refused
 from sulq.kernel.laws import AboveLaw, LaplaceLaw, PassedLaw
 from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.private import Private
-from sulq.kernel.request import Asked, Listed, Release
+from sulq.kernel.request import Release
 from sulq.kernel.run import Checked, Kernel
+from sulq.kernel.scores import Rank
 from sulq.terms.domain import Category, Int, Schema
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import col, lit
@@ -147,8 +149,7 @@ def test_one_proposal_is_run_once_for_all_its_releases() -> None:
     found = world.kernel.run(world.kernel.check(releases, both), RECEIPT, "digest")
     assert [each.tolist() for each in found] == [[[7], [5]], [[3]]]
     assert world.reads == 1
-    apart = [replace(each, source=Listed(Asked(each.source.asked.proposal, each.source.asked.place), each.source.tally))
-             for each in releases]  # fmt: skip
+    apart = [replace(each, source=replace(each.source, place=partial(each.source.place))) for each in releases]
     world.kernel.run(world.kernel.check(apart, both), RECEIPT, "digest")
     assert world.reads == 3
 
@@ -192,13 +193,12 @@ def weighted(weight: object) -> Callable[[World], Release]:
 
     def made(world: World) -> Release:
         release = world.release()
-        proposal = release.source.asked.proposal
+        proposal = release.source.proposal
         statement = proposal.statements[0]
         part = statement.parts[0]
         blocks = (replace(part.combined[0], weights=(((part.combined[0].weights[0][0][0], weight),),)),)
         statement = replace(statement, parts=(replace(part, combined=blocks),))
-        asked = Asked(replace(proposal, statements=(statement,)), release.source.asked.place)
-        return replace(release, source=Listed(asked, 0))
+        return replace(release, source=replace(release.source, proposal=replace(proposal, statements=(statement,))))
 
     return made
 
@@ -211,7 +211,7 @@ STRANGE: dict[str, Callable[[World], Release]] = {
     "nothing as a number": weighted(None),
     "a class as a number": weighted(int),
     "another source": lambda world: world.release(source=7),
-    "another tally": lambda world: world.release(source=Listed(world.release().source.asked, 5)),
+    "another tally": lambda world: world.release(source=replace(world.release().source, tally=5)),
     "no laws": lambda world: world.release(laws=()),
     "a law that is none": lambda world: world.release(laws=("laplace",)),
     "cells of a NumPy number": lambda world: world.release(answered=np.int64(2)),
@@ -234,3 +234,31 @@ def test_the_unit_is_that_of_the_facts() -> None:
     kernel = Kernel(lambda *_: True, lambda: (world.engine.kernel_facts, Unit("who", 2, "replace_one")))
     with pytest.raises(Refused, match="unit"):
         kernel.check([world.release()], event())
+
+
+@pytest.mark.parametrize("weight", [2**58, 2**61, 2**70])
+def test_T5_how_large_a_sum_can_be_is_not_the_requests_to_say(weight: int) -> None:
+    """It follows from the certificate: sums are exact, or what moves them past 64 bits is refused before the debit."""
+    world = World()
+    moved = Fraction(12 * weight)
+    paid = replace(event(), epsilon=moved, rho=moved**2, draws=(replace(event().draws[0], sensitivity=moved),))
+    if moved > 2**62:
+        with pytest.raises(Refused):
+            world.kernel.check([weighted(weight)(world)], paid)
+        return
+    (found,) = world.kernel.run(world.kernel.check([weighted(weight)(world)], paid), RECEIPT, "digest")
+    assert found.tolist() == [[7 * weight], [5 * weight]]
+
+
+SEVERAL: dict[str, dict[str, object]] = {
+    "a score and thresholds": {"score": Rank(1, 2), "thresholds": (1,)},
+    "a score of another class": {"score": type("Score", (Rank,), {})(1, 2)},
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_release_is_of_one_kind_that_the_kernel_knows(name: str) -> None:
+    """What is priced as one kind must not be released as another."""
+    world = World()
+    with pytest.raises(Refused, match="kinds"):
+        world.kernel.check([world.release(**SEVERAL[name])], event())

@@ -19,7 +19,7 @@ from sulq.curator.statistics.sums import extent
 from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.moves import Certified, Moves, Norms
 from sulq.kernel.private import Private
-from sulq.kernel.request import Found, Listed, Outside, Release
+from sulq.kernel.request import Outside, Proposed, Release
 from sulq.kernel.whole.asked import Asked
 from sulq.kernel.whole.functions import Declared, Function, Owned, declared
 from sulq.terms.engine import Block, Engine, Tally, sums_of
@@ -40,11 +40,11 @@ class Certifying(Protocol):
     tables: Tables
     kernel_facts: Facts
 
-    def sources(self, tallies: Sequence[Tally]) -> Sequence[Listed | None]:
+    def sources(self, tallies: Sequence[Tally]) -> Sequence[Proposed | None]:
         """Of each tally what the kernel is to run; None where nothing of it can be certified."""
         ...
 
-    def found(self, tally: Tally) -> Found | None:
+    def found(self, tally: Tally) -> Proposed | None:
         """As `sources`, of groups that are found in the data."""
         ...
 
@@ -90,7 +90,7 @@ def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function])
     found = []
     for part, over in zip(parts, shapes, strict=True):
         laws, tally = part.laws, part.tally
-        source: Listed | Found | Outside | None
+        source: Proposed | Outside | None
         if part.whole is not None:
             source = _statistic(engine, part, own)
         elif part.people is not None:

@@ -19,7 +19,7 @@ from sulq.kernel.mechanisms import reveal as reveal_groups
 from sulq.kernel.price import Least
 from sulq.kernel.private import Private
 from sulq.kernel.remembered import asked_by
-from sulq.kernel.request import Found
+from sulq.kernel.request import Proposed
 from sulq.kernel.request import Release as Requested
 from sulq.kernel.run import Book, Checked, Draw, Kernel, Reveal
 from sulq.kernel.whole.functions import Function
@@ -68,7 +68,7 @@ class Rows:
 
     def replace_noise(self, ledger: Book, release: Release = add_noise, reveal: Reveal = reveal_groups) -> Self:
         """Release by other functions than the mechanisms', for made-up data alone (SR9)."""
-        self._kernel.replace_noise(ledger, cast("Draw", release), reveal)  # the laws are the plan's own
+        self._kernel.replace_noise(ledger, cast("Draw", release), reveal)  # the kernel's own laws
         return self
 
     def ready(self) -> None:
@@ -137,7 +137,7 @@ class Rows:
         if isinstance(found, np.ndarray):
             return Released(found if part.whole is None else found.reshape(part.cells, -1), part.noise)
         labels, units = list(found.labels), found.units
-        if isinstance(asked.source, Found):  # keys as they are stored: their labels are of what was released alone
+        if isinstance(asked.source, Proposed):  # keys as they are stored: their labels are of what was released alone
             labels, order = cast("certificates.Certifying", self._engine).labelled(part.tally, labels)
             units = units[order]
         return Released(units, part.noise, tuple(labels))

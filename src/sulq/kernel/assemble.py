@@ -8,32 +8,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, cast
+from functools import partial
+from typing import Any, Final, cast
 
 import numpy as np
 
-from sulq.kernel.private import Groups, Integers, Objects, Stored, Truths, saturate
-from sulq.kernel.request import Asking, Key, Looked, Open, Part, Proposal, Statement
+from sulq.kernel.arrays import Integers, Objects, Stored, Truths, saturate
+from sulq.kernel.private import Groups
+from sulq.kernel.request import Asking, Key, Part, Proposal, Statement
+from sulq.kernel.request import Looked, Open
 
 WORD: Final = 2**63  # what 64 bits hold is less
-LIMB: Final = 20  # bits: of so many and of a table's 22, products of 2^20 rows of the table fit 64
-DENSE: Final = 2**20  # so many (cell, table row) pairs are counted before they meet the table
+MAX_TABLE: Final = 2**22  # rows of a public table, and units of each of its numbers
+LIMB: Final = 18  # bits of a count: times all rows of such a table they add up within 64
+DENSE: Final = 2**20  # so many combinations of keys are counted before they meet a table
+MAX_AXES: Final = 32  # of an array
 
 Sums = dict[tuple[int, int], Integers]
 """The sums of blocks, each by its tally and its place in it: a row for each cell, a column for each coordinate."""
+Totals = Sequence[Integers | Objects]
 
 
-def sums_of(proposal: Proposal, asking: Asking) -> list[Integers]:
+def sums_of(proposal: Proposal, asking: Asking, most: Sequence[Sequence[int]] = ()) -> list[Integers]:
     """The exact sums of each tally, saturated."""
-    return joined(proposal, summed(proposal, asking))
+    return joined(proposal, summed(proposal, asking, most))
 
 
-def summed(proposal: Proposal, asking: Asking) -> Sums:
-    """The exact sums of all blocks, saturated."""
+def summed(proposal: Proposal, asking: Asking, most: Sequence[Sequence[int]] = ()) -> Sums:
+    """The exact sums of all blocks, saturated; `most`: the largest totals of each statement, if they are known."""
     found: Sums = {}
     results = asking.columns(proposal.statements) if proposal.statements else ()
-    for statement, columns in zip(proposal.statements, results, strict=True):
-        found |= assemble(statement, columns)
+    for i, (statement, columns) in enumerate(zip(proposal.statements, results, strict=True)):
+        found |= assemble(statement, columns, most[i] if most else [WORD] * len(columns))
     if proposal.fold is not None:
         found |= dict(zip(proposal.fold.blocks, asking.fold(proposal.fold), strict=True))
     return found
@@ -47,47 +53,37 @@ def joined(proposal: Proposal, found: Mapping[tuple[int, int], Integers]) -> lis
     ]
 
 
-def assemble(statement: Statement, columns: Sequence[Stored]) -> Sums:
-    """The sums of a statement's blocks from the columns of its result."""
+def assemble(statement: Statement, columns: Sequence[Stored], most: Sequence[int]) -> Sums:
+    """The sums of a statement's blocks from the columns of its result; `most`: the largest total of each sum."""
     found: Sums = {}
     for part in statement.parts:
-        own = columns
-        if part.mark is not None:
-            here = columns[statement.keys][0] == part.mark
-            own = [(values[here], None if missing is None else missing[here]) for values, missing in columns]
+        here: Any = slice(None) if part.mark is None else columns[statement.keys][0] == part.mark
+        own = [(values[here], None if missing is None else missing[here]) for values, missing in columns]
         codes = [_codes(own[key.column], key) for key in part.keys]
-        totals = cast("list[Integers | Objects]", [values for values, _ in own[-len(statement.bounds) :]])
-        found |= _combined(part, codes, totals, statement.bounds)
-        found |= _looked(part, codes, totals[0], statement.bounds[0])
+        # Sums of doubles are whole, and are not multiplied as doubles; a missing one is filled with 0.
+        totals = [values if values.dtype == object else values.astype(np.int64) for values, _ in own[statement.first :]]
+        found |= _combined(part, codes, totals, most)
+        found |= _looked(part, codes, totals[0], most[0])
     return found
 
 
-def groups_of(asked: Open, rows: list[tuple[object, ...]], widths: Sequence[int]) -> Groups:
+def groups_of(statement: Statement, rows: list[tuple[object, ...]]) -> Groups:
     """The groups that occur, their keys as they are stored, with their sums and how many people each has."""
-    if not asked.keys and rows[0][asked.persons] == 0:  # without keys SQL gives one row even of nothing
+    (part,), keys, people = statement.parts, statement.keys, cast("int", statement.people)
+    if not keys and rows[0][people] == 0:  # without keys SQL gives one row even of nothing
         rows = []
-    totals = [values for values, _ in columns_of([row[asked.keys :] for row in rows], len(asked.bounds), object)]
-    sums = [np.zeros((len(rows), width), dtype=np.int64) for width in (0, *widths)]
-    for block in asked.blocks:
-        for i, weights in enumerate(block.weights):
-            sums[block.block + 1][:, i] = saturate(_weighted(totals, asked.bounds, weights))
-    keys = tuple(tuple(map(_unsigned, row[: asked.keys])) for row in rows)
-    return Groups(keys, np.concatenate(sums, axis=1), totals[asked.persons].astype(np.int64))
+    width = len(rows[0]) - keys if rows else people + 1
+    totals = [np.array([int(cast("int", row[keys + i]) or 0) for row in rows], dtype=object) for i in range(width)]
+    weights = [each for block in sorted(part.combined, key=lambda block: block.block) for each in block.weights]
+    sums = np.zeros((len(rows), len(weights)), dtype=np.int64)
+    for i, each in enumerate(weights if rows else ()):
+        sums[:, i] = _weighted(totals, each, [WORD] * width)
+    return Groups(tuple(tuple(map(_unsigned, row[:keys])) for row in rows), sums, totals[people].astype(np.int64))
 
 
 def _unsigned(key: object) -> object:
     """A key without the sign of a zero, which DuckDB shows as the first row of the group had it: it tells of a row."""
     return key + 0.0 if isinstance(key, float) else key
-
-
-def columns_of(rows: list[tuple[object, ...]], width: int, kind: type = np.int64) -> list[Stored]:
-    """Fetched rows as columns of whole numbers."""
-    columns: list[Stored] = []
-    for i in range(width):
-        missing = np.array([row[i] is None for row in rows], dtype=np.bool_)
-        values: np.ndarray = np.array([0 if row[i] is None else int(cast("int", row[i])) for row in rows], dtype=kind)
-        columns.append((values, missing))
-    return columns
 
 
 def _codes(column: Stored, key: Key) -> Integers:
@@ -115,101 +111,87 @@ def _indexed(codes: Sequence[Integers], sizes: Sequence[int], length: int) -> tu
     return index, counted
 
 
-def _weighted(
-    totals: Sequence[Integers | Objects], bounds: Sequence[int], weights: Sequence[tuple[int, int]]
-) -> Integers | Objects:
-    """A whole linear combination of aggregates, in Python integers where 64 bits might not hold it."""
-    wide = sum(abs(weight) * max(bounds[i], 1) for i, weight in weights) >= WORD
+def _weighted(totals: Totals, weights: Sequence[tuple[int, int]], most: Sequence[int]) -> Integers:
+    """A whole linear combination of sums, saturated; in Python's integers where 64 bits might not hold it."""
+    wide = sum(abs(weight) * max(most[i], 1) for i, weight in weights) >= WORD
     parts = [(totals[i].astype(object) if wide else totals[i]) * weight for i, weight in weights]
-    return cast("Integers | Objects", sum(parts[1:], start=parts[0]))
+    return saturate(sum(parts[1:], start=parts[0]))
 
 
-def _combined(
-    part: Part, codes: Sequence[Integers], totals: Sequence[Integers | Objects], bounds: Sequence[int]
-) -> Sums:
-    """The blocks that are combinations of aggregates."""
+def _combined(part: Part, codes: Sequence[Integers], totals: Totals, most: Sequence[int]) -> Sums:
+    """The blocks that are combinations of sums."""
     if not part.combined:
         return {}
     index, counted = _indexed(codes, [key.size for key in part.keys], len(totals[0]))
-    cells, totals = index[counted], [values[counted] for values in totals]  # a NULL sum is filled with 0
+    cells, totals = index[counted], [values[counted] for values in totals]
     if len(cells) and np.bincount(cells).max() > 1:  # several rows of the result are one cell: they are added
         cells, inverse = np.unique(cells, return_inverse=True)
-        merged = [cast("Integers | Objects", np.zeros(len(cells), dtype=values.dtype)) for values in totals]
+        merged = [np.zeros(len(cells), dtype=values.dtype) for values in totals]
         for into, values in zip(merged, totals, strict=True):
             np.add.at(into, inverse, values)
-        totals = merged
+        totals = cast("Totals", merged)
     found: Sums = {}
     for block in part.combined:
         sums = np.zeros((part.cells, len(block.weights)), dtype=np.int64)
         for i, weights in enumerate(block.weights):
-            sums[cells, i] = saturate(_weighted(totals, bounds, weights))
+            sums[cells, i] = _weighted(totals, weights, most)
         found[block.tally, block.block] = sums
     return found
 
 
-def _looked(part: Part, codes: list[Integers], counts: Integers | Objects, bound: int) -> Sums:
-    """The blocks that are counts times a public table.
+def _looked(part: Part, codes: Sequence[Integers], total: Integers | Objects, most: int) -> Sums:
+    """The blocks that are counts of rows times a public table.
 
-    A row that lacks a key counts for the tables that do not read it: a count belongs to a table if that table's own
-    keys are there.
+    A row that lacks a key counts for the tables that do not read it. Those that lack none are counted once for all
+    tables, where their keys have few combinations.
     """
-    sizes = [key.size for key in part.keys]
+    sizes, counts = [key.size for key in part.keys], total.astype(np.int64) if part.looked else np.zeros(0, np.int64)
+    reads = [[*range(part.own), *looked.keys] for looked in part.looked]
     whole: Integers | None = None
-    if len(part.looked) > 1 and all(len(set(looked.keys)) == len(looked.keys) for looked in part.looked):
+    few = len(sizes) <= MAX_AXES and math.prod(sizes) <= DENSE
+    if few and len(reads) > 1 and all(len(set(mine)) == len(mine) for mine in reads):
         index, there = _indexed(codes, sizes, len(counts))
-        whole = np.zeros(math.prod(sizes), dtype=np.int64)
-        np.add.at(whole, index[there], counts[there].astype(np.int64))
+        whole = np.zeros(sizes, dtype=np.int64)
+        np.add.at(whole.reshape(-1), index[there], counts[there])
         codes, counts = [code[~there] for code in codes], counts[~there]
     found: Sums = {}
-    for looked in part.looked:
-        mine = [*range(part.own), *looked.keys]
-        index, counted = _indexed([codes[i] for i in mine], [sizes[i] for i in mine], len(counts))
-        base = None if whole is None else _margin(whole, sizes, mine)
-        found[looked.tally, looked.block] = _times(part, looked, index[counted], (counts[counted], bound), base)
+    for looked, mine in zip(part.looked, reads, strict=True):
+        units, pairs = looked.table, math.prod(sizes[i] for i in mine)
+        index, there = _indexed([codes[i] for i in mine], [sizes[i] for i in mine], len(counts))
+        at, own, times = index[there], counts[there], partial(_times, units, pairs // len(units), index[there])
+        if whole is not None or pairs <= DENSE:
+            dense = np.zeros(pairs, dtype=np.int64) if whole is None else _margin(whole, mine)
+            np.add.at(dense, at, own)
+            own, times = dense.reshape(-1, len(units)), partial(_times, units, 0, None)
+        found[looked.tally, looked.block] = _by_limbs(own, most * int(np.abs(units).max()), times)
     return found
 
 
-def _margin(counts: Integers, sizes: Sequence[int], mine: Sequence[int]) -> Integers:
-    """Counts of all combinations of keys, summed for some of the keys, in their order.
+def _margin(counts: Integers, mine: Sequence[int]) -> Integers:
+    """Counts by all keys, an axis each, summed for some of the keys, in their order.
 
     The first axes are summed over first: what is added then lies side by side.
     """
-    several = [i for i, size in enumerate(sizes) if size > 1]
-    table, kept = counts.reshape([sizes[i] for i in several]), [several.index(i) for i in mine if sizes[i] > 1]
-    others = [axis for axis in range(len(several)) if axis not in kept]
+    others = [axis for axis in range(counts.ndim) if axis not in mine]
     for axis in others:
-        table = table.sum(axis=axis, keepdims=True)
-    return table.transpose([*kept, *others]).flatten()
+        counts = counts.sum(axis=axis, keepdims=True)
+    return counts.transpose([*mine, *others]).flatten()
 
 
-def _times(
-    part: Part, looked: Looked, index: Integers, counted: tuple[Integers | Objects, int], base: Integers | None
-) -> Integers:
-    """Counts of (cell, table row) pairs, each perhaps in several parts, on top of the base, times the table."""
-    (counts, bound), cells = counted, math.prod(key.size for key in part.keys[: part.own])
-    units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
-    reach = int(np.abs(units).max(initial=0))
-    if base is not None or cells * len(units) <= DENSE:
-        dense = np.zeros(cells * len(units), dtype=np.int64) if base is None else base
-        np.add.at(dense, index, counts.astype(np.int64))
-        dense = dense.reshape(cells, len(units))
-        return _by_limbs(dense, bound * reach, lambda limb: cast("Integers", limb @ units))
-    places, entries = index // len(units), index % len(units)
-    step = max(1, DENSE // looked.width)
-
-    def spread(limb: Integers) -> Integers:
-        sums = np.zeros((cells, looked.width), dtype=np.int64)
-        for start in range(0, len(index), step):
-            some = slice(start, start + step)
-            np.add.at(sums, places[some], limb[some, None] * units[entries[some]])
-        return sums
-
-    return _by_limbs(counts.astype(np.int64), bound * reach, spread)
+def _times(units: Integers, cells: int, index: Integers | None, counts: Integers) -> Integers:
+    """A table times the counts of its rows in each cell, or of the (cell, row) pairs at the index, some at a time."""
+    if index is None:
+        return cast("Integers", counts @ units)
+    sums, step = np.zeros((cells, units.shape[1]), dtype=np.int64), max(1, DENSE // units.shape[1])
+    for start in range(0, len(index), step):
+        places, entries = np.divmod(index[start : start + step], len(units))
+        np.add.at(sums, places, counts[start : start + step, None] * units[entries])
+    return sums
 
 
-def _by_limbs(counts: Integers, most: int, sums: Callable[[Integers], Integers]) -> Integers:
+def _by_limbs(counts: Integers, most: int, times: Callable[[Integers], Integers]) -> Integers:
     """Sums of counts times numbers, at most so much in all: at once where 64 bits hold that, else so many bits each."""
     if most < WORD:
-        return saturate(sums(counts))
-    parts = [sums((counts >> shift) & (2**LIMB - 1)).astype(object) << shift for shift in range(0, 63, LIMB)]
+        return saturate(times(counts))
+    parts = [times((counts >> shift) & (2**LIMB - 1)).astype(object) << shift for shift in range(0, 63, LIMB)]
     return saturate(sum(parts[1:], start=parts[0]))

@@ -1,203 +1,164 @@
-"""What is certified of a request's sources: how far one person moves each block of sums.
+"""What is certified of a proposal: how far one person moves each block of sums.
 
-How a result is read is checked against the certificate of its statement: which columns are keys, marks and sums, which
-codes are cells, which totals fit 64 bits.
+How a result is read is checked against the certificate of its statement: which columns are keys, marks and sums, and
+which codes are cells.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
-import numpy as np
-
-from sulq.kernel.assemble import WORD
-from sulq.kernel.facts import Facts, Refused
+from sulq.kernel.assemble import MAX_TABLE, WORD
+from sulq.kernel.facts import Facts, require
 from sulq.kernel.matrix import text
 from sulq.kernel.moves import Certified, Moves, Norms, moves, table
 from sulq.kernel.programs import Fold
 from sulq.kernel.programs import certify as certify_program
 from sulq.kernel.relations import Certificate, Summand, certify, rows
 from sulq.kernel.remembered import remembered
-from sulq.kernel.request import Combined, Key, Open, Part, Proposal, Statement
+from sulq.kernel.request import Key, Part, Proposal, Statement
 from sulq.kernel.values import Value, constant
 
-MAX_TABLE_ENTRY: Final = 2**22  # of a public table: counts times it are added in limbs
 ROWS: Final = Summand(constant(1))  # a row adds one to a count of rows
 
 
-def of_proposal(proposal: Proposal, known: Facts) -> list[tuple[Certified, ...]]:
-    """Of each tally its blocks, every one of which a statement or the program sums, once."""
+class Layout(NamedTuple):
+    """Of each tally its blocks, and the number of people before them; of each statement the largest of each sum."""
+
+    blocks: list[tuple[Certified, ...]]
+    totals: list[list[int]]
+
+
+def of_proposal(proposal: Proposal, known: Facts) -> Layout:
+    """What a person moves; every block is summed by a statement or the program, once."""
     found: dict[tuple[int, int], Certified] = {}
-
-    def put(tally: int, block: int, cells: int, bound: Certified) -> None:
-        size, widths = proposal.tallies[tally]
-        if (tally, block) in found or (cells, len(bound.moves.low)) != (size, widths[block]):
-            raise Refused("a block that is summed twice, or of another shape")
-        found[tally, block] = bound
-
-    for statement in proposal.statements:
-        certificate = remembered(certify, statement.scan.sql, known)
-        first = _laid_out(statement, certificate)
+    summed: list[tuple[int, int, int, Certified]] = []
+    certificates = [remembered(certify, each.scan.sql, known) for each in proposal.statements]
+    for statement, certificate in zip(proposal.statements, certificates, strict=True):
+        _check_columns(statement, certificate)
         for part in statement.parts:
-            _marked(statement, part, certificate)
-            _coded(part, certificate, statement)
-            own = math.prod(key.size for key in part.keys[: part.own])
-            # What tells rows and cells: blocks of other cells are moved by other rows, or by the same ones apart.
-            present, source = _present(part, certificate), (statement.scan, part.keys, part.mark)
-            for block in part.combined:
-                moved = moves(certificate, _placed(block, first))
-                put(block.tally, block.block, part.cells, Certified(moved, certificate.rows, present, source))
-            for looked in part.looked:
-                if certificate.outputs[first] != ROWS:  # what is multiplied with the table
-                    raise Refused("a table read by other than a count of rows")
-                units = np.frombuffer(looked.units, dtype="<i8").reshape(-1, looked.width)
-                moved = table(certificate, units.astype(np.int64))
-                shown = (statement.scan, part.keys[: part.own], part.mark)
-                put(looked.tally, looked.block, own, Certified(moved, certificate.rows, present, shown))
+            _check_part(part, statement, certificate)
+            summed += _blocks(part, statement, certificate)
     if proposal.fold is not None:
         bounds, sums = remembered(of_fold, proposal.fold, known), proposal.fold.program.sums
-        for (tally, place), each, bound in zip(proposal.fold.blocks, sums, bounds, strict=True):
-            put(tally, place, each.cells, bound)
-    if len(found) != sum(len(widths) for _, widths in proposal.tallies):
-        raise Refused("a block that nothing sums")
-    return [tuple(found[i, place] for place in range(len(widths))) for i, (_, widths) in enumerate(proposal.tallies)]
+        summed += [(*at, each.cells, bound) for at, each, bound in zip(proposal.fold.blocks, sums, bounds, strict=True)]
+    for tally, block, cells, bound in summed:
+        size, widths = proposal.tallies[tally]
+        once = (tally, block) not in found and (cells, len(bound.moves.low)) == (size, widths[block])
+        require(once, "a block that is summed twice, or of another shape")
+        found[tally, block] = bound
+    require(len(found) == sum(len(widths) for _, widths in proposal.tallies), "a block that nothing sums")
+    tallies = [tuple(found[i, at] for at in range(len(widths))) for i, (_, widths) in enumerate(proposal.tallies)]
+    if proposal.groups is not None:
+        alone = len(certificates) == len(tallies) == 1 and proposal.tallies[0][0] == 0 and proposal.fold is None
+        require(alone, "groups beside other sums")
+        tallies = [(_people(proposal.groups, certificates[0]), *tallies[0])]
+    return Layout(tallies, [[each.most for each in one.outputs if isinstance(each, Summand)] for one in certificates])
 
 
 def of_fold(fold: Fold, known: Facts) -> tuple[Certified, ...]:
     """What a person moves the sums of a program by, over the rows of its statement."""
-    if fold.table is not None and fold.sql != text(fold.table, fold.program.columns):
-        raise Refused("a program over other rows than its table's")
+    own = fold.table is None or fold.sql == text(fold.table, fold.program.columns)
+    require(own, "a program over other rows than its table's")
     relation = rows(fold.sql, known)
     return certify_program(
         fold.program, tuple(relation.columns.values()), max(relation.altered, 1), every=relation.every
     )
 
 
-def of_groups(groups: Open, widths: Sequence[int], known: Facts) -> tuple[Certified, ...]:
-    """Of groups that are found in the data: the number of people first, then each block."""
-    certificate = remembered(certify, groups.scan.sql, known)
-    sums = certificate.outputs[groups.keys :]
-    most = [each.most for each in sums if isinstance(each, Summand)]
-    if groups.keys < 0 or len(most) != len(groups.bounds) or not 0 <= groups.persons < len(most) == len(sums):
-        raise Refused("other columns than a statement has")
-    if not all(isinstance(text, str) for text in groups.scan.texts):
-        raise Refused("a text that is none")
-    _keyed(certificate, range(groups.keys))
-    _fits(most, groups.bounds, [each for block in groups.blocks for each in block.weights])
-    counted = certificate.outputs[groups.keys + groups.persons]
-    people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))
-    if len(certificate.sets) != 1 or not people:
-        raise Refused("groups that are shown by other than their number of people")
-    if [(block.block, len(block.weights)) for block in groups.blocks] != list(enumerate(widths)):
-        raise Refused("other blocks than are summed")
-    # A person is one of the people of at most so many groups, and stays so where rows change within a group.
-    one = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0))
-    found = [moves(certificate, _placed(block, groups.keys)) for block in groups.blocks]
-    return tuple(Certified(each, certificate.rows, present=False) for each in (one, *found))
+def _check_columns(statement: Statement, certificate: Certificate) -> None:
+    """Refuse a statement whose columns are not keys, a mark where there are several sets, and sums.
 
-
-def _laid_out(statement: Statement, certificate: Certificate) -> int:
-    """Where the sums begin; refuses a statement whose columns are not keys, a mark where there are several sets, sums.
-
-    Sums that are combined in 64 bits must fit them, over as many rows as there can be.
+    Cells that are told by a sum would change for a whole group with one row more.
     """
-    marked = statement.parts[0].mark is not None
-    outputs, first = certificate.outputs, statement.keys + marked
-    sums = outputs[first:]
-    if not 0 <= statement.keys <= first == len(outputs) - len(statement.bounds):
-        raise Refused("other columns than a statement has")
-    if {part.mark is not None for part in statement.parts} != {marked}:
-        raise Refused("other columns than a statement has")
-    if marked and outputs[statement.keys] is not None:
-        raise Refused("a sum read as a mark")
-    _keyed(certificate, range(statement.keys))
-    most = [each.most for each in sums if isinstance(each, Summand)]
-    if len(most) != len(sums) or not all(isinstance(text, str) for text in statement.scan.texts):
-        raise Refused("a sum that is none, or a text that is none")
-    _fits(most, statement.bounds, [[(i, 1)] for i in range(len(most))])
-    for part in statement.parts:
-        _fits(most, statement.bounds, [each for block in part.combined for each in block.weights])
-        for looked in part.looked:
-            units = np.frombuffer(looked.units, dtype="<i8")
-            far = max(int(units.max(initial=0)), -int(units.min(initial=0)))
-            if far > MAX_TABLE_ENTRY:
-                raise Refused("a table of too large numbers")
-            _fits(most, statement.bounds, [[(0, far)]])
-    return first
+    outputs, first, keys = certificate.outputs, statement.first, range(statement.keys)
+    require(statement.keys >= 0 and first < len(outputs), "other columns than a statement has")
+    require(all(isinstance(each, Value) for each in outputs[: statement.keys]), "a sum read as a key")
+    require(all(isinstance(each, Summand) for each in outputs[first:]), "a sum that is none")
+    require(all(isinstance(each, str) for each in statement.scan.texts), "a text that is none")
+    marks: set[int | None] = {None}
+    if first > statement.keys:
+        require(outputs[statement.keys] is None, "a sum read as a mark")
+        marks = {sum(1 << (statement.keys - 1 - i) for i in keys if i not in each) for each in certificate.sets}
+    told = len(certificate.sets) == 1 or None not in marks
+    require(told and all(part.mark in marks for part in statement.parts), "a part of no grouping set, or of several")
 
 
-def _fits(most: Sequence[int], bounds: Sequence[int], combined: Iterable[Sequence[tuple[int, int]]]) -> None:
-    """Refuse combinations that are said to fit 64 bits, and may not."""
-    for weights in combined:
-        if len({place for place, _ in weights if 0 <= place < len(most)}) != len(weights):
-            raise Refused("a coordinate of what is no sum of rows, or of one sum twice")
-        said = sum(abs(weight) * max(bounds[place], 1) for place, weight in weights)
-        if said < WORD <= sum(abs(weight) * most[place] for place, weight in weights):
-            raise Refused("a sum that is said to fit 64 bits, and may not")
-
-
-def _coded(part: Part, certificate: Certificate, statement: Statement) -> None:
-    """Refuse keys that are not codes of cells: a row would fail, or be counted elsewhere."""
+def _check_part(part: Part, statement: Statement, certificate: Certificate) -> None:
+    """Refuse keys that are not codes of cells, and blocks of other than the statement's sums and the part's keys."""
     for key in part.keys:
-        if not 0 <= key.column < statement.keys or key.size < 1:
-            raise Refused("a sum read as a key")
+        require(0 <= key.column < statement.keys and key.size >= 1, "a sum read as a key")
         value = certificate.outputs[key.column]
-        digits = isinstance(value, Value) and value.type == "VARCHAR" and value.low > -math.inf
-        whole = isinstance(value, Value) and value.whole and value.within(-WORD // 2, WORD // 2)
-        if not (digits or whole or (isinstance(value, Value) and value.type == "BOOLEAN")):
-            raise Refused("a key that is no code")
-        if not (key.missing is None or 0 <= key.missing < key.size) or abs(key.shift) > WORD // 2:
-            raise Refused("a code of no cell")
-        if key.places is not None and not (key.places and all(-1 <= place < key.size for place in key.places)):
-            raise Refused("a code of no cell")
+        coded = isinstance(value, Value) and (
+            (value.type == "VARCHAR" and value.low > -math.inf)  # digits
+            or (value.whole and value.within(-WORD // 2, WORD // 2))
+            or value.type == "BOOLEAN"
+        )
+        require(coded, "a key that is no code")
+        require(key.missing is None or 0 <= key.missing < key.size, "a code of no cell")
+        require(abs(key.shift) <= WORD // 2, "a code of no cell")
+        places = key.places is None or (key.places and all(-1 <= place < key.size for place in key.places))
+        require(places, "a code of no cell")
+    require(0 <= part.own <= len(part.keys), "other keys than a part has")
+    sums = range(len(certificate.outputs) - statement.first)
+    for weights in (weights for block in part.combined for weights in block.weights):
+        once = weights and len({place for place, _ in weights if place in sums}) == len(weights)
+        require(once, "a coordinate of what is no sum of rows, or of one sum twice")
     for looked in part.looked:
-        if not all(0 <= place < len(part.keys) for place in looked.keys):
-            raise Refused("a table read by other keys than its own")
-        if len(looked.units) != 8 * looked.width * math.prod(part.keys[place].size for place in looked.keys):
-            raise Refused("a table of other rows than its keys have")
+        require(certificate.outputs[statement.first] == ROWS, "a table read by other than a count of rows")
+        require(all(0 <= place < len(part.keys) for place in looked.keys), "a table read by other keys than its own")
+        size = math.prod(part.keys[place].size for place in looked.keys)
+        require(len(looked.units) == 8 * looked.width * size, "a table of other rows than its keys have")
+        within = size <= MAX_TABLE and looked.table.min() >= -MAX_TABLE and looked.table.max() <= MAX_TABLE
+        require(within, "a table of too many rows, or too large numbers")
+    if statement.people is not None:
+        require(not part.keys and not part.looked, "cells of groups that are found in the data")
 
 
-def _placed(block: Combined, first: int) -> list[dict[int, int]]:
-    """A block's weights by the places of the outputs, the first sum of which is at `first`."""
-    return [{first + place: weight for place, weight in each} for each in block.weights]
+def _blocks(part: Part, statement: Statement, certificate: Certificate) -> Iterator[tuple[int, int, int, Certified]]:
+    """The blocks of a part: tally, place, cells, and what a person moves.
+
+    What tells rows and cells is their source: blocks of other cells are moved by other rows, or by the same ones apart.
+    """
+    shown, cells = part.keys[: part.own], part.cells if statement.people is None else 0
+    present = statement.people is None and certificate.every
+    present = present and all(_in_a_cell(key, certificate.outputs[key.column]) for key in part.keys)
+    for block in part.combined:
+        weights = [{statement.first + place: weight for place, weight in each} for each in block.weights]
+        source = (statement.scan, part.keys, part.mark)
+        yield (
+            block.tally, block.block, cells,
+            Certified(moves(certificate, weights), certificate.rows, present, source),
+        )  # fmt: skip
+    for looked in part.looked:
+        moved, source = table(certificate, looked.table), (statement.scan, shown, part.mark)
+        own = math.prod(key.size for key in shown)
+        yield looked.tally, looked.block, own, Certified(moved, certificate.rows, present, source)
 
 
-def _keyed(certificate: Certificate, columns: Iterable[int]) -> None:
-    """Refuse cells that are told by a sum: with one row more a whole group would change its cell."""
-    if not all(isinstance(certificate.outputs[column], Value) for column in columns):
-        raise Refused("a sum read as a key")
+def _people(statement: Statement, certificate: Certificate) -> Certified:
+    """How many people a group has: what shows it.
+
+    A person is one of the people of at most so many groups, and stays so where rows change within a group.
+    """
+    place, outputs = statement.people, certificate.outputs[statement.first :]
+    counted = outputs[place] if place is not None and 0 <= place < len(outputs) else None
+    people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))
+    require(people, "groups that are shown by other than their number of people")
+    require(statement.first == statement.keys and len(statement.parts) == 1, "groups of several grouping sets")
+    one = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0))
+    return Certified(one, certificate.rows, present=False, source=(statement.scan, (), None))
 
 
-def _marked(statement: Statement, part: Part, certificate: Certificate) -> None:
-    """Refuse a part that reads several grouping sets, or a mark that is none's."""
-    if part.mark is None:
-        if len(certificate.sets) != 1:
-            raise Refused("a part of several grouping sets")
-        return
-    marks = {
-        sum(1 << (statement.keys - 1 - i) for i in range(statement.keys) if i not in each) for each in certificate.sets
-    }
-    if part.mark not in marks:
-        raise Refused("a part of no grouping set")
-
-
-def _present(part: Part, certificate: Certificate) -> bool:
-    """Whether each kept row is in one cell, whatever its cells hold."""
-    return certificate.every and all(_in_a_cell(key, certificate) for key in part.keys)
-
-
-def _in_a_cell(key: Key, certificate: Certificate) -> bool:
-    value = certificate.outputs[key.column]
+def _in_a_cell(key: Key, value: object) -> bool:
+    """Whether every value of a key is a code of a cell."""
     if not isinstance(value, Value) or not (value.whole or value.type == "VARCHAR"):
         return False
-    if value.nan or not (math.isfinite(value.low) and math.isfinite(value.high)):
+    if not (math.isfinite(value.low) and math.isfinite(value.high)) or (value.null and key.missing is None):
         return False
     low, high = int(value.low) - key.shift, int(value.high) - key.shift
-    last = key.size if key.missing is None else key.missing
-    if key.places is None:
-        inside = low >= 0 and high < last
-    else:
-        inside = 0 <= low <= high < len(key.places) and min(key.places[low : high + 1]) >= 0
-    return inside and (not value.null or key.missing is not None)
+    if key.places is not None:
+        return 0 <= low <= high < len(key.places) and min(key.places[low : high + 1]) >= 0
+    return low >= 0 and high < (key.size if key.missing is None else key.missing)

@@ -12,45 +12,16 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final, cast
 
-from sulq.kernel.facts import Draw, Event, Refused, Unit
+from sulq.kernel.facts import Draw, Event, Refused, Unit, require
 from sulq.kernel.laws import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.kernel.mechanisms import Cost, cost_of, priced
-from sulq.kernel.moves import Certified, Norms
-from sulq.kernel.moves import Moves as Bounds
+from sulq.kernel.moves import Certified, Moves, Norms
+from sulq.kernel.request import Release
 from sulq.kernel.scores import Score, candidates, span
 
-Moves = dict[str, Norms]
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """What is released of some blocks of sums: each with noise, or a choice or a threshold by all of them.
-
-    `laws`: of each block; of the number of people first, where groups are found in the data; of a choice or a threshold
-    one. `refine`: by how many bits each block's grid is finer than its sums. `cells`: how many are summed, 0 where
-    groups are found in the data; `answered`: how many are told apart in the answer; `width`: numbers a cell.
-    `whole`: what a draw of a statistic of the whole table costs where a person alters so many rows, by the annex.
-    """
-
-    laws: tuple[Law, ...]
-    refine: tuple[int, ...]
-    cells: int
-    answered: int
-    width: int
-    score: Score | None = None
-    above: bool = False
-    people: bool = False
-    whole: Callable[[int, Draw, Unit], Cost] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.score is not None) + self.above + self.people + (self.whole is not None) > 1:
-            raise Refused("a release of several kinds")
-
-    @property
-    def told(self) -> bool:
-        """Whether one law decides what is told of all blocks."""
-        return self.score is not None or self.above or self.whole is not None
+NOTHING: Final = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +50,29 @@ def check(
     Raises:
         Refused: the debit does not cover the releases.
     """
-    if event.queries and least is None:
-        raise Refused("queries, where the budget is no number of queries")
-    if event.queries and event.queries < sum(release.cells * release.width for release in releases):
-        raise Refused("more numbers than queries in the debit")
+    require(least is not None or not event.queries, "queries, where the budget is no number of queries")
+    many = event.queries and event.queries < sum(release.numbers for release in releases)
+    require(not many, "more numbers than queries in the debit")
     costs: list[Cost] = []
     draws = iter(event.draws)
     for release, blocks in zip(releases, found, strict=True):
-        mine = list(itertools.islice(draws, len(release.laws)))
-        if not len(mine) == len(release.laws) == (1 if release.told else len(blocks)):
-            raise Refused("a law for other than each block, or without a draw in the debit")
-        if not all(_same(law, draw, unit) for law, draw in zip(release.laws, mine, strict=True)):
-            raise Refused("noise of another law than its draw in the debit")
+        mine, laws = list(itertools.islice(draws, len(release.laws))), release.laws
+        each = len(mine) == len(laws) == (1 if release.told else len(blocks))
+        require(each, "a law for other than each block, or without a draw in the debit")
+        same = all(_same(law, draw, unit) for law, draw in zip(laws, mine, strict=True))
+        require(same, "noise of another law than its draw in the debit")
         costs.append(_loss(release, blocks, mine, unit, least if event.queries else None))
-    if next(draws, None) is not None:
-        raise Refused("a draw in the debit without its noise")
-    if _total(cost.rho for cost in costs) > event.rho:
-        raise Refused("the certified loss is more than the debit")
-    if event.epsilon is not None and _total(cost.epsilon for cost in costs) > event.epsilon:
-        raise Refused("the certified loss is more than the debit")
-    if sum(cost_of(draw).key_delta for draw in event.draws) > event.key_delta:
-        raise Refused("the chance that a group tells of a person is more than the debit")
+    require(next(draws, None) is None, "a draw in the debit without its noise")
+    paid = _total(cost.rho for cost in costs) <= event.rho
+    paid = paid and (event.epsilon is None or _total(cost.epsilon for cost in costs) <= event.epsilon)
+    require(paid, "the certified loss is more than the debit")
+    shown = sum(cost_of(draw).key_delta for draw in event.draws)
+    require(shown <= event.key_delta, "the chance that a group tells of a person is more than the debit")
 
 
 def _total(losses: Iterable[Fraction | None]) -> Fraction:
     """The sum of losses that all hold."""
-    total = Fraction(0)
+    total = NOTHING
     for loss in losses:
         if loss is None:
             raise Refused("noise without a loss of the debit's kind: no pure one, or one in queries alone")
@@ -129,39 +97,58 @@ def _loss(
     least: Callable[[int], Least] | None,
 ) -> Cost:
     """What one release costs by certificate; nothing more where it is paid for in queries."""
-    if least is not None and (release.told or release.people):
-        raise Refused("other than noisy sums, which alone are queries")
-    if release.whole is not None:
-        return release.whole(blocks[0].rows, draws[0], unit)
-    if release.score is not None or release.above:
-        if not all(found.moves.low for found in blocks):
-            raise Refused("a choice or a threshold by sums whose signs are not known")
-        if release.score is not None:
-            return _choice(release, release.score, blocks, draws[0], unit)
-        return _above(release, blocks, draws[0], unit)
-    if release.people:
-        _opened(blocks[0], draws, unit)
-    apart = release.people or release.answered != 1
-    bits = (0,) * len(blocks) if release.people else release.refine
-    moves = [
-        _norms(found, _ways([found], unit, apart=apart), 1 << finer) for found, finer in zip(blocks, bits, strict=True)
-    ]
-    for ways, draw, finer in zip(moves, draws, bits, strict=True):
-        if least is None:
-            _covered(ways, draw)
-        else:
-            _hidden(max(norm.coordinate for norm in ways.values()), draw, finer, least)
-    if len({found.source for found in blocks}) > 1:  # other rows: each block may be moved in its own worst way
-        moves = [{"each": _worst(ways)} for ways in moves]
-    return _cost(moves, release.laws) if least is None else Cost(Fraction(0), Fraction(0))
+    source = release.source
+    queries = least is None or not (release.told or source.groups)
+    require(queries, "other than noisy sums, which alone are queries")
+    if source.whole is not None:
+        return source.whole.cost(blocks[0].rows, draws[0], unit)
+    if release.told:
+        signed = all(found.moves.low for found in blocks)
+        require(signed, "a choice or a threshold by sums whose signs are not known")
+        by = _above if release.score is None else _choice
+        return by(release, blocks, draws[0], unit)
+    if source.groups:
+        _check_groups(blocks[0], draws, unit)
+    prices: list[list[tuple[Fraction, Fraction]]] = []
+    one, bits = _one_source(blocks), (0,) * len(blocks) if source.groups else release.refine
+    for found, law, draw, finer in zip(blocks, release.laws, draws, bits, strict=True):
+        ways = _ways(blocks if one else [found], unit, apart=source.groups or source.cells != 1)
+        norms = [_WAYS[way](found.moves).times(1 << finer) for way in ways]
+        if least is not None:
+            _check_query(max(norm.coordinate for norm in norms), draw, finer, least)
+            continue
+        _covered(max(norm.l2_squared if draw.norm == "l2" else norm.l1 for norm in norms), draw)
+        prices.append([_price(law, norm) for norm in norms])
+    return Cost(NOTHING, NOTHING) if least is not None else _cost(prices, release.laws, one=one)
 
 
-def _opened(people: Certified, draws: list[Draw], unit: Unit) -> None:
+def _covered(most: int, draw: Draw, what: str = "moves a sum farther than its noise hides") -> None:
+    """Refuse a draw that records less than one person moves."""
+    require(most <= draw.sensitivity, f"one person {what}")
+
+
+def _check_groups(people: Certified, draws: list[Draw], unit: Unit) -> None:
     """Refuse groups found in the data that a person alone could show, or whose noise is not theirs (SR14)."""
-    if draws[0].threshold is None or any(draw.mechanism not in ("passed", "gaussian") for draw in draws):
-        raise Refused("groups found in the data without a threshold, or under other than Gaussian noise")
-    if people.rows * (2 if unit.neighbors == "replace_one" else 1) > draws[0].alone:
-        raise Refused("one person may be alone in more groups than planned")
+    hidden = draws[0].threshold is not None and all(draw.mechanism in ("passed", "gaussian") for draw in draws)
+    require(hidden, "groups found in the data without a threshold, or under other than Gaussian noise")
+    alone = people.rows * (2 if unit.neighbors == "replace_one" else 1)
+    require(alone <= draws[0].alone, "one person may be alone in more groups than planned")
+
+
+def _check_query(coordinate: int, draw: Draw, finer: int, least: Callable[[int], Least]) -> None:
+    """Refuse less noise than a query has, on each number by itself (SR8)."""
+    move = max(coordinate, 1 << finer)
+    needed = least(move >> finer)
+    coins = needed.kind == "binomial"
+    enough = needed.scale if coins else max(move * needed.scale, Fraction(needed.units))
+    noisy = draw.mechanism == needed.kind and draw.scale >= enough and not (coins and finer)
+    require(noisy, "less noise than the budget puts on a query")
+    _covered(move ** (2 if draw.norm == "l2" else 1), draw)
+
+
+def _one_source(blocks: Sequence[Certified]) -> bool:
+    """Whether all blocks are moved by the same rows: else each may be moved in its own worst way."""
+    return len({found.source for found in blocks}) == 1
 
 
 def _ways(blocks: Sequence[Certified], unit: Unit, *, apart: bool) -> tuple[str, ...]:
@@ -178,83 +165,53 @@ def _ways(blocks: Sequence[Certified], unit: Unit, *, apart: bool) -> tuple[str,
     return (*(() if present else ("single",)), "pair", *(("apart",) if apart else ()))
 
 
-def _norms(found: Certified, ways: tuple[str, ...], units: int) -> Moves:
-    """How far one person moves a block in each way, of so many finer units; `apart`: from one cell to another."""
-    single = found.moves.single.times(units)
-    every = {
-        "single": single,
-        "pair": found.moves.pair.times(units),
-        "apart": Norms(2 * single.l1, 2 * single.l2_squared, single.coordinate),
-    }
-    return {way: every[way] for way in ways}
+_WAYS: Final[dict[str, Callable[[Moves], Norms]]] = {
+    "single": lambda moves: moves.single,
+    "pair": lambda moves: moves.pair,
+    "apart": lambda moves: Norms(2 * moves.single.l1, 2 * moves.single.l2_squared, moves.single.coordinate),
+}
 
 
-def _worst(ways: Moves) -> Norms:
-    return Norms(*(max(getattr(norm, name) for norm in ways.values()) for name in ("l1", "l2_squared", "coordinate")))
+def _price(law: Law, norm: Norms) -> tuple[Fraction, Fraction]:
+    """What noise costs where sums move so far: a pure loss, or a zero-concentrated one."""
+    if isinstance(law, LaplaceLaw):
+        return priced(law, Fraction(norm.l1)), NOTHING
+    require(isinstance(law, (GaussianLaw, PassedLaw)), f"{law.kind} noise on sums")
+    return NOTHING, priced(law, Fraction(norm.l2_squared))
 
 
-def _covered(ways: Moves, draw: Draw) -> None:
-    """Refuse a block that moves farther than its draw records."""
-    most = max(norm.l2_squared if draw.norm == "l2" else norm.l1 for norm in ways.values())
-    if most > draw.sensitivity:
-        raise Refused("one person moves a sum farther than its noise hides")
+def _cost(prices: list[list[tuple[Fraction, Fraction]]], laws: tuple[Law, ...], *, one: bool) -> Cost:
+    """The exact loss of the worst way, or of each block's own; `prices`: of each block, in each way."""
+    ways = zip(*prices, strict=True) if one else [map(max, prices)]
+    losses = [tuple(map(_total, zip(*way, strict=True))) for way in ways]
+    pure = all(isinstance(law, LaplaceLaw) for law in laws)
+    return Cost(max(lost for lost, _ in losses) if pure else None, max(curved + lost**2 / 2 for lost, curved in losses))
 
 
-def _hidden(coordinate: int, draw: Draw, finer: int, least: Callable[[int], Least]) -> None:
-    """Refuse less noise than a query has, on each number by itself (SR8)."""
-    move = max(coordinate, 1 << finer)
-    needed = least(move >> finer)
-    enough = needed.scale if needed.kind == "binomial" else max(move * needed.scale, Fraction(needed.units))
-    if draw.mechanism != needed.kind or draw.scale < enough or (needed.kind == "binomial" and finer):
-        raise Refused("less noise than the budget puts on a query")
-    if move ** (2 if draw.norm == "l2" else 1) > draw.sensitivity:
-        raise Refused("one person moves a sum farther than its noise hides")
-
-
-def _cost(moves: list[Moves], laws: tuple[Law, ...]) -> Cost:
-    """The exact loss of the worst way: pure where all noise is, and zero-concentrated."""
-    epsilon = rho = Fraction(0)
-    for way in sorted({way for ways in moves for way in ways}):
-        lost = curved = Fraction(0)
-        for ways, law in zip(moves, laws, strict=True):
-            norm = ways.get(way, Norms(0, 0, 0))
-            if isinstance(law, LaplaceLaw):
-                lost += priced(law, Fraction(norm.l1))
-            elif isinstance(law, (GaussianLaw, PassedLaw)):
-                curved += priced(law, Fraction(norm.l2_squared))
-            else:
-                raise Refused(f"{law.kind} noise on sums")
-        epsilon, rho = max(epsilon, lost), max(rho, curved + lost**2 / 2)
-    return Cost(epsilon if all(isinstance(law, LaplaceLaw) for law in laws) else None, rho)
-
-
-def _choice(release: Release, score: Score, blocks: Sequence[Certified], draw: Draw, unit: Unit) -> Cost:
+def _choice(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit) -> Cost:
     """The exact loss of choices by their scores' spans.
 
     Privacy: k_g rows of choice g span at most k_g times what one row does; the k_g add up to
     k at most, a person's rows being shared by all choices, and their squares to k^2 (SR13).
     Source: docs/theory/choose.md.
     """
-    if draw.mechanism not in ("permute_and_flip", "exponential"):
-        raise Refused(f"{draw.mechanism} noise for a choice")
-    cells = release.cells // release.answered
+    require(draw.mechanism in ("permute_and_flip", "exponential"), f"{draw.mechanism} noise for a choice")
+    score, cells = cast("Score", release.score), release.source.cells // release.answered
     candidates(score, [block.moves for block in blocks], cells, release.answered)
-    together = len({block.source for block in blocks}) == 1
-    most = 0
-    for several in [blocks] if together else [[block] for block in blocks]:  # of a sum it is at most the sum of spans
-        sums = [each.moves if any(each is one for one in several) else _nothing(each.moves) for each in blocks]
+    one, most = _one_source(blocks), 0
+    power = 1 if draw.norm == "l1" else 2
+    for several in [blocks] if one else [[block] for block in blocks]:  # of a sum it is at most the sum of spans
+        sums = [each.moves if any(each is mine for mine in several) else _still(each.moves) for each in blocks]
         found, rows = span(score, sums, cells), max(block.rows for block in several)
         spans = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}
         ways = [spans[way] for way in _ways(several, unit, apart=release.answered != 1)]
-        square = draw.norm != "l1" and together
-        most += max((rows * moved) ** (2 if square else 1) * choices for moved, choices in ways)
-    most = most**2 if draw.norm != "l1" and not together else most
-    if most > draw.sensitivity:
-        raise Refused("one person moves scores farther apart than the choice hides")
+        most += max((rows * moved) ** (power if one else 1) * choices for moved, choices in ways)
+    most = most if one else most**power
+    _covered(most, draw, "moves scores farther apart than the choice hides")
     return cost_of(replace(draw, sensitivity=Fraction(most)))
 
 
-def _nothing(moves: Bounds) -> Bounds:
+def _still(moves: Moves) -> Moves:
     """A block of which nothing moves."""
     none = (0,) * len(moves.low)
     return replace(moves, low=none, high=none, vectors=None)
@@ -267,21 +224,22 @@ def _above(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit
     fall at once. Rows that leave one cell and enter another lower one sum and raise another.
     Source: docs/theory/above.md.
     """
-    if draw.mechanism != "above":
-        raise Refused(f"{draw.mechanism} noise for a threshold")
+    require(draw.mechanism == "above", f"{draw.mechanism} noise for a threshold")
     (block,) = blocks
-    single, pair, rows = block.moves.single, block.moves.pair, block.rows
-    rise, fall = (rows * max((0, *ends)) for ends in (block.moves.high, [-low for low in block.moves.low]))
-    one = len(block.moves.low) == 1
+    single, pair = block.moves.single, block.moves.pair
+    rise, fall = (block.rows * max((0, *ends)) for ends in (block.moves.high, [-low for low in block.moves.low]))
+    number = len(block.moves.low) == 1
     spans = {
-        "single": (single.l1, single.coordinate, single.coordinate if one else rise + fall),
-        "pair": (pair.l1, pair.coordinate, pair.coordinate if one else 2 * pair.coordinate),
-        "apart": (2 * single.l1, single.coordinate, 2 * single.coordinate),
+        "single": single.coordinate if number else rise + fall,
+        "pair": pair.coordinate if number else 2 * pair.coordinate,
+        "apart": 2 * single.coordinate,
     }
-    ways = [spans[way] for way in _ways(blocks, unit, apart=release.cells != 1)]
-    moves = [(total, 0) if draw.level is None else (apart, max(most, 1)) for total, most, apart in ways]
-    costs = [cost_of(replace(draw, sensitivity=Fraction(moved), most=Fraction(most))) for moved, most in moves]
+    costs = []
+    for way in _ways(blocks, unit, apart=release.source.cells != 1):
+        norm = _WAYS[way](block.moves)
+        moved, most = (norm.l1, 0) if draw.level is None else (spans[way], max(norm.coordinate, 1))
+        costs.append(cost_of(replace(draw, sensitivity=Fraction(moved), most=Fraction(most))))
     worst = max(costs, key=lambda cost: _total([cost.epsilon]))
-    if _total([worst.epsilon]) > _total([cost_of(draw).epsilon]):
-        raise Refused("one person moves sums farther than the threshold's noise hides")
+    paid = _total([worst.epsilon]) <= _total([cost_of(draw).epsilon])
+    require(paid, "one person moves sums farther than the threshold's noise hides")
     return worst

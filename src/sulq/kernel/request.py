@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+
+import numpy as np
 
 if TYPE_CHECKING:  # executors of Spark read statements, and load nothing that draws (T67)
     from sulq.kernel.laws import Law
@@ -18,7 +20,7 @@ if TYPE_CHECKING:  # executors of Spark read statements, and load nothing that d
     from sulq.kernel.private import Integers, Private, Stored
     from sulq.kernel.programs import Fold
     from sulq.kernel.scores import Score
-    from sulq.kernel.whole.asked import Asked as Statistic
+    from sulq.kernel.whole.asked import Asked
     from sulq.kernel.whole.functions import Function
 
 
@@ -72,6 +74,11 @@ class Looked:
     width: int
     units: bytes
 
+    @property
+    def table(self) -> Integers:
+        """The public table."""
+        return np.frombuffer(self.units, dtype="<i8").reshape(-1, self.width).astype(np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -94,35 +101,38 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A SELECT of `keys` keys, the mark of their grouping set where there are several, and aggregates.
+    """A SELECT of `keys` keys, the mark of their grouping set where there are several, and sums.
 
-    `bounds`: the largest total of each aggregate, over as many rows as there can be.
+    `people`: where groups are found in the data (SR14), which sum is their number of people. The one part has no keys
+    then: those of the statement are shown.
     """
 
     scan: Scan
     keys: int
-    bounds: tuple[int, ...]
     parts: tuple[Part, ...]
+    people: int | None = None
+
+    @property
+    def first(self) -> int:
+        """The column of the first sum."""
+        return self.keys + (self.parts[0].mark is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """All that is asked of one relation's rows for some tallies: of each its number of cells and its blocks' widths."""
+    """All that is asked of one relation's rows for some tallies: of each its number of cells and its blocks' widths.
+
+    Groups that are found in the data are one tally of no cells, of one statement.
+    """
 
     tallies: tuple[tuple[int, tuple[int, ...]], ...]
     statements: tuple[Statement, ...]
     fold: Fold | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """A SELECT of groups that are not listed in advance (SR14): keys, aggregates, and the one that counts people."""
-
-    scan: Scan
-    keys: int
-    bounds: tuple[int, ...]
-    persons: int
-    blocks: tuple[Combined, ...]
+    @property
+    def groups(self) -> Statement | None:
+        """The statement whose groups are found in the data, if it has one."""
+        return next((each for each in self.statements if each.people is not None), None)
 
 
 class Asking(Protocol):
@@ -132,8 +142,8 @@ class Asking(Protocol):
         """The result of each statement as columns of whole numbers, and where they are missing."""
         ...
 
-    def groups(self, asked: Open) -> list[tuple[object, ...]]:
-        """The rows of a statement whose groups are not listed in advance."""
+    def groups(self, asked: Statement) -> list[tuple[object, ...]]:
+        """The rows of a statement whose groups are found in the data."""
         ...
 
     def fold(self, asked: Fold) -> Sequence[Integers]:
@@ -145,39 +155,28 @@ Place = Callable[[], AbstractContextManager[Asking]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """A proposal and where it runs; several releases may be of one."""
+class Proposed:
+    """One tally of a proposal, and where that runs: once, for all releases of the same proposal and place."""
 
     proposal: Proposal
     place: Place
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Listed:
-    """The sums of one tally of a proposal, for cells that are listed in advance."""
-
-    asked: Asked
-    tally: int
+    tally: int = 0
+    whole: ClassVar[None] = None
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
-        return self.asked.proposal.tallies[self.tally][0]
+        """How many cells there are; 0 where groups are found in the data."""
+        return self.proposal.tallies[self.tally][0]
 
     @property
     def widths(self) -> tuple[int, ...]:
         """How many sums each block has in a cell."""
-        return self.asked.proposal.tallies[self.tally][1]
+        return self.proposal.tallies[self.tally][1]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """The groups that occur in the data, and their sums."""
-
-    groups: Open
-    widths: tuple[int, ...]
-    place: Place
-    cells: int = 0
+    @property
+    def groups(self) -> bool:
+        """Whether groups are found in the data."""
+        return self.proposal.groups is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +194,7 @@ class Outside:
     widths: tuple[int, ...]
     bounds: tuple[Certified, ...] = ()
     groups: bool = False
-    whole: Statistic | None = None
+    whole: Asked | None = None
     functions: Mapping[str, Function] = field(default_factory=dict)
 
 
@@ -204,27 +203,27 @@ class Release:
     """What is released of some blocks of sums: each with noise, or a choice or a threshold by all of them.
 
     `laws`: of each block; of the number of people first, where groups are found in the data; of a choice or a threshold
-    one. `refine`: by how many bits each block's grid is finer than its sums. `answered`: how many cells are told apart
-    in the answer. `thresholds`: one for all sums, or one for each.
+    one. `refine`: by how many bits each block's grid is finer than its sums. `answered`: how many choices there are.
+    `thresholds`: one for all sums, or one for each.
     """
 
-    source: Listed | Found | Outside
+    source: Proposed | Outside
     laws: tuple[Law, ...]
     refine: tuple[int, ...]
-    answered: int
+    answered: int = 1
     score: Score | None = None
     thresholds: tuple[int, ...] | None = None
 
     @property
-    def people(self) -> bool:
-        """Whether groups are found in the data: their number of people comes first."""
-        return isinstance(self.source, Found) or (isinstance(self.source, Outside) and self.source.groups)
+    def numbers(self) -> int:
+        """How many numbers its sums are."""
+        return self.source.cells * sum(self.source.widths)
 
     @property
-    def whole(self) -> Statistic | None:
-        """The statistic of the whole table that is released, if it is one."""
-        return self.source.whole if isinstance(self.source, Outside) else None
+    def told(self) -> bool:
+        """Whether one law decides what is told of all blocks."""
+        return self.score is not None or self.thresholds is not None or self.source.whole is not None
 
 
-WRITTEN: Final = (Scan, Key, Combined, Looked, Part, Statement, Proposal, Open, Asked, Listed, Found)
+WRITTEN: Final = (Scan, Key, Combined, Looked, Part, Statement, Proposal, Proposed)
 """What proposers write of whole numbers and texts, and the kernel reads down to the last of them."""

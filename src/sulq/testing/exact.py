@@ -11,13 +11,13 @@ from sulq.curator.curator import Curator
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied
-from sulq.kernel.mechanisms import Columns, Shown
+from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw
+from sulq.kernel.mechanisms.open_keys import Columns, Shown
 from sulq.kernel.private import Private
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.engine import Groups
 from sulq.terms.facts import Facts
 from sulq.terms.kinds import Integers
-from sulq.terms.law import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw
 from sulq.terms.oracle import Oracle
 from sulq.terms.plan import Plan
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, SubLinear

@@ -29,7 +29,9 @@ def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[in
     query = Query(Emitter(SCHEMA, rows), keys)
     query.blocks.append(((0, 0), [{query.aggregate("count(*)", bound): 1}, {query.aggregate("sum(c0)", bound): 2}]))
     statement = alone(query, None, sizes)
-    return assemble(statement, Question(con.cursor(), SCHEMA, rows).columns([statement])[0])[0, 0].tolist()
+    return assemble(statement, Question(con.cursor(), SCHEMA, rows).columns([statement])[0], query.bounds)[
+        0, 0
+    ].tolist()
 
 
 def test_values_are_put_into_bins_afterwards() -> None:

@@ -37,7 +37,7 @@ from sulq.kernel import keep
 from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.facts import Refused
 from sulq.kernel.private import Private
-from sulq.kernel.request import Asked, Asking, Found, Listed, Open, Proposal, Scan
+from sulq.kernel.request import Asking, Proposal, Proposed, Scan, Statement
 from sulq.kernel.whole.functions import Owned
 from sulq.kernel.whole.listing import altered
 from sulq.terms.domain import Schema
@@ -351,10 +351,10 @@ class StoredEngine(abc.ABC):
         """
         return self._once(tallies, lambda: self.proposer(tallies[0].over).propose(tallies), Proposal)
 
-    def propose_groups(self, tally: Tally) -> Open:
+    def propose_groups(self, tally: Tally) -> Statement:
         """As `propose`, of groups that are found in the data."""
         owned = shape(tally.over, self._facts).owned
-        return self._once((tally,), lambda: self.proposer(tally.over).groups(tally, owned=owned), Open)
+        return self._once((tally,), lambda: self.proposer(tally.over).groups(tally, owned=owned), Statement)
 
     def _once(self, tallies: tuple[Tally, ...], propose: Callable[[], T], kind: type[T]) -> T:
         """What was proposed for these very tallies already, or what is proposed now: what is certified is what runs.
@@ -375,13 +375,13 @@ class StoredEngine(abc.ABC):
         """The public facts of its tables."""
         return self._facts
 
-    def sources(self, tallies: Sequence[Tally]) -> list[Listed | None]:
+    def sources(self, tallies: Sequence[Tally]) -> list[Proposed | None]:
         """Of each tally what the kernel is to run; None where SQL does not say a part of its relation.
 
         Raises:
             Refused: what is proposed is none of the kernel's.
         """
-        found: list[Listed | None] = [None] * len(tallies)
+        found: list[Proposed | None] = [None] * len(tallies)
         for places in alike(tallies) if self.certifies else ():
             several = [tallies[i] for i in places]
             try:
@@ -392,19 +392,21 @@ class StoredEngine(abc.ABC):
                 proposal = self.propose(*several)
             except NotInSql as part:
                 raise Refused(f"no step of a program is {part}") from None
-            asked = Asked(proposal, partial(self._asking, several))
+            where = partial(self._asking, several)
             for i, place in enumerate(places):
-                found[place] = Listed(asked, i)
+                found[place] = Proposed(proposal, where, i)
         return found
 
-    def found(self, tally: Tally) -> Found | None:
+    def found(self, tally: Tally) -> Proposed | None:
         """As `sources`, of groups that are found in the data."""
         try:
             groups = self.propose_groups(tally) if self.certifies else None
         except NotInSql:
             return None
-        widths = tuple(block.width for block in tally.blocks)
-        return None if groups is None else Found(groups, widths, partial(self._asking, [tally]))
+        if groups is None:
+            return None
+        proposal = Proposal(((0, tuple(block.width for block in tally.blocks)),), (groups,))
+        return Proposed(proposal, partial(self._asking, [tally]))
 
     def labelled(self, tally: Tally, keys: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], Integers]:
         """Labels for the stored keys of groups, ascending, and the places of these in that order."""

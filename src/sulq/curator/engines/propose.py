@@ -23,7 +23,7 @@ from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.scan import alone
 from sulq.curator.engines.shared import shared
 from sulq.curator.engines.unite import unite
-from sulq.kernel.request import Looked, Open, Proposal, Scan, Statement
+from sulq.kernel.request import Looked, Part, Proposal, Scan, Statement
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Tally
 from sulq.terms.kinds import Code, Scalar, Truth, Words
@@ -167,16 +167,16 @@ class Proposer:
             return PERSON if isinstance(fn, Bucket) else PLACE
         raise NotInSql(type(fn).__name__)
 
-    def groups(self, tally: Tally, *, owned: bool) -> Open:
+    def groups(self, tally: Tally, *, owned: bool) -> Statement:
         """The SELECT of groups that are not listed in advance; NotInSql where SQL does not say a part."""
         emitter = self.emitter()
         where = None if tally.where is None else emitter.truth(tally.where)
         query = Query(emitter, [Keyed(_key(emitter, key.fn)) for key in tally.by])
         for place, block in enumerate(tally.blocks):
             aggregate.add(query, (0, place), block)
-        persons = query.aggregate(f"count(DISTINCT {OWNER})" if owned else "count(*)", self.rows.most)
-        blocks = tuple(query.combined())
-        return Open(emitter.scan(query.sql(where)), len(tally.by), tuple(query.bounds), persons, blocks)
+        people = query.aggregate(f"count(DISTINCT {OWNER})" if owned else "count(*)", self.rows.most)
+        part = Part((), 0, None, tuple(query.combined()))
+        return Statement(emitter.scan(query.sql(where)), len(tally.by), (part,), people)
 
 
 def open_blocks(tallies: Sequence[Tally], blocks: Sequence[tuple[int, int]]) -> list[Tally]:

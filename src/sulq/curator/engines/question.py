@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 import duckdb
 import numpy as np
@@ -21,10 +21,11 @@ from sulq.curator.engines.proposal import Fetch, Fetched
 from sulq.curator.engines.propose import Proposer, open_blocks
 from sulq.curator.engines.resident import Resident
 from sulq.kernel import matrix
-from sulq.kernel.assemble import WORD, Sums, columns_of, groups_of, joined, summed
-from sulq.kernel.private import Stored
+from sulq.kernel.arrays import Stored, Truths
+from sulq.kernel.assemble import Sums, groups_of, joined, summed
+from sulq.kernel.assemble import WORD, columns_of
 from sulq.kernel.programs import Fold
-from sulq.kernel.request import Open, Proposal, Scan, Statement
+from sulq.kernel.request import Proposal, Scan, Statement
 from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
@@ -61,14 +62,13 @@ class Question:
         found = summed(proposal, self)
         return joined(proposal, found | self._fetched(proposal.fetch) if isinstance(proposal, Fetched) else found)
 
-    def labelled(self, asked: Open) -> Groups:
+    def labelled(self, asked: Statement) -> Groups:
         """The groups that occur, in the order of their labels."""
         (tally,) = self.tallies
-        found = groups_of(asked, self.groups(asked), [block.width for block in tally.blocks])
-        return in_order([key.fn for key in tally.by], self.schema, found)
+        return in_order([key.fn for key in tally.by], self.schema, groups_of(asked, self.groups(asked)))
 
     def columns(self, statements: Sequence[Statement]) -> list[list[Stored]]:
-        """The result of each statement as columns of whole numbers, Python's own where 64 bits may not do."""
+        """The result of each statement as columns of whole numbers, Python's own of few cells or of 128 bits."""
         return [self._columns(statement) for statement in statements]
 
     def _columns(self, statement: Statement) -> list[Stored]:
@@ -76,12 +76,11 @@ class Question:
         if sum(part.cells for part in statement.parts) > FEW:
             self.statements.append(scan.sql)
             return [arrow.numpy_column(column) for column in arrow.table(self.cursor, scan.sql, scan.bound).columns]
-        marked = statement.parts[0].mark is not None
-        wide = any(bound >= WORD for bound in statement.bounds)
-        width = statement.keys + marked + len(statement.bounds)
-        return columns_of(self._rows(scan), width, object if wide else np.int64)
+        rows = cast("list[tuple[int | None, ...]]", self._rows(scan))
+        columns = [[row[i] for row in rows] for i in range(len(self.cursor.description or ()))]
+        return [(np.array([int(cell or 0) for cell in each], object), _missing(each)) for each in columns]
 
-    def groups(self, asked: Open) -> list[tuple[object, ...]]:
+    def groups(self, asked: Statement) -> list[tuple[object, ...]]:
         """The rows of a statement whose groups are not listed in advance."""
         return self._rows(asked.scan)
 
@@ -137,6 +136,10 @@ class Question:
                 person=rest[0] if fetch.person else None,
                 position=rest[-1] if fetch.place else None,
             )
+
+
+def _missing(cells: Sequence[object]) -> Truths:
+    return np.array([cell is None for cell in cells], dtype=np.bool_)
 
 
 def _run(asked: Fold, batches: Iterable[matrix.Batch]) -> list[Integers]:

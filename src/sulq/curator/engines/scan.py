@@ -15,7 +15,7 @@ def alone(query: Query, where: Piece | None, sizes: list[int], looked: tuple[Loo
     keys = _described(query.keys, range(len(query.keys)), sizes)
     own = min([len(keys), *(place for table in looked for place in table.keys)])
     part = Part(keys, own, None, tuple(query.combined()), looked)
-    return Statement(query.emitter.scan(query.sql(where, _sums(query))), len(keys), tuple(query.bounds), (part,))
+    return Statement(query.emitter.scan(query.sql(where, _sums(query))), len(keys), (part,))
 
 
 def together(queries: Sequence[Query], where: Piece | None, sizes: Sequence[list[int]]) -> Statement:
@@ -29,7 +29,7 @@ def together(queries: Sequence[Query], where: Piece | None, sizes: Sequence[list
         described = _described(query.keys, mine, size)
         parts.append(Part(described, len(mine), _mark(mine, len(keys)), tuple(query.combined())))
     scan = first.emitter.scan(_together(queries, list(keys), where, _sums(first)))
-    return Statement(scan, len(keys), tuple(first.bounds), tuple(parts))
+    return Statement(scan, len(keys), tuple(parts))
 
 
 def _sums(query: Query) -> list[str]:

@@ -39,7 +39,7 @@ from sulq.kernel.relations import Certificate, certify
 from sulq.kernel.relations import Relation as RowSource
 from sulq.kernel.relations import rows as rows_of
 from sulq.kernel.remembered import remembered
-from sulq.kernel.request import Asking, Open, Scan, Statement
+from sulq.kernel.request import Asking, Scan, Statement
 from sulq.terms import wire
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers
@@ -396,8 +396,7 @@ class SparkEngine(StoredEngine):
         except NotInSql:
             return group(tally, self._derived(copy, tally))
         rows = _Partitions(self, copy, [tally]).groups(asked)
-        found = groups_of(asked, rows, [block.width for block in tally.blocks])
-        return in_order([key.fn for key in tally.by], over.schema, found)
+        return in_order([key.fn for key in tally.by], over.schema, groups_of(asked, rows))
 
     def _derived(self, copy: Copy, *tallies: Tally) -> Batch:
         """The rows of a relation in memory; of a table itself, only what is looked at."""
@@ -434,7 +433,7 @@ class _Partitions:
         found = self._engine.stated(self._copy, self._tallies, [each.scan for each in asked])
         return [statements.columns(parts) for parts in found]
 
-    def groups(self, asked: Open) -> list[tuple[object, ...]]:
+    def groups(self, asked: Statement) -> list[tuple[object, ...]]:
         """Groups found in the parts, those of the same keys added."""
         (parts,) = self._engine.stated(self._copy, self._tallies, [asked.scan], owned=True)
         return statements.groups(parts, asked.keys)
