@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +96,9 @@ def test_the_rows_choose_no_word(unit: Unit, way: str, tmp_path: Path, monkeypat
         return made
 
     # Doubles whose sum over 3,000 rows is within 2^53, and past that over as many rows as there can be.
-    tallies = [*asked(), ask(col("wide") / 2**17, schema=SCHEMA)]
+    long = ask(col("wide") / 2**14, schema=SCHEMA)
+    fine = dataclasses.replace(long.blocks[0], step=Fraction(1), high=(2**30,))
+    tallies = [*asked(), dataclasses.replace(long, blocks=(fine,))]
     few = found(3)
     assert found(3_000) == few == found(3_001)
     for size in (3, 3_000):
