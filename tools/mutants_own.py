@@ -56,7 +56,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, the sign of a zero",
         "a group's label tells whether its first row had 0 or -0",
-        "kernel/assemble.py",
+        "kernel/layout.py",
         "    return key + 0.0 if isinstance(key, float) else key",
         "    return key",
         ("tests/curator/engines/test_group.py::test_T29_a_key_of_zero_has_no_sign_of_one_row",),

@@ -67,8 +67,8 @@ def proposed(sql: str, part: Part) -> object:
 
 COUNT = "SELECT c2 AS k0, count(*) AS s0, sum(c0) AS s1 FROM kept GROUP BY k0"
 SUM_FIRST = "SELECT c2 AS k0, sum(c0) AS s0, count(*) AS s1 FROM kept GROUP BY k0"
-BLOCK = Combined(0, 0, (((0, 1),),))
-LOOKED = Looked(0, 0, (0,), 1, np.array([1, 2, 3], dtype="<i8").tobytes())
+BLOCK = Combined((0, 0), (((0, 1),),))
+LOOKED = Looked((0, 0), (0,), 1, np.array([1, 2, 3], dtype="<i8").tobytes())
 
 
 def test_a_sum_is_no_key() -> None:
@@ -141,21 +141,21 @@ def layout(**change: object) -> object:
 
 LAYOUTS: dict[str, dict[str, object]] = {
     "a sum read as a mark": {"mark": 0},
-    "a column before the sums": {"block": Combined(0, 0, (((-1, 1),),))},
-    "a column after the sums": {"block": Combined(0, 0, (((2, 1),),))},
+    "a column before the sums": {"block": Combined((0, 0), (((-1, 1),),))},
+    "a column after the sums": {"block": Combined((0, 0), (((2, 1),),))},
     "no keys where the text has one": {"keys": 0, "key": {"column": 0}},
     "more keys than the text has": {"keys": 2},
-    "a coordinate of nothing": {"block": Combined(0, 0, ((),))},
-    "a table of too large numbers": {"looked": (replace(LOOKED, block=1, units=np.array([1, 2**23, 1]).tobytes()),)},
+    "a coordinate of nothing": {"block": Combined((0, 0), ((),))},
+    "a table of too large numbers": {"looked": (replace(LOOKED, at=(0, 1), units=np.array([1, 2**23, 1]).tobytes()),)},
     "a code past the cells": {"key": {"places": (0, 5, 1)}},
     "a missing code past the cells": {"key": {"missing": 3}},
     "a text as a key": {"scan": Scan(COUNT.replace("c2 AS", "c3 AS"))},
     "a number bound as a text": {"scan": Scan(COUNT, (7,))},
-    "a table of other rows": {"looked": (replace(LOOKED, block=1, units=bytes(16)),)},
-    "a sum twice in one coordinate": {"block": Combined(0, 0, (((0, 1000), (0, 1)),))},
+    "a table of other rows": {"looked": (replace(LOOKED, at=(0, 1), units=bytes(16)),)},
+    "a sum twice in one coordinate": {"block": Combined((0, 0), (((0, 1000), (0, 1)),))},
     "no code at all": {"key": {"places": ()}},
     "keys before the first": {"keys": -1},
-    "a table of other keys": {"looked": (replace(LOOKED, block=1, keys=(3,)),)},
+    "a table of other keys": {"looked": (replace(LOOKED, at=(0, 1), keys=(3,)),)},
 }
 
 
@@ -212,7 +212,7 @@ def test_groups_have_the_keys_that_their_statement_shows(keys: int) -> None:
         kernel_layout.of_proposal(opened_groups(sql, keys), known)
 
 
-COUNTED = Statement(Scan(COUNT), 1, (Part((Key(0, 3),), 1, None, (Combined(1, 0, (((0, 1),),)),)),))
+COUNTED = Statement(Scan(COUNT), 1, (Part((Key(0, 3),), 1, None, (Combined((1, 0), (((0, 1),),)),)),))
 STRANGE: dict[str, dict[str, object]] = {
     "cells in a part": {"cells": (Key(0, 3),), "tallies": ((3, (1,)),)},
     "cells that are listed": {"tallies": ((1, (1,)),)},
@@ -242,7 +242,7 @@ def test_blocks_of_other_cells_are_not_moved_together() -> None:
     Control: two blocks of the same cells have one source.
     """
     known = duck(table(), Unit("who", rows=2)).kernel_facts
-    blocks = [Combined(0, i, (((i, 1),),)) for i in range(2)]
+    blocks = [Combined((0, i), (((i, 1),),)) for i in range(2)]
     apart = tuple(Part((Key(0, 3, shift=i),), 0, None, (block,)) for i, block in enumerate(blocks))
     ((found,), _) = kernel_layout.of_proposal(Proposal(((3, (1, 1)),), (Statement(Scan(COUNT), 1, apart),)), known)
     assert len({each.source for each in found}) == 2

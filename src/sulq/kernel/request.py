@@ -52,12 +52,15 @@ class Key:
     missing: int | None = None
 
 
+At = tuple[int, int]
+"""A tally, and the place of a block in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """A block of a tally: for each coordinate the aggregates it is of, by their places, with their weights."""
+    """A block of a tally: for each coordinate the sums it is of, by their places, with their weights."""
 
-    tally: int
-    block: int
+    at: At
     weights: tuple[tuple[tuple[int, int], ...], ...]
 
 
@@ -68,8 +71,7 @@ class Looked:
     `units`: the table's whole numbers, row after row of `width`, each in 8 bytes, the least first.
     """
 
-    tally: int
-    block: int
+    at: At
     keys: tuple[int, ...]  # places among the part's keys, the last fastest
     width: int
     units: bytes

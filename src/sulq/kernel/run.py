@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, Self, TypeVar, final
 import numpy as np
 
 from sulq.errors import AccessDenied, CuratorError
-from sulq.kernel import assemble, layout, price
+from sulq.kernel import layout, price
 from sulq.kernel.arrays import SATURATED, Integers
 from sulq.kernel.facts import Event, Facts, Refused, Unit, require
 from sulq.kernel.laws import Law, PassedLaw, own
@@ -223,8 +223,9 @@ def _run(source: Proposed, checked: Checked) -> list[Private[Any]]:
     proposal, known = source.proposal, checked.layouts.get(id(source.proposal))
     with source.place() as asking:
         if proposal.groups is not None:
-            return [Private(assemble.groups_of(proposal.groups, asking.groups(proposal.groups)))]
-        return [Private(each) for each in assemble.sums_of(proposal, asking, known.totals if known else ())]
+            return [Private(layout.groups_of(proposal.groups, asking.groups(proposal.groups)))]
+        found = layout.summed(proposal, asking, known.totals if known else ())
+    return [Private(each) for each in layout.joined(proposal, found)]
 
 
 def _numbers(source: Proposed | Outside, exact: Integers) -> Integers:

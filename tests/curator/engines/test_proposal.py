@@ -22,7 +22,7 @@ from sulq.curator.engines.proposal import Fetched
 from sulq.curator.engines.question import Question
 from sulq.errors import SetupError
 from sulq.kernel import layout, programs
-from sulq.kernel.assemble import sums_of
+from sulq.kernel.layout import joined, summed
 from sulq.kernel.request import Combined, Key, Looked, Part, Proposal, Scan, Statement
 from sulq.terms import shape as shape_module
 from sulq.terms.domain import Category, Int, Real, Schema
@@ -265,7 +265,7 @@ def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
     assert {type(item) for item in plain(values)} <= {int, str, bytes, bool, type(None)}
     assert rebuilt(values) == made
     asking = Question(engine._cursor(engine._connection), *engine._over(Table()), *tallies)
-    found = [sums.tolist() for sums in sums_of(rebuilt(values), asking)]
+    found = [sums.tolist() for sums in joined(made, summed(rebuilt(values), asking))]
     assert found == [reference.sums(tally).open().tolist() for tally in tallies]
     kinds = {type(block) for each in made.statements for p in each.parts for block in (*p.combined, *p.looked)}
     assert kinds == {Combined, Looked}

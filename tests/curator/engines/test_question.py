@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sulq.curator.engines import propose
-from sulq.kernel import assemble
+from sulq.kernel import layout
 from sulq.terms.domain import Int, Real, Schema
 from sulq.terms.rowfn import Bins, Col, Each, OrMissing, RowFn, bins, col, each, lit, lookup, nearest, outer, vector
 from tests.curator.engines.cases import ask, duck, memory, parquet, sums, table
@@ -128,7 +128,7 @@ def test_keys_of_one_label_and_keys_asked_twice(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(propose, "TOGETHER", 0)
     assert sums(duck(rows, schema=schema), *asked) == true
     monkeypatch.setattr(propose, "TOGETHER", 2**17)
-    monkeypatch.setattr(assemble, "_margin", _backwards)
+    monkeypatch.setattr(layout, "_margin", _backwards)
     assert sums(duck(rows, schema=schema), *asked) != true  # control: axes in another order would be seen
 
 

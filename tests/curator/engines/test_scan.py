@@ -15,7 +15,7 @@ from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.piece import Keyed, Piece
 from sulq.curator.engines.question import Question
 from sulq.curator.engines.scan import alone
-from sulq.kernel.assemble import assemble
+from sulq.kernel.layout import assemble
 from sulq.terms.domain import Int, Schema
 
 SCHEMA = Schema("data", (("x", Int(0, 9)),))

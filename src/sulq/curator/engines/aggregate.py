@@ -44,8 +44,8 @@ class Query:
 
     def combined(self) -> Iterator[Combined]:
         """The blocks as a proposal has them."""
-        for (tally, place), weights in self.blocks:
-            yield Combined(tally, place, tuple(tuple(each.items()) for each in weights))
+        for at, weights in self.blocks:
+            yield Combined(at, tuple(tuple(each.items()) for each in weights))
 
     def sql(self, where: Piece | None, sums: list[str] | None = None) -> str:
         """The whole SELECT, of the aggregates as they are or as they are written in `sums`."""

@@ -49,7 +49,7 @@ class Proposer:
     def propose(self, tallies: Sequence[Tally]) -> Proposal:
         """The statements of tallies over the same rows; what SQL does not sum of any of them takes one pass for all."""
         statements = shared(self.emitter, tallies) if len(tallies) > 1 else []
-        done = {(block.tally, block.block) for each in statements for part in each.parts for block in part.combined}
+        done = {block.at for each in statements for part in each.parts for block in part.combined}
         left: list[tuple[int, int]] = []
         for i, tally in enumerate(tallies):
             asked = [place for place in range(len(tally.blocks)) if (i, place) not in done]
@@ -127,7 +127,7 @@ class Proposer:
         for place, lookup in lookups.items():
             units = lookup.units()[0]
             mine = tuple(place_of[id(key)] for key in lookup.keys)
-            looked.append(Looked(i, place, mine, units.shape[1], units.astype("<i8").tobytes()))
+            looked.append(Looked((i, place), mine, units.shape[1], units.astype("<i8").tobytes()))
         return alone(query, where, [*own, *map(self._size, keys)], tuple(looked))
 
     def fetch(self, tallies: Sequence[Tally], blocks: tuple[tuple[int, int], ...]) -> Fetch:

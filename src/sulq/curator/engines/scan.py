@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.piece import Keyed, Piece
-from sulq.kernel.assemble import WORD
+from sulq.kernel.layout import WORD
 from sulq.kernel.request import Key, Looked, Part, Statement
 
 

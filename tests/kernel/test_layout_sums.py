@@ -8,21 +8,21 @@ import random
 import numpy as np
 import pytest
 
-from sulq.kernel import assemble as kernel_assemble
-from sulq.kernel.assemble import assemble, groups_of
+from sulq.kernel import layout
+from sulq.kernel.layout import assemble, groups_of
 from sulq.kernel.request import Combined, Key, Looked, Part, Scan, Statement
 
 
 def statement_of(tables: list[np.ndarray]) -> Statement:
     """Counts by one hidden key of four labels, and tables that it reads."""
-    looked = tuple(Looked(0, i, (0,), each.shape[1], each.tobytes()) for i, each in enumerate(tables))
+    looked = tuple(Looked((0, i), (0,), each.shape[1], each.tobytes()) for i, each in enumerate(tables))
     return Statement(Scan("SELECT 1"), 1, (Part((Key(0, 4),), 0, None, looked=looked),))
 
 
 @pytest.mark.parametrize("dense", [2**20, 1])
 def test_T5_counts_times_a_table_past_64_bits_saturate(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rows as a join can have, times a table's largest numbers: exact until they saturate, never wrapped."""
-    monkeypatch.setattr(kernel_assemble, "DENSE", dense)
+    monkeypatch.setattr(layout, "DENSE", dense)
     rng = random.Random(1)
     for most in (2**20, 2**41, 2**60):
         counted = [rng.randrange(most // 4) for _ in range(4)]
@@ -37,7 +37,7 @@ def test_T5_counts_times_a_table_past_64_bits_saturate(dense: int, monkeypatch: 
 
 def test_rows_of_a_result_that_are_one_cell_are_added() -> None:
     """Whatever keys the statement has beside: a later row does not take an earlier one's place."""
-    statement = Statement(Scan(""), 1, (Part((Key(0, 3),), 1, None, (Combined(0, 0, (((0, 1),),)),)),))
+    statement = Statement(Scan(""), 1, (Part((Key(0, 3),), 1, None, (Combined((0, 0), (((0, 1),),)),)),))
     columns = [(np.array(cells), np.zeros(3, dtype=np.bool_)) for cells in ([1, 1, 2], [4, 5, 7])]
     assert assemble(statement, columns, [10])[0, 0].tolist() == [[0], [9], [7]]
 
@@ -54,19 +54,19 @@ def test_tables_of_some_keys_are_read_by_sums_over_the_others() -> None:
     columns = [(rows[:, i], None) for i in range(4)] + [(rng.integers(0, 9, len(rows)), None)]
     read = [(2,), (3, 2), (2, 3, 1), (1,), ()]
     tables = [rng.integers(-5, 5, (int(np.prod([sizes[i] for i in of])), 2)) for of in read]
-    looked = [Looked(0, i, of, 2, table.tobytes()) for i, (of, table) in enumerate(zip(read, tables, strict=True))]
+    looked = [Looked((0, i), of, 2, table.tobytes()) for i, (of, table) in enumerate(zip(read, tables, strict=True))]
     together = assemble(Statement(Scan(""), 4, (Part(keys, 1, None, (), tuple(looked)),)), columns, [9])
     for each in looked:
         alone = assemble(Statement(Scan(""), 4, (Part(keys, 1, None, (), (each,)),)), columns, [9])
-        assert together[0, each.block].tolist() == alone[0, each.block].tolist()
+        assert together[each.at].tolist() == alone[each.at].tolist()
         exact = np.zeros((2, 2), dtype=np.int64)
         for row, n in zip(rows, columns[4][0], strict=True):
             if row[0] >= 0 and all(row[i] >= 0 for i in each.keys):
                 place = 0
                 for i in each.keys:
                     place = place * sizes[i] + row[i]
-                exact[row[0]] += n * tables[each.block][place]
-        assert together[0, each.block].tolist() == exact.tolist()
+                exact[row[0]] += n * tables[each.at[1]][place]
+        assert together[each.at].tolist() == exact.tolist()
 
 
 def test_the_sign_of_a_zero_is_no_key() -> None:
@@ -78,7 +78,7 @@ def test_the_sign_of_a_zero_is_no_key() -> None:
 
 def test_T5_groups_that_are_found_saturate_and_keep_the_order_of_their_blocks() -> None:
     """Blocks by their places, whatever order they are written in; a missing sum is 0; no rows, no group."""
-    blocks = (Combined(0, 1, (((0, 2**40),), ((1, -1),))), Combined(0, 0, (((1, 1),),)))
+    blocks = (Combined((0, 1), (((0, 2**40),), ((1, -1),))), Combined((0, 0), (((1, 1),),)))
     statement = Statement(Scan(""), 0, (Part((), 0, None, blocks),), 1)
     assert groups_of(statement, [(2**30, 7)]).sums.tolist() == [[7, 2**62, -7]]
     assert groups_of(statement, [(None, 7)]).sums.tolist() == [[7, 0, -7]]
@@ -94,5 +94,5 @@ def test_T5_totals_of_every_type_are_weighed_as_whole_numbers(kind: type) -> Non
     total = 2**20 + 1
     columns = [(np.array([0]), None), (np.array([total], dtype=kind), None)]
     for weight, most in ((2**40 + 1, 2**22), (2**42 + 1, 2**22), (3, 2**22), (2**40 + 1, 2**53)):
-        statement = Statement(Scan(""), 1, (Part((Key(0, 1),), 1, None, (Combined(0, 0, (((0, weight),),)),)),))
+        statement = Statement(Scan(""), 1, (Part((Key(0, 1),), 1, None, (Combined((0, 0), (((0, weight),),)),)),))
         assert assemble(statement, columns, [most])[0, 0].tolist() == [[min(total * weight, 2**62)]]
