@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sulq.kernel.arrays import SATURATED as LIMIT
 
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError
-from sulq.kernel.arrays import SATURATED as LIMIT
 from sulq.kernel.laws import own
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.kernel.private import SATURATED as LIMIT

@@ -68,6 +68,7 @@ def proposed(sql: str, part: Part) -> object:
 COUNT = "SELECT c2 AS k0, count(*) AS s0, sum(c0) AS s1 FROM kept GROUP BY k0"
 SUM_FIRST = "SELECT c2 AS k0, sum(c0) AS s0, count(*) AS s1 FROM kept GROUP BY k0"
 BLOCK = Combined((0, 0), (((0, 1),),))
+SECOND = replace(BLOCK, at=(0, 1))  # the number of people comes first
 LOOKED = Looked((0, 0), (0,), 1, np.array([1, 2, 3], dtype="<i8").tobytes())
 
 
@@ -108,9 +109,9 @@ def test_a_block_has_the_cells_of_its_tally() -> None:
 
 def opened_groups(sql: str, keys: int = 1, people: int = 1, **change: object) -> Proposal:
     """Groups that are found in the data, with one sum."""
-    part = Part(change.get("cells", ()), 0, change.get("mark"), (BLOCK,), change.get("looked", ()))
+    part = Part(change.get("cells", ()), 0, change.get("mark"), (SECOND,), change.get("looked", ()))
     statement = Statement(Scan(sql), keys, (part,) * change.get("parts", 1), people)
-    return Proposal(change.get("tallies", ((0, (1,)),)), (statement, *change.get("more", ())))
+    return Proposal(change.get("tallies", ((0, (1, 1)),)), (statement, *change.get("more", ())))
 
 
 def test_groups_are_shown_by_their_people_alone() -> None:
@@ -214,13 +215,14 @@ def test_groups_have_the_keys_that_their_statement_shows(keys: int) -> None:
 
 COUNTED = Statement(Scan(COUNT), 1, (Part((Key(0, 3),), 1, None, (Combined((1, 0), (((0, 1),),)),)),))
 STRANGE: dict[str, dict[str, object]] = {
-    "cells in a part": {"cells": (Key(0, 3),), "tallies": ((3, (1,)),)},
-    "cells that are listed": {"tallies": ((1, (1,)),)},
+    "cells in a part": {"cells": (Key(0, 3),), "tallies": ((3, (1, 1)),)},
+    "cells that are listed": {"tallies": ((1, (1, 1)),)},
     "a mark": {"mark": 0},
     "two parts": {"parts": 2},
     "a table": {"looked": (LOOKED,)},
-    "another block": {"tallies": ((0, (1, 1)),)},
-    "other sums beside": {"tallies": ((0, (1,)), (3, (1,))), "more": (COUNTED,)},
+    "another block": {"tallies": ((0, (1, 1, 1)),)},
+    "other sums beside": {"tallies": ((0, (1, 1)), (3, (1,))), "more": (COUNTED,)},
+    "another tally": {"tallies": ((0, (1, 1)), (0, ()))},
     "a place past the sums": {"people": 2},
     "a place before the sums": {"people": -1},
 }

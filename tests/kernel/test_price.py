@@ -55,7 +55,7 @@ def released(  # noqa: PLR0917 - as many as a release has
     **kind: object,
 ) -> Release:
     """A release of so many cells, whatever its rows: a block for each law on sums, or one for all."""
-    widths = (width,) if len(laws) == 1 else (1,) * (len(laws) - (kind.get("people") is True))
+    widths, refine = (width,) if len(laws) == 1 else (1,) * len(laws), refine or (0,) * len(laws)
     source = Outside(list, 0, cells, widths, groups=kind.get("people", False), whole=kind.get("whole"))
     return Release(source, laws, refine, answered, score, (0,) if kind.get("above") else None)
 
@@ -146,7 +146,7 @@ def test_SR14_groups_that_one_person_is_alone_in_are_counted() -> None:
     """K groups, and 2k where a person is exchanged for another. Control: one fewer is refused."""
     for unit, groups in ((Unit("who", 2), 2), (Unit("who", 2, "replace_one"), 4)):
         law = PassedLaw(SCALE, 30)
-        release = released((law, GaussianLaw(SCALE)), (0,), 0, 0, 2, people=True)
+        release = released((law, GaussianLaw(SCALE)), (0, 0), 0, 0, 2, people=True)
         people = Certified(Moves(Norms(2, 2, 1), Norms(0, 0, 0)), 2, False)
         for alone, certain in ((groups, True), (groups - 1, False)):
             draws = (

@@ -89,19 +89,19 @@ def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function])
     rest = lambda: sums_of(engine, [listed[i] for i in left])  # noqa: E731 - one object: what shares it is read once
     found = []
     for part, over in zip(parts, shapes, strict=True):
-        laws, tally = part.laws, part.tally
+        laws, refine, tally = part.laws, part.refine, part.tally
         source: Proposed | Outside | None
         if part.whole is not None:
             source = _statistic(engine, part, own)
         elif part.people is not None:
-            laws = (part.people, *laws)
+            laws, refine = (part.people, *laws), (0, *refine)
             source = None if known is None else known.found(tally)
             source = source or _outside(_groups(engine, tally), 0, part, over, known)
         else:
             place = next(places)
             source = certified[place] or _outside(rest, left.index(place), part, over, known)
         score = None if part.score is None else form(part.score)
-        found.append(Release(source, laws, part.refine, part.cells, score, part.thresholds))
+        found.append(Release(source, laws, refine, part.cells, score, part.thresholds))
     return tuple(found)
 
 
@@ -133,7 +133,7 @@ def _outside(
     bounds: tuple[Certified, ...] = ()
     if engine is not None and over is not None:
         bounds = tuple(_planned(block, part.tally, over, engine.tables.unit) for block in several)
-    widths = tuple(block.width for block in blocks)
+    widths = tuple(1 if block is None else block.width for block in several)
     return Outside(read, tally, 0 if groups else part.tally.cells, widths, bounds, groups)
 
 

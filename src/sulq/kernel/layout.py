@@ -39,7 +39,7 @@ Totals = Sequence[Integers | Objects]
 
 
 class Layout(NamedTuple):
-    """Of each tally its blocks, and the number of people before them; of each statement the largest of each sum."""
+    """Of each tally its blocks, and of each statement the largest that each sum can be."""
 
     blocks: list[tuple[Certified, ...]]
     totals: list[list[int]]
@@ -48,6 +48,9 @@ class Layout(NamedTuple):
 def of_proposal(proposal: Proposal, known: Facts) -> Layout:
     """What a person moves; every block is summed by a statement or the program, once."""
     summed: list[tuple[At, int, Certified]] = []
+    listed = all(each.people is None for each in proposal.statements)
+    alone = len(proposal.statements) == len(proposal.tallies) == 1 and proposal.fold is None
+    require(listed or alone, "groups beside other sums")
     certificates = [remembered(certify, each.scan.sql, known) for each in proposal.statements]
     for statement, certificate in zip(proposal.statements, certificates, strict=True):
         _check_columns(statement, certificate)
@@ -60,11 +63,7 @@ def of_proposal(proposal: Proposal, known: Facts) -> Layout:
     shapes = {at: (cells, len(bound.moves.low)) for at, cells, bound in summed}
     said = {(i, j): (size, width) for i, (size, own) in enumerate(proposal.tallies) for j, width in enumerate(own)}
     require(shapes == said and len(found) == len(summed), "a block that is summed twice, or not, or of another shape")
-    tallies = [tuple(found[i, j] for j in range(len(widths))) for i, (_, widths) in enumerate(proposal.tallies)]
-    if proposal.groups is not None:
-        alone = len(certificates) == len(tallies) == 1 and proposal.tallies[0][0] == 0 and proposal.fold is None
-        require(alone, "groups beside other sums")
-        tallies = [(_people(proposal.groups, certificates[0]), *tallies[0])]
+    tallies = [tuple(found[i, j] for j in range(len(own))) for i, (_, own) in enumerate(proposal.tallies)]
     return Layout(tallies, [[each.most for each in one.outputs if isinstance(each, Summand)] for one in certificates])
 
 
@@ -101,10 +100,11 @@ def _blocks(part: Part, statement: Statement, certificate: Certificate) -> Itera
     outputs, first, keys = certificate.outputs, statement.first, part.keys
     require(all(0 <= key.column < statement.keys for key in keys), "a sum read as a key")
     inside = [_in_a_cell(key, cast("Value", outputs[key.column])) for key in keys]
-    listed = statement.people is None or not (keys or part.looked)
-    require(listed and 0 <= part.own <= len(keys), "other cells than a part has")
-    present = statement.people is None and certificate.every and all(inside)
-    cells = part.cells if statement.people is None else 0
+    require(0 <= part.own <= len(keys), "other cells than a part has")
+    cells, present = part.cells, certificate.every and all(inside)
+    if statement.people is not None:
+        cells, present = 0, False
+        yield (0, 0), 0, _people(part, statement, certificate)
     for block in part.combined:
         places = [dict(weights).keys() for weights in block.weights]
         once = all(own and len(own) == len(each) for own, each in zip(places, block.weights, strict=True))
@@ -141,17 +141,16 @@ def _in_a_cell(key: Key, value: Value) -> bool:
     return low >= 0 and high < (key.size if key.missing is None else key.missing)
 
 
-def _people(statement: Statement, certificate: Certificate) -> Certified:
+def _people(part: Part, statement: Statement, certificate: Certificate) -> Certified:
     """How many people a group has: what shows it.
 
     A person is one of the people of at most so many groups, and stays so where rows change within a group.
     """
-    sums, place = dict(enumerate(certificate.outputs[statement.first :])), cast("int", statement.people)
-    counted = sums.get(place)
+    counted = dict(enumerate(certificate.outputs[statement.first :])).get(cast("int", statement.people))
     people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))
     require(people, "groups that are shown by other than their number of people")
-    require(statement.first == statement.keys and len(statement.parts) == 1, "groups of several grouping sets")
-    one = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0))
+    require(part == Part((), 0, None, part.combined), "groups of listed cells, or of several grouping sets")
+    one = Moves(Norms(certificate.rows, certificate.rows, 1), Norms(0, 0, 0), (0,), (1,))
     return Certified(one, certificate.rows, present=False, source=(statement.scan, (), None))
 
 

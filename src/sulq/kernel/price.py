@@ -110,8 +110,8 @@ def _loss(
     if source.groups:
         _check_groups(blocks[0], draws, unit)
     prices: list[list[tuple[Fraction, Fraction]]] = []
-    one, bits = _one_source(blocks), (0,) * len(blocks) if source.groups else release.refine
-    for found, law, draw, finer in zip(blocks, release.laws, draws, bits, strict=True):
+    one = _one_source(blocks)
+    for found, law, draw, finer in zip(blocks, release.laws, draws, release.refine, strict=True):
         ways = _ways(blocks if one else [found], unit, apart=source.groups or source.cells != 1)
         norms = [_WAYS[way](found.moves).times(1 << finer) for way in ways]
         if least is not None:

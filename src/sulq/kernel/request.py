@@ -124,17 +124,12 @@ class Statement:
 class Proposal:
     """All that is asked of one relation's rows for some tallies: of each its number of cells and its blocks' widths.
 
-    Groups that are found in the data are one tally of no cells, of one statement.
+    Groups that are found in the data are one tally, of no cells and one statement; their people are its first block.
     """
 
     tallies: tuple[tuple[int, tuple[int, ...]], ...]
     statements: tuple[Statement, ...]
     fold: Fold | None = None
-
-    @property
-    def groups(self) -> Statement | None:
-        """The statement whose groups are found in the data, if it has one."""
-        return next((each for each in self.statements if each.people is not None), None)
 
 
 class Asking(Protocol):
@@ -178,7 +173,7 @@ class Proposed:
     @property
     def groups(self) -> bool:
         """Whether groups are found in the data."""
-        return self.proposal.groups is not None
+        return any(each.people is not None for each in self.proposal.statements)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,9 +199,8 @@ class Outside:
 class Release:
     """What is released of some blocks of sums: each with noise, or a choice or a threshold by all of them.
 
-    `laws`: of each block; of the number of people first, where groups are found in the data; of a choice or a threshold
-    one. `refine`: by how many bits each block's grid is finer than its sums. `answered`: how many choices there are.
-    `thresholds`: one for all sums, or one for each.
+    `laws`: of each block; of a choice or a threshold one. `refine`: by how many bits each block's grid is finer than
+    its sums. `answered`: how many choices there are. `thresholds`: one for all sums, or one for each.
     """
 
     source: Proposed | Outside

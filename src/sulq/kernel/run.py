@@ -26,9 +26,7 @@ from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
 from sulq.kernel.mechanisms.open_keys import Columns, Shown
-from sulq.kernel.private import Groups, Private
-from sulq.kernel.moves import Certified
-from sulq.kernel.private import Integers, SATURATED
+from sulq.kernel.private import SATURATED, Groups, Integers, Private
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import WRITTEN, Outside, Proposed, Release
 from sulq.kernel.scores import SCORES, scores
@@ -49,12 +47,10 @@ _log = logging.getLogger(__name__)
 
 
 class Book(Protocol):
-    """What is read of a ledger's first entry."""
+    """What is read of a ledger's first entry: whether the data were declared to be made up."""
 
     @property
-    def synthetic(self) -> bool:
-        """Whether the data were declared to be made up."""
-        ...
+    def synthetic(self) -> bool: ...  # noqa: D102
 
 
 @final
@@ -148,7 +144,7 @@ class Kernel:
     def _released(self, release: Release, exact: Private[Any]) -> Integers | Shown:
         source = release.source
         if source.groups:  # their sums, their people, noise and threshold, in one call (SR14)
-            columns = tuple(map(Columns, release.laws, (1, *source.widths)))
+            columns = tuple(map(Columns, release.laws, source.widths))
             return _attempt(lambda: self._reveal(columns, exact), *NOISE)
         numbers = _attempt(lambda: exact.map(partial(_numbers, source)), *ENGINE)
         drawn = (self._draw(law, numbers.map(given)) for law, given in _inputs(release))
@@ -222,8 +218,8 @@ def _run(source: Proposed, checked: Checked) -> list[Private[Any]]:
     """Have a proposal's text and program run, and assemble what they give."""
     proposal, known = source.proposal, checked.layouts.get(id(source.proposal))
     with source.place() as asking:
-        if proposal.groups is not None:
-            return [Private(layout.groups_of(proposal.groups, asking.groups(proposal.groups)))]
+        if source.groups:
+            return [Private(layout.groups_of(proposal.statements[0], asking.groups(proposal.statements[0])))]
         found = layout.summed(proposal, asking, known.totals if known else ())
     return [Private(each) for each in layout.joined(proposal, found)]
 

@@ -405,7 +405,7 @@ class StoredEngine(abc.ABC):
             return None
         if groups is None:
             return None
-        proposal = Proposal(((0, tuple(block.width for block in tally.blocks)),), (groups,))
+        proposal = Proposal(((0, (1, *(block.width for block in tally.blocks))),), (groups,))
         return Proposed(proposal, partial(self._asking, [tally]))
 
     def labelled(self, tally: Tally, keys: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], Integers]:

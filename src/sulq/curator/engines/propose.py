@@ -173,7 +173,7 @@ class Proposer:
         where = None if tally.where is None else emitter.truth(tally.where)
         query = Query(emitter, [Keyed(_key(emitter, key.fn)) for key in tally.by])
         for place, block in enumerate(tally.blocks):
-            aggregate.add(query, (0, place), block)
+            aggregate.add(query, (0, place + 1), block)  # after the people
         people = query.aggregate(f"count(DISTINCT {OWNER})" if owned else "count(*)", self.rows.most)
         part = Part((), 0, None, tuple(query.combined()))
         return Statement(emitter.scan(query.sql(where)), len(tally.by), (part,), people)

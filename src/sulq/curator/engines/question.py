@@ -23,7 +23,6 @@ from sulq.curator.engines.resident import Resident
 from sulq.kernel import matrix
 from sulq.kernel.arrays import Stored, Truths
 from sulq.kernel.layout import Sums, groups_of, joined, summed
-from sulq.kernel.assemble import WORD, columns_of
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Proposal, Scan, Statement
 from sulq.terms import wire

@@ -32,10 +32,10 @@ from sulq.curator.engines.spark.work import by_person, looked_at, row_by_row
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel.arrays import Stored
-from sulq.kernel.layout import groups_of, joined, summed
-from sulq.kernel.private import Private
 from sulq.kernel.assemble import sums_of
 from sulq.kernel.facts import Facts
+from sulq.kernel.layout import groups_of
+from sulq.kernel.private import Private
 from sulq.kernel.programs import Fold
 from sulq.kernel.relations import Certificate, certify
 from sulq.kernel.relations import Relation as RowSource
