@@ -22,6 +22,7 @@ from sulq.kernel.request import Release
 from sulq.kernel.scores import Score, candidates, span
 
 NOTHING: Final = Fraction(0)
+FARTHER: Final = "one person moves a sum farther than its noise hides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,6 @@ def check(
     """Refuse releases whose certified loss is more than the debit; `found`: of each release its blocks.
 
     `least`: under a SubLinear budget, the noise of a query for a sum that one person moves so far.
-
-    Raises:
-        Refused: the debit does not cover the releases.
     """
     require(least is not None or not event.queries, "queries, where the budget is no number of queries")
     many = event.queries and event.queries < sum(release.numbers for release in releases)
@@ -56,10 +54,10 @@ def check(
     costs: list[Cost] = []
     draws = iter(event.draws)
     for release, blocks in zip(releases, found, strict=True):
-        mine, laws = list(itertools.islice(draws, len(release.laws))), release.laws
-        each = len(mine) == len(laws) == (1 if release.told else len(blocks))
+        mine = list(itertools.islice(draws, len(release.laws)))
+        each = len(mine) == len(release.laws) == (1 if release.told else len(blocks))
         require(each, "a law for other than each block, or without a draw in the debit")
-        same = all(_same(law, draw, unit) for law, draw in zip(laws, mine, strict=True))
+        same = all(_same(law, draw, unit) for law, draw in zip(release.laws, mine, strict=True))
         require(same, "noise of another law than its draw in the debit")
         costs.append(_loss(release, blocks, mine, unit, least if event.queries else None))
     require(next(draws, None) is None, "a draw in the debit without its noise")
@@ -105,34 +103,22 @@ def _loss(
     if release.told:
         signed = all(found.moves.low for found in blocks)
         require(signed, "a choice or a threshold by sums whose signs are not known")
-        by = _above if release.score is None else _choice
-        return by(release, blocks, draws[0], unit)
-    if source.groups:
-        _check_groups(blocks[0], draws, unit)
+        return (_above if release.score is None else _choice)(release, blocks, draws[0], unit)
+    if source.groups:  # the people first, whom a threshold hides who are alone (SR14)
+        alone = blocks[0].rows * (2 if unit.neighbors == "replace_one" else 1)
+        require(alone <= draws[0].alone, "one person may be alone in more groups than planned")
     prices: list[list[tuple[Fraction, Fraction]]] = []
-    one = _one_source(blocks)
+    one = len({found.source for found in blocks}) == 1
     for found, law, draw, finer in zip(blocks, release.laws, draws, release.refine, strict=True):
         ways = _ways(blocks if one else [found], unit, apart=source.groups or source.cells != 1)
         norms = [_WAYS[way](found.moves).times(1 << finer) for way in ways]
         if least is not None:
             _check_query(max(norm.coordinate for norm in norms), draw, finer, least)
             continue
-        _covered(max(norm.l2_squared if draw.norm == "l2" else norm.l1 for norm in norms), draw)
+        most = max(norm.l2_squared if draw.norm == "l2" else norm.l1 for norm in norms)
+        require(most <= draw.sensitivity, FARTHER)
         prices.append([_price(law, norm) for norm in norms])
     return Cost(NOTHING, NOTHING) if least is not None else _cost(prices, release.laws, one=one)
-
-
-def _covered(most: int, draw: Draw, what: str = "moves a sum farther than its noise hides") -> None:
-    """Refuse a draw that records less than one person moves."""
-    require(most <= draw.sensitivity, f"one person {what}")
-
-
-def _check_groups(people: Certified, draws: list[Draw], unit: Unit) -> None:
-    """Refuse groups found in the data that a person alone could show, or whose noise is not theirs (SR14)."""
-    hidden = draws[0].threshold is not None and all(draw.mechanism in ("passed", "gaussian") for draw in draws)
-    require(hidden, "groups found in the data without a threshold, or under other than Gaussian noise")
-    alone = people.rows * (2 if unit.neighbors == "replace_one" else 1)
-    require(alone <= draws[0].alone, "one person may be alone in more groups than planned")
 
 
 def _check_query(coordinate: int, draw: Draw, finer: int, least: Callable[[int], Least]) -> None:
@@ -143,12 +129,7 @@ def _check_query(coordinate: int, draw: Draw, finer: int, least: Callable[[int],
     enough = needed.scale if coins else max(move * needed.scale, Fraction(needed.units))
     noisy = draw.mechanism == needed.kind and draw.scale >= enough and not (coins and finer)
     require(noisy, "less noise than the budget puts on a query")
-    _covered(move ** (2 if draw.norm == "l2" else 1), draw)
-
-
-def _one_source(blocks: Sequence[Certified]) -> bool:
-    """Whether all blocks are moved by the same rows: else each may be moved in its own worst way."""
-    return len({found.source for found in blocks}) == 1
+    require(move ** (2 if draw.norm == "l2" else 1) <= draw.sensitivity, FARTHER)
 
 
 def _ways(blocks: Sequence[Certified], unit: Unit, *, apart: bool) -> tuple[str, ...]:
@@ -198,23 +179,21 @@ def _choice(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Uni
     require(draw.mechanism in ("permute_and_flip", "exponential"), f"{draw.mechanism} noise for a choice")
     score, cells = cast("Score", release.score), release.source.cells // release.answered
     candidates(score, [block.moves for block in blocks], cells, release.answered)
-    one, most = _one_source(blocks), 0
-    power = 1 if draw.norm == "l1" else 2
+    one, power, most = len({found.source for found in blocks}) == 1, 1 if draw.norm == "l1" else 2, 0
     for several in [blocks] if one else [[block] for block in blocks]:  # of a sum it is at most the sum of spans
-        sums = [each.moves if any(each is mine for mine in several) else _still(each.moves) for each in blocks]
+        others = [not any(each is mine for mine in several) for each in blocks]  # of which nothing moves meanwhile
+        sums = [_still(each.moves) if other else each.moves for each, other in zip(blocks, others, strict=True)]
         found, rows = span(score, sums, cells), max(block.rows for block in several)
         spans = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}
         ways = [spans[way] for way in _ways(several, unit, apart=release.answered != 1)]
         most += max((rows * moved) ** (power if one else 1) * choices for moved, choices in ways)
     most = most if one else most**power
-    _covered(most, draw, "moves scores farther apart than the choice hides")
+    require(most <= draw.sensitivity, "one person moves scores farther apart than the choice hides")
     return cost_of(replace(draw, sensitivity=Fraction(most)))
 
 
 def _still(moves: Moves) -> Moves:
-    """A block of which nothing moves."""
-    none = (0,) * len(moves.low)
-    return replace(moves, low=none, high=none, vectors=None)
+    return Moves(moves.single, moves.pair, (0,) * len(moves.low), (0,) * len(moves.low))
 
 
 def _above(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit) -> Cost:

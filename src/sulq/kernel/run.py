@@ -20,7 +20,7 @@ from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel import layout, price
 from sulq.kernel.arrays import SATURATED, Integers
 from sulq.kernel.facts import Event, Facts, Refused, Unit, require
-from sulq.kernel.laws import Law, PassedLaw, own
+from sulq.kernel.laws import Law, own
 from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.mechanisms import release as add_noise
@@ -189,8 +189,9 @@ def _formed(release: Release) -> Release:
     grids = 1 if release.told else len(source.widths)
     fine = len(release.refine) == grids and all(0 <= bits <= MAX_GRID_BITS for bits in release.refine)
     require(fine, "a grid for other than each block")
-    people = [isinstance(law, PassedLaw) for law in laws]
-    require(people[0] == source.groups and not any(people[1:]), "a threshold of people for sums, or none for people")
+    others = all(law.kind == "gaussian" if source.groups else law.kind != "passed" for law in laws[1:])
+    people = (laws[0].kind == "passed") == source.groups  # a threshold of people, and noise within the same call
+    require(people and others, "a threshold of people for sums, or none for people")
     require(source.groups or 0 < release.numbers <= MAX_NUMBERS, "no numbers, or too many")
     if release.score is not None:
         choices = release.answered >= 1 and source.cells % release.answered == 0
