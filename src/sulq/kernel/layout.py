@@ -33,8 +33,7 @@ LIMB: Final = 18  # bits of a count: times all rows of such a table they add up 
 DENSE: Final = 2**20  # so many combinations of keys are counted before they meet a table
 MAX_AXES: Final = 32  # of an array
 
-Sums = dict[At, Integers]
-"""The sums of blocks: a row for each cell, a column for each coordinate."""
+Sums = dict[At, Integers]  # of blocks: a row for each cell, a column for each coordinate
 Totals = Sequence[Integers | Objects]
 
 
@@ -264,7 +263,9 @@ def _looked(part: Part, codes: Sequence[Integers], total: Integers | Objects, mo
     A row that lacks a key counts for the tables that do not read it. Those that lack none are counted once for all
     tables, where their keys have few combinations.
     """
-    sizes, counts = [key.size for key in part.keys], total.astype(np.int64) if part.looked else np.zeros(0, np.int64)
+    if not part.looked:
+        return {}
+    sizes, counts = [key.size for key in part.keys], total.astype(np.int64)
     reads = [[*range(part.own), *looked.keys] for looked in part.looked]
     whole: Integers | None = None
     few = len(sizes) <= MAX_AXES and math.prod(sizes) <= DENSE

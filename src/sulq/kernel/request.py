@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # executors of Spark read statements, and load nothing that d
     from sulq.kernel.whole.asked import Asked
     from sulq.kernel.whole.functions import Function
 
+At = tuple[int, int]  # a tally, and the place of a block in it
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:
@@ -50,10 +52,6 @@ class Key:
     shift: int = 0
     places: tuple[int, ...] | None = None
     missing: int | None = None
-
-
-At = tuple[int, int]
-"""A tally, and the place of a block in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +135,12 @@ class Asking(Protocol):
 
     def columns(self, statements: Sequence[Statement]) -> Sequence[Sequence[Stored]]:
         """The result of each statement as columns of whole numbers, and where they are missing."""
-        ...
 
     def groups(self, asked: Statement) -> list[tuple[object, ...]]:
         """The rows of a statement whose groups are found in the data."""
-        ...
 
     def fold(self, asked: Fold) -> Sequence[Integers]:
         """The sums of a program over its rows (kernel/matrix.py)."""
-        ...
 
 
 Place = Callable[[], AbstractContextManager[Asking]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, Self, TypeVar, final
 
@@ -178,10 +178,10 @@ def _read_strictly(value: object) -> None:
 
 
 def _formed(release: Release) -> Release:
-    """A release with the kernel's own laws; refuses what cannot be run as it is written, before the debit."""
-    _read_strictly((release.refine, release.answered, release.thresholds, release.source))
-    release = replace(release, laws=tuple(map(own, release.laws)))
-    source, laws, levels = release.source, release.laws, release.thresholds
+    """The same release and laws as classes of the kernel; refuses what could not be run as it is written."""
+    source, laws, levels = release.source, tuple(map(own, release.laws)), release.thresholds
+    release = Release(source, laws, release.refine, release.answered, release.score, levels)
+    _read_strictly((release.refine, release.answered, levels, source))
     kinds = [release.score is not None, levels is not None, source.groups, source.whole is not None]
     require(sum(kinds) <= 1 and type(release.score) in (type(None), *SCORES), "a release of several kinds, or of none")
     if source.whole is not None:
