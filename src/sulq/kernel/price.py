@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, cast
 
-from sulq.kernel.facts import Draw, Event, Refused, Unit, require
+from sulq.kernel.facts import Draw, Event, Unit, require
 from sulq.kernel.laws import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.kernel.mechanisms import Cost, cost_of, priced
 from sulq.kernel.moves import Certified, Moves, Norms
@@ -70,12 +70,9 @@ def check(
 
 def _total(losses: Iterable[Fraction | None]) -> Fraction:
     """The sum of losses that all hold."""
-    total = NOTHING
-    for loss in losses:
-        if loss is None:
-            raise Refused("noise without a loss of the debit's kind: no pure one, or one in queries alone")
-        total += loss
-    return total
+    found = list(losses)
+    require(None not in found, "noise without a loss of the debit's kind: no pure one, or one in queries alone")
+    return sum((loss for loss in found if loss is not None), NOTHING)
 
 
 def _same(law: Law, draw: Draw, unit: Unit) -> bool:

@@ -79,18 +79,12 @@ class Kernel:
         known: Callable[[], tuple[Facts, Unit] | None],
         least: Callable[[int], price.Least] | None = None,
     ) -> None:
-        self._redeem = redeem
-        self._known = known
-        self._least = least
+        self._redeem, self._known, self._least = redeem, known, least
         self._draw: Draw = add_noise
         self._reveal: Reveal = reveal_groups
 
     def replace_noise(self, ledger: Book, draw: Draw, reveal: Reveal) -> Self:
-        """Release by other functions than the mechanisms', for made-up data alone: the one way to do so (SR9).
-
-        Raises:
-            AccessDenied: the first entry of the data's ledger does not say that they are synthetic.
-        """
+        """Release by other functions than the mechanisms', for made-up data alone: the one way to do so (SR9)."""
         if ledger.synthetic is not True:
             raise AccessDenied(
                 "not-synthetic",
@@ -102,11 +96,7 @@ class Kernel:
         return self
 
     def check(self, releases: Sequence[Release], event: Event) -> Checked:
-        """Certify and price a request, and compare it with its debit; reads no row, and its words follow from none.
-
-        Raises:
-            Refused: the kernel does not certify it within the event.
-        """
+        """Certify and price a request, or refuse it; reads no row, and what it says follows from none."""
         try:
             formed = tuple(map(_formed, releases))
             return Checked(formed, event, self, self._certify(formed, event))
