@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sulq.kernel.arrays import SATURATED as LIMIT
 
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.curator.ledger.ledger import Ledger

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sulq.kernel.arrays import Integers
 
 from sulq.errors import QuestionError
 from sulq.kernel import scores as kernel
+from sulq.kernel.private import Integers
 from sulq.kernel.scores import LIMIT, Span
 from sulq.terms.engine import Block
 from sulq.terms.rowfn import Col, Lit, Lookup

@@ -14,11 +14,10 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from sulq.kernel.arrays import Integers, Objects, Stored, Truths, saturate
 from sulq.kernel.facts import Facts, require
 from sulq.kernel.matrix import text
 from sulq.kernel.moves import Certified, Moves, Norms, moves, table
-from sulq.kernel.private import Groups
+from sulq.kernel.private import Groups, Integers, Objects, Stored, Truths, saturate
 from sulq.kernel.programs import Fold
 from sulq.kernel.programs import certify as certify_program
 from sulq.kernel.relations import Certificate, Summand, certify, rows

@@ -18,18 +18,16 @@ import numpy as np
 
 from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel import layout, price
-from sulq.kernel.arrays import SATURATED, Integers
 from sulq.kernel.facts import Event, Facts, Refused, Unit, require
 from sulq.kernel.laws import Law, own
 from sulq.kernel.ledger.receipt import Receipt
 from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
-from sulq.kernel.mechanisms.open_keys import Columns, Shown
 from sulq.kernel.private import SATURATED, Groups, Integers, Private
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import WRITTEN, Outside, Proposed, Release
-from sulq.kernel.scores import SCORES, scores
+from sulq.kernel.scores import Rank, Weighted, scores
 from sulq.kernel.whole.asked import exact as statistic
 
 MAX_GRID_BITS: Final = 62  # by which a grid may be finer
@@ -173,7 +171,10 @@ def _formed(release: Release) -> Release:
     release = Release(source, laws, release.refine, release.answered, release.score, levels)
     _read_strictly((release.refine, release.answered, levels, source))
     kinds = [release.score is not None, levels is not None, source.groups, source.whole is not None]
-    require(sum(kinds) <= 1 and type(release.score) in (type(None), *SCORES), "a release of several kinds, or of none")
+    require(
+        sum(kinds) <= 1 and type(release.score) in (type(None), Rank, Weighted),
+        "a release of several kinds, or of none",
+    )
     if source.whole is not None:
         return release
     grids = 1 if release.told else len(source.widths)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError
-from sulq.kernel.arrays import Integers
+from sulq.kernel.private import Integers
 
 LARGEST_ENTRY: Final = 2**31
 LARGEST_SHIFT: Final = 2**40

@@ -12,7 +12,7 @@ from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied
 from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw
-from sulq.kernel.mechanisms.open_keys import Columns, Shown
+from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.private import Private
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.engine import Groups

@@ -29,7 +29,7 @@ from sulq.errors import SulqError
 from sulq.kernel.facts import Facts
 from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.private import Private
-from sulq.kernel.request import Asked, Asking, Found, Listed, Place
+from sulq.kernel.request import Asking, Place, Proposed
 from sulq.kernel.whole.asked import Asked as Statistic
 from sulq.kernel.whole.functions import Owned
 from sulq.terms import wire
@@ -151,16 +151,15 @@ class _Certified(_Watched):
     def kernel_facts(self) -> Facts:
         return cast("Facts", self._engine.kernel_facts)
 
-    def sources(self, tallies: Sequence[Tally]) -> list[Listed | None]:
-        made: dict[Asked, Asked] = {}
-        found: list[Listed | None] = []
-        for source in self._engine.sources(tallies):
-            if source is not None and source.asked not in made:
-                made[source.asked] = Asked(source.asked.proposal, self._noted(source.asked.place))
-            found.append(None if source is None else Listed(made[source.asked], source.tally))
-        return found
+    def sources(self, tallies: Sequence[Tally]) -> list[Proposed | None]:
+        places: dict[int, Place] = {}  # what is run once stays one place
+        found = list[Proposed | None](self._engine.sources(tallies))
+        for source in found:
+            if source is not None and id(source.place) not in places:
+                places[id(source.place)] = self._noted(source.place)
+        return [None if each is None else replace(each, place=places[id(each.place)]) for each in found]
 
-    def found(self, tally: Tally) -> Found | None:
+    def found(self, tally: Tally) -> Proposed | None:
         source = self._engine.found(tally)
         return None if source is None else replace(source, place=self._noted(source.place))
 

@@ -21,8 +21,8 @@ from sulq.curator.engines.proposal import Fetch, Fetched
 from sulq.curator.engines.propose import Proposer, open_blocks
 from sulq.curator.engines.resident import Resident
 from sulq.kernel import matrix
-from sulq.kernel.arrays import Stored, Truths
 from sulq.kernel.layout import Sums, groups_of, joined, summed
+from sulq.kernel.private import Stored, Truths
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Proposal, Scan, Statement
 from sulq.terms import wire

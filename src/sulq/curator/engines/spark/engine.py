@@ -31,11 +31,9 @@ from sulq.curator.engines.spark.prepared import Prepared
 from sulq.curator.engines.spark.work import by_person, looked_at, row_by_row
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
-from sulq.kernel.arrays import Stored
-from sulq.kernel.assemble import sums_of
 from sulq.kernel.facts import Facts
-from sulq.kernel.layout import groups_of
-from sulq.kernel.private import Private
+from sulq.kernel.layout import groups_of, joined, summed
+from sulq.kernel.private import Private, Stored
 from sulq.kernel.programs import Fold
 from sulq.kernel.relations import Certificate, certify
 from sulq.kernel.relations import Relation as RowSource
@@ -308,7 +306,7 @@ class SparkEngine(StoredEngine):
             proposal = self.propose(*tallies)
         except NotInSql:
             return [self._by_hand(copy, tally) for tally in tallies]
-        return sums_of(proposal, _Partitions(self, copy, tallies))
+        return joined(proposal, summed(proposal, _Partitions(self, copy, tallies)))
 
     @contextmanager
     def _asking(self, tallies: Sequence[Tally]) -> Iterator[Asking]:

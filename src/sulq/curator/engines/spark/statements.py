@@ -19,8 +19,7 @@ from sulq.curator.engines.kept import OWNER
 from sulq.curator.engines.spark import chunks
 from sulq.curator.engines.totals import Totals
 from sulq.kernel import matrix
-from sulq.kernel.arrays import SATURATED, Integers
-from sulq.kernel.private import Stored
+from sulq.kernel.private import SATURATED, Integers, Stored
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.terms.domain import Schema
