@@ -14,7 +14,7 @@ import pytest
 from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel.facts import Draw, Event, Refused
 from sulq.kernel.laws import AboveLaw, LaplaceLaw, PassedLaw
-from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.ledger.chain import Receipt
 from sulq.kernel.private import Private
 from sulq.kernel.request import Release
 from sulq.kernel.run import Checked, Kernel

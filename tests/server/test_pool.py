@@ -120,7 +120,7 @@ def test_a_run_goes_to_one_worker_with_a_receipt_of_its_own(found: Pool) -> None
     (frame,) = fake.runs
     assert frame["run"] == wire.encode(PLAN)
     stamped = wire.from_json(frame["receipt"])
-    assert Seal.given(KEY).redeem(stamped, wire.digest(PLAN), PLAN.event)
+    assert Seal(KEY).redeem(stamped, wire.digest(PLAN), PLAN.event)
     assert not LEDGER.verifies(stamped, wire.digest(PLAN), PLAN.event)
 
 

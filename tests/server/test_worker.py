@@ -37,7 +37,7 @@ class Started:
 
     def __init__(self, sock: socket.socket, declared: Declared) -> None:
         self.sock = sock
-        self.seal = Seal.given(KEY)
+        self.seal = Seal(KEY)
         schema = declared.tables[0].facts.schema
         facts = Facts(schema, declared.unit, declared.budget, declared.budget, declared.budget)
         self.plan: Plan = draw(sulq.Sums((sulq.lit(1),)), facts, sulq.Epsilon(1))
@@ -86,7 +86,7 @@ def replayed(module: str = "") -> list[dict]:
     with worker(module) as found:
         digest = wire.digest(found.plan)
         given = [
-            Seal.given(b"another seal's key" * 2).stamp(1, "01" * 32, digest, found.plan.event),
+            Seal(b"another seal's key" * 2).stamp(1, "01" * 32, digest, found.plan.event),
             found.seal.stamp(2, "02" * 32, wire.digest(found.other), found.plan.event),
             found.seal.stamp(3, "03" * 32, digest, found.plan.event),
         ]

@@ -276,7 +276,7 @@ class RemoteRows:
         if hello.get("generation") != post.generation:
             sock.close()
             return
-        worker = Worker(post.name, post.generation, Seal.given(post.key), sock, cast("Frame", hello["isolation"]))
+        worker = Worker(post.name, post.generation, Seal(post.key), sock, cast("Frame", hello["isolation"]))
         try:
             if "stopped" in hello:
                 frames.opened({"error": hello["stopped"]})

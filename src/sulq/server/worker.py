@@ -199,7 +199,7 @@ def main() -> None:
             declared,
             bytes.fromhex(str(told["hash_key"])),
             str(told["space"]),
-            Seal.given(bytes.fromhex(str(told["key"]))),
+            Seal(bytes.fromhex(str(told["key"]))),
         )
     except SulqError as error:  # the owner's to hear, through the clerk; then the supervisor tries again
         _log.error("the rows could not be opened", extra={"code": error.code, "worker": str(told["name"])})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.ledger.chain import Receipt
 
 __all__ = ["DOMAIN", "Receipt", "SignedReceipt"]
 

@@ -34,8 +34,9 @@ def test_T56_a_ledger_is_opened_for_what_it_was_begun_for() -> None:
 def test_names_and_keys_read_back() -> None:
     """The name of the space and keys of full length are there; what is not as it is written is damage."""
     found = read_founding(json.loads(FIRST))
-    assert (len(found.space), len(found.hash_key), len(found.signing_key)) == (32, 32, 32)
-    for change in ({"hash_key": "zz"}, {"space": 7}, {"signing_key": "ab"}, {"hash_key": None}):
+    assert {len(found.space), len(found.hash_key), len(found.receipt_key), len(found.signing_key)} == {32}
+    keys = ({"hash_key": "zz"}, {"hash_key": None}, {"receipt_key": "zz"}, {"receipt_key": 7}, {"signing_key": "ab"})
+    for change in (*keys, {"space": 7}):
         with pytest.raises(SetupError) as refusal:
             read_founding(json.loads(FIRST) | change)
         assert refusal.value.code == "ledger-damaged"

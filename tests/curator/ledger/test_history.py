@@ -33,7 +33,7 @@ def rows(*bodies: str) -> list[Row]:
 def debit(cost: str, key: str | None = None, analyst: str = "") -> str:
     return entries.debit(
         pure(cost), question="q", question_digest="d", plan_digest="p", version=0, key=key, time="t", analyst=analyst
-    ).body
+    )
 
 
 def share(analyst: str, part: str, reserve: str = "0") -> str:

@@ -575,7 +575,7 @@ def test_T105_statements_that_begin_a_ledger_hold_no_key(url: str) -> None:
     quiet = settled(url, log_statement="all", log_parameter_max_length="0")
     with opened(quiet) as ledger:
         ask(ledger, pure("0.1"))
-        keys = [ledger.hash_key.hex(), ledger._genesis.receipt_key.hex(), ledger._founding.signing_key.hex()]
+        keys = [ledger.hash_key.hex(), ledger._founding.receipt_key.hex(), ledger._founding.signing_key.hex()]
     written = log.read_text(encoding="utf-8", errors="replace")[before:]
     assert f"INSERT INTO {schema(url)}.entries" in written
     assert not any(key in written for key in keys)

@@ -92,18 +92,18 @@ def test_a_receipt_says_where_it_stands(seq: int) -> None:
 
 def test_a_receipt_of_an_earlier_opening_is_not_redeemed() -> None:
     """A seal does not remember what others redeemed, so it takes none of theirs: one debit, one answer."""
-    receipt = Seal(b"k" * 32).stamp(7, "e" * 64, "plan", pure("0.5"))
-    again = Seal(b"k" * 32)
+    receipt = Seal().stamp(7, "e" * 64, "plan", pure("0.5"))
+    again = Seal()
     assert not again.verifies(receipt, "plan", pure("0.5"))
     assert not again.redeem(receipt, "plan", pure("0.5"))
 
 
 def test_a_seal_may_be_given_to_another_process() -> None:
     """Built from the same key, one seal takes what the other stamped, once; from another key it does not."""
-    clerk = Seal(b"k" * 32)
-    worker = Seal.given(clerk.key)
+    clerk = Seal()
+    worker = Seal(clerk.key)
     receipt = clerk.stamp(7, "e" * 64, "plan", pure("0.5"))
     assert worker.redeem(receipt, "plan", pure("0.5"))
     assert not worker.redeem(receipt, "plan", pure("0.5"))
-    assert not Seal.given(b"l" * 32).verifies(receipt, "plan", pure("0.5"))
-    assert Seal(b"k" * 32).key != clerk.key  # each opening draws its own
+    assert not Seal(b"l" * 32).verifies(receipt, "plan", pure("0.5"))
+    assert Seal().key != clerk.key  # each opening draws its own

@@ -33,7 +33,7 @@ def rows(*bodies: str) -> list[Row]:
 
 
 def debit(cost: str) -> str:
-    return entries.debit(pure(cost), plan_digest="p").body
+    return entries.debit(pure(cost), plan_digest="p")
 
 
 def burn(amount: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,8 @@ from tests.curator.ledger.cases import ask, gaussian, opened, pure
 SRC = Path(__file__).resolve().parents[3] / "src" / "sulq"
 
 
-def paid(event: Event, plan: str = "p") -> entries.Debit:
-    told = {"question": "q", "question_digest": "d", "version": 0, "time": "t"}
-    return entries.debit(event, plan_digest=plan, **told)
+def charge(draft: Draft, event: Event) -> int:
+    return draft.debit(event, plan_digest="p", question="q", question_digest="d", version=0, time="t")
 
 
 def test_T52_a_proposer_that_looks_at_nothing_stays_within_the_budget() -> None:
@@ -33,7 +33,7 @@ def test_T52_a_proposer_that_looks_at_nothing_stays_within_the_budget() -> None:
             found = []
             with contextlib.suppress(BudgetExceeded):
                 while True:
-                    found.append(draft.debit(paid(pure("0.3"))))
+                    found.append(charge(draft, pure("0.3")))
             return found
 
         places = ledger._writer.take(greedy)
@@ -43,32 +43,42 @@ def test_T52_a_proposer_that_looks_at_nothing_stays_within_the_budget() -> None:
         assert [ledger.redeem(receipt, "p", pure("0.3")) for receipt in receipts + receipts] == [True] * 3 + [False] * 3
         assert not ledger.redeem(receipts[0], "another plan", pure("0.3"))
         with pytest.raises(BudgetExceeded):
-            ledger._writer.take(lambda draft: draft.debit(paid(pure("0.11"))))
+            ledger._writer.take(lambda draft: charge(draft, pure("0.11")))
         with pytest.raises(BudgetExceeded):
-            ledger._writer.take(lambda draft: draft.debit(paid(gaussian("0.01"))))  # no pure loss
+            ledger._writer.take(lambda draft: charge(draft, gaussian("0.01")))  # no pure loss
         ledger.verify()
 
 
 def test_T52_what_a_debit_says_is_what_is_charged() -> None:
     """A deceiver: whatever else an entry is told, its event, its plan and its kind are the kernel's."""
-    body = entries.debit(pure("0.5"), plan_digest="p", event={"kind": "Event"}, kind="note", nonce="").body
+    told = {"question_digest": "d", "version": 0, "event": {"kind": "Event"}, "kind": "answer", "nonce": ""}
     with opened(None) as ledger:
-        told = {"question_digest": "d", "version": 0, "event": None, "kind": "answer", "nonce": ""}
-        ledger._writer.take(lambda draft: draft.debit(entries.debit(pure("0.5"), plan_digest="p", **told)))
+        seq = ledger._writer.take(lambda draft: draft.debit(pure("0.5"), plan_digest="p", **told))
         assert ledger.spent == Epsilon(0.5)
-        for false in (body, entries.debit(pure("0.1"), plan_digest="p").body):  # of another plan, and of another event
-            with pytest.raises(ValueError, match="charged"):
-                ledger._writer.take(lambda draft, false=false: draft.debit(entries.Debit(pure("0.2"), "q", false)))
-        assert ledger.spent == Epsilon(0.5)
-    assert '"kind":"debit"' in body
-    assert '"nonce":""' not in body
+        body = entries.parse(ledger._writer._store.row(seq))
+        assert notes.read_event(body) == pure("0.5")
+        assert (body["kind"], body["plan_digest"], len(body["nonce"])) == ("debit", "p", 32)
+        receipt = ledger._writer.receipt(seq)
+        assert not ledger.redeem(receipt, "q", pure("0.5"))
+        assert not ledger.redeem(receipt, "p", pure("0.2"))
+        assert ledger.redeem(receipt, "p", pure("0.5"))
+
+
+def test_an_event_that_could_not_be_read_again_is_not_charged() -> None:
+    """Queries that are no whole number would be damage when the entry is read. Control: none at all."""
+    with opened(None) as ledger:
+        for wrong in (True, 1.0):
+            with pytest.raises(QuestionError):
+                ledger._writer.take(lambda draft, wrong=wrong: charge(draft, replace(pure("0.1"), queries=wrong)))
+        ledger._writer.take(lambda draft: charge(draft, pure("0.1")))
+        assert ledger.verify().entries == 2
 
 
 @pytest.mark.parametrize(
     "body",
     [
         entries.raised(Epsilon(100), None, time="t"),
-        paid(pure("0.1")).body,
+        entries.debit(pure("0.1"), plan_digest="p"),
         notes.burnt({"ann": Totals(1)}, name="n", settles="h", time="t"),
         notes.answer(2, "1", time="t").replace('"answer"', '"refund"'),
         notes.answer(2, "1", time="t")[:-1] + ',"kind" :"raise"}',

@@ -73,14 +73,14 @@ class Noted:
             if not isinstance(analysts, dict):
                 raise damaged("the anchor", "is not whole")
             noted = cls(
-                entries.text(body, "space"),
-                entries.text(body, "name"),
-                entries.whole(body, "seq"),
-                entries.text(body, "hash"),
+                notes.text(body, "space"),
+                notes.text(body, "name"),
+                notes.whole(body, "seq"),
+                notes.text(body, "hash"),
                 entries.read_totals(body.get("whole")),
                 {analyst: entries.read_totals(totals) for analyst, totals in analysts.items()},
             )
-            signature = entries.text(body, "signature")
+            signature = notes.text(body, "signature")
         except SulqError as error:
             raise SetupError("bad-anchor", "The ledger's anchor is damaged.") from error
         written = canonical(noted._body() | {"signature": signature}).encode() == text

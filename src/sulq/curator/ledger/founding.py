@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import platform
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -13,7 +12,6 @@ import apsw
 
 from sulq.curator.ledger import notes
 from sulq.errors import SetupError
-from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.entries import Body
 from sulq.kernel.ledger.state import State, lowered
 from sulq.kernel.ledger.store import damaged
@@ -28,6 +26,7 @@ class Founding(NamedTuple):
 
     space: str
     hash_key: bytes  # picks a heavy person's kept rows (SR2)
+    receipt_key: bytes  # what names of sources, and keys of the first ledgers, follow from
     signing_key: bytes  # the secret half of what receipts and anchors are signed with
     implied: bool  # begun before a unit said which ids are one person: it folds them by spelling
 
@@ -37,10 +36,10 @@ def versions() -> dict[str, str]:
     return {"apsw": apsw.apsw_version(), "python": platform.python_version(), "sulq": __version__}
 
 
-def read_founding(body: Mapping[str, object]) -> Founding:
+def read_founding(body: Body) -> Founding:
     """Read the first entry."""
     try:
-        hash_key, receipt_key = (bytes.fromhex(entries.text(body, name)) for name in ("hash_key", "receipt_key"))
+        hash_key, receipt_key = (bytes.fromhex(notes.text(body, name)) for name in ("hash_key", "receipt_key"))
         # The first ledgers of format 1 were begun without one: theirs follows from the key of their receipts.
         signing_key = bytes.fromhex(notes.optional(body, "signing_key") or _signing_key(receipt_key))
     except ValueError as error:
@@ -48,7 +47,7 @@ def read_founding(body: Mapping[str, object]) -> Founding:
     if len(signing_key) != LENGTH:
         raise damaged("entry 1", "has no keys")
     implied = "fold" not in cast("Body", body["unit"])
-    return Founding(entries.text(body, "space"), hash_key, signing_key, implied)
+    return Founding(notes.text(body, "space"), hash_key, receipt_key, signing_key, implied)
 
 
 def compare(

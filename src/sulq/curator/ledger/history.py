@@ -77,10 +77,10 @@ class History:
             case "genesis":
                 self.founding = read_founding(body)
             case "answer":
-                charge = self.charges.get(entries.whole(body, "of"))
+                charge = self.charges.get(notes.whole(body, "of"))
                 if charge is None or charge.answer is not None:
                     raise damaged(f"entry {row.seq}", "answers no open debit")
-                entries.text(body, "answer")
+                notes.text(body, "answer")
                 charge.answer = row.seq
                 self.answers += 1
             case "register":
@@ -92,12 +92,12 @@ class History:
             case "share":
                 self._share(state, row, body)
             case "anchor":
-                self.anchor = entries.text(body, "name")
+                self.anchor = notes.text(body, "name")
             case "burn":
                 for analyst, loss in entries.read_burn(body).items():
                     self.accounts = self.accounts.charged(analyst, loss)
-                self.settled.add(entries.text(body, "settles"))
-                self.anchor = entries.text(body, "name")
+                self.settled.add(notes.text(body, "settles"))
+                self.anchor = notes.text(body, "name")
             case "cover":
                 self._cover(row, body)
 
@@ -111,10 +111,10 @@ class History:
         if not accounts.hold(state.filter, analyst):
             raise damaged(f"entry {row.seq}", "takes the totals past the budget, a share or others' reserves")
         charge = Charge(
-            question=entries.text(body, "question_digest"),
-            plan=entries.text(body, "plan_digest"),
+            question=notes.text(body, "question_digest"),
+            plan=notes.text(body, "plan_digest"),
             entry=row.hash,
-            version=entries.whole(body, "version"),
+            version=notes.whole(body, "version"),
             key=notes.optional(body, "key"),
             analyst=analyst,
             dataset=notes.optional(body, "dataset") or "",
@@ -132,7 +132,7 @@ class History:
 
     def _share(self, state: State, row: Row, body: Body) -> None:
         try:
-            self.accounts = self.accounts.given(state.filter, entries.text(body, "analyst"), notes.read_share(body))
+            self.accounts = self.accounts.given(state.filter, notes.text(body, "analyst"), notes.read_share(body))
         except SetupError as error:
             if error.code != "bad-share":
                 raise

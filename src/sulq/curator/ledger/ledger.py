@@ -28,7 +28,6 @@ from sulq.curator.ledger.sources import Book, Source, covered, kept_source, sour
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.curator.ledger.turns import SharedWriter
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
-from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.seal import Seal
 from sulq.kernel.ledger.state import Draft, State
@@ -80,7 +79,7 @@ class Ledger:
         self._genesis = self._writer.state.genesis
         self._founding = self._history.founding
         self._signer = Signer(self._founding.signing_key)
-        self._source_key = source_key(self._genesis.receipt_key)
+        self._source_key = source_key(self._founding.receipt_key)
         self._anchor: Anchor | None = None
         self._keys = Keys(answer_wait)
         self._version = self._history.version
@@ -193,21 +192,16 @@ class Ledger:
             check_key(key)
         if analyst != "":
             check_analyst(analyst)
-        try:
-            body = entries.debit(
-                event,
-                question=question,
-                question_digest=question_digest,
-                asked=asked or question_digest,
-                plan_digest=plan_digest,
-                version=self._version,
-                key=key,
-                time=self._now(),
-                analyst=analyst,
-                dataset=dataset,
-            )
-        except OSError as error:  # each debit is told from all others by random bytes
-            raise SetupError("no-entropy", "The machine gives no random bytes, so nothing can be asked.") from error
+        told = {
+            "question": question,
+            "question_digest": question_digest,
+            "asked": asked or question_digest,
+            "version": self._version,
+            "key": key,
+            "time": self._now(),
+            "analyst": analyst,
+            "dataset": dataset,
+        }
         name = None if key is None else (analyst, key)
 
         def propose(draft: Draft) -> Receipt | int:
@@ -216,7 +210,10 @@ class Ledger:
                 return self._again(draft.state, keys[name], question_digest)
             self._guard_anchor(draft.state)
             accounts = pending(draft).charged(draft, analyst, event)
-            seq = draft.debit(body)
+            try:
+                seq = draft.debit(event, plan_digest=plan_digest, **told)
+            except OSError as error:  # each debit is told from all others by random bytes
+                raise SetupError("no-entropy", "The machine gives no random bytes, so nothing can be asked.") from error
             pending(draft).accounts = accounts
             return seq
 

@@ -14,12 +14,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from sulq.curator.ledger.shares import Share
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.ledger.chain import canonical
-from sulq.kernel.ledger.entries import TOTALS, text, whole
+from sulq.kernel.ledger.entries import TOTALS, Body, value
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
 from sulq.terms import wire
@@ -89,12 +89,22 @@ def tree_of(totals: Totals) -> dict[str, object]:
     return {name: getattr(totals, name) for name in TOTALS}
 
 
-def optional(body: Mapping[str, object], name: str) -> str | None:
+def text(body: Body, name: str) -> str:
+    """A field that is text."""
+    return cast("str", value(body, name, str))
+
+
+def whole(body: Body, name: str) -> int:
+    """A field that is a whole number, zero or more."""
+    return cast("int", value(body, name, int))
+
+
+def optional(body: Body, name: str) -> str | None:
     """A field that is text or absent."""
     return None if body.get(name) is None else text(body, name)
 
 
-def read_registration(body: Mapping[str, object]) -> Registration:
+def read_registration(body: Body) -> Registration:
     """Read what was registered."""
     size = None if body.get("size") is None else whole(body, "size")
     public = body.get("public", False)  # entries from before the word was kept say nothing
@@ -104,7 +114,7 @@ def read_registration(body: Mapping[str, object]) -> Registration:
     return Registration(name, declared, size, source, public, _estimators(body))
 
 
-def _estimators(body: Mapping[str, object]) -> tuple[Estimator, ...]:
+def _estimators(body: Body) -> tuple[Estimator, ...]:
     """The owner's functions of a registration; entries without any, and those from before they were kept, have none."""
     found = _value(body, "estimators") if "estimators" in body else ()
     if not isinstance(found, tuple) or not all(isinstance(item, Estimator) for item in found):
@@ -112,7 +122,7 @@ def _estimators(body: Mapping[str, object]) -> tuple[Estimator, ...]:
     return found
 
 
-def read_share(body: Mapping[str, object]) -> Share:
+def read_share(body: Body) -> Share:
     """Read what was set aside for an analyst."""
     share, reserve = _value(body, "share"), _value(body, "reserve")
     if not isinstance(share, Fraction) or not isinstance(reserve, Fraction):
@@ -120,7 +130,7 @@ def read_share(body: Mapping[str, object]) -> Share:
     return Share(share, reserve)
 
 
-def read_event(body: Mapping[str, object]) -> Event:
+def read_event(body: Body) -> Event:
     """Read a debit's event whole."""
     event = _value(body, "event")
     if not isinstance(event, Event):
@@ -128,7 +138,7 @@ def read_event(body: Mapping[str, object]) -> Event:
     return event
 
 
-def _value(body: Mapping[str, object], name: str) -> object:
+def _value(body: Body, name: str) -> object:
     try:
         return wire.from_json(body.get(name))
     except (QuestionError, SetupError) as error:

@@ -30,7 +30,7 @@ def transcript(history: History, store: Store, waiting: Mapping[int, str]) -> li
         if row.seq in history.charges:
             lines.append(_line(row.seq, entries.parse(row), None))
         elif (body := entries.parse(row)).get("kind") == "answer":
-            answers[entries.whole(body, "of")] = entries.text(body, "answer")
+            answers[notes.whole(body, "of")] = notes.text(body, "answer")
     return [line._replace(answer=answers.get(line.seq)) for line in lines]
 
 
@@ -75,14 +75,14 @@ def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
         space=space,
         seq=row.seq,
         entry=row.hash.hex(),
-        plan=entries.text(body, "plan_digest"),
-        question=entries.text(body, "question_digest"),
+        plan=notes.text(body, "plan_digest"),
+        question=notes.text(body, "question_digest"),
         epsilon=event.epsilon,
         rho=event.rho,
         key_delta=event.key_delta,
         queries=event.queries,
         analyst=notes.optional(body, "analyst") or "",
-        time=entries.text(body, "time"),
+        time=notes.text(body, "time"),
         public_key=public_key,
     )
 
@@ -117,7 +117,7 @@ def stored_answer(history: History, store: Store, waiting: Mapping[int, str], se
 
 def answer_text(row: Row) -> str:
     """What an answer's entry says."""
-    return entries.text(entries.parse(row), "answer")
+    return notes.text(entries.parse(row), "answer")
 
 
 def _checked(store: Store, seq: int) -> Row:
@@ -131,8 +131,8 @@ def _checked(store: Store, seq: int) -> Row:
 def _line(seq: int, body: Body, answer: str | None) -> Line:
     return Line(
         seq,
-        entries.text(body, "time"),
-        entries.text(body, "question"),
+        notes.text(body, "time"),
+        notes.text(body, "question"),
         notes.read_event(body),
         answer,
         notes.optional(body, "analyst") or "",

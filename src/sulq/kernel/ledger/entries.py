@@ -11,10 +11,10 @@ These the kernel writes and reads; `NOTES` are kinds that spend nothing, and oth
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, NamedTuple, cast
+from types import NoneType
+from typing import Any, Final, cast
 
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel import wire
@@ -28,7 +28,7 @@ FORMAT: Final = 1
 NOTES: Final = frozenset({"anchor", "answer", "cover", "register", "share"})
 KINDS: Final = {kind.__name__: kind for kind in (Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit)}
 SECRETS: Final = ("hash_key", "receipt_key", "signing_key")
-TOTALS: Final = frozenset(field.name for field in dataclasses.fields(Totals))
+TOTALS: Final = frozenset(Totals._fields)
 Body = dict[str, object]
 
 
@@ -40,7 +40,6 @@ class Genesis:
     budget: Budget
     split: Split | None
     synthetic: bool
-    receipt_key: bytes
 
 
 def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, **told: object) -> str:
@@ -52,23 +51,14 @@ def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, 
     return canonical(told | own | {name: random_bytes(32).hex() for name in SECRETS})
 
 
-class Debit(NamedTuple):
-    """An event on its way into the ledger: its entry says what it costs, and is made of it here alone."""
-
-    event: Event
-    plan: str  # digest of what is paid for
-    body: str
-
-
-def debit(event: Event, /, *, plan_digest: str, **told: object) -> Debit:
+def debit(event: Event, /, *, plan_digest: str, **told: object) -> str:
     """One ask, charged; `told` is what else its entry says: the question, who asked it, and when.
 
-    No two debits are the same entry, also where two copies of a ledger are asked
-    the same in the same moment: each has drawn noise of its own, and an anchor
-    must tell the one history from the other (T46).
+    No two debits are the same entry, also where two servers, or two copies of a ledger, are asked the same in the same
+    moment: each draws noise of its own, and must know its own entry (T46).
     """
     own = {"kind": "debit", "nonce": random_bytes(16).hex(), "event": wire.to_json(event, KINDS)}
-    return Debit(event, plan_digest, canonical(told | own | {"plan_digest": plan_digest}))
+    return canonical(told | own | {"plan_digest": plan_digest})
 
 
 def raised(budget: Budget, split: Split | None, *, time: str) -> str:
@@ -88,52 +78,36 @@ def parse(row: Row) -> Body:
     return body
 
 
-def text(body: Mapping[str, object], name: str) -> str:
-    """A field that is text."""
-    value = body.get(name)
-    if not isinstance(value, str):
-        raise damaged(f"the field {name}", "is not text")
-    return value
+def value(body: Body, name: str, *kinds: type) -> Any:  # noqa: ANN401 - of one of these kinds
+    """A field whose value is of one of these very kinds; what is counted is zero or more."""
+    try:
+        found = wire.from_json(body.get(name), KINDS)
+    except (QuestionError, SetupError) as error:
+        raise damaged(f"the field {name}", "is not a value of sulq") from error
+    if type(found) not in kinds or (isinstance(found, int) and found < 0):
+        raise damaged(f"the field {name}", "is not of its kind")
+    return found
 
 
-def whole(body: Mapping[str, object], name: str) -> int:
-    """A field that is a whole number, zero or more."""
-    value = body.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise damaged(f"the field {name}", "is not a whole number")
-    return value
-
-
-def read_genesis(body: Mapping[str, object]) -> Genesis:
+def read_genesis(body: Body) -> Genesis:
     """Read the first entry, if this version of sulq knows its format (T91)."""
     if body.get("kind") != "genesis":
         raise damaged("entry 1", "is not the first of a ledger")
-    if whole(body, "format") != FORMAT:
+    if value(body, "format", int) != FORMAT:
         raise SetupError("ledger-format", f"The ledger has format {body['format']}; this sulq knows {FORMAT}.")
-    unit = _value(body, "unit")
-    if not isinstance(unit, Unit) or not isinstance(body.get("synthetic"), bool):
-        raise damaged("entry 1", "does not say whom it protects")
+    unit: Unit = value(body, "unit", Unit)
     if unit.column is not None and "fold" not in cast("Body", body["unit"]):  # from before units said who is one person
         unit = dataclasses.replace(unit, fold="spelling")
-    budget, split = read_budget(body)
-    try:
-        receipt_key = bytes.fromhex(text(body, "receipt_key"))
-    except ValueError as error:
-        raise damaged("entry 1", "has no keys") from error
-    return Genesis(unit, budget, split, body["synthetic"] is True, receipt_key)
+    return Genesis(unit, *read_budget(body), value(body, "synthetic", bool))
 
 
-def read_budget(body: Mapping[str, object]) -> tuple[Budget, Split | None]:
+def read_budget(body: Body) -> tuple[Budget, Split | None]:
     """Read a budget and how it is divided."""
-    budget, split = _value(body, "budget"), _value(body, "split")
-    if not isinstance(budget, (Epsilon, Rho, EpsilonDelta, SubLinear)):
-        raise damaged("an entry", "has no budget")
-    if not (isinstance(split, Split) if isinstance(budget, EpsilonDelta) else split is None):
-        raise damaged("an entry", "has a budget that is wrongly divided")
-    return budget, split if isinstance(split, Split) else None
+    budget: Budget = value(body, "budget", Epsilon, Rho, EpsilonDelta, SubLinear)
+    return budget, value(body, "split", Split if isinstance(budget, EpsilonDelta) else NoneType)
 
 
-def read_burn(body: Mapping[str, object]) -> dict[str, Totals]:
+def read_burn(body: Body) -> dict[str, Totals]:
     """Read what was charged for lost asks."""
     losses = body.get("losses")
     if not isinstance(losses, dict):
@@ -143,36 +117,23 @@ def read_burn(body: Mapping[str, object]) -> dict[str, Totals]:
 
 def read_totals(tree: object) -> Totals:
     """Read sums as they were written."""
-    pure = tree.get("pure") if isinstance(tree, dict) else None
-    if not isinstance(tree, dict) or not isinstance(pure, bool) or tree.keys() != TOTALS:
+    if not isinstance(tree, dict) or tree.keys() != TOTALS:
         raise damaged("an entry", "has totals that are none")
-    return Totals(pure=pure, **{name: whole(tree, name) for name in TOTALS - {"pure"}})
+    return Totals(**{name: value(tree, name, bool if name == "pure" else int) for name in TOTALS})
 
 
-def read_losses(body: Mapping[str, object]) -> Event:
+def read_losses(body: Body) -> Event:
     """Read what a debit cost, leaving aside the draws behind it: opening a long ledger reads each of them."""
     event = body.get("event")
     if not isinstance(event, dict) or event.get("kind") != "Event":
         raise damaged("a debit", "has no event")
-    epsilon = event.get("epsilon")
-    return Event(
-        epsilon=None if epsilon is None else _fraction(epsilon),
-        rho=_fraction(event.get("rho")),
-        key_delta=_fraction(event.get("key_delta")),
-        queries=whole(event, "queries"),
-    )
+    epsilon = None if event.get("epsilon") is None else _fraction(event["epsilon"])
+    return Event(epsilon, _fraction(event.get("rho")), _fraction(event.get("key_delta")), value(event, "queries", int))
 
 
 def _fraction(tree: object) -> Fraction:
-    value = tree.get("value") if isinstance(tree, dict) else None
-    top, slash, bottom = value.partition("/") if isinstance(value, str) else ("", "", "")
+    text = tree.get("value") if isinstance(tree, dict) else None
+    top, slash, bottom = text.partition("/") if isinstance(text, str) else ("", "", "")
     if not (slash and top.isdecimal() and bottom.isdecimal() and int(bottom)):  # no sign: a loss is never negative
         raise damaged("a debit", "has a loss that is not a number")
     return Fraction(int(top), int(bottom))
-
-
-def _value(body: Mapping[str, object], name: str) -> object:
-    try:
-        return wire.from_json(body.get(name), KINDS)
-    except (QuestionError, SetupError) as error:
-        raise damaged(f"the field {name}", "is not a value of sulq") from error

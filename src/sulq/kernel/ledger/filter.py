@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 from sulq.errors import QuestionError
-from sulq.kernel.facts import GRAIN, Budget, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, conversion_cost
+from sulq.kernel.facts import GRAIN, Budget, EpsilonDelta, Event, Rho, Split, SubLinear, conversion_cost
 
 WHOLE: Final = Fraction(1)
 BITS: Final = 1200  # of a loss's top and bottom: the wire reads no number of more than 400 digits back
@@ -24,8 +24,7 @@ def whole_units(amount: Fraction) -> int:
     return amount.numerator * GRAIN // amount.denominator
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """What all events so far add up to, in units of 1/GRAIN, every addend rounded up.
 
     The same numbers are enforced, displayed and recomputed from the entries when a ledger is opened.
@@ -39,17 +38,9 @@ class Totals:
     queries: int = 0  # a plain number
     events: int = 0  # likewise
 
-    def __add__(self, other: Totals) -> Totals:
+    def __add__(self, other: Totals) -> Totals:  # type: ignore[override]  # no longer tuple
         """Both together."""
-        return Totals(
-            self.epsilon + other.epsilon,
-            self.pure and other.pure,
-            self.rho + other.rho,
-            self.blended + other.blended,
-            self.key_delta + other.key_delta,
-            self.queries + other.queries,
-            self.events + other.events,
-        )
+        return Totals(*map(operator.add, self, other))._replace(pure=self.pure and other.pure)
 
 
 class Filter:
@@ -82,11 +73,10 @@ class Filter:
         """Refuse an event that is nonsense, or that nothing would be charged for."""
         losses = (event.rho, event.key_delta, *(() if event.epsilon is None else (event.epsilon,)))
         drawn = (number for draw in event.draws for number in (draw.sensitivity, draw.scale, draw.step))
-        for number in (*losses, *drawn):
-            if max(abs(number.numerator), number.denominator).bit_length() > BITS:
-                raise QuestionError("bad-loss", "A number of this loss is too long to be kept.")
-        if min(losses) < 0 or event.queries < 0:
-            raise QuestionError("bad-loss", "A loss is never negative.")
+        if any(max(abs(each.numerator), each.denominator).bit_length() > BITS for each in (*losses, *drawn)):
+            raise QuestionError("bad-loss", "A number of this loss is too long to be kept.")
+        if min(losses) < 0 or type(event.queries) is not int or event.queries < 0:
+            raise QuestionError("bad-loss", "A loss is never negative, and queries are a whole number.")
         unknown = sorted({draw.mechanism for draw in event.draws} - self.mechanisms)
         if unknown:  # SR22
             raise QuestionError("not-available", f"The mechanism {unknown[0]!r} has no row in the mechanism table.")
@@ -100,16 +90,15 @@ class Filter:
     def holds(self, totals: Totals, part: Fraction = WHOLE) -> bool:
         """Whether totals are within the budget, or within a part of it: every limit is then that part of itself."""
         top, bottom = part.numerator, part.denominator
+        if totals.key_delta * bottom > self.key_limit * top:
+            return False
         match self.budget:
-            case Epsilon():
-                return totals.pure and totals.epsilon * bottom <= self.limit * top and totals.key_delta == 0
             case Rho():
-                return totals.rho * bottom <= self.limit * top and totals.key_delta == 0
+                return totals.rho * bottom <= self.limit * top
             case SubLinear():
-                return totals.queries * bottom <= self.limit * top and totals.key_delta == 0
+                return totals.queries * bottom <= self.limit * top
         pure = totals.pure and totals.epsilon * bottom <= self.limit * top
-        blended = totals.blended * bottom <= self.room * top
-        return (pure or blended) and totals.key_delta * bottom <= self.key_limit * top
+        return pure or (self.split is not None and totals.blended * bottom <= self.room * top)
 
     def cost(self, event: Event) -> Totals:
         """What one event adds to the totals."""

@@ -5,34 +5,29 @@ from __future__ import annotations
 import hashlib
 import hmac
 import threading
-from typing import Final, Self
+from typing import Final
 
 from sulq.kernel import wire
 from sulq.kernel.entropy import random_bytes
 from sulq.kernel.facts import Draw, Event
-from sulq.kernel.ledger.chain import canonical
-from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.ledger.chain import Receipt, canonical
 
 EVENTS: Final = {kind.__name__: kind for kind in (Draw, Event)}
 
 
 class Seal:
-    """Stamps receipts and knows its own again; a worker holds a copy."""
+    """Stamps receipts and knows its own again, by a key of its own.
+
+    A receipt is good for the opening that gave it: which ones were used is not remembered beyond it. A worker's seal
+    is given its key, which no other pair of seals ever had.
+    """
 
     __slots__ = ("_lock", "_used", "key")
 
-    def __init__(self, key: bytes) -> None:
-        # A receipt is good for the opening that gave it: which ones were used is not remembered beyond it.
-        self.key = hmac.new(key, random_bytes(32), hashlib.sha256).digest()  # secret: whoever holds it can stamp
+    def __init__(self, key: bytes | None = None) -> None:
+        self.key = random_bytes(32) if key is None else key  # secret: whoever holds it can stamp
         self._used: set[int] = set()
         self._lock = threading.Lock()
-
-    @classmethod
-    def given(cls, key: bytes) -> Self:
-        """The seal of another process, by its `key`; each such pair of seals needs a key no other pair ever had."""
-        seal = cls(key)
-        seal.key = bytes(key)
-        return seal
 
     def stamp(self, seq: int, entry: str, plan: str, event: Event) -> Receipt:
         """A receipt for an entry that charged an event; a `Writer` asks for it only when the entry is durable."""

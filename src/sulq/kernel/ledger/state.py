@@ -10,7 +10,7 @@ from sulq.kernel import wire
 from sulq.kernel.facts import Budget, EpsilonDelta, Event, SubLinear
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.kernel.ledger.entries import Body, Debit, Genesis
+from sulq.kernel.ledger.entries import Body, Genesis
 from sulq.kernel.ledger.filter import Filter, Totals, widened
 from sulq.kernel.ledger.store import Store, damaged
 
@@ -47,19 +47,21 @@ class State:
         if link(self.hash, row.seq, row.body) != row.hash:
             raise damaged(f"entry {row.seq}", "is not what was written, or not in its place")
         body = entries.parse(row)
-        event = None
-        if row.seq == 1:
-            self.genesis = entries.read_genesis(body)
-            self.filter = Filter(self.genesis.budget, self.genesis.split, self._mechanisms)
-        else:
-            event = self._apply(row, body)
-        self.follower.follow(self, row, body, event)
+        self.follower.follow(self, row, body, self._apply(row, body))
         self.seq, self.hash = row.seq, row.hash
 
     def _apply(self, row: Row, body: Body) -> Event | None:
+        if row.seq == 1:
+            self.genesis = entries.read_genesis(body)
+            self.filter = Filter(self.genesis.budget, self.genesis.split, self._mechanisms)
+            return None
         match body.get("kind"):
             case "debit":
-                return self._debit(row, body)
+                event = entries.read_losses(body)
+                self.totals += self.filter.cost(event)
+                if not self.filter.holds(self.totals):
+                    raise damaged(f"entry {row.seq}", "takes the totals past the budget")
+                return event
             case "raise":
                 budget, split = entries.read_budget(body)
                 if type(budget) is not type(self.filter.budget):
@@ -70,13 +72,6 @@ class State:
             case kind if kind not in entries.NOTES:
                 raise SetupError("ledger-format", f"Entry {row.seq} is of a kind this sulq does not know: {kind!r}.")
         return None
-
-    def _debit(self, row: Row, body: Body) -> Event:
-        event = entries.read_losses(body)
-        self.totals += self.filter.cost(event)
-        if not self.filter.holds(self.totals):
-            raise damaged(f"entry {row.seq}", "takes the totals past the budget")
-        return event
 
     def catch_up(self, store: Store) -> None:
         """Follow what other processes appended since; inside a transaction."""
@@ -97,13 +92,15 @@ class Draft:
     def __init__(self, state: State) -> None:
         self.state = state
         self.rows: list[Row] = []
-        self.debits: dict[int, tuple[str, Debit]] = {}  # what was charged, by its entry's place, with its hash
+        self.debits: dict[
+            int, tuple[str, str, Event]
+        ] = {}  # by its entry's place: its hash, what was paid for, and how much
         # What the state will say once these entries are written.
         self.totals: Totals = state.totals
         self.filter: Filter = state.filter
         self.extra: object = None  # what those who propose keep for each other
 
-    def debit(self, debit: Debit) -> int:
+    def debit(self, event: Event, /, *, plan_digest: str, **told: object) -> int:
         """Charge an event; returns the place of its entry, of which there is a receipt once it is durable.
 
         Privacy: the entry says what is paid and for what, and the totals with it are within the budget.
@@ -111,18 +108,13 @@ class Draft:
         Raises:
             BudgetExceeded: It does not fit the budget.
         """
-        told = _told(debit.body, {"debit"})
-        if (told.get("event"), told.get("plan_digest")) != (wire.to_json(debit.event, entries.KINDS), debit.plan):
-            raise ValueError("an entry that says other than what is charged")
-        if type(debit.event.queries) is not int:
-            raise ValueError("an entry that could not be read again")
-        self.filter.check(debit.event)
-        totals = self.totals + self.filter.cost(debit.event)
+        self.filter.check(event)
+        totals = self.totals + self.filter.cost(event)
         if not self.filter.holds(totals):
             raise BudgetExceeded("budget-exceeded", "This would take the spending past the budget.")
-        row = self._add(debit.body)
+        row = self._add(entries.debit(event, plan_digest=plan_digest, **told))
         self.totals = totals
-        self.debits[row.seq] = (row.hash.hex(), debit)
+        self.debits[row.seq] = (row.hash.hex(), plan_digest, event)
         return row.seq
 
     def burn(self, body: str) -> None:

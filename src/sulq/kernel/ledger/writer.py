@@ -13,8 +13,8 @@ from typing import Final
 import apsw
 
 from sulq.errors import AccessDenied, CuratorError, SulqError
-from sulq.kernel.ledger.entries import Debit
-from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.facts import Event
+from sulq.kernel.ledger.chain import Receipt
 from sulq.kernel.ledger.seal import Seal
 from sulq.kernel.ledger.state import Draft, Follower, State, load
 from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store
@@ -50,9 +50,9 @@ class Writer:
         self._dead: SulqError | None = None
         self._closed = False
         self._stale = False  # an interrupt left the state in doubt: read it anew
-        self._due: dict[int, tuple[str, Debit]] = {}  # durable debits without a receipt, by their entries
+        self._due: dict[int, tuple[str, str, Event]] = {}  # durable debits without a receipt, by their entries
         self.state: State = load(store, mechanisms, follower)
-        self.seal = Seal(self.state.genesis.receipt_key)
+        self.seal = Seal()
         with _forking:
             _open.add(self)
 
@@ -87,8 +87,7 @@ class Writer:
 
     def receipt(self, seq: int) -> Receipt:
         """The receipt of a debit, once: there is one when its entry is durable, and not before."""
-        entry, debit = self._due.pop(seq)
-        return self.seal.stamp(seq, entry, debit.plan, debit.event)
+        return self.seal.stamp(seq, *self._due.pop(seq))
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[tuple[State, Store]]:
