@@ -28,8 +28,9 @@ import sulq
 from sulq.curator.engines import open_dataset, open_engine, source
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
+from sulq.curator.ledger import founding
 from sulq.errors import SetupError
-from sulq.kernel.ledger import chain, entries
+from sulq.kernel.ledger import chain
 from sulq.terms.domain import Int, Schema
 from sulq.terms.engine import Tally
 from sulq.terms.facts import TableFacts
@@ -392,7 +393,7 @@ def test_T97_ledgers_from_before_keep_their_fold(tmp_path: Path, monkeypatch: py
         with sulq.connect(made, unit=unit, ledger=tmp_path / name, **options) as db:
             return exact(db).count().value, db.facts.unit.fold
 
-    begun = entries.genesis
+    begun = founding.genesis
 
     def before(*given: object, **more: object) -> str:
         body = json.loads(begun(*given, **more))
@@ -400,7 +401,7 @@ def test_T97_ledgers_from_before_keep_their_fold(tmp_path: Path, monkeypatch: py
         return chain.canonical(body)
 
     with monkeypatch.context() as earlier:
-        earlier.setattr(entries, "genesis", before)
+        earlier.setattr(founding, "genesis", before)
         assert opened("old.ledger", None) == (2, "spelling")
     assert opened("old.ledger", None) == opened("old.ledger", "spelling") == (2, "spelling")
     assert opened("new.ledger", None) == (3, None)

@@ -8,15 +8,14 @@ import json
 
 import pytest
 
-from sulq.curator.ledger.founding import LENGTH, compare, read_founding, refuse_lowered
+from sulq.curator.ledger.founding import LENGTH, compare, genesis, read_founding, refuse_lowered
 from sulq.curator.ledger.history import load, of
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
-from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
-FIRST = entries.genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
+FIRST = genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
 
 
 def test_T56_a_ledger_is_opened_for_what_it_was_begun_for() -> None:

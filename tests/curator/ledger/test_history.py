@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.curator.ledger import notes
+from sulq.curator.ledger import founding, notes
 from sulq.curator.ledger.history import History, load, of
 from sulq.curator.ledger.remaining import spent
 from sulq.curator.ledger.shares import Share
@@ -44,7 +44,7 @@ def burn(**losses: Totals) -> str:
     return notes.burnt(losses, name="n", settles="h", time="t")
 
 
-FIRST = entries.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="t")
+FIRST = founding.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="t")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ FIRST = entries.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, ti
         [FIRST, debit("0.1", "k"), debit("0.1", "k")],
         [FIRST, notes.answer(2, "1", time="t")],
         [FIRST, debit("0.1"), notes.answer(2, "1", time="t"), notes.answer(2, "2", time="t")],
-        [FIRST, entries.raised(Rho(5), None, time="t")],
+        [FIRST, founding.raised(Rho(5), None, time="t")],
         [FIRST, json.dumps(json.loads(debit("0.1")) | {"event": None})],
         [FIRST, json.dumps(json.loads(debit("0.1")) | {"version": -1})],
         [FIRST, json.dumps({"kind": "register", "name": 3})],
@@ -89,7 +89,7 @@ def test_T47_a_chain_that_makes_no_sense_is_refused(bodies: list[str]) -> None:
 
 def test_T52_totals_are_what_the_entries_add_up_to() -> None:
     """Replayed from the file the totals are those of the entries, before and after a raise (T52)."""
-    bodies = [FIRST, debit("0.6"), entries.raised(Epsilon(2), None, time="t"), debit("0.5"), debit("0.9")]
+    bodies = [FIRST, debit("0.6"), founding.raised(Epsilon(2), None, time="t"), debit("0.5"), debit("0.9")]
     for thorough in (False, True):
         state = load(SqliteFile.in_memory(rows(*bodies)), (), thorough=thorough)
         assert spent(state.filter, state.totals) == Epsilon(2)

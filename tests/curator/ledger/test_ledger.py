@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.ledger import history
+from sulq.curator.ledger import founding, history
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.sqlite_file import SqliteFile
@@ -485,7 +485,7 @@ def test_every_person_space_has_its_own_names_and_keys() -> None:
 def test_T91_a_later_format_is_refused_and_this_one_opens(folder: Path) -> None:
     """A ledger of format 1 opens with equal totals; one whose number is higher is refused (T91)."""
     path = folder / "a.ledger"
-    body = json.loads(entries.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="then"))
+    body = json.loads(founding.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="then"))
     rows = []
     last = chain.ORIGIN
     for seq, text in enumerate([chain.canonical(body), *FORMAT_1], start=1):

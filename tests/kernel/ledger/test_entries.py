@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sulq.curator.ledger import notes
+from sulq.curator.ledger import founding, notes
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row
@@ -26,7 +26,7 @@ def parsed(text: str) -> entries.Body:
 def test_a_first_entry_reads_back(budget: object) -> None:
     """Unit, budget, its division and what kind of data are all there."""
     unit = Unit("id", rows=3, neighbors="replace_one")
-    found = entries.read_genesis(parsed(entries.genesis(unit, budget, open_keys=True, synthetic=True, time="t")))
+    found = entries.read_genesis(parsed(founding.genesis(unit, budget, open_keys=True, synthetic=True, time="t")))
     assert (found.unit, found.budget, found.synthetic) == (unit, budget, True)
     assert found.split == (Split.of(budget, open_keys=True) if isinstance(budget, EpsilonDelta) else None)
 
@@ -45,7 +45,7 @@ def test_a_raise_and_a_registration_read_back() -> None:
     """So do the other kinds of entry."""
     split = Split.of(EpsilonDelta(1, 1e-6), open_keys=False)
     budget = EpsilonDelta(3, 1e-6)
-    assert entries.read_budget(parsed(entries.raised(budget, split, time="t"))) == (budget, split)
+    assert entries.read_budget(parsed(founding.raised(budget, split, time="t"))) == (budget, split)
     for public in (False, True):
         data = notes.Registration("people", "d", 10, "s", public)
         assert notes.read_registration(parsed(notes.registered(data, time="t"))) == data
@@ -86,7 +86,7 @@ def test_SR5_the_owners_functions_read_back_and_may_be_absent() -> None:
 )
 def test_a_first_entry_that_is_wrong_is_refused(change: dict[str, object], code: str) -> None:
     """Whatever is not as it is written is damage, but for a format of later days (T91)."""
-    text = entries.genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=False, synthetic=False, time="t")
+    text = founding.genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=False, synthetic=False, time="t")
     with pytest.raises(SetupError) as refusal:
         entries.read_genesis(json.loads(text) | change)
     assert refusal.value.code == code

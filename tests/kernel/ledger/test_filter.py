@@ -15,9 +15,10 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sulq.curator.ledger.founding import widened
 from sulq.curator.ledger.remaining import refuse_kind, remaining, spent
 from sulq.errors import QuestionError
-from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units, widened
+from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units
 from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
 from tests import counts
 from tests.counts import count
@@ -386,10 +387,24 @@ def test_SR3_the_best_adaptive_analyst_stays_within_the_budget(epsilon: float, d
     kinds = [coin(epsilon / 3), coin(epsilon / 8), tail(epsilon**2 / 40)]
     assert worst_delta(held, kinds, depth=10, level=epsilon) <= delta
     # Control: without paying for the conversion the same analyst gets more than delta.
-    loose = Filter(
-        EpsilonDelta(60, delta), Split(held.split.alpha, Fraction(60), held.split.delta, Fraction(0)), MECHANISMS
-    )
+    loose = Filter(EpsilonDelta(60, delta), held.split, MECHANISMS)
+    loose.room = whole_units(Fraction(60))
     assert worst_delta(loose, kinds, depth=10, level=epsilon) > delta
+
+
+@pytest.mark.parametrize("budget", [EpsilonDelta(1, 1e-6), EpsilonDelta(1000, 1e-12), EpsilonDelta(0.001, 1e-300)])
+def test_SR3_no_more_is_believed_of_a_split_than_follows_from_its_order(budget: EpsilonDelta) -> None:
+    """Deceivers: a larger room, other deltas, an order that is none. Control: an honest one has all that it says."""
+    honest = Split.of(budget, open_keys=True)
+    own = Filter(budget, honest, MECHANISMS)
+    assert (own.room, own.key_limit) == (whole_units(honest.room), whole_units(honest.key_delta))
+    greedy = Filter(budget, replace(honest, room=Fraction(10**6), key_delta=Fraction(1)), MECHANISMS)
+    assert 0 <= greedy.room - own.room <= 10**6  # a millionth of the margin of the conversion
+    assert greedy.key_limit == own.key_limit
+    assert not Filter(budget, replace(honest, delta=Fraction(1, 2)), MECHANISMS).holds(Totals())  # more than there is
+    for wrong in ({"alpha": Fraction(1)}, {"alpha": Fraction(1, 2)}, {"alpha": Fraction(-2)}, {"delta": Fraction(0)}):
+        with pytest.raises(ValueError, match="domain"):
+            Filter(budget, replace(honest, **wrong), MECHANISMS)
 
 
 def test_SR3_a_raised_budget_keeps_its_order() -> None:

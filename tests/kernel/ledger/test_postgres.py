@@ -305,8 +305,8 @@ def test_T43_a_debit_proposed_anew_instead_is_charged_twice(url: str, monkeypatc
     """Control: a store that takes a lost answer for a lost race makes the writer charge the same ask again."""
 
     class Forgetful(Deaf):
-        def _is_ours(self, db: psycopg.Connection, row: Row) -> bool:
-            return False
+        def row(self, seq: int) -> Row | None:
+            return None
 
     monkeypatch.setattr("sulq.curator.ledger.opening.PostgresPlace", Forgetful)
     with opened(url) as ledger:

@@ -1,4 +1,4 @@
-"""What a ledger's first entry says besides what the kernel reads of it, and whether it is what an owner declares."""
+"""A ledger's first entry and raises of its budget: how they are written, and if they are what an owner declares."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ import hashlib
 import hmac
 import platform
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple, cast
 
 import apsw
 
 from sulq.curator.ledger import notes
 from sulq.errors import SetupError
+from sulq.kernel import wire
+from sulq.kernel.entropy import random_bytes
+from sulq.kernel.facts import conversion_cost
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.entries import Body
-from sulq.kernel.ledger.state import State, lowered
+from sulq.kernel.ledger.state import State
 from sulq.kernel.ledger.store import damaged
-from sulq.terms.privacy import Budget, SubLinear, Unit
+from sulq.terms.privacy import Budget, EpsilonDelta, Split, SubLinear, Unit
 from sulq.version import __version__
 
 LENGTH = 32  # bytes of a key
+SECRETS = ("hash_key", "receipt_key", "signing_key")
 
 
 class Founding(NamedTuple):
@@ -34,6 +41,35 @@ class Founding(NamedTuple):
 def versions() -> dict[str, str]:
     """With what a ledger is begun."""
     return {"apsw": apsw.apsw_version(), "python": platform.python_version(), "sulq": __version__}
+
+
+def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, **told: object) -> str:
+    """Begin a person space; `told` is what else its entry says: when, and with which versions."""
+    budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
+    split = Split.of(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
+    own = {"kind": "genesis", "format": entries.FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
+    own |= {"unit": wire.to_json(unit, entries.KINDS)} | _divided(budget, split)
+    return canonical(told | own | {name: random_bytes(LENGTH).hex() for name in SECRETS})
+
+
+def raised(budget: Budget, split: Split | None, *, time: str) -> str:
+    """A larger budget."""
+    return canonical({"kind": "raise", "time": time} | _divided(budget, split))
+
+
+def widened(split: Split, budget: EpsilonDelta) -> Split:
+    """The division of a raised budget: the same order and shares of delta, so all that was counted keeps its meaning.
+
+    The kernel takes no more of it than follows from the order and the delta, and no other order.
+    """
+    keys = budget.exact_delta * split.key_delta / (split.delta + split.key_delta)
+    delta = budget.exact_delta - keys
+    room = Fraction(float(budget.exact) - conversion_cost(float(split.alpha), float(delta)))
+    return Split(split.alpha, max(room, split.room), delta, keys)
+
+
+def _divided(budget: Budget, split: Split | None) -> Body:
+    return {"budget": wire.to_json(budget, entries.KINDS), "split": wire.to_json(split, entries.KINDS)}
 
 
 def read_founding(body: Body) -> Founding:
@@ -76,8 +112,14 @@ def refuse_lowered(own: Budget, budget: Budget) -> None:
             "A SubLinear budget cannot be raised: the noise of every answer was fixed by its number of queries.",
             "Begin a new person space, or ask under another budget from the start.",
         )
-    if lowered(own, budget):
+    if _lowered(own, budget):
         raise SetupError("budget-mismatch", f"A budget is never lowered: {own} to {budget}.", "Raise it or leave it.")
+
+
+def _lowered(own: Budget, budget: Budget) -> bool:
+    """Whether a budget is lower than our own in any part."""
+    delta = isinstance(own, EpsilonDelta) and isinstance(budget, EpsilonDelta) and budget.exact_delta < own.exact_delta
+    return delta or budget.exact < own.exact
 
 
 def _signing_key(receipt_key: bytes) -> str:

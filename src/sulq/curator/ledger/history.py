@@ -183,4 +183,4 @@ def pending(draft: Draft) -> Pending:
 
 def load(store: Store, mechanisms: Collection[str], *, thorough: bool = False) -> State:
     """Read a ledger from its first entry to its last and check all of it (T47)."""
-    return state.load(store, mechanisms, lambda: History(mechanisms, thorough=thorough))
+    return state.load(store, State(mechanisms, History(mechanisms, thorough=thorough)))

@@ -16,7 +16,7 @@ from typing import Final, Self
 
 from sulq.curator.ledger import history, notes, remaining, transcript
 from sulq.curator.ledger.anchor import Anchor, Noted, short_of
-from sulq.curator.ledger.founding import compare, refuse_lowered
+from sulq.curator.ledger.founding import compare, raised, refuse_lowered, widened
 from sulq.curator.ledger.history import Charge, History, load, pending
 from sulq.curator.ledger.keys import Keys, check_key
 from sulq.curator.ledger.notes import Line, Registration
@@ -34,7 +34,7 @@ from sulq.kernel.ledger.state import Draft, State
 from sulq.kernel.ledger.store import Store, damaged
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator
-from sulq.terms.privacy import Budget, Event, Loss, Unit
+from sulq.terms.privacy import Budget, EpsilonDelta, Event, Loss, Unit
 from sulq.terms.receipt import Receipt
 
 __all__ = ["Ledger", "Line", "Report", "Standing", "reconcile", "verify"]
@@ -356,8 +356,11 @@ class Ledger:
         """
 
         def propose(draft: Draft) -> None:
-            refuse_lowered(draft.filter.budget, budget)
-            draft.raise_to(budget, time=self._now())
+            own = draft.filter
+            refuse_lowered(own.budget, budget)
+            if budget != own.budget:
+                split = widened(own.split, budget) if own.split and isinstance(budget, EpsilonDelta) else None
+                draft.raise_to(raised(budget, split, time=self._now()))
 
         self._writer.take(propose)
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from sulq.curator.ledger import history, remaining
+from sulq.curator.ledger import founding, history, remaining
 from sulq.curator.ledger.failures import opening
-from sulq.curator.ledger.founding import versions
 from sulq.curator.ledger.history import load
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.curator.ledger.postgres_sources import refuse_logged
@@ -17,7 +16,6 @@ from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import SUFFIX
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
-from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.sqlite import READ, WRITE
@@ -142,8 +140,8 @@ def connect(
             raise SetupError("ledger-rolled-back", "The ledger is gone and its anchor is not.", "Restore a copy of it.")
         if unit is None or budget is None:
             raise SetupError("missing-file", f"There is no ledger at {path}, and no unit and budget to begin one.")
-        body = entries.genesis(
-            unit, budget, open_keys=open_keys, synthetic=synthetic is True, time=time, versions=versions()
+        body = founding.genesis(
+            unit, budget, open_keys=open_keys, synthetic=synthetic is True, time=time, versions=founding.versions()
         )
         return [Row(1, body, link(ORIGIN, 1, body))]
 

@@ -135,7 +135,6 @@ class PostgresPlace(PostgresStore):
                 if db.execute(self._named("SELECT seq FROM {0}.head")).fetchall() == [(1,)]:
                     db.execute(self._named("DROP TABLE {0}.head, {0}.entries"))
         except psycopg.Error as error:
-            self._is_lost(error)
             raise self._meaning(error) from error
 
     def _create(self, rows: Sequence[Row]) -> None:
@@ -162,7 +161,6 @@ class PostgresPlace(PostgresStore):
                 f"Create the schema {name} for it, or begin the ledger as the database's owner.",
             ) from error
         except psycopg.Error as error:
-            self._is_lost(error)
             raise self._meaning(error) from error
 
     def _enter(self) -> tuple[int, bytes] | None:

@@ -137,7 +137,7 @@ class SharedWriter(Writer):
         last: Callable[[Draft], None],
     ) -> None:
         with opening():
-            super().__init__(store, mechanisms, failpoint, follower=follower)
+            super().__init__(store, lambda: State(mechanisms, follower()), failpoint)
         self._place = store
         self._last = last  # what is added to a draft when all who wait have proposed
         self._turns = Turns(self._settle)

@@ -27,7 +27,6 @@ from sulq.kernel.ledger.store import damaged
 FORMAT: Final = 1
 NOTES: Final = frozenset({"anchor", "answer", "cover", "register", "share"})
 KINDS: Final = {kind.__name__: kind for kind in (Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit)}
-SECRETS: Final = ("hash_key", "receipt_key", "signing_key")
 TOTALS: Final = frozenset(Totals._fields)
 Body = dict[str, object]
 
@@ -42,15 +41,6 @@ class Genesis:
     synthetic: bool
 
 
-def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, **told: object) -> str:
-    """Begin a person space; `told` is what else its entry says: when, and with which versions."""
-    budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
-    split = Split.of(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
-    own = {"kind": "genesis", "format": FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
-    own |= {name: wire.to_json(value, KINDS) for name, value in (("unit", unit), ("budget", budget), ("split", split))}
-    return canonical(told | own | {name: random_bytes(32).hex() for name in SECRETS})
-
-
 def debit(event: Event, /, *, plan_digest: str, **told: object) -> str:
     """One ask, charged; `told` is what else its entry says: the question, who asked it, and when.
 
@@ -59,12 +49,6 @@ def debit(event: Event, /, *, plan_digest: str, **told: object) -> str:
     """
     own = {"kind": "debit", "nonce": random_bytes(16).hex(), "event": wire.to_json(event, KINDS)}
     return canonical(told | own | {"plan_digest": plan_digest})
-
-
-def raised(budget: Budget, split: Split | None, *, time: str) -> str:
-    """A larger budget."""
-    told = {"budget": wire.to_json(budget, KINDS), "split": wire.to_json(split, KINDS)}
-    return canonical({"kind": "raise", "time": time} | told)
 
 
 def parse(row: Row) -> Body:

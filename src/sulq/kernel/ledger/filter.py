@@ -11,6 +11,7 @@ from sulq.errors import QuestionError
 from sulq.kernel.facts import GRAIN, Budget, EpsilonDelta, Event, Rho, Split, SubLinear, conversion_cost
 
 WHOLE: Final = Fraction(1)
+SLACK: Final = Fraction(5, 10**13)
 BITS: Final = 1200  # of a loss's top and bottom: the wire reads no number of more than 400 digits back
 
 
@@ -65,9 +66,15 @@ class Filter:
         self.mechanisms = frozenset(mechanisms)
         # What each total may reach, in its own units: of EpsilonDelta the pure branch, the blended one, and open keys.
         self.limit = budget.queries if isinstance(budget, SubLinear) else whole_units(budget.exact)
-        self.room = min(whole_units(split.room), self.limit) if split else 0
-        self.key_limit = whole_units(split.key_delta) if split else 0
-        self.alpha = split.alpha if split else Fraction(0)
+        self.room = self.key_limit = 0
+        self.alpha = Fraction(0)
+        if split is not None and isinstance(budget, EpsilonDelta):
+            # Of what a split says no more is believed than follows from its order and its delta (the order is above 1,
+            # or there is no cost): within half the margin of the cost, which two machines may round otherwise.
+            most = budget.exact - Fraction(conversion_cost(float(split.alpha), float(split.delta))) + SLACK
+            self.room = min(whole_units(split.room), whole_units(max(most, Fraction(0))), self.limit)
+            self.key_limit = whole_units(min(split.key_delta, budget.exact_delta - split.delta))
+            self.alpha = split.alpha
 
     def check(self, event: Event) -> None:
         """Refuse an event that is nonsense, or that nothing would be charged for."""
@@ -100,6 +107,11 @@ class Filter:
         pure = totals.pure and totals.epsilon * bottom <= self.limit * top
         return pure or (self.split is not None and totals.blended * bottom <= self.room * top)
 
+    def admits_all_of(self, other: Filter) -> bool:
+        """Whether all that the other admits is admitted here too, and is counted alike."""
+        alike = type(self.budget) is type(other.budget) and self.alpha == other.alpha
+        return alike and self.limit >= other.limit and self.room >= other.room and self.key_limit >= other.key_limit
+
     def cost(self, event: Event) -> Totals:
         """What one event adds to the totals."""
         renyi = self.alpha * event.rho
@@ -112,17 +124,3 @@ class Filter:
             queries=event.queries,
             events=1,
         )
-
-
-def widened(split: Split, budget: EpsilonDelta) -> Split:
-    """The division of a raised budget: the same order and shares of delta, so all that was counted keeps its meaning.
-
-    Privacy: the order was fixed before the first ask and stays. Each level (E, D)
-    a budget may reach is then a filter of its own over the same sums, and the
-    answers given while the budget was at most (E, D) are (E, D)-private
-    (docs/theory/filter.md).
-    """
-    keys = budget.exact_delta * split.key_delta / (split.delta + split.key_delta)
-    delta = budget.exact_delta - keys
-    room = Fraction(float(budget.exact) - conversion_cost(float(split.alpha), float(delta)))
-    return Split(split.alpha, max(room, split.room), delta, keys)

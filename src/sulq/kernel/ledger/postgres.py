@@ -25,8 +25,8 @@ from sulq.kernel.ledger.store import END, Behind, Busy, Doubt, Store, damaged
 
 if TYPE_CHECKING:
     import psycopg
+    from psycopg.abc import Params
 
-OLDEST: Final = 140000  # the oldest PostgreSQL still cared for
 # What the tables are made of, and that nothing stands between an entry and its table: no trigger, rule, policy,
 # child or view; and that both survive a crash (an UNLOGGED table is emptied by one).
 STRUCTURE: Final = """
@@ -55,13 +55,15 @@ INSERT INTO {{0}}.entries (seq, body, hash)
 SELECT %(seq)s + place, body, hash
 FROM moved, unnest(%(bodies)b::text[], %(hashes)b::bytea[]) WITH ORDINALITY AS added (body, hash, place)
 """  # noqa: S608 - put together from constants
-# What must hold on each connection. Without fsync nothing is durable; a commit that does not wait is none.
+# What must hold on each connection. Without fsync nothing is durable; a commit that does not wait is none, and one that
+# waits for a standby to apply it waits for still more. No PostgreSQL older than 14 is cared for any more.
 SETTLE: Final = """
 SET search_path = pg_catalog;
 SET default_transaction_isolation = 'read committed';
 SET lock_timeout = {0}; SET statement_timeout = {1};
-SELECT current_setting('fsync') || ' ' || current_setting('full_page_writes'), current_setting('synchronous_commit'),
-    current_setting('server_version_num')::integer
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') <> 'remote_apply';
+SELECT current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean
+    AND current_setting('server_version_num')::integer >= 140000
 """
 # A server that stops, crashes or starts: the connection is gone or will be.
 GONE: Final = ("08", "57P")
@@ -125,43 +127,23 @@ class PostgresStore(Store):
         self._leave(committed=True)
 
     def _swap(self, head: tuple[int, bytes], rows: Sequence[Row]) -> None:
-        import psycopg
-
         low, high = self._window(head[0])
         said = {
             "seq": head[0], "hash": head[1], "last": rows[-1].seq, "tip": rows[-1].hash,
             "sound": SOUND, "low": low, "high": high,
             "bodies": [row.body for row in rows], "hashes": [row.hash for row in rows],
         }  # fmt: skip
-        deadline, sent = time.monotonic() + self.wait, 0
-        while True:
-            try:
-                db = self._connected(deadline)
-            except (Busy, SulqError) as error:
-                raise (Doubt(str(error)) if sent else error) from error
-            if not db.autocommit or db.info.transaction_status:  # what is added in another's transaction is not durable
-                self._drop()
-                raise CuratorError("ledger-failed", "The ledger's connection is inside a transaction.")
-            sent += 1
-            try:
-                if db.execute(self._named(APPEND), said, prepare=True).rowcount == len(rows):
-                    return
-                # The head is elsewhere. After a sending whose fate is unknown it may be we who moved it.
-                if sent > 1 and self._is_ours(db, rows[-1]):
-                    return
-                if db.execute(self._named("SELECT seq, hash FROM {0}.head")).fetchall() == [head]:
-                    raise damaged("the schema", "does not hold what was written")  # the head is not what stopped it
-                raise Behind
-            except psycopg.Error as error:
-                if not self._is_lost(error) and sent == 1:
-                    raise self._meaning(error) from error  # the server said no, and to all of it
-                if time.monotonic() >= deadline:
-                    raise Doubt(type(error).__name__) from error
-            except (Behind, SulqError):
-                raise
-            except BaseException:  # an interrupt: the statement may still be on its way
-                self._drop()
-                raise
+        sent, cursor = self._send(APPEND, said, writes=True)
+        if cursor.rowcount == len(rows):
+            return
+        # The head is elsewhere. After a sending whose fate is unknown it may be we who moved it.
+        try:
+            if sent > 1 and self.row(rows[-1].seq) == rows[-1]:
+                return
+            moved = super().head() != head
+        except (Busy, SulqError) as error:
+            raise (Doubt(str(error)) if sent > 1 else error) from error
+        raise Behind if moved else damaged("the schema", "does not hold what was written")
 
     def reading(self) -> None:
         """Begin to read one state of the ledger."""
@@ -201,27 +183,38 @@ class PostgresStore(Store):
         return query.replace("{0}", self._ledger)
 
     def _run(self, query: str, *values: object) -> psycopg.Cursor:
-        """Read something, connecting again if need be; one state cannot be read over two connections."""
+        """Read something."""
+        return self._send(query, values or None)[1]
+
+    def _send(self, query: str, values: Params | None, *, writes: bool = False) -> tuple[int, psycopg.Cursor]:
+        """Run a statement, connecting again if need be; says how often it was sent.
+
+        One state cannot be read over two connections. What writes is sent again as it is; once a sending is lost,
+        nothing but an answer tells whether it was written.
+        """
         import psycopg
 
-        deadline = time.monotonic() + self.wait
+        deadline, sent = time.monotonic() + self.wait, 0
         while True:
-            db = self._connected(deadline)
             try:
-                return db.execute(self._named(query), values or None)
+                db = self._connected(deadline)
+            except (Busy, SulqError) as error:
+                raise (Doubt(str(error)) if writes and sent else error) from error
+            if writes and (not db.autocommit or db.info.transaction_status):  # what is added in one is not durable
+                self._drop()
+                raise CuratorError("ledger-failed", "The ledger's connection is inside a transaction.")
+            sent += 1
+            try:
+                return sent, db.execute(self._named(query), values, prepare=writes or None)
             except psycopg.Error as error:
-                if not self._is_lost(error):
-                    raise self._meaning(error) from error
+                meaning = self._meaning(error)
+                if self._db is not None and not (writes and sent > 1):
+                    raise meaning from error  # the server said no, and to all of it
                 if self._snapshot or time.monotonic() >= deadline:
-                    raise Busy("The ledger's connection to PostgreSQL broke.") from error
-            except BaseException:
+                    raise (Doubt(str(meaning)) if writes else meaning) from error
+            except BaseException:  # an interrupt: the statement may still be on its way
                 self._drop()
                 raise
-
-    def _is_ours(self, db: psycopg.Connection, row: Row) -> bool:
-        """Whether an entry is the one we sent; its hash covers it and all before it."""
-        found = db.execute(self._named("SELECT hash FROM {0}.entries WHERE seq = %s"), [row.seq]).fetchone()
-        return found == (row.hash,)
 
     def _connected(self, deadline: float) -> psycopg.Connection:
         """A connection that works as far as anyone knows, and on which a commit is durable."""
@@ -246,10 +239,7 @@ class PostgresStore(Store):
         cursor = db.execute(SETTLE.format(max(10, round(1000 * self.wait)), round(1000 * max(self.wait, 30))))
         while cursor.nextset():
             pass
-        settings, waits, version = cursor.fetchone() or ("", "", 0)
-        if waits != "remote_apply":  # which waits for still more
-            db.execute("SET synchronous_commit = on")
-        if settings != "on on" or version < OLDEST:
+        if cursor.fetchone() != (True,):
             raise SetupError(
                 "ledger-failed",
                 "PostgreSQL is older than 14, or runs with fsync or full_page_writes off, and could lose debits.",
@@ -262,20 +252,18 @@ class PostgresStore(Store):
         if db is not None:
             db.close()
 
-    def _is_lost(self, error: psycopg.Error) -> bool:
-        """Whether the connection is gone, so that nobody knows what became of the last statement."""
-        state = error.sqlstate or ""
-        lost = self._db is None or self._db.closed or state.startswith(GONE)
-        if lost:
-            self._drop()
-        return lost
-
     def _meaning(self, error: psycopg.Error) -> Exception:
-        """What it means that the server refused a statement, none of which was then done."""
+        """What it means that a statement failed: nothing of it was done, unless the connection is gone.
+
+        A connection that is gone is dropped, and nobody knows what became of the last statement.
+        """
         state = error.sqlstate or ""
+        if self._db is None or self._db.closed or state.startswith(GONE):
+            self._drop()
+            return Busy("The ledger's connection to PostgreSQL broke.")
         if state.startswith(RACED):
             return Behind()
-        if state.startswith(HELD) or self._db is None:
+        if state.startswith(HELD):
             return Busy("The ledger's PostgreSQL was too busy.")
         if state.startswith(BROKEN):
             return damaged("the schema", "does not hold what was written")

@@ -62,7 +62,9 @@ class SqliteStore(Store):
 
         SQLite refuses here if the file was moved, deleted or replaced while it was open.
         """
-        if rows[0].seq > 1 and not self._is_whole(rows[0].seq - 1):
+        last = rows[0].seq - 1
+        whole = last == 0 or (self._is_ours() and self.ask(WHOLE, *self._window(last)) == [(1,)])
+        if not whole:
             raise damaged("the file", "does not hold what was written")
         self._db.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
         self._db.execute("UPDATE head SET seq = ?, hash = ?", (rows[-1].seq, rows[-1].hash))
@@ -95,12 +97,9 @@ class SqliteStore(Store):
     def _is_ours(self) -> bool:
         return tuple(sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema ORDER BY name")) == SCHEMA
 
-    def _is_whole(self, seq: int) -> bool:
-        return self._is_ours() and self._db.execute(WHOLE, self._window(seq)).fetchall() == [(1,)]
-
     def _settle(self, *, memory: bool) -> None:
         mode = self._db.pragma("journal_mode")
-        if not memory and mode != "wal":
+        if mode != "wal":
             # Truncating spares two directory operations a commit, and is synced like a deletion.
             mode = self._db.pragma("journal_mode", "TRUNCATE")
         if mode != ("memory" if memory else "truncate"):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Protocol, cast
+from collections.abc import Collection
+from typing import Protocol
 
 from sulq.errors import BudgetExceeded, SetupError
 from sulq.kernel import wire
-from sulq.kernel.facts import Budget, EpsilonDelta, Event, SubLinear
+from sulq.kernel.facts import Event, SubLinear
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import Body, Genesis
-from sulq.kernel.ledger.filter import Filter, Totals, widened
+from sulq.kernel.ledger.filter import Filter, Totals
 from sulq.kernel.ledger.store import Store, damaged
 
 
@@ -123,20 +123,19 @@ class Draft:
         self._add(body)
         self.totals = sum(losses.values(), self.totals)
 
-    def raise_to(self, budget: Budget, *, time: str) -> None:
-        """Raise the budget, if it is another one.
+    def raise_to(self, body: str) -> None:
+        """Raise the budget.
 
-        Privacy: answers so far are within every budget that is nowhere lower. Under a SubLinear one their noise was
-        fixed by its number of queries.
+        Privacy: the order was fixed before the first ask and stays. Each level (E, D) a budget may reach is then a
+        filter of its own over the same sums, and the answers given while the budget was at most (E, D) are within it,
+        as no limit is lowered (docs/theory/filter.md). Under a SubLinear budget the noise of answers was fixed by its
+        number of queries.
         """
-        own = self.filter
-        if budget == own.budget:
-            return
-        if lowered(own.budget, budget) or type(budget) is not type(own.budget) or isinstance(budget, SubLinear):
-            raise SetupError("budget-mismatch", f"A budget of {own.budget} cannot become one of {budget}.")
-        split = None if own.split is None else widened(own.split, cast("EpsilonDelta", budget))
-        self._add(entries.raised(budget, split, time=time))
-        self.filter = Filter(budget, split, own.mechanisms)
+        own, rule = self.filter, Filter(*entries.read_budget(_told(body, {"raise"})), self.filter.mechanisms)
+        if isinstance(own.budget, SubLinear) or not rule.admits_all_of(own):
+            raise SetupError("budget-mismatch", f"A budget of {own.budget} cannot become one of {rule.budget}.")
+        self._add(body)
+        self.filter = rule
 
     def note(self, body: str) -> Row:
         """Add an entry that spends nothing."""
@@ -151,9 +150,8 @@ class Draft:
         return row
 
 
-def load(store: Store, mechanisms: Collection[str], follower: Callable[[], Follower]) -> State:
-    """Read a ledger from its first entry to its last and check all of it (T47)."""
-    state = State(mechanisms, follower())
+def load(store: Store, state: State) -> State:
+    """Read a ledger into an empty state, from its first entry to its last, and check all of it (T47)."""
     store.reading()
     try:
         state.catch_up(store)
@@ -172,9 +170,3 @@ def _told(body: str, kinds: Collection[str]) -> Body:
     if not isinstance(told, dict) or told.get("kind") not in kinds:
         raise ValueError("an entry of another kind than is charged, or noted")
     return told
-
-
-def lowered(own: Budget, budget: Budget) -> bool:
-    """Whether a budget is lower than our own in any part."""
-    delta = isinstance(own, EpsilonDelta) and isinstance(budget, EpsilonDelta) and budget.exact_delta < own.exact_delta
-    return delta or budget.exact < own.exact

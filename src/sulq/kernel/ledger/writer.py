@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import apsw
@@ -16,7 +16,7 @@ from sulq.errors import AccessDenied, CuratorError, SulqError
 from sulq.kernel.facts import Event
 from sulq.kernel.ledger.chain import Receipt
 from sulq.kernel.ledger.seal import Seal
-from sulq.kernel.ledger.state import Draft, Follower, State, load
+from sulq.kernel.ledger.state import Draft, State, load
 from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store
 
 FATAL: Final = frozenset({"ledger-damaged", "ledger-format"})
@@ -25,42 +25,31 @@ FATAL: Final = frozenset({"ledger-damaged", "ledger-format"})
 class Writer:
     """Keeps one state in step with one store.
 
-    Privacy: what a transaction adds is applied to the state, and has a receipt, only once it is durable. If
-    a commit to a file fails, nobody knows whether it is on disk: the writer is
-    then dead, gives no receipt for it, and refuses everything until the file is
-    opened and read again (T48). If PostgreSQL cannot be asked whether a commit
-    was made, no receipt is given for it either; the next transaction reads the
-    chain on from what is known, and with it the commit if it was made.
+    Privacy: what a transaction adds is applied to the state, and has a receipt, only once it is durable. If a commit to
+    a file fails, nobody knows whether it is on disk: the writer is then dead, gives no receipt for it, and refuses
+    everything until the file is opened and read again (T48). If PostgreSQL cannot be asked whether a commit was made,
+    no receipt is given for it either; the next transaction reads the chain on from what is known, and with it the
+    commit if it was made.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        mechanisms: Collection[str],
-        failpoint: Callable[[str], None],
-        *,
-        follower: Callable[[], Follower],
-    ) -> None:
+    def __init__(self, store: Store, empty: Callable[[], State], failpoint: Callable[[str], None]) -> None:
         self._store = store
-        self._mechanisms = mechanisms
-        self._follower = follower
+        self._empty = empty
         self._failpoint = failpoint
         self._pid = os.getpid()
         self._io = threading.RLock()  # held by whoever is inside the store; again by its own failpoint's fork
-        self._dead: SulqError | None = None
-        self._closed = False
+        self._dead: SulqError | None = None  # why nothing is done any more
         self._stale = False  # an interrupt left the state in doubt: read it anew
         self._due: dict[int, tuple[str, str, Event]] = {}  # durable debits without a receipt, by their entries
-        self.state: State = load(store, mechanisms, follower)
+        self.state: State = load(store, empty())
         self.seal = Seal()
         with _forking:
             _open.add(self)
 
     def guard(self) -> None:
         """Refuse a child of the process that opened the file, a closed ledger, and a dead one."""
-        self._same_process()
-        if self._closed:
-            raise AccessDenied("closed", "This ledger is closed.")
+        if os.getpid() != self._pid:
+            raise AccessDenied("forked", "This ledger was opened before the process forked.")
         if self._dead is not None:
             raise type(self._dead)(self._dead.code, self._dead.message)
 
@@ -76,12 +65,16 @@ class Writer:
         with self._alone():
             try:
                 self._failpoint("before-begin")
-                self._write(propose)
+                deadline = time.monotonic() + self._store.wait
+                while not self._attempt(propose):
+                    if time.monotonic() >= deadline:
+                        raise Busy("Other servers wrote to the ledger first each time.")
             except apsw.BusyError:
                 raise
             except (apsw.Error, OSError) as error:
-                why = "The ledger's file could not be written; the outcome is unknown."
-                failed = CuratorError("ledger-failed", why)
+                failed = CuratorError(
+                    "ledger-failed", "The ledger's file could not be written; the outcome is unknown."
+                )
                 self._die(failed)
                 raise failed from error
 
@@ -101,11 +94,10 @@ class Writer:
 
     def close(self) -> None:
         """Let the file go."""
-        self._same_process()
-        with self._io:
-            if not self._closed:
-                self._closed = True
-                self._store.close()
+        if self._dead is None:
+            self.guard()
+            with self._io:
+                self._die(AccessDenied("closed", "This ledger is closed."))
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -125,44 +117,38 @@ class Writer:
                 self._stale = True
                 raise
             finally:
-                if self._dead is None and not self._closed:
+                if self._dead is None:
                     try:
                         self._store.rollback()
                     except apsw.Error:
                         self._die(CuratorError("ledger-failed", "The ledger's file could not be written."))
 
-    def _write(self, propose: Callable[[Draft], None]) -> None:
-        deadline = time.monotonic() + self._store.wait
-        while True:
-            try:
-                return self._attempt(propose)
-            except Behind:
-                self._store.rollback()
-                if time.monotonic() >= deadline:
-                    raise Busy("Other servers wrote to the ledger first each time.") from None
-
-    def _attempt(self, propose: Callable[[Draft], None]) -> None:
-        self._renew()
-        self._store.begin()
-        self._failpoint("after-begin")
-        self.state.catch_up(self._store)
-        draft = Draft(self.state)
-        propose(draft)
-        if not draft.rows:
-            self._store.commit()  # what was refused, or found, rests on a head that still stands
-            return
-        self._store.append(draft.rows)
-        self._failpoint("after-insert")
-        self._failpoint("before-commit")
-        self._store.commit()
+    def _attempt(self, propose: Callable[[Draft], None]) -> bool:
+        """Write what is proposed; False if others came first."""
+        try:
+            self._renew()
+            self._store.begin()
+            self._failpoint("after-begin")
+            self.state.catch_up(self._store)
+            draft = Draft(self.state)
+            propose(draft)
+            if draft.rows:
+                self._store.append(draft.rows)
+                self._failpoint("after-insert")
+                self._failpoint("before-commit")
+            self._store.commit()  # without entries too: what was refused, or found, rests on a head that still stands
+        except Behind:
+            self._store.rollback()
+            return False
         self._failpoint("after-commit")
         for row in draft.rows:
             self.state.follow(row)
         self._due |= draft.debits
+        return True
 
     def _renew(self) -> None:
         if self._stale:
-            self.state = load(self._store, self._mechanisms, self._follower)
+            self.state = load(self._store, self._empty())
             self._stale = False
 
     def _die(self, error: SulqError) -> None:
@@ -171,30 +157,23 @@ class Writer:
         with contextlib.suppress(apsw.Error):
             self._store.close()
 
-    def _same_process(self) -> None:
-        if os.getpid() != self._pid:
-            raise AccessDenied("forked", "This ledger was opened before the process forked.")
-
 
 # SQLite must not be used across a fork: a child that closed an inherited connection in the middle of a transaction
 # would roll the parent's debit back. So a fork waits until no ledger of this process is inside its store; between
 # transactions an inherited connection holds no lock and no journal, and the child is refused every use of it.
 _open: weakref.WeakSet[Writer] = weakref.WeakSet()
 _forking = threading.RLock()
-_held: list[Writer] = []
+_held = contextlib.ExitStack()  # locks that a fork has taken; nobody touches it without `_forking`
 
 
 def _hold() -> None:
     _forking.acquire()
-    _held[:] = list(_open)
-    for writer in _held:
-        writer._io.acquire()  # noqa: SLF001 - of this module
+    for writer in list(_open):
+        _held.enter_context(writer._io)  # noqa: SLF001 - of this module
 
 
 def _release() -> None:
-    for writer in _held:
-        writer._io.release()  # noqa: SLF001
-    _held.clear()
+    _held.close()
     _forking.release()
 
 
