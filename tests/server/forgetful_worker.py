@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.kernel.ledger.seal import Seal
+from sulq.kernel.ledger.chain import Seal
 from sulq.server import worker
 
 if __name__ == "__main__":

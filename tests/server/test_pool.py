@@ -16,7 +16,7 @@ import pytest
 import sulq
 from sulq.curator.plan import draw
 from sulq.errors import CuratorError, QuestionError, SetupError
-from sulq.kernel.ledger.seal import Seal
+from sulq.kernel.ledger.chain import Seal
 from sulq.server import frames, pool
 from sulq.server.pool import Post, RemoteRows
 from sulq.terms import wire

@@ -17,7 +17,7 @@ import pytest
 import sulq
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SulqError
-from sulq.kernel.ledger.seal import Seal
+from sulq.kernel.ledger.chain import Seal
 from sulq.server import frames, isolation, process
 from sulq.server.declared import declare
 from sulq.server.settings import Declared

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from sulq.errors import CuratorError, SetupError, SulqError
-from sulq.kernel.ledger.seal import Seal
+from sulq.kernel.ledger.chain import Seal
 from sulq.server import frames
 from sulq.server.frames import Frame
 from sulq.terms import wire

@@ -26,7 +26,7 @@ from sulq.curator.ledger.shelves import sources_of
 from sulq.curator.run import Rows
 from sulq.curator.statistics.owned import load
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
-from sulq.kernel.ledger.seal import Seal
+from sulq.kernel.ledger.chain import Seal
 from sulq.server import child, database, frames, isolation
 from sulq.server.frames import Frame
 from sulq.server.settings import Declared

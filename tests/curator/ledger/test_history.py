@@ -15,8 +15,8 @@ from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
+from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.state import State
 from sulq.terms import wire
 from sulq.terms.privacy import Epsilon, Rho, Unit
 from tests.curator.ledger.cases import pure

@@ -152,7 +152,7 @@ def enacted(ledger: Ledger, model: Model, kind: str, story: list[Step]) -> list[
 
 def begun(kind: str) -> tuple[Ledger, Model]:
     ledger = opened(None, BUDGETS[kind], open_keys=True)
-    return ledger, Model(BUDGETS[kind], ledger._genesis.split)
+    return ledger, Model(BUDGETS[kind], ledger._writer.state.filter.split)
 
 
 @pytest.mark.parametrize("kind", BUDGETS)
@@ -427,7 +427,7 @@ def test_T55_a_pure_ask_does_not_take_the_room_that_is_kept_for_gaussian_ones() 
         with pytest.raises(BudgetExceeded):  # it would fit the pure branch beside a pure reserve
             ledger.debit(pure(1), question="q", plan_digest="p", analyst="ann")
         ledger.debit(pure("0.5"), question="q", plan_digest="p", analyst="ann")
-        room = ledger._genesis.split.room / 2 / ledger._genesis.split.alpha
+        room = ledger._writer.state.filter.split.room / 2 / ledger._writer.state.filter.split.alpha
         ledger.debit(gaussian(down(room)), question="q", plan_digest="p", analyst="ben")
     with opened(None, EpsilonDelta(2, 1e-6)) as ledger:  # nobody's reserve: the pure branch is there to its end
         ledger.share("ben", Share.of(1))

@@ -34,8 +34,8 @@ def test_T60_a_receipt_says_where_its_debit_stands() -> None:
 
 
 def test_T67_a_receipt_loads_no_source_of_noise() -> None:
-    """Whoever only reads plans and receipts has none to copy. Control: the seal, which draws its key, loads one."""
-    for module, drawn in (("chain", False), ("seal", True)):
+    """Whoever only reads plans and receipts has none to copy. Control: a writer, which draws keys, loads one."""
+    for module, drawn in (("chain", False), ("writer", True)):
         code = f"import sys, sulq.kernel.ledger.{module}; print('sulq.kernel.entropy' in sys.modules)"
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert found.stdout.strip() == str(drawn)

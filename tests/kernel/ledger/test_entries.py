@@ -7,9 +7,11 @@ import json
 import pytest
 
 from sulq.curator.ledger import founding, notes
+from sulq.curator.ledger.history import load
+from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
-from sulq.kernel.ledger.chain import Row
+from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.terms import wire
 from sulq.terms.estimator import Certificate, Estimator
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit
@@ -26,9 +28,10 @@ def parsed(text: str) -> entries.Body:
 def test_a_first_entry_reads_back(budget: object) -> None:
     """Unit, budget, its division and what kind of data are all there."""
     unit = Unit("id", rows=3, neighbors="replace_one")
-    found = entries.read_genesis(parsed(founding.genesis(unit, budget, open_keys=True, synthetic=True, time="t")))
-    assert (found.unit, found.budget, found.synthetic) == (unit, budget, True)
-    assert found.split == (Split.of(budget, open_keys=True) if isinstance(budget, EpsilonDelta) else None)
+    body = parsed(founding.genesis(unit, budget, open_keys=True, synthetic=True, time="t"))
+    assert entries.read_genesis(body) == (unit, True)
+    split = Split.of(budget, open_keys=True) if isinstance(budget, EpsilonDelta) else None
+    assert entries.read_budget(body) == (budget, split)
 
 
 @pytest.mark.parametrize("event", [pure("0.1"), gaussian("0.02", key_delta="1e-9"), queries(4)], ids=["l", "g", "q"])
@@ -82,13 +85,16 @@ def test_SR5_the_owners_functions_read_back_and_may_be_absent() -> None:
         ({"budget": 3}, "ledger-damaged"),
         ({"split": None}, "ledger-damaged"),
         ({"synthetic": "yes"}, "ledger-damaged"),
+        ({"receipt_key": "zz"}, "ledger-damaged"),
+        ({"receipt_key": 7}, "ledger-damaged"),
     ],
 )
 def test_a_first_entry_that_is_wrong_is_refused(change: dict[str, object], code: str) -> None:
     """Whatever is not as it is written is damage, but for a format of later days (T91)."""
     text = founding.genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=False, synthetic=False, time="t")
+    body = canonical(json.loads(text) | change)
     with pytest.raises(SetupError) as refusal:
-        entries.read_genesis(json.loads(text) | change)
+        load(SqliteFile.in_memory([Row(1, body, link(ORIGIN, 1, body))]), ())
     assert refusal.value.code == code
 
 

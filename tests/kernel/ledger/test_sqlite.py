@@ -20,8 +20,8 @@ from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger import sqlite
 from sulq.kernel.ledger.chain import ORIGIN, Row
+from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.sqlite import MEMORY, SCHEMA
-from sulq.kernel.ledger.state import State
 from sulq.terms.privacy import Epsilon
 from tests.counts import count
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure

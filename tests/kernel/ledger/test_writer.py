@@ -15,7 +15,7 @@ import pytest
 from sulq.curator.ledger.opening import verify
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Row
-from sulq.kernel.ledger.state import Draft, State
+from sulq.kernel.ledger.entries import Draft, State
 from sulq.terms.privacy import Epsilon, Event
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 from tests.curator.ledger.places import STORES, Place, empty

@@ -18,8 +18,7 @@ from sulq.kernel.entropy import random_bytes
 from sulq.kernel.facts import conversion_cost
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import canonical
-from sulq.kernel.ledger.entries import Body
-from sulq.kernel.ledger.state import State
+from sulq.kernel.ledger.entries import Body, State
 from sulq.kernel.ledger.store import damaged
 from sulq.terms.privacy import Budget, EpsilonDelta, Split, SubLinear, Unit
 from sulq.version import __version__

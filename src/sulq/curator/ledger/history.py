@@ -13,10 +13,9 @@ from sulq.curator.ledger.notes import Registration
 from sulq.curator.ledger.shares import Accounts
 from sulq.curator.ledger.sources import Cover, read_cover, read_registered
 from sulq.errors import BudgetExceeded, SetupError
-from sulq.kernel.ledger import entries, state
+from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row
-from sulq.kernel.ledger.entries import Body
-from sulq.kernel.ledger.state import Draft, State
+from sulq.kernel.ledger.entries import Body, Draft, State
 from sulq.kernel.ledger.store import Store, damaged
 from sulq.terms.privacy import Event
 
@@ -183,4 +182,4 @@ def pending(draft: Draft) -> Pending:
 
 def load(store: Store, mechanisms: Collection[str], *, thorough: bool = False) -> State:
     """Read a ledger from its first entry to its last and check all of it (T47)."""
-    return state.load(store, State(mechanisms, History(mechanisms, thorough=thorough)))
+    return entries.load(store, State(mechanisms, History(mechanisms, thorough=thorough)))

@@ -28,9 +28,9 @@ from sulq.curator.ledger.sources import Book, Source, covered, kept_source, sour
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.curator.ledger.turns import SharedWriter
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
+from sulq.kernel.ledger.chain import Seal
+from sulq.kernel.ledger.entries import Draft, State
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.seal import Seal
-from sulq.kernel.ledger.state import Draft, State
 from sulq.kernel.ledger.store import Store, damaged
 from sulq.terms import wire
 from sulq.terms.estimator import Estimator

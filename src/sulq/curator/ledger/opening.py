@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
+
 from sulq.curator.ledger import founding, history, remaining
 from sulq.curator.ledger.failures import opening
 from sulq.curator.ledger.history import load
@@ -17,9 +19,8 @@ from sulq.curator.ledger.sources import SUFFIX
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
+from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.sqlite import READ, WRITE
-from sulq.kernel.ledger.state import State
 from sulq.kernel.ledger.store import Store
 from sulq.terms.privacy import Budget, Loss, Unit
 
@@ -98,7 +99,8 @@ def look(place: Path | Address, wait: float) -> Store:
     journal = place.with_name(place.name + "-journal")
     # SQLite rolls an unfinished transaction back as it opens, and must be allowed to.
     unfinished = journal.exists() and journal.stat().st_size > 0
-    return SqliteFile(str(place), wait=wait, flags=WRITE if unfinished else READ)
+    flags = apsw.SQLITE_OPEN_READWRITE if unfinished else apsw.SQLITE_OPEN_READONLY
+    return SqliteFile(str(place), wait=wait, flags=flags)
 
 
 def report(state: State) -> Report:

@@ -12,7 +12,7 @@ from sulq.curator.ledger.failures import opening, writing
 from sulq.curator.ledger.postgres_place import PostgresPlace
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import CuratorError, SulqError
-from sulq.kernel.ledger.state import Draft, Follower, State
+from sulq.kernel.ledger.entries import Draft, Follower, State
 from sulq.kernel.ledger.store import Store
 from sulq.kernel.ledger.writer import Writer
 

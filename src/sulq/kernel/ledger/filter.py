@@ -66,11 +66,10 @@ class Filter:
         self.mechanisms = frozenset(mechanisms)
         # What each total may reach, in its own units: of EpsilonDelta the pure branch, the blended one, and open keys.
         self.limit = budget.queries if isinstance(budget, SubLinear) else whole_units(budget.exact)
-        self.room = self.key_limit = 0
-        self.alpha = Fraction(0)
+        self.room, self.key_limit, self.alpha = 0, 0, Fraction(0)
         if split is not None and isinstance(budget, EpsilonDelta):
-            # Of what a split says no more is believed than follows from its order and its delta (the order is above 1,
-            # or there is no cost): within half the margin of the cost, which two machines may round otherwise.
+            # No more is believed of a split than follows from its order, above 1, and its delta; but for half the
+            # margin of the cost, which two machines may round otherwise.
             most = budget.exact - Fraction(conversion_cost(float(split.alpha), float(split.delta))) + SLACK
             self.room = min(whole_units(split.room), whole_units(max(most, Fraction(0))), self.limit)
             self.key_limit = whole_units(min(split.key_delta, budget.exact_delta - split.delta))

@@ -225,7 +225,15 @@ class PostgresStore(Store):
             import psycopg
 
             try:
-                self._settle(db)
+                cursor = db.execute(SETTLE.format(max(10, round(1000 * self.wait)), round(1000 * max(self.wait, 30))))
+                while cursor.nextset():
+                    pass
+                if cursor.fetchone() != (True,):
+                    raise SetupError(
+                        "ledger-failed",
+                        "PostgreSQL is older than 14, or runs with fsync or full_page_writes off, and may lose debits.",
+                        "Correct postgresql.conf, or keep the ledger in a file.",
+                    )
                 self._db = db
             except psycopg.OperationalError as error:  # it broke at once
                 if time.monotonic() >= deadline:
@@ -234,17 +242,6 @@ class PostgresStore(Store):
                 if self._db is not db:
                     db.close()
         return self._db
-
-    def _settle(self, db: psycopg.Connection) -> None:
-        cursor = db.execute(SETTLE.format(max(10, round(1000 * self.wait)), round(1000 * max(self.wait, 30))))
-        while cursor.nextset():
-            pass
-        if cursor.fetchone() != (True,):
-            raise SetupError(
-                "ledger-failed",
-                "PostgreSQL is older than 14, or runs with fsync or full_page_writes off, and could lose debits.",
-                "Correct postgresql.conf, or keep the ledger in a file.",
-            )
 
     def _drop(self) -> None:
         """Let a connection go without a word."""

@@ -17,11 +17,14 @@ SCHEMA: Final = (
     "CREATE TABLE entries (seq INTEGER PRIMARY KEY, body TEXT NOT NULL, hash BLOB NOT NULL) STRICT",
     "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT",
 )
-# Whether the last entry is the one the head names, and none is gone after one place and up to another.
-WHOLE: Final = """
-SELECT EXISTS (SELECT 1 FROM entries JOIN head USING (seq, hash))
+STRUCTURE: Final = "SELECT group_concat(coalesce(sql, ''), '; ' ORDER BY name) FROM sqlite_schema"
+SOUND: Final = "; ".join(SCHEMA)
+# Whether the tables are ours, the last entry is the one the head names, and none is gone after one place and up to
+# another.
+WHOLE: Final = f"""
+SELECT ({STRUCTURE}) = ?3 AND EXISTS (SELECT 1 FROM entries JOIN head USING (seq, hash))
 AND (SELECT count(*) FROM entries WHERE seq > ?1 AND seq <= ?2) = ?2 - ?1
-"""
+"""  # noqa: S608 - put together from constants
 # Settings of each connection, and what they must read back as. EXTRA also syncs the
 # directory; without spilling, nothing is written to the file before the commit.
 SETTINGS: Final = (
@@ -31,24 +34,22 @@ SETTINGS: Final = (
     ("trusted_schema", "OFF", 0),
     ("cell_size_check", "ON", 1),
 )
-READ: Final = apsw.SQLITE_OPEN_READONLY
-WRITE: Final = apsw.SQLITE_OPEN_READWRITE
 
 
 class SqliteStore(Store):
     """One connection to a ledger's file."""
 
-    def __init__(self, path: str, *, wait: float = 5.0, vfs: str = "", flags: int = WRITE) -> None:
+    def __init__(self, path: str, *, wait: float = 5.0, vfs: str = "", flags: int = apsw.SQLITE_OPEN_READWRITE) -> None:
         version = apsw.sqlite_lib_version()
         if tuple(int(part) for part in version.split(".")) < OLDEST:
             oldest = ".".join(map(str, OLDEST))
             raise SetupError("ledger-failed", f"SQLite {version} is older than {oldest}.", "Install a newer apsw.")
         self.wait = wait
-        memory = path == MEMORY
-        self._db = apsw.Connection(path, flags=flags | (apsw.SQLITE_OPEN_CREATE if memory else 0), vfs=vfs or None)
+        create = apsw.SQLITE_OPEN_CREATE if path == MEMORY else 0
+        self._db = apsw.Connection(path, flags=flags | create, vfs=vfs or None)
         try:
             self._db.set_busy_handler(self._busy)
-            self._settle(memory=memory)
+            self._settle("memory" if path == MEMORY else "truncate")
         except BaseException:
             self._db.close(True)
             raise
@@ -63,7 +64,7 @@ class SqliteStore(Store):
         SQLite refuses here if the file was moved, deleted or replaced while it was open.
         """
         last = rows[0].seq - 1
-        whole = last == 0 or (self._is_ours() and self.ask(WHOLE, *self._window(last)) == [(1,)])
+        whole = last == 0 or self.ask(WHOLE, *self._window(last), SOUND) == [(1,)]
         if not whole:
             raise damaged("the file", "does not hold what was written")
         self._db.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
@@ -84,7 +85,7 @@ class SqliteStore(Store):
 
     def sound(self) -> bool:
         """Whether the file's own structure is whole, and holds our tables and nothing else."""
-        return self._is_ours() and self._db.pragma("integrity_check") == "ok"
+        return self.ask(STRUCTURE) == [(SOUND,)] and self._db.pragma("integrity_check") == "ok"
 
     def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Look something up in the file."""
@@ -94,15 +95,12 @@ class SqliteStore(Store):
         """Let the file go."""
         self._db.close(True)
 
-    def _is_ours(self) -> bool:
-        return tuple(sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema ORDER BY name")) == SCHEMA
-
-    def _settle(self, *, memory: bool) -> None:
+    def _settle(self, journal: str) -> None:
         mode = self._db.pragma("journal_mode")
         if mode != "wal":
             # Truncating spares two directory operations a commit, and is synced like a deletion.
             mode = self._db.pragma("journal_mode", "TRUNCATE")
-        if mode != ("memory" if memory else "truncate"):
+        if mode != journal:
             raise SetupError("ledger-damaged", f"The ledger was switched to journal mode {mode} by another program.")
         for name, value, read_back in SETTINGS:
             self._db.pragma(name, value)

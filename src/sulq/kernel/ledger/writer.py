@@ -13,10 +13,10 @@ from typing import Final
 import apsw
 
 from sulq.errors import AccessDenied, CuratorError, SulqError
+from sulq.kernel.entropy import random_bytes
 from sulq.kernel.facts import Event
-from sulq.kernel.ledger.chain import Receipt
-from sulq.kernel.ledger.seal import Seal
-from sulq.kernel.ledger.state import Draft, State, load
+from sulq.kernel.ledger.chain import Receipt, Seal
+from sulq.kernel.ledger.entries import Draft, State, load
 from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store
 
 FATAL: Final = frozenset({"ledger-damaged", "ledger-format"})
@@ -42,7 +42,7 @@ class Writer:
         self._stale = False  # an interrupt left the state in doubt: read it anew
         self._due: dict[int, tuple[str, str, Event]] = {}  # durable debits without a receipt, by their entries
         self.state: State = load(store, empty())
-        self.seal = Seal()
+        self.seal = Seal(random_bytes(32))
         with _forking:
             _open.add(self)
 

@@ -15,8 +15,8 @@ from sulq.curator.ledger.history import pending
 from sulq.errors import BudgetExceeded, QuestionError, SetupError
 from sulq.kernel.facts import Epsilon, EpsilonDelta, Event, Split, SubLinear
 from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.entries import Draft
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.state import Draft
 from tests.curator.ledger.cases import ask, gaussian, opened, pure
 
 SRC = Path(__file__).resolve().parents[3] / "src" / "sulq"

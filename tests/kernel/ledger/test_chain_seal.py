@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.kernel.ledger.seal import Seal
+from sulq.kernel.entropy import random_bytes
+from sulq.kernel.ledger.chain import Seal
 from sulq.terms import wire
 from sulq.terms.receipt import Receipt
-from tests.curator.ledger.cases import pure
+from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 
 
 def test_a_receipt_fits_its_seal_and_plan_only() -> None:
@@ -92,18 +93,26 @@ def test_a_receipt_says_where_it_stands(seq: int) -> None:
 
 def test_a_receipt_of_an_earlier_opening_is_not_redeemed() -> None:
     """A seal does not remember what others redeemed, so it takes none of theirs: one debit, one answer."""
-    receipt = Seal().stamp(7, "e" * 64, "plan", pure("0.5"))
-    again = Seal()
+    receipt = Seal(random_bytes(32)).stamp(7, "e" * 64, "plan", pure("0.5"))
+    again = Seal(random_bytes(32))
     assert not again.verifies(receipt, "plan", pure("0.5"))
     assert not again.redeem(receipt, "plan", pure("0.5"))
 
 
+def test_each_opening_of_a_ledger_has_a_seal_of_its_own() -> None:
+    """A receipt of one opening is not redeemed by another of the same ledger. Control: by its own it is."""
+    with memory_folder() as folder, opened(folder / "a.ledger") as one, opened(folder / "a.ledger") as two:
+        receipt = ask(one, pure("0.5"), "q")
+        assert one.seal.key != two.seal.key
+        assert not two.redeem(receipt, receipt.plan, pure("0.5"))
+        assert one.redeem(receipt, receipt.plan, pure("0.5"))
+
+
 def test_a_seal_may_be_given_to_another_process() -> None:
     """Built from the same key, one seal takes what the other stamped, once; from another key it does not."""
-    clerk = Seal()
+    clerk = Seal(random_bytes(32))
     worker = Seal(clerk.key)
     receipt = clerk.stamp(7, "e" * 64, "plan", pure("0.5"))
     assert worker.redeem(receipt, "plan", pure("0.5"))
     assert not worker.redeem(receipt, "plan", pure("0.5"))
     assert not Seal(b"l" * 32).verifies(receipt, "plan", pure("0.5"))
-    assert Seal().key != clerk.key  # each opening draws its own

@@ -12,9 +12,8 @@ from sulq.errors import SetupError
 from sulq.kernel.facts import Epsilon, Event, Rho, Unit
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.kernel.ledger.entries import Body
+from sulq.kernel.ledger.entries import Body, State, load
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.state import State, load
 from tests.curator.ledger.cases import pure
 
 
