@@ -257,7 +257,7 @@ class Deaf(PostgresPlace):
 
     def _connected(self, deadline: float) -> psycopg.Connection:
         db = super()._connected(deadline)
-        return _Muffled(self, db) if self._writing and self._rows else db  # type: ignore[return-value]
+        return _Muffled(self, db) if self._rows else db  # type: ignore[return-value]
 
 
 class _Muffled:

@@ -28,8 +28,8 @@ class Row(NamedTuple):
 class Receipt:
     """Where one debit stands in its ledger: a plain value, which any process may hold.
 
-    `entry` is the hash that chains the entry to all before it, so whoever holds
-    a receipt can show that the history up to it was not rewritten (T60).
+    `entry` is the hash that chains the entry to all before it, so whoever holds a receipt can show that the history up
+    to it was not rewritten (T60).
     """
 
     seq: int

@@ -5,11 +5,12 @@ debit     one ask: its event, its question, its place in time
 raise     a larger budget
 burn      a charge for asks the ledger has lost, as its anchor told
 
-These the kernel writes and reads; `NOTES` are kinds that spend nothing, and others' business.
+These the kernel reads and checks; `NOTES` are kinds that spend nothing, and others' business.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Collection
 from fractions import Fraction
@@ -50,13 +51,11 @@ def debit(event: Event, /, *, plan_digest: str, **told: object) -> str:
 
 def parse(row: Row) -> Body:
     """Read an entry's body."""
-    try:
+    with contextlib.suppress(QuestionError):
         body = wire.strict(row.body)
-    except QuestionError:
-        raise damaged(f"entry {row.seq}", "is not JSON") from None
-    if not isinstance(body, dict):
-        raise damaged(f"entry {row.seq}", "is not a record")
-    return body
+        if isinstance(body, dict):
+            return body
+    raise damaged(f"entry {row.seq}", "is not a record in JSON")
 
 
 def value(body: Body, name: str, *kinds: type) -> Any:  # noqa: ANN401 - of one of these kinds
@@ -260,10 +259,8 @@ def load(store: Store, state: State) -> State:
     store.reading()
     try:
         state.catch_up(store)
-        if state.seq == 0:
-            raise damaged("the first entry", "is missing")
-        if not store.sound():
-            raise damaged("the file", "is not whole, or holds more than a ledger")
+        if state.seq == 0 or not store.sound():
+            raise damaged("the file", "is not whole, or holds more or less than a ledger")
     finally:
         store.rollback()
     return state

@@ -47,12 +47,10 @@ class Totals(NamedTuple):
 class Filter:
     """Admits events as long as their totals stay within a budget.
 
-    Privacy: for asks chosen adaptively, each from all answers before it, adding
-    epsilon is a filter for pure loss and adding rho for zero-concentrated loss.
-    For EpsilonDelta(E, D', D_keys) the Renyi losses at one order alpha, fixed
-    when the ledger was created, may add up to E - c(alpha, D'); or, while every
-    event is pure, their epsilons may add up to E. The pure branch uses no delta,
-    so allowing either costs nothing more (docs/theory/filter.md).
+    Privacy: for asks chosen adaptively, each from all answers before it, adding epsilon is a filter for pure loss and
+    adding rho for zero-concentrated loss. For EpsilonDelta(E, D', D_keys) the Renyi losses at one order alpha, fixed
+    when the ledger was created, may add up to E - c(alpha, D'); or, while every event is pure, their epsilons may add
+    up to E. The pure branch uses no delta, so allowing either costs nothing more (docs/theory/filter.md).
     Source: [DMNS06, Theorem 1; S4.8], [FZ21, section 4], [WRRW23], [CKS20, Prop. 12].
     """
 

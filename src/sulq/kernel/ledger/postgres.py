@@ -1,15 +1,13 @@
 """The ledger in PostgreSQL, for several servers on one budget: a debit is one statement, a compare-and-swap.
 
-Nobody is kept out while a debit is decided. The statement that writes it moves
-the head only from where the decision was taken, and adds the entries only if
-the head moved: of servers that decided at once one is written, and the others
-catch up and decide again. So all debits stand in one order, each decided on
-all that came before it, as if one server had taken them one after another.
+Nobody is kept out while a debit is decided. The statement that writes it moves the head only from where the decision
+was taken, and adds the entries only if the head moved: of servers that decided at once one is written, and the others
+catch up and decide again. So all debits stand in one order, each decided on all that came before it, as if one server
+had taken them one after another.
 
-If the connection breaks during the statement, nobody knows whether it was
-written. The same statement is then sent again: a head never returns to where
-it was, so at most one sending can move it, and if it has moved already the
-entries say by whom.
+If the connection breaks during the statement, nobody knows whether it was written. The same statement is then sent
+again: a head never returns to where it was, so at most one sending can move it, and if it has moved already the entries
+say by whom.
 """
 
 from __future__ import annotations
@@ -80,10 +78,9 @@ class PostgresStore(Store):
         self._ledger = ledger  # its schema, whose name needs no quotes
         self._db: psycopg.Connection | None = None
         self._closed = False
-        self._writing = False
         self._snapshot = False
         self._head: tuple[int, bytes] | None = None  # as it was last seen, or as our last commit left it
-        self._rows: list[Row] = []
+        self._rows: list[Row] | None = None  # what is to be added, while it is decided
 
     @abstractmethod
     def _dial(self, deadline: float) -> psycopg.Connection:
@@ -98,20 +95,20 @@ class PostgresStore(Store):
 
     def begin(self) -> None:
         """Begin to decide; others are not kept out."""
-        self._writing, self._rows = True, []
+        self._rows = []
 
     def head(self) -> tuple[int, bytes] | None:
         """The place and hash of the last entry; while deciding it may be as is believed."""
-        self._head = (self._enter() if self._writing else None) or super().head()
+        self._head = (None if self._rows is None else self._enter()) or super().head()
         return self._head
 
     def rows(self, after: int = 0, last: int = END) -> Iterator[Row]:
         """The entries after a place; while deciding, up to the head that was read, since more may come at any time."""
-        return super().rows(after, self._head[0] if self._writing and self._head is not None else last)
+        return super().rows(after, last if self._rows is None or self._head is None else self._head[0])
 
     def append(self, rows: Sequence[Row]) -> None:
         """Keep entries for the one statement that adds them all."""
-        self._rows += rows
+        self._rows = [*(self._rows or ()), *rows]
 
     def commit(self) -> None:
         """Move the head from where it was read and add the entries, or neither; without entries, look at it again."""
@@ -122,8 +119,7 @@ class PostgresStore(Store):
             self._swap(head, rows)
         elif super().head() != head:
             raise Behind
-        self._head = (rows[-1].seq, rows[-1].hash) if rows else head
-        self._writing = False
+        self._head, self._rows = (rows[-1].seq, rows[-1].hash) if rows else head, None
         self._leave(committed=True)
 
     def _swap(self, head: tuple[int, bytes], rows: Sequence[Row]) -> None:
@@ -154,8 +150,8 @@ class PostgresStore(Store):
         """Forget what was to be added; end a reading."""
         import psycopg
 
-        if self._writing:
-            self._writing, self._head, self._rows = False, None, []
+        if self._rows is not None:
+            self._head = self._rows = None
             self._leave(committed=False)
         if self._snapshot:
             self._snapshot = False

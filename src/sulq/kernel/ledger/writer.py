@@ -8,7 +8,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Final
 
 import apsw
 
@@ -18,8 +17,6 @@ from sulq.kernel.facts import Event
 from sulq.kernel.ledger.chain import Receipt, Seal
 from sulq.kernel.ledger.entries import Draft, State, load
 from sulq.kernel.ledger.store import Behind, Busy, Doubt, Store
-
-FATAL: Final = frozenset({"ledger-damaged", "ledger-format"})
 
 
 class Writer:
@@ -110,7 +107,7 @@ class Writer:
             except (Busy, Doubt, apsw.BusyError):
                 raise
             except SulqError as error:
-                if error.code in FATAL:
+                if error.code in ("ledger-damaged", "ledger-format"):
                     self._die(error)
                 raise
             except BaseException:
