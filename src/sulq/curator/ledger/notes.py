@@ -14,12 +14,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from sulq.curator.ledger.shares import Share
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.ledger.chain import canonical
-from sulq.kernel.ledger.entries import TOTALS, Body, value
+from sulq.kernel.ledger.entries import TOTALS, Body
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
 from sulq.terms import wire
@@ -91,12 +91,18 @@ def tree_of(totals: Totals) -> dict[str, object]:
 
 def text(body: Body, name: str) -> str:
     """A field that is text."""
-    return cast("str", value(body, name, str))
+    found = body.get(name)
+    if not isinstance(found, str):
+        raise damaged(f"the field {name}", "is not text")
+    return found
 
 
 def whole(body: Body, name: str) -> int:
     """A field that is a whole number, zero or more."""
-    return cast("int", value(body, name, int))
+    found = body.get(name)
+    if type(found) is not int or found < 0:
+        raise damaged(f"the field {name}", "is not a whole number")
+    return found
 
 
 def optional(body: Body, name: str) -> str | None:

@@ -196,9 +196,8 @@ class Draft:
     def __init__(self, state: State) -> None:
         self.state = state
         self.rows: list[Row] = []
-        self.debits: dict[
-            int, tuple[str, str, Event]
-        ] = {}  # by its entry's place: its hash, what was paid for, and how much
+        # What was charged, by its entry's place: the entry's hash, the digest of the plan, the event.
+        self.debits: dict[int, tuple[str, str, Event]] = {}
         # What the state will say once these entries are written.
         self.totals: Totals = state.totals
         self.filter: Filter = state.filter

@@ -41,7 +41,8 @@ class Totals(NamedTuple):
 
     def __add__(self, other: Totals) -> Totals:  # type: ignore[override]  # no longer tuple
         """Both together."""
-        return Totals(*map(operator.add, self, other))._replace(pure=self.pure and other.pure)
+        epsilon, _, *others = map(operator.add, self, other)
+        return Totals(epsilon, self.pure and other.pure, *others)
 
 
 class Filter:
