@@ -17,12 +17,11 @@ from typing import Any, Final, Protocol, Self, TypeVar, final
 import numpy as np
 
 from sulq.errors import AccessDenied, CuratorError
-from sulq.kernel import assemble, layout, price
+from sulq.kernel import layout, price
 from sulq.kernel.arrays import SATURATED, Integers
-from sulq.kernel.facts import Event, Facts, Refused, Unit
-from sulq.kernel.laws import Law, PassedLaw, own
+from sulq.kernel.facts import Event, Facts, Refused, Unit, require
+from sulq.kernel.laws import Law, own
 from sulq.kernel.ledger.chain import Receipt
-from sulq.kernel.facts import require
 from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
