@@ -36,6 +36,11 @@ def constant(value: object) -> Step:
     return Step("constant", given=(value,))
 
 
+def term(value: object, step: int = 0) -> Stack:
+    """A vector of one public number: its sum counts rows."""
+    return Stack((Unit(step, value, value),))
+
+
 def least(stack: int, *scores: tuple[object, ...]) -> Step:
     """The least of some scores of a vector."""
     return Step("least", (stack,), scores)
@@ -76,7 +81,7 @@ def program(rng: random.Random) -> Program:
     steps += [constant(rng.choice((0, 1, -7, 0.5, float("nan"), True))) for _ in range(2)]
 
     def number() -> int:
-        return rng.choice([i for i, step in enumerate(steps) if not isinstance(step, Stack) and step.name != "codes"])
+        return rng.choice([i for i, step in enumerate(steps) if not isinstance(step, Stack)])
 
     def stacks() -> list[int]:
         return [i for i, step in enumerate(steps) if isinstance(step, Stack)]
@@ -90,9 +95,6 @@ def program(rng: random.Random) -> Program:
             steps.append(Step("search", (number(),), tuple(sorted(rng.sample((-1.0, 0.0, 0.5, 3.0), 2)))))
         elif kind < 0.6:
             steps.append(Step("take", (number(),), tuple(rng.randint(-5, 5) for _ in range(rng.randint(1, 4)))))
-        elif kind < 0.65:
-            steps.append(Step("codes", tuple(number() for _ in range(rng.randint(1, 3))), (rng.randint(0, 5),)))
-            steps.append(Step("pick", (len(steps) - 1, number())))
         elif kind < 0.85 or not stacks():
             steps.append(_stack(rng, number))
         else:
@@ -110,21 +112,21 @@ def _stack(rng: random.Random, number) -> Stack:
     units = []
     for _ in range(rng.randint(1, 3)):
         low = rng.randint(-4, 4)
-        units.append(Unit(number(), low, low + rng.randint(0, 6), rng.choice((1.0, 0.5, 2.0, -1.0, 1e300))))
+        units.append(
+            Unit(number(), low, low + rng.choice((0, rng.randint(0, 6))), rng.choice((1.0, 0.5, 2.0, -1.0, 1e300)))
+        )
     l1, ball = rng.choice((None, None, rng.randint(0, 9))), rng.choice((None, rng.randint(0, 6)))
     return Stack(tuple(units), rng.choice((None, number())), l1, ball, ball is not None and rng.random() < 0.6)
 
 
 def _sum(rng: random.Random, steps: list[Step | Stack], number, stacks: list[int]) -> Sum:
     keys = tuple(Key(number(), rng.randint(1, 4)) for _ in range(rng.choice((0, 0, 1, 2))))
-    where = rng.choice((None, None, number()))
-    kind = rng.choice(("count", "vectors", "vectors", "products", "table"))
-    if kind == "count":
-        return Sum("count", term=rng.randint(-3, 3), where=where, keys=keys)
+    keys += rng.choice(((), (), (Key(number(), 1),)))
+    kind = rng.choice(("vectors", "vectors", "vectors", "products", "table"))
     if kind == "table":
         width = rng.randint(1, 3)
         units = np.array([rng.randint(-9, 9) for _ in range(width * rng.randint(1, 4))], dtype="<i8").tobytes()
-        return Sum("table", number(), units=units, width=width, where=where, keys=keys)
+        return Sum("table", number(), units=units, width=width, keys=keys)
     ones = [i for i in stacks if len(steps[i].units) == 1]
     factor = rng.choice((None, rng.choice(ones))) if ones and kind == "vectors" else None
-    return Sum(kind, rng.choice(stacks), factor, where=where, keys=keys)
+    return Sum(kind, rng.choice(stacks), factor, keys=keys)

@@ -12,12 +12,13 @@ import pytest
 
 from sulq.kernel import matrix, programs
 from sulq.kernel.facts import Refused
-from sulq.kernel.matrix import Batch, Kept, cut, fold, narrow, read, text, vector
+from sulq.kernel.matrix import Batch, Kept, fold, narrow, read, text, vectors
+from sulq.kernel.matrix import stored as in_memory
 from sulq.kernel.moves import Norms
 from sulq.kernel.programs import Box, Key, Program, Rule, Stack, Step, Sum, Unit, box_of, certify, check
 from tests.counts import count, generator
 from tests.kernel import folds
-from tests.kernel.folds import column, constant, least
+from tests.kernel.folds import column, constant, least, term
 
 STACK = 3
 TABLE = ("data", "kept0")
@@ -77,21 +78,15 @@ def test_SR1_SR16_no_program_moves_farther_than_certified_nor_depends_on_its_bat
         for i, bound in enumerate(bounds):
             single, pair = norms([whole[i] - less[i]]), norms([whole[i] - changed[i]])
             assert not past(single, bound.moves.single), f"seed {seed - 1}"
-            if not program.sums[i].keys:  # else rows may change their cells: those are apart, not a pair
-                either = Norms(
-                    *(
-                        max(
-                            getattr(bound.moves.pair, f),
-                            getattr(bound.moves.single, f) * (program.sums[i].where is not None),
-                        )
-                        for f in Norms.__slots__
-                    )
-                )
+            if program.sums[i].cells == 1:  # else rows may change their cells: those are apart, not a pair
+                either = bound.moves.pair
+                if program.sums[i].keys:
+                    either = Norms(*map(max, either, bound.moves.single))
                 assert not past(pair, either), f"seed {seed - 1}"
             halved += past(single, replace(bound.moves.single, l1=bound.moves.single.l1 // 2))
             seen[program.sums[i].kind] += 1
         done += 1
-    assert len(seen) == 4
+    assert len(seen) == 3
     assert min(seen.values()) > planned // 20
     assert halved > planned // 20
     assert refused < planned
@@ -102,7 +97,7 @@ def test_a_step_that_looks_at_other_rows_is_refused(monkeypatch: pytest.MonkeyPa
     program = one((column(0), Step("cumsum", (0,)), Stack((Unit(1, 0, 100),))), Sum("vectors", 2))
     with pytest.raises(Refused):
         check(program)
-    running = Rule("n", lambda *_: True, lambda _, __, of: np.cumsum(of))
+    running = Rule("n", "", lambda _, __, of: np.cumsum(of))
     monkeypatch.setitem(programs.STEPS, "cumsum", running)
     bound = certify(program, (folds.COLUMNS[2],), 1, every=True)[0].moves.single.l1
     full, less = fold(program, given([9, 9, 9, 9, 50]))[0], fold(program, given([9, 9, 9, 50]))[0]
@@ -121,7 +116,8 @@ def test_SR16_functions_that_are_not_of_the_list_are_refused(name: str) -> None:
 def test_codes_out_of_range_are_no_cell() -> None:
     """They neither fail nor reach another cell; the control: a careless count fails for one row and not for others."""
     codes = [0, 1, -1, 2, 2**40, -(2**60), 1]
-    program = one((column(0),), Sum("count", keys=(Key(0, 2),)), Sum("count", keys=(Key(0, 2), Key(0, 2))))
+    keys = (Key(0, 2), Key(0, 2))
+    program = one((column(0), term(1)), Sum("vectors", 1, keys=keys[:1]), Sum("vectors", 1, keys=keys))
     assert [found.tolist() for found in fold(program, given(codes, np.int64))] == [[[1], [2]], [[1], [0], [0], [2]]]
     assert fold(program, given([np.nan, np.inf, -np.inf, 1e300, 1.0]))[0].tolist() == [[0], [1]]
     with pytest.raises(ValueError, match="negative"):
@@ -200,15 +196,16 @@ def test_rows_without_a_key_are_in_no_cell_of_several() -> None:
     """By one, two and three keys, beside a condition too; the control: counted row by row."""
     keys = (Key(0, 3), Key(1, 2), Key(2, 4))
     sums = tuple(
-        Sum("count", term=2, keys=each, where=where)
+        Sum("vectors", 4, keys=each + where)
         for each in (keys[:1], keys[1:], (keys[2], keys[0]), keys)
-        for where in (None, 0)
+        for where in ((), (Key(3, 1),))
     )
-    program = Program(("a", "b", "c"), (column(0), column(1), column(2)), sums)
+    steps = (column(0), column(1), column(2), Step("logical_not", (0,)), term(2))
+    program = Program(("a", "b", "c"), steps, sums)
     rows = np.random.default_rng(0).integers(-1, 5, (200, 3))
     found = fold(program, [Batch(200, [(rows[:, i], None) for i in range(3)])])
     for each, total in zip(sums, found, strict=True):
-        own = [[int(row[key.of]) for key in each.keys] for row in rows if each.where is None or row[0]]
+        own = [[int(row[key.of] if key.of < 3 else not row[0]) for key in each.keys] for row in rows]
         there = Counter(tuple(r) for r in own if all(0 <= x < k.size for x, k in zip(r, each.keys, strict=True)))
         cells = itertools.product(*(range(key.size) for key in each.keys))
         assert total[:, 0].tolist() == [2 * there[cell] for cell in cells]
@@ -218,11 +215,11 @@ def test_far_more_cells_or_pairs_than_rows_give_the_same_sums(monkeypatch: pytes
     """Counts, vectors and tables; the control: the same where all cells are looked at."""
     units = np.arange(12, dtype="<i8").tobytes()
     sums = (
-        Sum("count", keys=(Key(0, 90),)),
+        Sum("vectors", 2, keys=(Key(0, 90),)),
         Sum("vectors", 1, keys=(Key(0, 90),)),
         Sum("table", 0, units=units, width=2, keys=(Key(0, 90),)),
     )
-    program = one((column(0), Stack((Unit(0, -5, 50), Unit(0, 0, 3)))), *sums)
+    program = one((column(0), Stack((Unit(0, -5, 50), Unit(0, 0, 3), Unit(0, 1, 2))), term(1)), *sums)
     cells = np.array([-1, 0, 5, 5, 1, 89, 95, 3])
     few = fold(program, [Batch(1, [(cells[i : i + 1], None)]) for i in range(8)])
     many = fold(program, [Batch(800, [(np.repeat(cells, 100), None)])])
@@ -234,11 +231,13 @@ def test_far_more_cells_or_pairs_than_rows_give_the_same_sums(monkeypatch: pytes
 
 def test_without_scipy_the_sums_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """One coordinate after another."""
-    program = one((column(0), Stack((Unit(0, -5, 5), Unit(0, 0, 3)))), Sum("vectors", 1, keys=(Key(0, 4),)))
+    vector = Stack((Unit(0, -5, 5), Unit(0, 0, 3), Unit(0, 1, 2)))
+    sums = (Sum("vectors", 1, keys=(Key(0, 4),)), Sum("vectors", 1, 2, keys=(Key(0, 4),)))
+    program = one((column(0), vector, Stack((Unit(0, -2, 2),))), *sums)
     cells = given(np.random.default_rng(1).integers(-9, 9, 500), np.int64)
-    found = fold(program, cells)[0].tolist()
+    found = [each.tolist() for each in fold(program, cells)]
     monkeypatch.setattr(matrix, "_sparse", lambda: None)
-    assert fold(program, cells)[0].tolist() == found
+    assert [each.tolist() for each in fold(program, cells)] == found
 
 
 def test_T39_nothing_of_a_program_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +293,7 @@ def test_cells_meet_by_the_numbers_of_their_rows() -> None:
         wrong[name] = cells[name][order]
     columns = [found[name].values for name in cells]
     assert [each.tolist() for each in columns] == [each.tolist() for each in cells.values()]
-    sums = fold(PROGRAM, cut(TABLE, 10, list(found.values()), {}, 4))[0]
+    sums = fold(PROGRAM, in_memory(TABLE, 10, list(found.values()), {}).parts(4))[0]
     assert int(sums[0, 1]) == int(cells["c0"] @ cells["c1"]) != int(wrong["c0"] @ wrong["c1"])
     with pytest.raises(LookupError):
         read(stored(list(range(9)), cells), TABLE, ("c0",), 10)
@@ -302,42 +301,66 @@ def test_cells_meet_by_the_numbers_of_their_rows() -> None:
 
 def test_a_column_or_a_vector_of_other_rows_is_not_taken() -> None:
     """Whoever keeps them may give a wrong one: of another table or number of rows, or a vector of other bounds."""
-    ask = stored(list(range(6)), {name: np.arange(6) for name in ("c0", "c1")})
-    right, box = read(ask, TABLE, ("c0", "c1"), 6), box_of(PROGRAM.steps[STACK])
+    cells = {name: np.arange(7) for name in ("c0", "c1")}
+    right = read(stored(list(range(6)), cells), TABLE, ("c0", "c1"), 6)
+    more = read(stored(list(range(7)), cells), TABLE, ("c0", "c1"), 7)
 
     def folded(columns, made, count):
         given = [columns.get(name) for name in PROGRAM.columns]
-        return fold(PROGRAM, cut(TABLE, count, given, {STACK: made} if made else {}, 4))
+        return fold(PROGRAM, in_memory(TABLE, count, given, {STACK: made} if made else {}).parts(4))
 
-    assert folded(right, vector(TABLE, box, 6), 6)[0].tolist() == folded(right, None, 6)[0].tolist()
+    made = vectors(PROGRAM, STACK, TABLE, 6, list(right.values()))
+    assert folded(right, made, 6)[0].tolist() == folded(right, None, 6)[0].tolist()
     fewer = read(stored(list(range(5)), {"c0": np.arange(6)}), TABLE, ("c0",), 5)
     other = {"c0": replace(right["c0"], table=("data", "kept1"))}
-    wide = box_of(replace(PROGRAM.steps[STACK], units=(Unit(0, -9, 9), Unit(1, -9, 10))))
-    for columns, made, size in (
+    wide = replace(PROGRAM.steps[STACK], units=(Unit(0, -9, 9), Unit(1, -9, 10)))
+    wide = replace(PROGRAM, steps=(*PROGRAM.steps[:STACK], wide))
+    for columns, known, size in (
         (right | other, None, 6),
         (right | fewer, None, 6),
         (right, None, 5),
-        (right, vector(("data", "kept1"), box, 6), 6),
-        (right, vector(TABLE, box, 7), 6),
-        (right, vector(TABLE, wide, 6), 6),
+        (right, replace(made, table=("data", "kept1")), 6),
+        (right, vectors(PROGRAM, STACK, TABLE, 7, list(more.values())), 6),
+        (right, vectors(wide, STACK, TABLE, 6, list(right.values())), 6),
+        (right, right["c0"], 6),
         ({"c0": right["c0"]}, None, 6),
     ):
         with pytest.raises((LookupError, TypeError)):
-            folded(columns, made, size)
+            folded(columns, known, size)
+    for columns in (right | other, right | fewer, more):  # nor is a vector made of them
+        with pytest.raises(LookupError):
+            vectors(PROGRAM, STACK, TABLE, 6, list(columns.values()))
+    for place in (0, 9):
+        with pytest.raises(Refused):
+            vectors(PROGRAM, place, TABLE, 6, list(right.values()))
 
 
 def test_vectors_that_are_known_give_the_same_sums_and_need_no_column() -> None:
-    """Read back as they were written, where all rows were; a vector half written is not ready."""
+    """Read back as they were made, in however many parts, one for two steps too."""
     cells = {"c0": np.arange(-8, 4), "c1": np.arange(12) - 3}
-    columns = read(stored(list(range(12)), cells), TABLE, ("c0", "c1"), 12)
-    box = box_of(PROGRAM.steps[STACK])
-    made, half = vector(TABLE, box, 12), vector(TABLE, box, 12)
-    first = fold(PROGRAM, cut(TABLE, 12, list(columns.values()), {STACK: made}, 5))[0]
-    assert made.ready
-    assert fold(PROGRAM, cut(TABLE, 12, [None, None], {STACK: made}, 7))[0].tolist() == first.tolist()
-    fold(PROGRAM, list(cut(TABLE, 12, list(columns.values()), {STACK: half}, 5))[:1])
-    assert not half.ready
+    columns = list(read(stored(list(range(12)), cells), TABLE, ("c0", "c1"), 12).values())
+    made = vectors(PROGRAM, STACK, TABLE, 12, columns)
+    assert made.box == box_of(PROGRAM.steps[STACK])
     assert made.values.nbytes == 12 * 3
+    first = fold(PROGRAM, in_memory(TABLE, 12, columns, {}).parts(5))[0]
+    for size in (1, 7, 12):
+        known = in_memory(TABLE, 12, [None, None], {STACK: made})
+        assert fold(PROGRAM, known.parts(size), workers=2)[0].tolist() == first.tolist()
+    twice = replace(
+        PROGRAM, steps=(*PROGRAM.steps, PROGRAM.steps[STACK]), sums=(Sum("products", 4), Sum("products", 3))
+    )
+    found = fold(twice, in_memory(TABLE, 12, [None, None], {3: made, 4: made}).parts(5))
+    assert [each.tolist() for each in found] == [first.tolist()] * 2
+
+
+def test_a_vector_that_is_kept_was_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it is made; the control: without the guard what is kept is past its bounds."""
+    stack = Stack(tuple(Unit(0, -1, 1) for _ in range(100)), ball=1)
+    program = Program(("a",), (column(0), stack), (Sum("vectors", 1),))
+    columns = [Kept(("t",), np.ones(8, np.int8))]
+    assert not vectors(program, 1, ("t",), 8, columns).values[:-1].any()
+    monkeypatch.setattr(matrix, "_guard", lambda *_: None)
+    assert vectors(program, 1, ("t",), 8, columns).values[:-1].all()
 
 
 @pytest.mark.parametrize(("low", "high", "size"), [(-128, 127, 1), (-129, 0, 2), (0, 128, 2), (-200, 2**31, 8)])
@@ -346,27 +369,3 @@ def test_vectors_are_as_narrow_as_their_bounds(low: int, high: int, size: int) -
     kind = narrow(Box.of((low,), (high,)))
     assert kind.itemsize == size
     assert [int(np.array(x, dtype=kind)) for x in (low, high, 0, 1)] == [low, high, 0, 1]
-
-
-def test_kept_vectors_are_read_only_once_all_rows_were_written() -> None:
-    """Else what was never guarded would be read as a vector of its bounds.
-
-    One that is given for two steps is refused; rows that are written twice are not all rows. Control: after a whole
-    fold it is read, and gives the same sums.
-    """
-    stack = Stack(tuple(Unit(0, -1, 1) for _ in range(100)), ball=1)
-    first = Step("column", given=(0,))
-    twice = Program(("a",), (first, stack, stack), (Sum("vectors", 1), Sum("vectors", 2)))
-    once = Program(("a",), (first, stack), (Sum("vectors", 1),))
-    columns = [Kept(("t",), np.ones(8, np.int8))]
-    kept = vector(("t",), box_of(stack), 8)
-    with pytest.raises(LookupError):
-        fold(twice, cut(("t",), 8, columns, {1: kept, 2: kept}, 4))
-    for _ in range(2):
-        fold(once, list(cut(("t",), 8, columns, {1: kept}, 4))[:1])
-    assert not kept.ready
-    assert not fold(once, cut(("t",), 8, columns, {1: kept}, 4))[0].any()
-    whole = vector(("t",), box_of(stack), 8)
-    made = fold(once, cut(("t",), 8, columns, {1: whole}, 4))[0]
-    assert whole.ready
-    assert fold(once, cut(("t",), 8, [None], {1: whole}, 4))[0].tolist() == made.tolist()

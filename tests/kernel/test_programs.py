@@ -17,7 +17,7 @@ from tests.kernel.folds import column, constant, least, missing
 
 CELL = integer("INTEGER", 0, 9)
 VECTOR = Stack((Unit(0, -9, 9), Unit(0, 0, 5)))
-GIVEN = ("column", "missing", "constant", "search", "take", "codes", "pick", "least")
+GIVEN = ("column", "missing", "constant", "search", "take", "least")
 WRONG = {
     "a step of itself": (column(0), Step("floor", (1,))),
     "a step before the first": (column(0), Step("floor", (-1,))),
@@ -34,13 +34,10 @@ WRONG = {
     "an edge twice": (column(0), Step("search", (0,), (1.0, 1.0))),
     "an edge that is NaN": (column(0), Step("search", (0,), (math.nan,))),
     "the sign of NaN": (column(0), Step("copysign", (0, 0))),
-    "codes without a size": (column(0), Step("codes", (0,), (-1,))),
-    "codes of none": (column(0), Step("codes", (), (3,))),
-    "codes as a number": (column(0), Step("codes", (0,), (3,)), Step("floor", (1,))),
-    "a pick of a number": (column(0), Step("pick", (0, 0))),
     "numbers for a function": (column(0), Step("floor", (0,), (1,))),
     "a vector of none": (Stack(()),),
     "bounds the wrong way": (column(0), Stack((Unit(0, 1, 0),))),
+    "a constant of none": (Step("constant"),),
     "bounds that are not whole": (column(0), Stack((Unit(0, 0, 0.5),))),
     "bounds past 2^53": (column(0), Stack((Unit(0, 0, 2**53),))),
     "a grid of no size": (column(0), Stack((Unit(0, 0, 1, float("nan")),))),
@@ -65,14 +62,16 @@ SUMS = {
     "a table cut short": Sum("table", 0, units=b"123"),
     "a table of none": Sum("table", 0),
     "a table's huge number": Sum("table", 0, units=(2**40).to_bytes(8, "little")),
-    "a term that is not whole": Sum("count", term=0.5),
-    "a key of no size": Sum("count", keys=(Key(0, 0),)),
-    "a key of a vector": Sum("count", keys=(Key(1, 2),)),
-    "a condition of a vector": Sum("count", where=1),
+    "a table's hugest number": Sum("table", 0, units=(2**63).to_bytes(8, "little")),
+    "a key of no size": Sum("vectors", 1, keys=(Key(0, 0),)),
+    "a key of a size that is not whole": Sum("vectors", 1, keys=(Key(0, 2.0),)),
+    "a condition of a vector": Sum("vectors", 1, keys=(Key(1, 1),)),
+    "a key of a later step": Sum("vectors", 1, keys=(Key(2, 1),)),
+    "a table at a vector": Sum("table", 1, units=bytes(8)),
     "too many cells of a table": Sum("table", 0, units=bytes(8 * 2**12), keys=(Key(0, 2**18),)),
     "a table of a width that is none": Sum("table", 0, units=bytes(8), width=0),
     "a vector by a vector": Sum("vectors", 1, keys=(Key(1, 2),)),
-    "too many cells": Sum("count", keys=(Key(0, 2**21), Key(0, 2**21))),
+    "too many cells": Sum("vectors", 1, keys=(Key(0, 2**21), Key(0, 2**21))),
 }
 
 
@@ -94,14 +93,13 @@ def test_every_step_is_known() -> None:
     """Control of the two above."""
     steps = (
         *(column(0), missing(0), constant(2), Step("add", (0, 2)), Step("search", (3,), (0.0, 1.0))),
-        *(Step("take", (4,), (1, 2)), Step("codes", (0, 5), (3,)), VECTOR, Step("pick", (6, 4)), least(7, (1, -1, 0))),
+        *(Step("take", (4,), (1, 2)), constant(True), VECTOR, constant(0.5), least(7, (1, -1, 0))),
         least(7, (0, 0, 0), (-2, -2, 2)),
         *(Step(name, tuple(range(len(rule.of)))) for name, rule in STEPS.items() if name not in GIVEN),
     )
     sums = (
-        Sum("vectors", 7, where=8, keys=(Key(10, 2),)),
+        Sum("vectors", 7, keys=(Key(10, 2), Key(8, 1))),
         Sum("products", 7),
-        Sum("count"),
         Sum("table", 8, units=bytes(16)),
     )
     assert check(Program(("a",), steps, sums))[0].keys() == {7}
@@ -179,7 +177,7 @@ def test_presence_is_where_every_row_is_in_the_one_cell() -> None:
     for every, more, present in (
         (True, {}, True),
         (False, {}, False),
-        (True, {"where": 0}, False),
+        (True, {"keys": (Key(0, 1),)}, False),
         (True, {"keys": (Key(0, 2),)}, False),
     ):
         program = Program(("a",), steps, (Sum("vectors", 1, **more),))

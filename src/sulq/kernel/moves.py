@@ -9,7 +9,7 @@ Source: docs/theory/kernel.md; SR1, SR13.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,9 +29,28 @@ class Norms:
     l2_squared: int
     coordinate: int
 
+    @classmethod
+    def of(cls, far: Sequence[int]) -> Norms:
+        """Of a vector whose coordinates are so far from zero."""
+        return cls(sum(far), sum(x * x for x in far), max(far, default=0))
+
+    def __iter__(self) -> Iterator[int]:
+        """One by one."""
+        return iter((self.l1, self.l2_squared, self.coordinate))
+
     def times(self, rows: int) -> Norms:
         """The norms of so many equal vectors together."""
         return Norms(self.l1 * rows, self.l2_squared * rows**2, self.coordinate * rows)
+
+    def apart(self, low: Sequence[int], high: Sequence[int], *, right: bool = False) -> Norms:
+        """Of the difference of two such vectors between these ends; right: they are at most a right angle apart.
+
+        So are those whose signs agree.
+        """
+        ends = list(zip(low, high, strict=True))
+        square = 2 if right or all(a >= 0 or b <= 0 for a, b in ends) else 4
+        twice = Norms(2 * self.l1, square * self.l2_squared, 2 * self.coordinate)
+        return Norms(*map(min, twice, Norms.of([b - a for a, b in ends])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,27 +9,24 @@ Source: docs/theory/kernel.md; SR1, SR16.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from sulq.kernel.facts import Refused
+from sulq.kernel.arrays import Integers
+from sulq.kernel.facts import Refused, require
 from sulq.kernel.moves import Certified, Moves, Norms, table
 from sulq.kernel.relations import Certificate
 from sulq.kernel.values import EXACT, INTEGERS, Value
 
 MAX_WIDTH: Final = 2**20
 MAX_CELLS: Final = 2**30  # a row past so many stays past them, times as many more, within 64 bits
-BLOCK: Final = 2**17  # scores are worked out so many at a time
-Numbers = Any  # a number, or one a row
-Rows = Any  # how many there are, and their columns
-COLUMNS: Final = ("BOOLEAN", "DOUBLE", *(kind for kind in INTEGERS if kind != "HUGEINT"))
+BLOCK: Final = 2**16  # scores are worked out so many at a time
+COLUMNS: Final = ("BOOLEAN", "DOUBLE", *INTEGERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,10 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a partition: the codes of a step from 0 and below `size` are cells, all else is none."""
+    """A key of a partition: the codes of a step from 0 and below `size` are cells, all else is none.
+
+    One of size 1 is a condition.
+    """
 
     of: int
     size: int
@@ -80,20 +80,18 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What is summed, by cell, of the rows of which the step `where` is true.
+    """What is summed by cell.
 
-    count: `term` for each row. vectors: the vector of the step `of`, times the one number of the vector `factor`.
-    products: all products of two of its coordinates, i <= j, row by row. table: the row of a public table, of `width`
-    numbers of 8 bytes each, the least first, at the step's number.
+    vectors: the vector of the step `of`, times the one number of the vector `factor`. products: all products of two of
+    its coordinates, i <= j, row by row. table: the row of a public table, of `width` numbers of 8 bytes each, the least
+    first, at the step's number.
     """
 
-    kind: Literal["count", "vectors", "products", "table"]
-    of: int = -1
+    kind: Literal["vectors", "products", "table"]
+    of: int
     factor: int | None = None
-    term: int = 1
     units: bytes = b""
     width: int = 1
-    where: int | None = None
     keys: tuple[Key, ...] = ()
 
     @property
@@ -102,15 +100,14 @@ class Sum:
         return math.prod(key.size for key in self.keys)
 
     @property
-    def table(self) -> np.ndarray:
+    def table(self) -> Integers:
         """The public table."""
         return np.frombuffer(self.units, dtype="<i8").reshape(-1, self.width).astype(np.int64)
 
     @property
     def reads(self) -> tuple[int, ...]:
         """The steps that it looks at."""
-        every = (None if self.kind == "count" else self.of, self.factor, self.where, *(key.of for key in self.keys))
-        return tuple(place for place in every if place is not None)
+        return (self.of, *(() if self.factor is None else (self.factor,)), *(key.of for key in self.keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ class Fold:
 # Steps
 
 
-def whole(values: Numbers) -> np.ndarray:
+def whole(values: Any) -> Integers:  # noqa: ANN401 - a number, or one a row
     """Numbers as 64-bit integers; doubles are brought within the exact ones first, NaN to the least."""
     found = np.asarray(values)
     if found.dtype.kind == "f":
@@ -147,34 +144,16 @@ def whole(values: Numbers) -> np.ndarray:
     return found.astype(np.int64, copy=False)
 
 
-def _wide(values: Numbers) -> np.ndarray:
+def _wide(values: Any) -> np.ndarray:  # noqa: ANN401 - a number, or one a row
     """Numbers in 64 bits, so that no type of a column makes a function fail or wrap earlier."""
     found = np.asarray(values)
     return found if found.dtype.kind == "f" else found.astype(np.int64, copy=False)
 
 
-def _where(_: object, __: object, truth: Numbers, *either: Numbers) -> np.ndarray:
-    first, second = map(np.asarray, either)
-    if first.dtype != second.dtype:  # of one type, so that no number of the one wraps in the other's
-        first, second = _wide(first), _wide(second)
-    return np.where(truth, first, second)
-
-
-def _codes(rows: Rows, given: tuple[int], *of: Numbers) -> np.ndarray:
-    found = np.empty((len(of), rows.size), dtype=np.min_scalar_type(given[0]))
-    for own, each in zip(found, of, strict=True):  # without a sign: what is below 0 is far above
-        np.minimum(whole(each).view(np.uint64), given[0], out=own, casting="unsafe")
-    return found
-
-
-def _pick(rows: Rows, _: object, codes: np.ndarray, place: Numbers) -> Numbers:
-    place = np.clip(whole(place), 0, len(codes) - 1)
-    return codes.ravel().take(place * rows.size + np.arange(rows.size))
-
-
-def _least(rows: Rows, scores: np.ndarray, vector: np.ndarray) -> np.ndarray:
+def _least(_: object, scores: np.ndarray, vector: np.ndarray) -> np.ndarray:
     step = max(BLOCK // len(scores), 256)
-    return np.concatenate([(scores @ vector[:, i : i + step]).min(axis=0) for i in range(0, rows.size, step)])
+    parts = (vector[:, start : start + step] for start in range(0, vector.shape[1], step))
+    return np.concatenate([(scores @ part).min(axis=0).astype(np.int64) for part in parts])
 
 
 def are_whole(*values: object) -> bool:
@@ -182,46 +161,40 @@ def are_whole(*values: object) -> bool:
     return all(type(value) is int and abs(value) < EXACT for value in values)
 
 
-def _nothing(given: tuple[Any, ...], *_: object) -> bool:
+def _fits(form: str, given: tuple[Any, ...], columns: int, far: Sequence[int]) -> bool:
+    """Whether a step's public numbers are of its form; `far`: a vector's largest absolute coordinates."""
+    alike = are_whole(*given) or {type(each) for each in given} in ({float}, {bool})
+    match form:
+        case "column":
+            return len(given) == 1 and are_whole(*given) and 0 <= given[0] < columns
+        case "numbers":
+            return bool(given) and alike
+        case "increasing":
+            finite = all(type(edge) is float and math.isfinite(edge) for edge in given)
+            return finite and all(a < b for a, b in itertools.pairwise(given))
+        case "scores":  # every term of each and any sum of them is an exact double (SR16)
+            right = bool(given) and all(len(score) == len(far) + 1 and are_whole(*score) for score in given)
+            return right and all(
+                sum(abs(w) * x for w, x in zip(score, (*far, 1), strict=True)) < EXACT for score in given
+            )
     return given == ()
-
-
-def _one_below(most: int, given: tuple[Any, ...]) -> bool:
-    return len(given) == 1 and are_whole(*given) and 0 <= given[0] < most
-
-
-def _alike(given: tuple[Any, ...]) -> bool:
-    """Whether there are numbers, all of one kind."""
-    return are_whole(*given) or {type(each) for each in given} in ({float}, {bool})
-
-
-def _increasing(given: tuple[Any, ...], *_: object) -> bool:
-    finite = all(type(edge) is float and math.isfinite(edge) for edge in given)
-    return finite and all(a < b for a, b in itertools.pairwise(given))
-
-
-def _exact(given: tuple[Any, ...], _: int, far: Sequence[int]) -> bool:
-    """Whether there are scores, and every term of each and any sum of them is an exact double (SR16)."""
-    right = bool(given) and all(len(score) == len(far) + 1 and are_whole(*score) for score in given)
-    return right and all(sum(abs(w) * x for w, x in zip(score, (*far, 1), strict=True)) < EXACT for score in given)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A kind of step: what it is of (n: a number, c: codes, v: a vector), and what of the public numbers must hold.
+    """A kind of step: what it is of (n: a number, v: a vector), the form of its public numbers, and what it gives.
 
-    `fits` looks at these, the number of columns, and a vector's largest absolute coordinates; `run` at the rows, at
-    the public numbers, and at what the other steps gave of the same rows.
+    `run` looks at the rows, at the public numbers, and at what the other steps gave of the same rows.
     """
 
     of: str
-    fits: Callable[[tuple[Any, ...], int, Sequence[int]], object]
+    form: str
     run: Callable[..., Any]
 
 
 def _function(name: str, widen: Callable[[Any], Any]) -> Rule:
     function = getattr(np, name)
-    return Rule("n" * function.nin, _nothing, lambda _, __, *of: function(*map(widen, of)))
+    return Rule("n" * function.nin, "", lambda _, __, *of: function(*map(widen, of)))
 
 
 _ARITHMETIC: Final = (
@@ -229,29 +202,24 @@ _ARITHMETIC: Final = (
     "trunc", "sign", "absolute", "sqrt", "less", "less_equal", "greater", "greater_equal",
 )  # fmt: skip
 _TRUTHS: Final = ("equal", "not_equal", "isfinite", "logical_and", "logical_or", "logical_not")
+_BITS: Final = ("bitwise_and", "left_shift", "right_shift")
 STEPS: Final[dict[str, Rule]] = {
     **{name: _function(name, _wide) for name in _ARITHMETIC},
     **{name: _function(name, lambda values: values) for name in _TRUTHS},
-    "bitwise_and": _function("bitwise_and", whole),
-    "where": Rule("nnn", _nothing, _where),
-    "float": Rule("n", _nothing, lambda _, __, of: np.asarray(of).astype(np.float64, copy=False)),
-    "whole": Rule("n", _nothing, lambda _, __, of: whole(of)),
+    **{name: _function(name, whole) for name in _BITS},
+    # of arrays: beside a narrow column a number of Python's own that it does not hold would fail
+    "where": Rule("nnn", "", lambda _, __, truth, *either: np.where(truth, *map(np.asarray, either))),
+    "float": Rule("n", "", lambda _, __, of: np.asarray(of).astype(np.float64, copy=False)),
+    "whole": Rule("n", "", lambda _, __, of: whole(of)),
     # a column of the rows, 0 where it is missing; whether it is missing; a public number
-    "column": Rule("", lambda given, count, _: _one_below(count, given), lambda rows, given: rows.columns[given[0]][0]),
-    "missing": Rule(
-        "", lambda given, count, _: _one_below(count, given), lambda rows, given: rows.columns[given[0]][1]
-    ),
-    "constant": Rule("", lambda given, *_: len(given) == 1 and _alike(given), lambda _, given: given[0]),
+    "column": Rule("", "column", lambda rows, given: rows.columns[given[0]][0]),
+    "missing": Rule("", "column", lambda rows, given: rows.columns[given[0]][1]),
+    "constant": Rule("", "numbers", lambda _, given: given[0].item()),
     # how many of some increasing numbers are at most a number; the entry of a public table, that is brought into it
-    "search": Rule("n", _increasing, lambda _, edges, of: np.searchsorted(edges, of, side="right")),
-    "take": Rule(
-        "n", lambda given, *_: given and _alike(given), lambda _, table, of: table.take(whole(of), mode="clip")
-    ),
-    # codes side by side, those below 0 or above a size being that size; the one at a place, that is brought among them
-    "codes": Rule("n+", lambda given, *_: _one_below(2**31, given), _codes),
-    "pick": Rule("cn", _nothing, _pick),
+    "search": Rule("n", "increasing", lambda _, edges, of: np.searchsorted(edges, of, side="right")),
+    "take": Rule("n", "numbers", lambda _, table, of: table.take(whole(of), mode="clip")),
     # the least of some scores of a vector: inner products with whole weights, the last of which is for 1
-    "least": Rule("v", _exact, _least),
+    "least": Rule("v", "scores", _least),
 }
 """Each looks at one row at a time, and gives an exactly rounded result, however rows are batched."""
 
@@ -263,7 +231,7 @@ STEPS: Final[dict[str, Rule]] = {
 class Box:
     """Where a vector's whole numbers lie, once guarded; `zero`: whether it may be zero beside that.
 
-    `norms`: of every such vector. `right`: whether any two are at most a right angle apart.
+    `norms`: of every such vector. `right`: whether any two are known to be at most a right angle apart.
     """
 
     low: tuple[int, ...]
@@ -274,11 +242,12 @@ class Box:
 
     @classmethod
     def of(cls, low: Sequence[int], high: Sequence[int], *norms: Norms, zero: bool = False, right: bool = False) -> Box:
-        """All vectors between these, of at most these norms; those without a sign are at most a right angle apart."""
-        every = cls(tuple(low), tuple(high), Norms(0, 0, 0), zero, right or min(low) >= 0)
-        least = functools.reduce(functools.partial(_each, min), norms, _norms(every.far))
-        l1 = min(least.l1, _root_up(len(every.low) * least.l2_squared))  # |x|_1 <= sqrt(width) |x|_2
-        return replace(every, norms=replace(least, l1=l1))
+        """All vectors between these, of at most these norms."""
+        least = Norms.of([max(-a, b) for a, b in zip(low, high, strict=True)])
+        for other in norms:
+            least = Norms(*map(min, least, other))
+        l1 = min(least.l1, _root_up(len(low) * least.l2_squared))  # |x|_1 <= sqrt(width) |x|_2
+        return cls(tuple(low), tuple(high), replace(least, l1=l1), zero, right)
 
     @property
     def far(self) -> list[int]:
@@ -287,10 +256,10 @@ class Box:
 
     def times(self, other: Box) -> Box:
         """The vector times a number."""
-        ends = np.array([self.low, self.high], dtype=object)
-        every = np.concatenate([ends * other.low[0], ends * other.high[0]])
-        low, high = every.min(axis=0).tolist(), every.max(axis=0).tolist()
-        return Box.of(low, high, self.norms.times(max(other.far)), zero=self.zero or other.zero)
+        by = (*other.low, *other.high)
+        ends = [[end * b for end in both for b in by] for both in zip(self.low, self.high, strict=True)]
+        norms = self.norms.times(max(other.far))
+        return Box.of([*map(min, ends)], [*map(max, ends)], norms, zero=self.zero or other.zero)
 
     def products(self) -> Box:
         """All products of two coordinates, each below 2^31: the upper triangle of x x^T; s = |x|^2.
@@ -298,31 +267,20 @@ class Box:
         Its L2 norm is at most s, and in L1 it is (|x|_1^2 + s)/2 <= (d + 1)/2 s. The inner product of two triangles is
         ((x.y)^2 + sum x_i^2 y_i^2)/2 >= 0, so they are at most a right angle apart.
         """
-        _require(max(self.far) < 2**31, "products that are not exact")
+        require(max(self.far) < 2**31, "products that are not exact")
         ends = np.array([self.low, self.high], dtype=np.int64)
-        every = np.einsum("ai,bj->abij", ends, ends).reshape(4, len(self.low), -1)
-        low, high = every.min(axis=0), every.max(axis=0)
-        squares = np.flatnonzero((ends[0] <= 0) & (ends[1] >= 0))
-        low[squares, squares] = 0
-        triangle, square = np.triu_indices(len(self.low)), self.norms.l2_squared
-        norms = Norms((len(self.low) + 1) * square // 2 + 1, square**2, square)
-        return Box.of(low[triangle].tolist(), high[triangle].tolist(), norms, zero=self.zero, right=True)
+        i, j = np.triu_indices(len(self.low))
+        every = np.concatenate([ends[:, i] * ends[0, j], ends[:, i] * ends[1, j]])
+        low = np.where((i == j) & (ends[0, i] <= 0) & (ends[1, i] >= 0), 0, every.min(axis=0))  # no square is below 0
+        s = self.norms.l2_squared
+        norms = Norms((len(self.low) + 1) * s // 2 + 1, s**2, s)
+        return Box.of(low.tolist(), every.max(axis=0).tolist(), norms, zero=self.zero, right=True)
 
     def moves(self, rows: int) -> Moves:
         """How far so many such vectors are from zero, and from as many others."""
-        single = self.norms
-        twice = Norms(2 * single.l1, (2 if self.right else 4) * single.l2_squared, 2 * single.coordinate)
-        pair = _each(min, twice, _norms([high - low for low, high in zip(self.low, self.high, strict=True)]))
-        pair = _each(max, pair, single) if self.zero else pair
-        return Moves(single.times(rows), pair.times(rows), self.low, self.high)
-
-
-def _norms(far: Sequence[int]) -> Norms:
-    return Norms(sum(far), sum(x * x for x in far), max(far))
-
-
-def _each(pick: Callable[[int, int], int], one: Norms, other: Norms) -> Norms:
-    return Norms(*(pick(getattr(one, name), getattr(other, name)) for name in Norms.__slots__))
+        pair = self.norms.apart(self.low, self.high, right=self.right)
+        pair = Norms(*map(max, pair, self.norms)) if self.zero else pair
+        return Moves(self.norms.times(rows), pair.times(rows), self.low, self.high)
 
 
 def _root_up(square: int) -> int:
@@ -333,32 +291,27 @@ def _root_up(square: int) -> int:
 def box_of(step: Stack) -> Box:
     """Where a vector lies once it is guarded."""
     units, ball = step.units, step.ball
-    _require(0 < len(units) <= MAX_WIDTH, "a vector of too many coordinates, or of none")
-    _require(all(are_whole(u.low, u.high) and u.low <= u.high for u in units), "a coordinate without bounds")
-    _require(all(type(u.scale) is float and math.isfinite(u.scale) for u in units), "a grid of no size")
-    _require(all(norm is None or (are_whole(norm) and norm >= 0) for norm in (step.l1, ball)), "a norm")
+    require(0 < len(units) <= MAX_WIDTH, "a vector of too many coordinates, or of none")
+    require(all(are_whole(u.low, u.high) and u.low <= u.high for u in units), "a coordinate without bounds")
+    require(all(type(u.scale) is float and math.isfinite(u.scale) for u in units), "a grid of no size")
+    require(all(norm is None or (are_whole(norm) and norm >= 0) for norm in (step.l1, ball)), "a norm")
     low, high = [unit.low for unit in units], [unit.high for unit in units]
     free, norms = Box.of(low, high).norms, []
     if step.l1 is not None:
-        _require(free.l1 < EXACT, "a length that is not exact")
+        require(free.l1 < EXACT, "a length that is not exact")
         norms.append(Norms(step.l1, step.l1**2, step.l1))
     if ball is not None:
-        _require(free.l2_squared < EXACT, "a length that is not exact")
-        norms.append(Norms(_root_up(len(units) * ball**2), ball**2, ball))
+        require(free.l2_squared < EXACT, "a length that is not exact")
+        norms.append(Norms(free.l1, ball**2, ball))
     past = any(free.l1 > norm.l1 or free.l2_squared > norm.l2_squared for norm in norms)
-    _require(not step.shorten or ball is not None, "a vector shortened to no length")
+    require(not step.shorten or ball is not None, "a vector shortened to no length")
     if step.shorten and ball is not None and past:  # a coordinate may then be anything between itself and zero
-        _require(free.coordinate * ball + _root_up(free.l2_squared) < EXACT, "a vector shortened that is not exact")
+        require(free.coordinate * ball + _root_up(free.l2_squared) < EXACT, "a vector shortened that is not exact")
         low, high = [max(min(a, 0), -ball) for a in low], [min(max(b, 0), ball) for b in high]
     return Box.of(low, high, *norms, zero=past or step.missing is not None)
 
 
 # What is known of a program
-
-
-def _require(holds: object, why: str) -> None:
-    if not holds:
-        raise Refused(why)
 
 
 def check(program: Program) -> tuple[dict[int, Box], list[Box]]:
@@ -367,72 +320,60 @@ def check(program: Program) -> tuple[dict[int, Box], list[Box]]:
     Privacy: products of whole numbers stay below 2^53, so that BLAS gives the same for a row in every batch (SR16).
     """
     boxes: dict[int, Box] = {}
-    kinds = ""  # what each step gives
-    for step in program.steps:
-        _require(type(step) in (Step, Stack), "a step that is not of the list")
-        given = _given(kinds, step.of)
+    for place, step in enumerate(program.steps):
+        require(type(step) in (Step, Stack), "a step that is not of the list")
+        given = _given(boxes, place, step.of)
         if isinstance(step, Stack):
-            _require(set(given) <= {"n"}, "a vector of other than numbers")
-            boxes[len(kinds)] = box_of(step)
-            kinds += "v"
+            require("v" not in given, "a vector of other than numbers")
+            boxes[place] = box_of(step)
             continue
         rule = STEPS.get(step.name)
-        _require(rule is not None and re.fullmatch(rule.of, given), "a step that is not of the list")
+        if rule is None or rule.of != given:
+            raise Refused("a step that is not of the list")
         far = boxes[step.of[0]].far if given == "v" else ()
-        _require(rule and rule.fits(step.given, len(program.columns), far), f"other numbers than {step.name} takes")
-        kinds += "c" if step.name == "codes" else "n"
-    summed: list[Box] = []
-    for each in program.sums:
-        _require(all(type(key.size) is int and key.size > 0 for key in each.keys), "a key of no size")
-        box = _summed(each, boxes, kinds)
+        require(_fits(rule.form, step.given, len(program.columns), far), f"other numbers than {step.name} takes")
+    summed = [_summed(each, boxes, len(program.steps)) for each in program.sums]
+    for each, box in zip(program.sums, summed, strict=True):
         entries = len(each.units) // (8 * each.width)  # of a table
-        _require(each.cells * max(len(box.low), entries) < MAX_CELLS, "too many cells")
-        _require(max(box.far) < EXACT, "a term that is no exact double")
-        summed.append(box)
+        require(each.cells * max(len(box.low), entries) < MAX_CELLS, "too many cells")
+        require(max(box.far) < EXACT, "a term that is no exact double")
     return boxes, summed
 
 
-def _given(kinds: str, of: Iterable[int]) -> str:
-    """What steps give that are there already."""
-    _require(all(type(place) is int and 0 <= place < len(kinds) for place in of), "a step of a later one")
-    return "".join(kinds[place] for place in of)
+def _given(boxes: Mapping[int, Box], count: int, of: Iterable[int]) -> str:
+    """What steps give that are among the first so many."""
+    require(all(type(place) is int and 0 <= place < count for place in of), "a step of a later one")
+    return "".join("v" if place in boxes else "n" for place in of)
 
 
-def _summed(each: Sum, boxes: Mapping[int, Box], kinds: str) -> Box:
+def _summed(each: Sum, boxes: Mapping[int, Box], steps: int) -> Box:
     """What one row adds to a sum."""
-    given = _given(kinds, each.reads)
-    vectors = {"vectors": "v" if each.factor is None else "vv", "products": "v"}.get(each.kind, "")
-    _require(given == vectors + "n" * (len(given) - len(vectors)), "a sum of other than vectors, by other than numbers")
-    match each.kind:
-        case "count":
-            _require(are_whole(each.term), "a term that is not whole")
-            return Box.of((each.term,), (each.term,))
-        case "table":
-            right = type(each.width) is int and 0 < each.width <= MAX_WIDTH and each.units
-            _require(right and len(each.units) % (8 * each.width) == 0, "a table of no width, or that ends early")
-            _require(int(np.abs(each.table).max()) < 2**31, "a table's number that is too large")
-            return Box.of(each.table.min(axis=0).tolist(), each.table.max(axis=0).tolist())
-        case "vectors" if each.factor is None:
+    require(all(type(key.size) is int and key.size > 0 for key in each.keys), "a key of no size")
+    match each.kind, _given(boxes, steps, each.reads).removesuffix("n" * len(each.keys)):
+        case "vectors", "v":
             return boxes[each.of]
-        case "vectors":
+        case "vectors", "vv":
             factor = boxes[each.reads[1]]
-            _require(len(factor.low) == 1, "a factor that is no number")
+            require(len(factor.low) == 1, "a factor that is no number")
             return boxes[each.of].times(factor)
-        case "products":
-            _require(len(boxes[each.of].low) ** 2 <= 2 * MAX_WIDTH, "too many products")
+        case "products", "v":
+            require(len(boxes[each.of].low) ** 2 <= 2 * MAX_WIDTH, "too many products")
             return boxes[each.of].products()
-    raise Refused("a sum of no kind")
+        case "table", "n":
+            right = type(each.width) is int and 0 < each.width <= MAX_WIDTH and each.units
+            require(right and len(each.units) % (8 * each.width) == 0, "a table of no width, or that ends early")
+            box = Box.of(each.table.min(axis=0).tolist(), each.table.max(axis=0).tolist())
+            require(max(box.far) < 2**31, "a table's number that is too large")
+            return box
+    raise Refused("a sum of no kind, of other than vectors, or by other than numbers")
 
 
 def certify(program: Program, columns: Sequence[Value], rows: int, *, every: bool) -> tuple[Certified, ...]:
     """How far one person, who alters so many rows, moves each sum; `every`: whether every kept row is among them."""
-    _require(len(columns) == len(program.columns), "a program of other columns")
-    _require(all(value.type in COLUMNS for value in columns), "a column that is no number")
-    certified = []
+    require(len(columns) == len(program.columns), "a program of other columns")
+    require(all(value.type in COLUMNS for value in columns), "a column that is no number")
+    source, found = Certificate((), (), rows, public=False, every=False), []
     for each, box in zip(program.sums, check(program)[1], strict=True):
-        moved = box.moves(rows)
-        if each.kind == "table":
-            moved = table(Certificate((), (), rows, public=False, every=False), each.table)
-        present = every and each.where is None and not each.keys
-        certified.append(Certified(moved, rows, present, (each.where, each.keys)))
-    return tuple(certified)
+        moved = table(source, each.table) if each.kind == "table" else box.moves(rows)
+        found.append(Certified(moved, rows, every and not each.keys, each.keys))
+    return tuple(found)

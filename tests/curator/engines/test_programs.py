@@ -148,6 +148,10 @@ def unit(**change: Callable[[object], object]) -> Callable[[Stack], Stack]:
     return changed
 
 
+def twice(term: int) -> int:
+    return 2 * term
+
+
 MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "wider bounds": on_stacks(unit(high=lambda high: high * 3 + 1)),
     "lower bounds": on_stacks(unit(low=lambda low: low * 3 - 1)),
@@ -159,9 +163,9 @@ MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "not shortened": on_stacks(lambda step: replace(step, shorten=False)),
     "no length": on_stacks(lambda step: replace(step, l1=None)),
     "missing forgotten": on_stacks(lambda step: replace(step, missing=None)),
-    "condition forgotten": on_sums(lambda each: replace(each, where=None)),
+    "condition forgotten": on_sums(lambda each: replace(each, keys=tuple(key for key in each.keys if key.size > 1))),
     "factor forgotten": on_sums(lambda each: replace(each, factor=None)),
-    "counted twice": on_sums(lambda each: replace(each, term=2 * each.term)),
+    "counted twice": on_stacks(lambda step: unit(low=twice, high=twice)(step) if step.units[0].low > 0 else step),
     "a table of other numbers": on_sums(lambda each: replace(each, units=bytes(x * 2 % 256 for x in each.units))),
     "a key that is missing": lambda patch: patch.setattr(Compiler, "_filled", lambda _, cell, __: cell[0]),
     "rows twice": on_folds(doubled),

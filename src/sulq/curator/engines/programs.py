@@ -525,14 +525,28 @@ class Compiler:
         paths = fn.paths()
         sizes = [code(fn.keys[number], self.schema).size for number in fn.asked]
         items = [self._filled(self.code(fn.keys[number]), size) for number, size in zip(fn.asked, sizes, strict=True)]
-        codes = self.put(Step("codes", (*items, self.constant(0)), (max(sizes, default=0),)))
+        bits = max(sizes, default=0).bit_length()
+        most = 62 // max(bits, 1)  # so many codes are side by side in a word
+        words = [self._packed(items[i : i + most], bits) for i in range(0, len(items), most)]
         key, start, to = (tuple(entries.tolist()) for entries in (paths.key, paths.start, paths.to))
+        shifts = tuple(bits * (number % most) if number < len(items) else 63 for number in key)  # a leaf's code is 0
         place = self.constant(0)
         for _ in range(paths.depth):
-            child = self.apply("pick", codes, self.take(place, key))
+            word = words[0]
+            for i, later in enumerate(words[1:], 1):
+                word = self.apply("where", self.take(place, tuple(number // most >= i for number in key)), later, word)
+            child = self.apply("right_shift", word, self.take(place, shifts))
+            child = self.apply("bitwise_and", child, self.constant((1 << bits) - 1))
             place = self.take(self.apply("add", self.take(place, start), child), to)
         leaf = self.apply("subtract", place, self.constant(len(fn.tree)))
         return leaf, self.apply("equal", leaf, self.constant(paths.leaves))
+
+    def _packed(self, codes: Sequence[int], bits: int) -> int:
+        """Codes side by side in a word, the first in its lowest bits."""
+        word = self.constant(0)
+        for each in reversed(codes):
+            word = self.apply("add", self.apply("left_shift", word, self.constant(bits)), each)
+        return word
 
     def _nearest(self, stack: int, centres: list[list[int]]) -> int:
         """The number of the nearest centre, the lowest of several, by |c|^2 - 2 x.c.
@@ -655,26 +669,27 @@ class Compiler:
         return Key(self._filled(self.code(key.fn), -1), len(key.labels))
 
     def _sum(self, tally: Tally, block: Block, *, filtered: bool) -> Sum:
-        where = None if tally.where is None or filtered else self._holds(self.truth(tally.where))
         keys = tuple(self._key(key) for key in tally.by if len(key.labels) != 1 or key.fn.kind(self.schema).nullable)
+        if tally.where is not None and not filtered:
+            keys += (Key(self.apply("logical_not", self._holds(self.truth(tally.where))), 1),)
         fn = block.fn
         if isinstance(fn, Lit) and not isinstance(fn.value, (bool, str)):
             term = int(to_grid(np.array([float(fn.value)]), block.step, block.low[0], block.high[0])[0])
-            return Sum("count", term=term, where=where, keys=keys)
+            return Sum("vectors", self.put(Stack((Unit(self.constant(1), term, term),))), keys=keys)
         if not block.vector:
             value, missing = self.number(fn)
             unit = Unit(value, block.low[0], block.high[0], float(1 / block.step))
-            return Sum("vectors", self.put(Stack((unit,), missing)), where=where, keys=keys)
+            return Sum("vectors", self.put(Stack((unit,), missing)), keys=keys)
         match fn:
             case Outer(vector):
-                return Sum("products", self.stack(vector), where=where, keys=keys)
+                return Sum("products", self.stack(vector), keys=keys)
             case Lookup():
                 index, units = self._filled(self._index(fn), -1), fn.units()[0]
                 table = units.astype("<i8").tobytes()
-                return Sum("table", index, units=table, width=units.shape[1], where=where, keys=keys)
+                return Sum("table", index, units=table, width=units.shape[1], keys=keys)
             case Scaled(vector, factor):
                 value, missing = self.number(factor)
                 step, low, high = fn.span(self.schema)
                 times = self.put(Stack((Unit(value, low, high, float(1 / step)),), missing))
-                return Sum("vectors", self.stack(vector), times, where=where, keys=keys)
-        return Sum("vectors", self.stack(fn), where=where, keys=keys)
+                return Sum("vectors", self.stack(vector), times, keys=keys)
+        return Sum("vectors", self.stack(fn), keys=keys)

@@ -22,7 +22,7 @@ import duckdb
 from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.connection import memory
 from sulq.curator.engines.kept import Rows
-from sulq.kernel.matrix import Batch, Kept, cut, narrow, order, read, vector
+from sulq.kernel.matrix import Batch, Kept, narrow, order, read, stored, vectors
 from sulq.kernel.programs import Box, Fold, Program, Stack, Step, box_of
 from sulq.terms.domain import Schema, Text
 
@@ -74,21 +74,11 @@ class Resident:
     def read(
         self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, fold: Fold, size: int
     ) -> Iterator[Iterator[Batch] | None]:
-        """What a program over a stored table looks at, in batches; None where it is to be streamed.
-
-        The vectors that were made meanwhile are kept for those who come after.
-        """
+        """What a program over a stored table looks at, in batches; None where it is to be streamed."""
         ask = _Ask(self._age)
         try:
             whole = self._whole(ask, cursor, schema, rows, fold.program)
-            if whole is None:
-                yield None
-                return
-            columns, made, names = whole
-            count = self._number(cursor, rows.relation)
-            found = [columns.get(name) for name in fold.program.columns]
-            yield cut(_path(rows), count, found, made, size)
-            self._keep(ask, {(rows.relation, names[i]): each for i, each in made.items() if each.ready})
+            yield None if whole is None else whole.parts(size)
         finally:
             with self._lock:
                 self._taken -= ask.taken
@@ -96,8 +86,8 @@ class Resident:
 
     def _whole(
         self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, program: Program
-    ) -> tuple[dict[str, Kept], dict[int, Kept], list[str]] | None:
-        """The columns that are wanted, vectors, made or to be, and the steps' names; None where they do not fit."""
+    ) -> Batch | None:
+        """The columns that are wanted and the vectors, which are kept for those who come after; None: no room."""
         count, names = self._number(cursor, rows.relation), named(program)
         boxes = {i: box_of(step) for i, step in enumerate(program.steps) if isinstance(step, Stack)}
         made = {i: known for i in boxes if (known := self._find(ask, rows, names[i])) is not None}
@@ -106,10 +96,13 @@ class Resident:
         absent = [name for name in widths if self._find(ask, rows, name) is None]
         if not self._take(ask, count * sum(widths[name] for name in absent)):
             return None
+        columns = self._columns(ask, cursor, rows, list(widths))
+        given = [columns.get(name) for name in program.columns]
         for i, box in boxes.items():
             if i not in made and _lasting(program, i) and self._take(ask, size(box, count)):
-                made[i] = vector(_path(rows), box, count)
-        return self._columns(ask, cursor, rows, list(widths)), made, names
+                made[i] = vectors(program, i, _path(rows), count, given)
+        self._keep(ask, {(rows.relation, names[i]): each for i, each in made.items()})
+        return stored(_path(rows), count, given, made)
 
     def _number(self, cursor: duckdb.DuckDBPyConnection, relation: str) -> int:
         """How many rows a table has: it says how much memory they take, and is written into no question."""
@@ -194,7 +187,7 @@ def size(box: Box, count: int) -> int:
 
 def needed(program: Program, ready: Collection[int]) -> set[int]:
     """The places of the columns that are looked at where some vectors are known already."""
-    steps = (program.steps[place] for place, _ in order(program, ready))
+    steps = (program.steps[place] for place in order(program, ready))
     return {step.given[0] for step in steps if isinstance(step, Step) and step.name in ("column", "missing")}
 
 
