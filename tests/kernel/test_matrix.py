@@ -229,6 +229,12 @@ def test_far_more_cells_or_pairs_than_rows_give_the_same_sums(monkeypatch: pytes
     assert few[2][5].tolist() == [20, 22]
 
 
+def test_a_table_beside_a_sum_that_reads_none_is_nothing() -> None:
+    """Whatever its bytes and width are: a sum of vectors is the same, and does not fail once it is paid for."""
+    program = one((column(0), Stack((Unit(0, -5, 5),))), Sum("vectors", 1), Sum("vectors", 1, units=b"123", width=0))
+    assert [each.tolist() for each in fold(program, given([1.0, 9.0]))] == [[[6]], [[6]]]
+
+
 def test_without_scipy_the_sums_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """One coordinate after another."""
     vector = Stack((Unit(0, -5, 5), Unit(0, 0, 3), Unit(0, 1, 2)))

@@ -31,6 +31,7 @@ from sulq.kernel.values import EXACT
 Stored = tuple[np.ndarray, Any]  # values, and where they are missing; None: nowhere
 Streamed = Iterable[tuple[Sequence[Stored], int]]
 WORKERS: Final = 8  # so many sums of one worker each are added before they saturate
+ROWS: Final = 2**15  # so many at a time stay near the core
 ROOM: Final = 2**22  # so many doubles a vector's coordinates take at a time, however many it has
 DENSE: Final = 2**20  # so many (cell, table row) pairs are counted before they meet the table
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -172,16 +173,16 @@ class _Worker:
         self.sums = [_Running(each, box) for each, box in zip(program.sums, summed, strict=True)]
         self._given = [None if isinstance(step, Stack) else np.array(step.given) for step in program.steps]
         widest = max((len(box.low) for box in (*boxes.values(), *summed)), default=0)
-        self._most = min([max(ROOM // (widest + 1), 256), *(EXACT // each.largest for each in self.sums)])
+        self._most = min([ROWS, max(ROOM // (widest + 1), 256), *(EXACT // each.largest for each in self.sums)])
         self._room: dict[int, Floats] = {}
 
     def add(self, batch: Batch) -> None:
         """Add a batch's rows."""
         for rows, values in self.values(batch):
-            known: dict[Any, Integers] = {}
+            known: dict[tuple[Key, ...], Integers] = {}
             for total in self.sums:
                 if total.keys not in known:
-                    known[total.keys] = _cells(total.keys, rows.size, values, known)
+                    known[total.keys] = _cells(total.keys, rows.size, values)
                 total.add(values, known[total.keys])
 
     def values(self, batch: Batch) -> Iterator[tuple[Batch, dict[int, Any]]]:
@@ -256,15 +257,14 @@ def _shorten(ball: int, units: Floats) -> None:
     np.trunc(units, out=units)
 
 
-def _cells(keys: tuple[Key, ...], size: int, values: Mapping[int, Any], known: dict[Any, Integers]) -> Integers:
-    """Each row's cell, the last key fastest; the one after the last where it has none."""
+def _cells(keys: tuple[Key, ...], size: int, values: Mapping[int, Any]) -> Integers:
+    """Each row's cell, the last key fastest; the one after the last where it has none, past which a row stays."""
     cells = np.zeros(size, dtype=np.int64)
     for i, key in enumerate(keys):
-        if key not in known:  # without a sign what is below 0 is far above
-            codes = np.broadcast_to(whole(values[key.of]), (size,)).view(np.uint64)
-            known[key] = np.minimum(codes, key.size).view(np.int64)
-        more = known[key]  # past the last cell a row stays there
-        cells = np.where(more < key.size, cells * key.size + more, MAX_CELLS) if i else more
+        codes = np.broadcast_to(whole(values[key.of]), (size,))
+        bare = codes.view(np.uint64)  # without a sign what is below 0 is far above
+        cells = np.where(bare < key.size, cells * key.size + codes, MAX_CELLS) if i else np.minimum(bare, key.size)
+        cells = cells.view(np.int64)
     return np.minimum(cells, math.prod(key.size for key in keys)) if keys else cells
 
 
@@ -277,10 +277,9 @@ class _Running:
 
     def __init__(self, each: Sum, box: Box) -> None:
         self._each, self.keys, self.largest = each, each.keys, max(*box.far, 1)
-        self._table, self._counted = each.table, False
-        if each.kind == "table":
-            self.keys += (Key(each.of, len(self._table)),)
-            self._counted = each.cells * len(self._table) <= DENSE
+        self._table = each.table if each.kind == "table" else np.zeros((0, 0), dtype=np.int64)
+        self.keys += (Key(each.of, len(self._table)),) if each.kind == "table" else ()
+        self._counted = 0 < each.cells * len(self._table) <= DENSE
         shape = (1, each.cells * len(self._table)) if self._counted else (len(box.low), each.cells)
         self._small: Floats = np.zeros((shape[0], shape[1] + 1))
         self._rows, self._before = 0, 0  # the rows that are in doubles; what came before

@@ -42,16 +42,6 @@ class Norms:
         """The norms of so many equal vectors together."""
         return Norms(self.l1 * rows, self.l2_squared * rows**2, self.coordinate * rows)
 
-    def apart(self, low: Sequence[int], high: Sequence[int], *, right: bool = False) -> Norms:
-        """Of the difference of two such vectors between these ends; right: they are at most a right angle apart.
-
-        So are those whose signs agree.
-        """
-        ends = list(zip(low, high, strict=True))
-        square = 2 if right or all(a >= 0 or b <= 0 for a, b in ends) else 4
-        twice = Norms(2 * self.l1, square * self.l2_squared, 2 * self.coordinate)
-        return Norms(*map(min, twice, Norms.of([b - a for a, b in ends])))
-
 
 @dataclass(frozen=True, slots=True)
 class Moves:

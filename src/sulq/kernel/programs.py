@@ -173,10 +173,9 @@ def _fits(form: str, given: tuple[Any, ...], columns: int, far: Sequence[int]) -
             finite = all(type(edge) is float and math.isfinite(edge) for edge in given)
             return finite and all(a < b for a, b in itertools.pairwise(given))
         case "scores":  # every term of each and any sum of them is an exact double (SR16)
-            right = bool(given) and all(len(score) == len(far) + 1 and are_whole(*score) for score in given)
-            return right and all(
-                sum(abs(w) * x for w, x in zip(score, (*far, 1), strict=True)) < EXACT for score in given
-            )
+            ends = (*far, 1)
+            right = bool(given) and all(len(score) == len(ends) and are_whole(*score) for score in given)
+            return right and all(sum(abs(w) * x for w, x in zip(score, ends, strict=True)) < EXACT for score in given)
     return given == ()
 
 
@@ -243,9 +242,8 @@ class Box:
     @classmethod
     def of(cls, low: Sequence[int], high: Sequence[int], *norms: Norms, zero: bool = False, right: bool = False) -> Box:
         """All vectors between these, of at most these norms."""
-        least = Norms.of([max(-a, b) for a, b in zip(low, high, strict=True)])
-        for other in norms:
-            least = Norms(*map(min, least, other))
+        far = Norms.of([max(-a, b) for a, b in zip(low, high, strict=True)])
+        least = Norms(*map(min, zip(far, *norms, strict=True)))
         l1 = min(least.l1, _root_up(len(low) * least.l2_squared))  # |x|_1 <= sqrt(width) |x|_2
         return cls(tuple(low), tuple(high), replace(least, l1=l1), zero, right)
 
@@ -278,9 +276,12 @@ class Box:
 
     def moves(self, rows: int) -> Moves:
         """How far so many such vectors are from zero, and from as many others."""
-        pair = self.norms.apart(self.low, self.high, right=self.right)
-        pair = Norms(*map(max, pair, self.norms)) if self.zero else pair
-        return Moves(self.norms.times(rows), pair.times(rows), self.low, self.high)
+        single, ends = self.norms, list(zip(self.low, self.high, strict=True))
+        right = self.right or all(low >= 0 or high <= 0 for low, high in ends)  # so are those whose signs agree
+        twice = Norms(2 * single.l1, (2 if right else 4) * single.l2_squared, 2 * single.coordinate)
+        pair = Norms(*map(min, twice, Norms.of([high - low for low, high in ends])))
+        pair = Norms(*map(max, pair, single)) if self.zero else pair
+        return Moves(single.times(rows), pair.times(rows), self.low, self.high)
 
 
 def _root_up(square: int) -> int:
@@ -334,7 +335,7 @@ def check(program: Program) -> tuple[dict[int, Box], list[Box]]:
         require(_fits(rule.form, step.given, len(program.columns), far), f"other numbers than {step.name} takes")
     summed = [_summed(each, boxes, len(program.steps)) for each in program.sums]
     for each, box in zip(program.sums, summed, strict=True):
-        entries = len(each.units) // (8 * each.width)  # of a table
+        entries = len(each.table) if each.kind == "table" else 1
         require(each.cells * max(len(box.low), entries) < MAX_CELLS, "too many cells")
         require(max(box.far) < EXACT, "a term that is no exact double")
     return boxes, summed
