@@ -23,8 +23,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from sulq.kernel.arrays import Floats, Integers, saturate
 from sulq.kernel.facts import Refused
+from sulq.kernel.private import Floats, Integers, saturate
 from sulq.kernel.programs import MAX_CELLS, STEPS, Box, Key, Program, Stack, Sum, check, whole
 from sulq.kernel.values import EXACT
 

@@ -17,9 +17,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from sulq.kernel.arrays import Integers
 from sulq.kernel.facts import Refused, require
 from sulq.kernel.moves import Certified, Moves, Norms, table
+from sulq.kernel.private import Integers
 from sulq.kernel.relations import Certificate
 from sulq.kernel.values import EXACT, INTEGERS, Value
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel import layout, price
-from sulq.kernel.arrays import SATURATED, Integers
 from sulq.kernel.facts import Event, Facts, Refused, Unit, require
 from sulq.kernel.laws import Law, own
 from sulq.kernel.ledger.chain import Receipt
