@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 
 from sulq.kernel import request
-from sulq.kernel.request import Key, Part, Scan
+from sulq.kernel.request import Key, Outside, Part, Release, Scan
 
 
 def test_SR5_no_field_states_a_sensitivity() -> None:
@@ -27,3 +28,10 @@ def test_texts_are_bound_by_their_places_and_cells_are_all_combinations() -> Non
     assert Scan("SELECT 1", ("a", "b")).bound == {"text0": "a", "text1": "b"}
     assert Part((Key(0, 3), Key(1, 4)), 2, None).cells == 12
     assert Part((), 0, None).cells == 1
+
+
+def test_groups_are_said_by_a_truth_alone() -> None:
+    """A number that is less than nothing would count against the other kinds of a release. Control: True says it."""
+    outside = Outside(list, 0, 1, (), groups=Fraction(-7), whole=object())
+    assert not Release(outside, (), (), 1).people
+    assert Release(dataclasses.replace(outside, groups=True), (), (), 1).people

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
@@ -13,12 +14,13 @@ import pytest
 
 from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel.facts import Draw, Event, Refused
-from sulq.kernel.laws import AboveLaw, LaplaceLaw, PassedLaw
+from sulq.kernel.laws import AboveLaw, FlipLaw, LaplaceLaw, PassedLaw
 from sulq.kernel.ledger.chain import Receipt
 from sulq.kernel.private import Private
 from sulq.kernel.request import Release
 from sulq.kernel.run import Checked, Kernel
 from sulq.kernel.scores import Rank
+from sulq.terms.score import Linear
 from sulq.terms.domain import Category, Int, Schema
 from sulq.terms.privacy import Unit
 from sulq.terms.rowfn import col, lit
@@ -186,6 +188,80 @@ def test_SR3_what_a_law_of_another_class_says_of_its_price_is_not_believed() -> 
     assert world.kernel.check([release], event())
     with pytest.raises(Refused):
         world.kernel.check([release], replace(event(), epsilon=Fraction(1, 36), rho=Fraction(1)))
+
+
+PRICES = [float("nan"), float("inf"), np.float64("nan"), True, Decimal("NaN")]
+
+
+@pytest.mark.parametrize("price", PRICES, ids=repr)
+@pytest.mark.parametrize("name", ["rho", "epsilon", "key_delta"])
+def test_SR3_an_event_is_read_strictly(name: str, price: object) -> None:
+    """Nothing is more than NaN: a loss would be within it. Control: as it is the event is compared, and certified."""
+    world = World()
+    with pytest.raises(Refused):
+        world.kernel.check([world.release()], replace(event(), **{name: price}))
+    draw = replace(event().draws[0], sensitivity=float("nan"))
+    with pytest.raises(Refused):
+        world.kernel.check([world.release()], replace(event(), draws=(draw,)))
+    assert world.reads == 0
+    assert world.kernel.check([world.release()], event())
+
+
+class Late(LaplaceLaw):
+    """A law that has another scale the second time it is looked at."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __getattribute__(self, name: str) -> object:
+        if name != "scale":
+            return super().__getattribute__(name)
+        Late.looks += 1
+        return Fraction(12) if Late.looks <= 2 else Fraction(1, 1024)
+
+
+def test_SR3_the_noise_is_of_the_law_that_was_priced() -> None:
+    """A law is read once, before it is priced, and it is that one which is drawn."""
+    world, drawn = World(), []
+    law = Late(Fraction(12))
+    Late.looks = 0
+
+    def noting(law: LaplaceLaw, exact: Private) -> np.ndarray:
+        drawn.append(law)
+        return exact.open()
+
+    world.kernel.replace_noise(Book(True), noting, lambda *_: pytest.fail("no groups were asked for"))
+    world.kernel.run(world.kernel.check([world.release(laws=(law,))], event()), RECEIPT, "digest")
+    assert [(type(law), law.scale) for law in drawn] == [(LaplaceLaw, Fraction(12))]
+
+
+def test_releases_that_are_others_the_second_time_are_read_once() -> None:
+    """A sequence that hides what it holds until it is certified."""
+
+    class Changing(list):
+        def __iter__(self) -> Iterator[Release]:
+            self.times = getattr(self, "times", 0) + 1
+            return iter(self[:1] if self.times == 1 else self[1:])
+
+    world = World()
+    free = world.release(laws=(LaplaceLaw(Fraction(1, 1024)),))
+    checked = world.kernel.check(Changing([world.release(), free]), event())
+    assert [release.laws for release in checked.releases] == [(LAW,)]
+
+
+def test_a_score_is_looked_at_anew() -> None:
+    """One that was built past its own checks, or of another class. Control: one that was not is certified."""
+    world = World(Unit("who", rows=1))
+    draw = Draw("permute_and_flip", "add_remove", "l1", Fraction(1), Fraction(1), Fraction(1), 1)
+    paid = Event(Fraction(1), Fraction(1, 2), draws=(draw,))
+    (source,) = world.engine.sources([ask(lit(1), by=(col("g"),), schema=SCHEMA)])
+    release = Release(source, (FlipLaw(Fraction(1), 2),), (0,), 1, Linear(((1, 0), (0, 1))).form)
+    assert world.kernel.check([release], paid)
+    built, other = Linear(((1, 0), (0, 1))).form, Linear(((1, 0), (0, 1)))
+    object.__setattr__(built, "weights", np.array([0.5]))
+    for score in (built, other):
+        with pytest.raises(Refused):
+            world.kernel.check([replace(release, score=score)], paid)
 
 
 def weighted(weight: object) -> Callable[[World], Release]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, Final, Protocol, Self, TypeVar, final
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel import layout, price
+from sulq.kernel.facts import Draw as Drawn
 from sulq.kernel.facts import Event, Facts, Refused, Unit, require
 from sulq.kernel.laws import Law, own
 from sulq.kernel.ledger.chain import Receipt
@@ -33,7 +35,8 @@ from sulq.kernel.whole.asked import exact as statistic
 MAX_GRID_BITS: Final = 62  # by which a grid may be finer
 MAX_NUMBERS: Final = 2**24  # of one release
 MAX_LEVEL: Final = 2**60  # of a threshold: sums are clamped beyond it
-PLAIN: Final = (int, str, bytes, type(None), Fold, Outside)  # a program is read where it is certified (programs.py)
+REQUEST: Final = (int, str, bytes, type(None), Fold, Outside)  # a program is read where it is certified (programs.py)
+EVENT: Final = (int, str, type(None), Fraction)  # no NaN: it is not more than any loss, and would cover every one
 ENGINE: Final = ("engine-failed", "The rows could not be summed.")
 NOISE: Final = ("noise-failed", "No noise could be drawn, so nothing is released.")
 
@@ -96,7 +99,8 @@ class Kernel:
     def check(self, releases: Sequence[Release], event: Event) -> Checked:
         """Certify and price a request, or refuse it; reads no row, and what it says follows from none."""
         try:
-            formed = tuple(map(_formed, releases))
+            _read_strictly(event, EVENT)
+            formed = tuple(map(_formed, releases))  # read once: what is run is what was certified
             return Checked(formed, event, self, self._certify(formed, event))
         except Refused:
             raise
@@ -152,29 +156,28 @@ def _attempt(work: Callable[[], T], code: str, message: str) -> T:
     raise CuratorError(code, message)
 
 
-def _read_strictly(value: object) -> None:
-    """Refuse a request whose numbers are not Python's own: others wrap round, or are not whole."""
+def _read_strictly(value: object, plain: tuple[type, ...]) -> None:
+    """Refuse numbers that are not Python's own: others wrap round, are not whole, or compare as they like."""
     if type(value) is tuple:
         for item in value:
-            _read_strictly(item)
-    elif type(value) in WRITTEN:
+            _read_strictly(item, plain)
+    elif type(value) in (*WRITTEN, Drawn, Event):
         for name in value.__slots__:  # type: ignore[attr-defined]
             if name != "place":  # where it runs
-                _read_strictly(getattr(value, name))
+                _read_strictly(getattr(value, name), plain)
     else:
-        require(type(value) in PLAIN, "a number or a text of another type")
+        require(type(value) in plain, "a number or a text of another type")
 
 
 def _formed(release: Release) -> Release:
     """The same release and laws as classes of the kernel; refuses what could not be run as it is written."""
-    source, laws, levels = release.source, tuple(map(own, release.laws)), release.thresholds
-    release = Release(source, laws, release.refine, release.answered, release.score, levels)
-    _read_strictly((release.refine, release.answered, levels, source))
+    source, laws, levels, score = release.source, tuple(map(own, release.laws)), release.thresholds, release.score
+    require(type(score) in (type(None), Rank, Weighted), "a score of another class")
+    score = None if score is None else replace(score)  # its numbers are looked at anew
+    release = Release(source, laws, release.refine, release.answered, score, levels)
+    _read_strictly((release.refine, release.answered, levels, source), REQUEST)
     kinds = [release.score is not None, levels is not None, source.groups, source.whole is not None]
-    require(
-        sum(kinds) <= 1 and type(release.score) in (type(None), Rank, Weighted),
-        "a release of several kinds, or of none",
-    )
+    require({type(kind) for kind in kinds} == {bool} and sum(kinds) <= 1, "a release of several kinds")
     if source.whole is not None:
         return release
     grids = 1 if release.told else len(source.widths)
