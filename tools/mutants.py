@@ -98,10 +98,11 @@ def page(outcomes: list[Outcome], day: datetime.date) -> str:
     return "\n".join(
         [
             "# Planted bugs",
-            "<!-- Written by `make mutants`; edit tools/mutants_others.py and mutants_own.py. -->",
+            "<!-- Written by `make mutants`; edit tools/mutants_{others,own,proposers}.py. -->",
             "",
             "Each row is a privacy bug as a change of one line of our code: those of other systems first, then the",
-            "faults that were found in our own. The last column is the test that fails once the line is changed.",
+            "faults that were found in our own, then mistakes in what plans and proposes. The last column is the test",
+            "that fails once the line is changed.",
             "",
             f"Last run: {day.isoformat()}, sulq {__version__}: {killed} of {len(outcomes)} noticed.",
             "",

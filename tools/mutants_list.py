@@ -1,4 +1,4 @@
-"""All planted bugs: those of other systems (THREATS 1.12), then those that were found in our own."""
+"""All planted bugs: of other systems (THREATS 1.12), those found in our own, and mistakes of what proposes."""
 
 from __future__ import annotations
 
@@ -6,5 +6,6 @@ from typing import Final
 
 from tools.mutants_others import OTHERS
 from tools.mutants_own import OWN
+from tools.mutants_proposers import PROPOSERS
 
-MUTANTS: Final = (*OTHERS, *OWN)
+MUTANTS: Final = (*OTHERS, *OWN, *PROPOSERS)

@@ -24,7 +24,7 @@ from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.curator.run import Rows
-from sulq.errors import CuratorError
+from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Draw, Event
 from sulq.kernel.laws import (
     AboveLaw,
@@ -46,7 +46,7 @@ from sulq.kernel.run import Checked, Kernel
 from sulq.kernel.scores import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.terms.relation import Distinct, Join, PerPerson, Table, Union
-from sulq.terms.rowfn import Bins, Vector, lookup, nearest, outer, vector, within_ball
+from sulq.terms.rowfn import Bernstein, Bins, Vector, lookup, nearest, outer, vector, within_ball
 from sulq.terms.sublinear import noise_for
 
 Request = tuple[tuple[Any, ...], Event]
@@ -64,11 +64,12 @@ COLUMNS = {
     },
     "visits": {"z": sulq.Int(0, 4), "code": sulq.Int(0, 2)},
     "shops": {"code_s": sulq.Int(0, 2), "w": sulq.Int(-2, 5)},
+    "towns": {"code_t": sulq.Int(0, 2), "q": sulq.Int(0, 3)},
 }
 KINDS = {"x": pa.int64(), "y": pa.float64(), "f": pa.bool_(), "g": pa.string(), "note": pa.string(), "u": pa.int64(),
          "v": pa.int64(), "z": pa.int64(), "code": pa.int64(), "code_s": pa.int64(), "w": pa.int64(),
          "pid": pa.int64()}  # fmt: skip
-SHOPS = [(0, 5), (1, -2), (1, 5), (2, 0)]
+PUBLIC = {"shops": [(0, 5), (1, -2), (1, 5), (2, 0)], "towns": [(0, 3), (1, 0), (2, 2)]}
 HIGH = (3, 1.0, True, "a", "u", 0, 1)
 LOW = (0, -1.0, False, "b", "v", 2, 3)
 ODD = (2, 0.25, None, "c", "w", 1, 2)
@@ -95,7 +96,10 @@ UNITS: dict[str, tuple[Unit, object]] = {
 
 def tables(unit: Unit, people: dict[int, list], visits: dict[int, list]) -> dict[str, pa.Table]:
     """The rows of some people, and their visits; of a row that is a person no column says so."""
-    found = {"shops": pa.table({name: [row[i] for row in SHOPS] for i, name in enumerate(COLUMNS["shops"])})}
+    found = {
+        name: pa.table({column: [row[i] for row in rows] for i, column in enumerate(COLUMNS[name])})
+        for name, rows in PUBLIC.items()
+    }
     for name, held in (("rows", people), ("visits", visits)):
         rows = [(person, *row) for person, mine in held.items() for row in mine[: unit.rows]]
         names = ("pid", *COLUMNS[name])
@@ -142,6 +146,8 @@ def questions(unit: Unit, budget: object) -> list[tuple[object, object]]:
     listed: list[object] = [
         grouped, some, clamped, several, binned, Together((grouped, some)), Together((binned, several)),
         Sums((lit(1), col("w")), by=(col("code"),), over=shopped),
+        Sums((lit(1), col("q")), over=Join(visits, Table("towns"), (("code", "code_t"),), how="left")),
+        Sums((Bernstein(col("x"), 2, missing=True),), over=rows),
         Sums((col("x"), lit(1)), over=united),
         Sums((lit(1),), over=Distinct(visits)),
         Sums((ball,), over=rows),
@@ -354,18 +360,21 @@ class World:
     paid: int = 0
     whole: bool = True  # whether receipts are sealed, and the mechanisms draw: both take their time
     kernel: Kernel = None  # type: ignore[assignment]
-
-    @property
-    def sides(self) -> range:
-        """The tables: the first, and its neighbours."""
-        return range(4)
+    sides: range = range(4)  # the tables: the first, and its neighbours
+    refused: list[str] = field(default_factory=list)  # questions whose plans the kernel did not certify
 
     def open(self, stack: ExitStack) -> None:
         """Open the tables, and let the curator make requests of all questions."""
-        several = neighbours(self.unit)
+        several = neighbours(self.unit)[: len(self.sides)]
         db = stack.enter_context(
             sulq.connect(
-                several[0], columns=COLUMNS, unit=self.unit, budget=self.budget, public=["shops"], synthetic=True
+                several[0],
+                columns=COLUMNS,
+                unit=self.unit,
+                budget=self.budget,
+                public=[*PUBLIC],
+                keys={"towns": "code_t"},
+                synthetic=True,
             )
         )
         given = db._engine.tables.tables
@@ -380,7 +389,11 @@ class World:
         rows[0].replace_noise(Book(), self._draw, self._reveal)  # type: ignore[arg-type]
         for question, spend in questions(self.unit, self.budget):
             plan = db.foresee(question, spend=spend)
-            seen = [request_of(each, plan) for each in rows]
+            try:
+                seen = [request_of(each, plan) for each in rows]
+            except QuestionError as error:
+                self.refused.append(f"{error.code}: {error.message} {question}")
+                continue
             self.kernel = seen[0][0]
             self.requests.append((gated(self.turn, [releases for _, releases, _ in seen]), seen[0][2]))
 

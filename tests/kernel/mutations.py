@@ -87,7 +87,8 @@ def put(node: Any, path: Path, new: Any) -> Any:
 class Mutators:
     """Changes requests of one world, by parts of its own and of others."""
 
-    def __init__(self, world: World, others: list[World], random: Random, about: str = "") -> None:
+    def __init__(self, world: World, others: list[World], random: Random, about: str = "", way: str = "") -> None:
+        """`about`: what requests say that are changed. `way`: the one way in which they are, if not all."""
         self.random = random
         self.subjects = [Subject.of(request) for request in world.requests if about in repr(request)]
         self.pools: dict[object, list[Any]] = {}
@@ -104,7 +105,7 @@ class Mutators:
             self.odd: 3, self.tweaked: 4, self.grafted: 4, self.consistent: 4, self.relawed: 2, self.paid: 4,
             self.rearranged: 3, self.reworded: 3, self.counted: 2, self.scored: 1, self.annexed: 1,
         }  # fmt: skip
-        self.ways = [way for way, times in weighted.items() for _ in range(times)]
+        self.ways = [each for each, times in weighted.items() for _ in range(times) if way in ("", each.__name__)]
 
     def mutant(self) -> tuple[Request, str]:
         """A request that nobody made, and how it was changed."""
