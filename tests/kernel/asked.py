@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.ledger.seal import Seal
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, col, lit
@@ -38,8 +40,6 @@ from sulq.kernel.laws import (
     PassedLaw,
     own,
 )
-from sulq.kernel.ledger.receipt import Receipt
-from sulq.kernel.ledger.seal import Seal
 from sulq.kernel.mechanisms import release, reveal
 from sulq.kernel.private import Private
 from sulq.kernel.run import Checked, Kernel

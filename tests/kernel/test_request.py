@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from fractions import Fraction
 
+import pytest
+
 from sulq.kernel import request
+from sulq.kernel.facts import Event, Refused
 from sulq.kernel.request import Key, Outside, Part, Release, Scan
+from sulq.kernel.run import Kernel
 
 
 def test_SR5_no_field_states_a_sensitivity() -> None:
@@ -31,7 +36,9 @@ def test_texts_are_bound_by_their_places_and_cells_are_all_combinations() -> Non
 
 
 def test_groups_are_said_by_a_truth_alone() -> None:
-    """A number that is less than nothing would count against the other kinds of a release. Control: True says it."""
+    """A number that is less than nothing would count against the other kinds of a release. Control: False is none."""
+    kernel, event = Kernel(lambda *_: True, lambda: None), Event(None, Fraction(1))
     outside = Outside(list, 0, 1, (), groups=Fraction(-7), whole=object())
-    assert not Release(outside, (), (), 1).people
-    assert Release(dataclasses.replace(outside, groups=True), (), (), 1).people
+    for source, answered in ((outside, False), (dataclasses.replace(outside, groups=False), True)):
+        with contextlib.nullcontext() if answered else pytest.raises(Refused, match="kinds"):
+            kernel.check([Release(source, (), ())], event)

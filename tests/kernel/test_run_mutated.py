@@ -17,12 +17,12 @@ from random import Random
 
 import numpy as np
 import pytest
+from sulq.kernel.ledger.receipt import Receipt
+from sulq.kernel.ledger.seal import Seal
 
 from sulq.errors import CuratorError
 from sulq.kernel import layout, price, programs
 from sulq.kernel.facts import Event, Refused
-from sulq.kernel.ledger.receipt import Receipt
-from sulq.kernel.ledger.seal import Seal
 from sulq.kernel.mechanisms import Cost
 from sulq.kernel.moves import Norms
 from sulq.kernel.remembered import asked_by
