@@ -15,16 +15,16 @@ U = {(0,): 1}
 SQUARE = {(0, 0): 1}
 
 
-def certificate(*sums: Summand, rows: int = 1, missing: bool = False, low: int = 0, high: int = 6) -> Certificate:
+def certificate(*sums: Summand, rows: int = 1, low: int = 0, high: int = 6) -> Certificate:
     """A certificate of sums in one atom."""
-    return Certificate(sums, ((),), rows, public=False, every=False, intervals={0: (low, high)}, missing={0: missing})
+    return Certificate(sums, ((),), rows, every=False, apart=False, intervals={0: (low, high)})
 
 
 def test_a_number() -> None:
     """A box: the farthest end, and its width; one that may be missing may also count as nothing."""
     found = moves(certificate(Summand(U), low=2, high=6), [{0: 1}])
     assert (found.single, found.pair) == (Norms(6, 36, 6), Norms(4, 16, 4))
-    found = moves(certificate(Summand(U, frozenset({0})), low=2, high=6, missing=True), [{0: 1}])
+    found = moves(certificate(Summand(U, frozenset({0})), low=2, high=6), [{0: 1}])
     assert (found.single, found.pair) == (Norms(6, 36, 6), Norms(6, 36, 6))
 
 
@@ -48,9 +48,7 @@ def test_brute_force() -> None:
     """Every row and pair of rows, for weights of either sign, present or missing."""
     for low, high, missing in itertools.product((-2, 0), (1, 3), (False, True)):
         needs = frozenset({0}) if missing else frozenset[int]()
-        sums = certificate(
-            Summand({(): 1}), Summand(U, needs), Summand(SQUARE, needs), low=low, high=high, missing=missing
-        )
+        sums = certificate(Summand({(): 1}), Summand(U, needs), Summand(SQUARE, needs), low=low, high=high)
         cells: list[int | None] = [*range(low, high + 1), *([None] if missing else [])]
         for a, b, c in itertools.product((-2, 1, 3), repeat=3):
             weights = [{0: a, 1: b}, {1: c, 2: 1}, {2: b, 0: -c}]
@@ -78,7 +76,7 @@ def test_a_block_of_what_is_no_sum_of_rows_is_refused() -> None:
 def test_a_public_table_is_looked_at_row_by_row(scale: int) -> None:
     """Norms of its rows and of their differences, nothing included, exact also past 64 bits; times the rows."""
     units = np.array([[1, -2, 0], [3, 3, 3], [0, 0, -4]], dtype=np.int64) * scale
-    found = table(certificate(rows=2), units)
+    found = table(2, units)
     every = [*units.astype(object), np.zeros(3, dtype=object)]
     gaps = [p - q for p in every for q in every]
     assert found.single == Norms(2 * 9 * scale, 4 * 27 * scale**2, 2 * 4 * scale)

@@ -103,7 +103,7 @@ def _row_wise(layers: Sequence[Sequence[str]], projections: int) -> None:
                 kind, path = part.get("class"), part.get("column_names") or ("",)
                 require(kind in _CLASSES, f"an expression of class {kind}")
                 require(kind != "COLUMN_REF" or (len(path) == 1 and _CELL.match(path[0])), "a column of another name")
-                listed = kind != "FUNCTION" or (part.called() in _ROW_WISE and not part.get("distinct"))
+                listed = kind != "FUNCTION" or part.call()[0] in _ROW_WISE
                 require(listed, "a function that is not listed")
                 left += part.parts
     except Refused:

@@ -117,7 +117,7 @@ def _blocks(part: Part, statement: Statement, certificate: Certificate) -> Itera
         require(len(looked.units) == 8 * looked.width * size, "a table of other rows than its keys have")
         within = size <= MAX_TABLE and looked.table.min() >= -MAX_TABLE and looked.table.max() <= MAX_TABLE
         require(within, "a table of too many rows, or too large numbers")
-        moved, source = table(certificate, looked.table), (statement.scan, keys[: part.own], part.mark)
+        moved, source = table(certificate.rows, looked.table), (statement.scan, keys[: part.own], part.mark)
         own = math.prod(key.size for key in keys[: part.own])
         yield looked.at, own, Certified(moved, certificate.rows, present, source)
 

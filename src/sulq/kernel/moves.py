@@ -89,7 +89,7 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
             raise Refused("a coordinate of what is no sum of rows")
         read[place] = output
     # For each set of atoms that can be missing together, of those a sum needs.
-    atoms = sorted({atom for summand in read.values() for atom in summand.needs if found.missing[atom]})
+    atoms = sorted({atom for summand in read.values() for atom in summand.needs})
     require(2 ** len(atoms) <= MAX_PATTERNS, "a block of too many values that may be missing")
     rows = []
     for gone in itertools.chain(*(itertools.combinations(atoms, size) for size in range(len(atoms) + 1))):
@@ -130,8 +130,8 @@ def _of_row(coordinates: Sequence[Polynomial], atoms: Mapping[int, Interval]) ->
     return Norms(l1, min(sum(side * side for side in far), l1 * l1), max(far, default=0)), ends
 
 
-def table(found: Certificate, units: npt.NDArray[np.int64]) -> Moves:
-    """Of a block that adds, for each row, one row of a public table that its keys name, or nothing.
+def table(rows: int, units: npt.NDArray[np.int64]) -> Moves:
+    """Of a block that adds, for each of a person's rows, one row of a public table that its keys name, or nothing.
 
     Nothing else can be added, so the norms of the table's rows are taken one by one, and of their differences where
     these are not too many. Where squares of differences might not fit 64 bits Python's integers are taken.
@@ -146,7 +146,7 @@ def table(found: Certificate, units: npt.NDArray[np.int64]) -> Moves:
     if distinct.size * len(distinct) <= MAX_DIFFERENCES:
         pair = _largest(_of_vectors(distinct - row) for row in distinct)
     low, high = (tuple(int(end) for end in ends) for ends in (units.min(axis=0), units.max(axis=0)))
-    return Moves(single.times(found.rows), pair.times(found.rows), low, high, units)
+    return Moves(single.times(rows), pair.times(rows), low, high, units)
 
 
 def _of_vectors(vectors: npt.NDArray[np.int64]) -> Norms:

@@ -20,7 +20,6 @@ import numpy as np
 from sulq.kernel.facts import Refused, require
 from sulq.kernel.moves import Certified, Moves, Norms, table
 from sulq.kernel.private import Integers
-from sulq.kernel.relations import Certificate
 from sulq.kernel.values import EXACT, INTEGERS, Value
 
 MAX_WIDTH: Final = 2**20
@@ -373,8 +372,8 @@ def certify(program: Program, columns: Sequence[Value], rows: int, *, every: boo
     """How far one person, who alters so many rows, moves each sum; `every`: whether every kept row is among them."""
     require(len(columns) == len(program.columns), "a program of other columns")
     require(all(value.type in COLUMNS for value in columns), "a column that is no number")
-    source, found = Certificate((), (), rows, public=False, every=False), []
+    found = []
     for each, box in zip(program.sums, check(program)[1], strict=True):
-        moved = table(source, each.table) if each.kind == "table" else box.moves(rows)
+        moved = table(rows, each.table) if each.kind == "table" else box.moves(rows)
         found.append(Certified(moved, rows, every and not each.keys, each.keys))
     return tuple(found)

@@ -17,7 +17,19 @@ from typing import Final, TypeVar
 
 from sulq.kernel.facts import OWNER, Column, Facts, Refused, require
 from sulq.kernel.tree import Node, parse
-from sulq.kernel.values import EXACT, INTEGERS, Atoms, Expressions, Polynomial, Value, alike, constant, hull, integer
+from sulq.kernel.values import (
+    EXACT,
+    INTEGERS,
+    Atoms,
+    Expressions,
+    Interval,
+    Polynomial,
+    Value,
+    alike,
+    constant,
+    hull,
+    integer,
+)
 
 HUGE: Final = 2**126  # of a sum of integers, which DuckDB adds in 128 bits
 MAX_ROWS: Final = 10**6  # of one person
@@ -29,27 +41,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows: `altered` of them one person can add or remove, 0 where all are public; `most`: how many there are.
+    """Rows: `private` where persons can add or remove some; `most`: how many there are.
 
-    `agreeing`: how many rows, of one person or of a public relation, can agree in some columns.
+    `agreeing`: how many rows, of one person or of a public relation, can agree in some columns; in none of them all do.
     `every`: whether each row of one kept table is here exactly once. `apart`: whether no row is made of several
     persons' rows, so that the rows of some persons and those of all others are together the rows of all.
     """
 
     columns: Mapping[str, Value]
-    altered: int
+    private: bool
     most: int
     agreeing: Agreeing
     every: bool = False
     apart: bool = False
 
-    def __post_init__(self) -> None:
-        require(self.altered <= MAX_ROWS, "one person could have too many rows")
-
     @property
-    def public(self) -> bool:
-        """Whether nobody alters a row."""
-        return self.altered == 0
+    def altered(self) -> int:
+        """How many of the rows one person can add or remove."""
+        found = self.agreeing(frozenset()) if self.private else 0
+        require(found <= MAX_ROWS, "one person could have too many rows")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +86,9 @@ class Certificate:
     outputs: tuple[Value | Summand | None, ...]
     sets: tuple[tuple[int, ...], ...]
     rows: int
-    public: bool
     every: bool
-    intervals: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    missing: Mapping[int, bool] = field(default_factory=dict)
-    apart: bool = False
+    apart: bool
+    intervals: Mapping[int, Interval]
 
 
 def certify(sql: str, facts: Facts) -> Certificate:
@@ -131,7 +140,7 @@ class _Certifier:
             columns[OWNER] = Value("OWNER", null=False)
         several = table.rows or table.size
         agreeing: Agreeing = lambda names: 1 if table.unique in names else several  # noqa: E731
-        return Relation(columns, table.rows, table.size, agreeing, every=True, apart=True)
+        return Relation(columns, table.rows > 0, table.size, agreeing, every=True, apart=True)
 
     def _anew(self, value: Value) -> Value:
         """A column of other rows than those its atoms are of; the person's stays."""
@@ -176,7 +185,7 @@ class _Certifier:
         others = frozenset(columns) - {OWNER}
         columns = {name: self._anew(_merged(value)) for name, value in columns.items()}
         different: Agreeing = lambda names: 1 if names >= others else agreeing(names)  # noqa: E731
-        return Relation(columns, source.altered, source.most, different)
+        return Relation(columns, source.private, source.most, different)
 
     def _union(self, node: Node) -> Relation:
         both = node["setop_type"] == "UNION" and node.get("setop_all") is True
@@ -189,21 +198,22 @@ class _Certifier:
             several = [part.columns[name] for part in parts]
             owners = {value.type for value in several} == {"OWNER"}
             columns[name] = several[0] if owners else self._anew(hull(*several))
-        altered, most = sum(part.altered for part in parts), sum(part.most for part in parts)
-        return Relation(columns, altered, most, lambda _: altered or most)
+        private, most = any(part.private for part in parts), sum(part.most for part in parts)
+        altered = sum(part.altered for part in parts)
+        return Relation(columns, private, most, lambda _: altered if private else most)
 
     def _join(self, node: Node) -> Relation:
         """Pairs of rows. Two private sides are joined by the person, so that a pair is one person's."""
         how = (node["join_type"], node["ref_type"])
         require(how in (("INNER", "REGULAR"), ("LEFT", "REGULAR")), f"a join {how}")
-        kept = how[0] == "LEFT"  # a left row without a match is kept
+        kept: bool = how[0] == "LEFT"  # a left row without a match is kept
         a, b = (_name(node[side].get("alias")) for side in ("left", "right"))
         left, right = self.rows(node["left"]), self.rows(node["right"])
         require(a != b, "two sides of one name")
         pairs = _pairs(node["condition"], {a: left.columns, b: right.columns})
         person = (OWNER, OWNER) in pairs and left.columns[OWNER].type == "OWNER"
-        require(left.public or right.public or person, "private rows that are not joined by the person")
-        shown = left.public and not right.public and kept
+        require(person or not (left.private and right.private), "private rows that are not joined by the person")
+        shown = kept and right.private and not left.private
         require(not shown, "public rows that are kept where no private row agrees")
         columns = {f"{a}.{name}": value for name, value in left.columns.items()}
         for name, value in right.columns.items():
@@ -217,28 +227,20 @@ class _Certifier:
         same = [(x, y) for x, y, types in kinds if len(types) == 1 or types <= INTEGERS.keys()]
         ours, theirs = frozenset(x for x, _ in same), frozenset(y for _, y in same)
 
-        def paired(lefts: int, rights: int) -> int:
-            """How many pairs so many rows make: each left row as many as agree with it, or each right row."""
-            found: list[int] = []
-            if right.public or not left.public:
-                found.append(lefts * max(right.agreeing(theirs), kept))
-            if not kept and (left.public or not right.public):
-                found.append(rights * left.agreeing(ours))
-            return min(found)
-
-        altered, most = paired(left.altered, right.altered), paired(left.most, right.most)
-
         def agreeing(names: Names) -> int:
             """Those of one side, and to each those of the other."""
             mine = frozenset(name.removeprefix(f"{a}.") for name in names if name.startswith(f"{a}."))
             yours = frozenset(name.removeprefix(f"{b}.") for name in names if name.startswith(f"{b}."))
-            found = [altered or most, left.agreeing(mine) * max(right.agreeing(yours | theirs), 1)]
-            if not kept or yours:
-                found.append(right.agreeing(yours) * left.agreeing(mine | ours))
-            return min(found)
+            found = left.agreeing(mine) * max(right.agreeing(yours | theirs), kept)
+            if kept and not yours:  # a left row without a match is there, too
+                return found
+            return min(found, right.agreeing(yours) * left.agreeing(mine | ours))
 
-        every = left.every and right.public and kept and right.agreeing(theirs) == 1
-        return Relation(columns, altered, most, agreeing, every)
+        # Of all persons' rows: to each of a side that is private if any is, those of the other.
+        most = [left.most * max(right.agreeing(theirs), kept)] if left.private or not right.private else []
+        most += [right.most * left.agreeing(ours)] if not kept and (right.private or not left.private) else []
+        every = left.every and not right.private and kept and right.agreeing(theirs) == 1
+        return Relation(columns, left.private or right.private, min(most), agreeing, every)
 
     def _grouped(self, node: Node) -> Relation:
         """A person's own groups: one row, or one for each of the person's keys."""
@@ -251,9 +253,8 @@ class _Certifier:
         for item in node.many("select_list"):
             value = _merged(keys[item]) if item in keys else _within(item, source.altered, read)
             found.append((_output(item), self._anew(value)))
-        altered = source.altered if others else 1
-        agreeing: Agreeing = lambda names: 1 if names >= others else altered  # noqa: E731
-        return Relation(_named(found), altered, source.most, agreeing, apart=source.apart)
+        agreeing: Agreeing = lambda names: 1 if names >= others else source.altered  # noqa: E731
+        return Relation(_named(found), True, source.most, agreeing, apart=source.apart)
 
     # The outermost SELECT
 
@@ -271,8 +272,7 @@ class _Certifier:
         require(len(keys) == len(node.many("group_expressions")), "a key that is given twice")
         require(len(sets) == 1 or None in outputs, "grouping sets that cannot be told apart")
         rows = max(source.altered, 1)  # public rows get noise like any other
-        known = self.atoms.intervals, self.atoms.missing
-        return Certificate(outputs, sets, rows, source.public, source.every, *known, source.apart)
+        return Certificate(outputs, sets, rows, source.every, source.apart, self.atoms.intervals)
 
     def _sum(self, item: Node, source: Relation, read: Expressions, keys: tuple[Node, ...]) -> Summand | None:
         """A sum, cast to 64 bits or as it is; None for the mark of a grouping set."""
@@ -371,12 +371,9 @@ def _keys(node: Node, source: Relation, read: Expressions) -> dict[Node, Value]:
 def _aggregate(node: Node) -> tuple[str, Node | None]:
     """Its name, and what it is of: one expression, or rows."""
     require(node.get("class") == "FUNCTION", "an output that is neither a key nor a sum")
-    name, arguments, distinct = node.called(), node.arguments(), bool(node.get("distinct"))
-    if name == "count_star":
-        require(not arguments and not distinct, "different rows")
-        return name, None
-    require(len(arguments) == 1, f"{name} of none or several")
-    return name + " DISTINCT" * distinct, arguments[0]
+    name, arguments = node.call()
+    require(len(arguments) == (name != "count_star"), f"{name} of none or several")
+    return name, arguments[0] if arguments else None
 
 
 def _within(item: Node, rows: int, read: Expressions) -> Value:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import duckdb
 
@@ -68,15 +67,12 @@ class Node:
         """The parts under a name; none where it is empty."""
         return tuple(self._fields.get(name, ()))
 
-    def called(self) -> str:
-        """The name of a function, which is none of a schema."""
+    def call(self) -> tuple[str, tuple[Node, ...]]:
+        """The name of a function, which is none of a schema, and its arguments; of different ones it says DISTINCT."""
         name: str = self["function_name"]
         require(self["qualified_name"]["path"] == (name,), "a function of a schema")
-        return name
-
-    def arguments(self) -> tuple[Node, ...]:
-        """The arguments of a function."""
-        return tuple(item["expression"] for item in self.many("arguments"))
+        different = " DISTINCT" if self.get("distinct") else ""
+        return name + different, tuple(item["expression"] for item in self.many("arguments"))
 
 
 @functools.cache
@@ -93,14 +89,13 @@ def parse(sql: str) -> Node:
     cursor = _parser().cursor()
     try:
         found = cursor.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
-        read = json.loads(found[0] if found else "", object_pairs_hook=_interning())
+        read = json.loads(found[0] if found else "", object_pairs_hook=functools.partial(_interned, {}))
         (statement,) = read.many("statements") if isinstance(read, Node) else ()
     except (duckdb.Error, ValueError, RecursionError):
         raise Refused("it is not one SELECT that DuckDB parses") from None
     finally:
         cursor.close()
-    node: Node = statement["node"]
-    return node
+    return cast("Node", statement["node"])
 
 
 @functools.cache
@@ -109,24 +104,16 @@ def _parser() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1, "enable_external_access": False})
 
 
-def _interning() -> Callable[[list[tuple[str, Any]]], Node | None]:
-    """Makes a Node of an object's fields, the same of the same; None where they say nothing."""
-    known: dict[Fields, Node] = {}
-
-    def interned(pairs: list[tuple[str, Any]]) -> Node | None:
-        fields = tuple(
-            (name, _fixed(item) if isinstance(item, list) else item)
-            for name, item in pairs
-            if (item or (item == 0 and item is not False)) and name not in _PLACES
-        )
-        if not fields or fields == _ORDER:
-            return None
-        found = known.get(fields)
-        if found is None:
-            found = known[fields] = Node(fields)
-        return found
-
-    return interned
+def _interned(known: dict[Fields, Node], pairs: list[tuple[str, Any]]) -> Node | None:
+    """A Node of an object's fields, the known one of the same; None where they say nothing."""
+    fields = tuple(
+        (name, _fixed(item) if isinstance(item, list) else item)
+        for name, item in pairs
+        if (item or (item == 0 and item is not False)) and name not in _PLACES
+    )
+    if not fields or fields == _ORDER:
+        return None
+    return known.get(fields) or known.setdefault(fields, Node(fields))
 
 
 def _fixed(items: list[Any]) -> tuple[Any, ...]:

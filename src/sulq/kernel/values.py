@@ -11,6 +11,7 @@ import itertools
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -136,14 +137,13 @@ def hull(*values: Value) -> Value:
     return Value(kind, low, high, all(value.whole for value in there), any(value.null for value in values))
 
 
-SIGNS: Final = {
+SIGNS: Final = {  # how a value may lie to what it is compared with
     "COMPARE_EQUAL": "=", "COMPARE_NOTEQUAL": "<>", "COMPARE_LESSTHAN": "<", "COMPARE_GREATERTHAN": ">",
     "COMPARE_LESSTHANOREQUALTO": "<=", "COMPARE_GREATERTHANOREQUALTO": ">=",
 }  # fmt: skip
-_OPPOSITE: Final = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "<>": "=", "=": "<>"}
 
 
-def narrowed(value: Value, sign: str, other: Value, *, holds: bool) -> Value:
+def narrowed(value: Value, signs: str, other: Value, *, holds: bool) -> Value:
     """A value of which a comparison with another is true, or is not; any where there is none.
 
     What compares with NULL is not true.
@@ -151,12 +151,12 @@ def narrowed(value: Value, sign: str, other: Value, *, holds: bool) -> Value:
     compared = value.number and other.number and (holds or not other.null)
     if compared and (value.type == "DOUBLE") != (other.type == "DOUBLE"):  # DuckDB compares doubles
         compared = (value if other.type == "DOUBLE" else other).exact
-    low, high, sign = value.low, value.high, sign if holds else _OPPOSITE[sign]
-    if compared and sign in ("<", "<=", "="):
-        most = _beside(other.high, -1, value) if sign == "<" else other.high
+    low, high, found = value.low, value.high, {sign for sign in "<=>" if (sign in signs) == holds}
+    if compared and ">" not in found:
+        most = other.high if "=" in found else _beside(other.high, -1, value)
         low, high = min(low, most), min(high, most)
-    if compared and sign in (">", ">=", "="):
-        least = _beside(other.low, 1, value) if sign == ">" else other.low
+    if compared and "<" not in found:
+        least = other.low if "=" in found else _beside(other.low, 1, value)
         low, high = max(low, least), max(high, least)
     return replace(value, low=low, high=high, null=value.null and not holds)
 
@@ -240,39 +240,30 @@ class Function(NamedTuple):
         return found if found.null == null else replace(found, null=null)
 
 
-def _ends(work: Callable[[Any, Any], Bound], left: Value, right: Value) -> tuple[Bound, Bound]:
-    """The ends of what is monotone in each of two numbers; infinite ones may make NaN of each other."""
-    if not (left.bounded and right.bounded):
-        return -INF, INF
-    found = [work(x, y) for x in (left.low, left.high) for y in (right.low, right.high)]
-    return min(found), max(found)
-
-
 def _arithmetic(sign: str) -> Callable[[Value, Value], Value]:
-    work = {"+": operator.add, "-": operator.sub, "*": operator.mul}[sign]
+    """What is monotone in each of two numbers has its ends at theirs; infinite ones may make NaN of each other."""
+    work: Callable[[Any, Any], Bound]
+    work = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": Fraction}[sign]
 
     def gives(left: Value, right: Value) -> Value:
-        kind, kept = widest(left, right), None
+        kind, kept = "DOUBLE" if sign == "/" else widest(left, right), None
+        ends: Sequence[Bound] = (-INF, INF)
         if kind == "DOUBLE":
             left, right = as_double(left), as_double(right)
-        a, b, (low, high) = left.polynomial, right.polynomial, _ends(work, left, right)
-        if a is not None and b is not None:
+        if left.bounded and right.bounded and not (sign == "/" and right.low <= 0 <= right.high):
+            ends = [work(x, y) for x in (left.low, left.high) for y in (right.low, right.high)]
+        a, b = left.polynomial, right.polynomial
+        if a is not None and b is not None and sign != "/":
             kept = multiply(a, b) if sign == "*" else add(a, b, 1 if sign == "+" else -1)
         if kind == "DOUBLE":
-            found = double(low, high, whole=left.whole and right.whole)
+            found = double(min(ends), max(ends), whole=left.whole and right.whole and sign != "/")
             kept = kept if found.whole and found.exact else None
         else:
-            found = integer(kind, low, high)
+            found = integer(kind, min(ends), max(ends))
             require(found.fits(kind), f"arithmetic that may leave {kind}")
         return found if kept is None else replace(found, polynomial=kept, needs=left.needs | right.needs)
 
     return gives
-
-
-def _divided(left: Value, right: Value) -> Value:
-    if right.low <= 0 <= right.high:
-        return double()
-    return double(*_ends(lambda x, y: Fraction(x) / Fraction(y), as_double(left), as_double(right)))
 
 
 def _quotient(left: Value, right: Value) -> Value:
@@ -299,17 +290,9 @@ def _absolute(item: Value) -> Value:
 
 def _rounded(down: Callable[[Any], int], up: Callable[[Any], int]) -> Callable[[Value], Value]:
     """A function between two roundings to whole numbers."""
-
-    def gives(item: Value) -> Value:
-        low = -INF if item.low == -INF else down(item.low)
-        return double(low, INF if item.high == INF else up(item.high), whole=True)
-
-    return gives
-
-
-def _compared(*items: Value) -> Value:
-    alike(*items)
-    return TRUTH
+    return lambda item: double(
+        -INF if item.low == -INF else down(item.low), INF if item.high == INF else up(item.high), whole=True
+    )
 
 
 def _pattern(_: Value, pattern: Value, options: Value) -> Value:
@@ -341,13 +324,14 @@ PARTS: Final = {  # of date_part, within the calendar
     "year": (-300_000, 300_000),
 }  # fmt: skip
 _LENGTH: Final = integer("BIGINT", 0, 2**32)  # of a text
+_LARGEST: Final = int(sys.float_info.max)  # double
 _DOUBLE: Final = double()  # no interval is kept where the last digits are the machine's
 _LETTERS: Final = dict.fromkeys(INTEGERS, "i") | {
     "BOOLEAN": "b", "DOUBLE": "d", "NULL": "n", "TIMESTAMP": "m", "VARCHAR": "t",
 }  # fmt: skip
 FUNCTIONS: Final[dict[str, Function]] = {
-    **{sign: Function("[id]{2}", _arithmetic(sign)) for sign in "+-*"}, "/": Function("[id]{2}", _divided),
-    "//": Function("ii", _quotient), "%": Function("[id]{2}", _modulo), "abs": Function("d", _absolute),
+    **{sign: Function("[id]{2}", _arithmetic(sign)) for sign in "+-*/"}, "//": Function("ii", _quotient),
+    "%": Function("[id]{2}", _modulo), "abs": Function("d", _absolute),
     "ceil": Function("d", _rounded(math.ceil, math.ceil)), "floor": Function("d", _rounded(math.floor, math.floor)),
     **dict.fromkeys(("round", "trunc"), Function("d", _rounded(math.floor, math.ceil))),
     "sqrt": Function("d", _DOUBLE, least=0), "ln": Function("d", _DOUBLE, least=5e-324),
@@ -367,7 +351,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
 OPERATORS: Final[dict[str, Function]] = {
     **dict.fromkeys(("OPERATOR_NOT", "CONJUNCTION_AND", "CONJUNCTION_OR"), Function("[bn]+", TRUTH)),
     **dict.fromkeys(("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"), Function(".", TRUTH, lambda _: False)),
-    **dict.fromkeys((*SIGNS, "COMPARE_IN"), Function("..+", _compared)), "OPERATOR_COALESCE": Function(".+", hull, all),
+    **dict.fromkeys((*SIGNS, "COMPARE_IN"), Function("[idn]{2,}|[bn]{2,}|[mn]{2,}|[tn]{2,}", TRUTH)),
+    "OPERATOR_COALESCE": Function(".+", hull, all),
 }  # fmt: skip
 
 
@@ -375,11 +360,10 @@ OPERATORS: Final[dict[str, Function]] = {
 
 
 class Atoms:
-    """The atoms of one statement: for each the hull of the intervals it was met with, and whether it may be missing."""
+    """The atoms of one statement, each with the hull of the intervals it was met with."""
 
     def __init__(self) -> None:
-        self.intervals: dict[int, tuple[int, int]] = {}
-        self.missing: dict[int, bool] = {}
+        self.intervals: dict[int, Interval] = {}
         self._known: dict[tuple[object, ...], int] = {}
 
     def of(self, value: Value, key: tuple[object, ...] | None = None) -> Value:
@@ -390,7 +374,6 @@ class Atoms:
         low, high = math.ceil(value.low), math.floor(value.high)
         before = self.intervals.get(number, (low, high))
         self.intervals[number] = (min(before[0], low), max(before[1], high))
-        self.missing[number] = self.missing.get(number, False) or value.null
         one: Polynomial = constant(low) if low == high else {(number,): 1}
         return replace(value, polynomial=one, needs=frozenset({number} if value.null else ()))
 
@@ -430,10 +413,6 @@ class Expressions:
                 found = self._atoms.of(found, (node, frozenset((ref, self.column(ref)[1]) for ref in node.refs)))
             self._known[node] = found
         return found
-
-    def values(self, nodes: Iterable[Node]) -> list[Value]:
-        """What several can be."""
-        return [self.value(node) for node in nodes]
 
     def condition(self, node: Node) -> None:
         """Refuse what is no truth value."""
@@ -498,43 +477,38 @@ def _said(reader: Expressions, node: Node, *, holds: bool) -> dict[Node, Value]:
         (item,) = node.many("children")
         found[item] = replace(reader.value(item), null=False)
     elif kind == "FUNCTION" and node["function_name"] == "isfinite" and holds:
-        (item,) = node.arguments()
-        below = narrowed(reader.value(item), "<=", _LARGEST, holds=True)
-        found[item] = narrowed(below, ">=", replace(_LARGEST, low=-_LARGEST.low), holds=True)
+        _, (item,) = node.call()
+        value = reader.value(item)
+        found[item] = replace(value, low=max(value.low, -_LARGEST), high=min(value.high, _LARGEST), null=False)
     elif kind in SIGNS:
         item, other = node["left"], node["right"]
         found[item] = narrowed(reader.value(item), SIGNS[kind], reader.value(other), holds=holds)
     return {item: value for item, value in found.items() if item.get("class") in ("COLUMN_REF", "CONSTANT")}
 
 
-_LARGEST: Final = double(Fraction(1.7976931348623157e308), Fraction(1.7976931348623157e308), null=False)
-
-
-def _function(reader: Expressions, node: Node) -> Value:
-    name, nodes = node.called(), node.arguments()
-    require(not node.get("distinct"), "a function of different values")
-    if name == "list_extract":
-        return _listed(reader, *nodes)
-    require(name in FUNCTIONS, f"the function {name}")
-    return FUNCTIONS[name].of(reader.values(nodes))
+def _applied(reader: Expressions, node: Node) -> Value:
+    """What a function or an operator gives."""
+    if node["class"] == "FUNCTION":
+        rules, (name, nodes) = FUNCTIONS, node.call()
+        if name == "list_extract":
+            return _listed(reader, *nodes)
+    else:
+        rules, name, nodes = OPERATORS, node["type"], node.many("children") or (node["left"], node["right"])
+    require(name in rules, f"the function or operator {name}")
+    return rules[name].of([reader.value(item) for item in nodes])
 
 
 def _listed(reader: Expressions, listed: Node, place: Node) -> Value:
     """One of a list of constants, NULL beyond its ends."""
-    items = listed.arguments()
-    constants = listed.called() == "list_value" and all(item.get("class") == "CONSTANT" for item in items)
+    name, items = listed.call()
+    constants = name == "list_value" and all(item.get("class") == "CONSTANT" for item in items)
     require(constants, "a list that is not of constants")
     require(reader.value(place).type in INTEGERS, "a list read at what is no integer")
-    return replace(hull(*reader.values(items)), null=True)
-
-
-def _operator(reader: Expressions, node: Node) -> Value:
-    require(node["type"] in OPERATORS, f"an operator {node['type']}")
-    return OPERATORS[node["type"]].of(reader.values(node.many("children") or (node["left"], node["right"])))
+    return replace(hull(*map(reader.value, items)), null=True)
 
 
 _CLASSES: Final[dict[str, Callable[[Expressions, Node], Value]]] = {
-    "CASE": _case, "CAST": _cast, "COLUMN_REF": lambda reader, node: reader.column(node)[1], "COMPARISON": _operator,
-    "CONJUNCTION": _operator, "CONSTANT": _constant, "FUNCTION": _function, "OPERATOR": _operator,
+    **dict.fromkeys(("COMPARISON", "CONJUNCTION", "FUNCTION", "OPERATOR"), _applied), "CASE": _case, "CAST": _cast,
+    "COLUMN_REF": lambda reader, node: reader.column(node)[1], "CONSTANT": _constant,
     "PARAMETER": lambda *_: replace(TEXT, null=False, text=""),
 }  # fmt: skip
