@@ -76,10 +76,6 @@ MAX_DIFFERENCES: Final = 2**27  # of entries of a table, looked at one by one
 MAX_ENTRY: Final = 2**40  # of a table
 
 
-def _largest(norms: Iterable[Norms]) -> Norms:
-    return Norms(*(max(several) for several in zip(*((n.l1, n.l2_squared, n.coordinate) for n in norms), strict=True)))
-
-
 def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
     """Of a block whose coordinates are these combinations of the outputs; for all of a person's rows together."""
     read: dict[int, Summand] = {}
@@ -89,27 +85,30 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
             raise Refused("a coordinate of what is no sum of rows")
         read[place] = output
     # For each set of atoms that can be missing together, of those a sum needs.
-    atoms = sorted({atom for summand in read.values() for atom in summand.needs})
+    atoms = sorted(frozenset().union(*(summand.needs for summand in read.values())))
     require(2 ** len(atoms) <= MAX_PATTERNS, "a block of too many values that may be missing")
     rows = []
     for gone in itertools.chain(*(itertools.combinations(atoms, size) for size in range(len(atoms) + 1))):
         there = {place: {} if each.needs & set(gone) else each.polynomial for place, each in read.items()}
         rows.append(_of_row([_combined(weighted, there) for weighted in weights], found.intervals))
     single = _largest(norms for norms, _ in rows)
-    hulls = [
-        (min(lows), max(highs))
-        for lows, highs in (zip(*ends, strict=True) for ends in zip(*(ends for _, ends in rows), strict=True))
-    ]
-    wide = [high - low for low, high in hulls]
+    ends = zip(*(ends for _, ends in rows), strict=True)  # of each coordinate, for all patterns
+    low, high = zip(
+        *((min(lows), max(highs)) for lows, highs in (zip(*each, strict=True) for each in ends)), strict=True
+    )
+    wide = [most - least for least, most in zip(low, high, strict=True)]
     # Vectors whose signs agree are at most a right angle apart.
-    apart = 2 if all(low >= 0 or high <= 0 for low, high in hulls) else 4
+    apart = 2 if all(least >= 0 or most <= 0 for least, most in zip(low, high, strict=True)) else 4
     pair = Norms(
         min(sum(wide), 2 * single.l1),
         min(sum(side * side for side in wide), apart * single.l2_squared),
         min(max(wide), 2 * single.coordinate),
     )
-    low, high = zip(*hulls, strict=True)
     return Moves(single.times(found.rows), pair.times(found.rows), low, high)
+
+
+def _largest(norms: Iterable[Norms]) -> Norms:
+    return Norms(*map(max, zip(*((each.l1, each.l2_squared, each.coordinate) for each in norms), strict=True)))
 
 
 def _combined(weights: Mapping[int, int], polynomials: Mapping[int, Polynomial]) -> Polynomial:

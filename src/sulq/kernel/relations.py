@@ -17,19 +17,7 @@ from typing import Final, TypeVar
 
 from sulq.kernel.facts import OWNER, Column, Facts, Refused, require
 from sulq.kernel.tree import Node, parse
-from sulq.kernel.values import (
-    EXACT,
-    INTEGERS,
-    Atoms,
-    Expressions,
-    Interval,
-    Polynomial,
-    Value,
-    alike,
-    constant,
-    hull,
-    integer,
-)
+from sulq.kernel.values import EXACT, INTEGERS, Atoms, Expressions, Interval, Polynomial, Value, alike, hull, integer
 
 HUGE: Final = 2**126  # of a sum of integers, which DuckDB adds in 128 bits
 MAX_ROWS: Final = 10**6  # of one person
@@ -118,18 +106,12 @@ class _Certifier:
     # Relations
 
     def rows(self, node: Node) -> Relation:
-        """The rows of a table, of a SELECT or of a union of some."""
-        match node.get("type"):
-            case "BASE_TABLE":
-                return self._table(node)
-            case "SUBQUERY":
-                return self.rows(node["subquery"]["node"])
-            case "SET_OPERATION_NODE":
-                return self._union(node)
-            case "SELECT_NODE":
-                grouped = node.get("group_sets") or node.get("group_expressions")
-                return self._grouped(node) if grouped else self._select(node)
-        raise Refused(f"a relation {node.get('type')}")
+        """The rows of a table, of a SELECT, or of a union or a join of some."""
+        if node.get("type") == "SUBQUERY":
+            return self.rows(node["subquery"]["node"])
+        rules = {"BASE_TABLE": self._table, "JOIN": self._join, "SELECT_NODE": self._select}
+        require(node.get("type") in {*rules, "SET_OPERATION_NODE"}, f"a relation {node.get('type')}")
+        return rules.get(node["type"], self._union)(node)
 
     def _table(self, node: Node) -> Relation:
         path = node["qualified_name"]["path"]
@@ -150,7 +132,7 @@ class _Certifier:
         """The rows a SELECT reads, and a reader of expressions over them; its condition is checked."""
         require(node["aggregate_handling"] == "STANDARD_HANDLING", "GROUP BY ALL")
         tables = node["from_table"]
-        source = self._join(tables) if tables.get("type") == "JOIN" else self.rows(tables)
+        source = self.rows(tables)
         names = {tuple(name.split(".")): (name, value) for name, value in source.columns.items()}
         if tables.get("alias"):
             names |= {(_name(tables["alias"]), *path): column for path, column in names.items()}
@@ -161,11 +143,17 @@ class _Certifier:
         return source, read
 
     def _select(self, node: Node) -> Relation:
+        """One row for each of the source's, for all equal ones, or for all of a person's that have equal keys."""
         source, read = self._source(node)
+        grouped, modifiers = node.get("group_sets") or node.get("group_expressions"), node.many("modifiers")
+        require([item["type"] for item in modifiers] in ([], ["DISTINCT_MODIFIER"]), "an order or a limit")
+        keys = _keys(node, source, read) if grouped else {}
         found: list[tuple[str, Value]] = []
         origins: dict[str, str] = {}  # of a column that is one of the source's, which
         for item in node.many("select_list"):
-            if item.get("class") == "STAR":
+            if grouped and item not in keys:
+                found.append((_output(item), _within(item, source.altered, read)))
+            elif item.get("class") == "STAR":
                 found += source.columns.items()
                 origins |= {name: name for name in source.columns}
             elif item.get("class") == "COLUMN_REF":
@@ -178,14 +166,20 @@ class _Certifier:
         def agreeing(names: Names) -> int:
             return source.agreeing(frozenset(origins[name] for name in names if name in origins))
 
-        if not node.get("modifiers"):
+        if not grouped and not modifiers:
             return replace(source, columns=columns, agreeing=agreeing)
-        require([item["type"] for item in node.many("modifiers")] == ["DISTINCT_MODIFIER"], "an order or a limit")
-        # No more of the different rows change than of all; whose they are is told by `o` alone.
-        others = frozenset(columns) - {OWNER}
-        columns = {name: self._anew(_merged(value)) for name, value in columns.items()}
-        different: Agreeing = lambda names: 1 if names >= others else agreeing(names)  # noqa: E731
-        return Relation(columns, source.private, source.most, different)
+        merged = frozenset(map(_output, keys) if grouped else columns)
+        one_set = not grouped or node["group_sets"] == (tuple(range(len(keys))),)
+        require(one_set, "grouping sets within, or a key that is given twice")
+        require(not grouped or OWNER in merged, "groups that are not by the person")
+        # No more of the different rows change than of all, nor more groups than rows; `o` alone tells whose they are.
+        zeros = any(columns[name].type == "DOUBLE" for name in merged)
+        require(
+            not zeros, "a double that stands for all that equal it: 0 and -0 do, and differ in what is made of them"
+        )
+        columns = {name: self._anew(value) for name, value in columns.items()}
+        different: Agreeing = lambda names: 1 if names >= merged - {OWNER} else agreeing(names)  # noqa: E731
+        return Relation(columns, source.private, source.most, different, apart=bool(grouped) and source.apart)
 
     def _union(self, node: Node) -> Relation:
         both = node["setop_type"] == "UNION" and node.get("setop_all") is True
@@ -229,8 +223,8 @@ class _Certifier:
 
         def agreeing(names: Names) -> int:
             """Those of one side, and to each those of the other."""
-            mine = frozenset(name.removeprefix(f"{a}.") for name in names if name.startswith(f"{a}."))
-            yours = frozenset(name.removeprefix(f"{b}.") for name in names if name.startswith(f"{b}."))
+            mine = frozenset(name for name in left.columns if f"{a}.{name}" in names)
+            yours = frozenset(name for name in right.columns if f"{b}.{name}" in names)
             found = left.agreeing(mine) * max(right.agreeing(yours | theirs), kept)
             if kept and not yours:  # a left row without a match is there, too
                 return found
@@ -241,20 +235,6 @@ class _Certifier:
         most += [right.most * left.agreeing(ours)] if not kept and (right.private or not left.private) else []
         every = left.every and not right.private and kept and right.agreeing(theirs) == 1
         return Relation(columns, left.private or right.private, min(most), agreeing, every)
-
-    def _grouped(self, node: Node) -> Relation:
-        """A person's own groups: one row, or one for each of the person's keys."""
-        source, read = self._source(node)
-        keys = _keys(node, source, read)
-        require(node["group_sets"] == (tuple(range(len(keys))),), "grouping sets within, or a key that is given twice")
-        others = frozenset(_output(item) for item, value in keys.items() if value.type != "OWNER")
-        require(len(others) < len(keys), "groups that are not by the person")
-        found = []
-        for item in node.many("select_list"):
-            value = _merged(keys[item]) if item in keys else _within(item, source.altered, read)
-            found.append((_output(item), self._anew(value)))
-        agreeing: Agreeing = lambda names: 1 if names >= others else source.altered  # noqa: E731
-        return Relation(_named(found), True, source.most, agreeing, apart=source.apart)
 
     # The outermost SELECT
 
@@ -283,7 +263,7 @@ class _Certifier:
         require(not cast or item["type_expr"]["type_name"] == "BIGINT", "a sum cast to another type than BIGINT")
         name, argument = _aggregate(item["child"] if cast else item)
         if argument is None:
-            return Summand(constant(1), most=source.most)
+            return Summand({(): 1}, most=source.most)
         if name == "count DISTINCT":
             require(read.column(argument)[1].type == "OWNER", "different values of what is not the person")
             return Summand({}, people=True, most=source.most)
@@ -291,7 +271,7 @@ class _Certifier:
         if name == "count":
             if value.null and not value.needs:  # whether it is there is a number of its own
                 value = self.atoms.of(integer("BIGINT", 1, 1), (self, argument))
-            return Summand(constant(1), value.needs, most=source.most)
+            return Summand({(): 1}, value.needs, most=source.most)
         if name != "sum" or value.polynomial is None:
             raise Refused(f"{name} of what is not whole and bounded")
         most = math.ceil(source.most * max(-value.low, value.high))
@@ -302,9 +282,9 @@ class _Certifier:
 
 def _stored(column: Column) -> Value:
     """A cell of a kept table: a whole number, or a text, which may be the digits of one."""
-    found = Value(column.type, null=column.missing)
+    found = Value(column.type, whole=column.type != "VARCHAR", null=column.missing)
     if column.low is not None and column.high is not None:
-        found = replace(found, low=column.low, high=column.high, whole=column.type != "VARCHAR")
+        found = replace(found, low=column.low, high=column.high)
     require(column.type == "VARCHAR" or found.bounded, f"a stored column of type {column.type}")
     return found
 
@@ -330,12 +310,6 @@ def _named(found: list[tuple[str, Value]]) -> dict[str, Value]:
     require(persons, "the person under another name, or another column under the person's")
     # A text that is a column is one that each row has, for DuckDB too: no pattern, no part of a date.
     return {name: value if value.text is None else replace(value, text=None) for name, value in columns.items()}
-
-
-def _merged(value: Value) -> Value:
-    """A value that stands for all equal ones: 0 and -0 are equal doubles, and yet differ in what is made of them."""
-    require(value.type != "DOUBLE", "a double that stands for all that equal it")
-    return value
 
 
 def _pairs(node: Node, sides: Mapping[str, Mapping[str, Value]]) -> list[tuple[str, str]]:
@@ -385,7 +359,8 @@ def _within(item: Node, rows: int, read: Expressions) -> Value:
     if name in ("count", "count DISTINCT"):
         return integer("BIGINT", 0, rows, null=False)
     if name in ("min", "max"):
-        return _merged(value)
+        require(value.type != "DOUBLE", "a double that stands for all that equal it")
+        return value
     found = integer("DOUBLE", min(value.low, value.low * rows), max(value.high, value.high * rows), null=value.null)
     exact = value.type == "DOUBLE" and value.whole and found.exact
     require(name == "sum" and exact, f"{name} of a person's rows that is not exact")

@@ -21,6 +21,7 @@ from sulq.kernel.facts import Refused, require
 from sulq.kernel.tree import Node
 
 INTEGERS: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}  # bits beside the sign
+_NUMBERS: Final = (*INTEGERS, "DOUBLE")  # each holds those before it
 EXACT: Final = 2**53
 INF: Final = math.inf
 MAX_TERMS: Final = 64
@@ -52,7 +53,7 @@ class Value:
     @property
     def number(self) -> bool:
         """Whether it is an integer or a double."""
-        return self.type in INTEGERS or self.type == "DOUBLE"
+        return self.type in _NUMBERS
 
     @property
     def nan(self) -> bool:
@@ -111,28 +112,20 @@ def as_double(value: Value) -> Value:
 
 
 def alike(*values: Value) -> str:
-    """The one family that values are of: DuckDB would cast others, and a cast may fail or merge."""
-    families = {"number" if value.number else value.type for value in values} - {"NULL"}
-    mixed = len(families) > 1 or "OWNER" in families
-    require(not mixed, f"{' and '.join(sorted(families))} are compared or put together")
-    return families.pop() if families else "NULL"
-
-
-def widest(*values: Value) -> str:
-    """The type that DuckDB takes for numbers of several."""
-    types = {value.type for value in values}
-    return "DOUBLE" if "DOUBLE" in types else max(types, key=INTEGERS.__getitem__)
+    """The type that DuckDB takes for several: it would cast others than numbers, and a cast may fail or merge."""
+    types = {value.type for value in values} - {"NULL"}
+    if types <= {*_NUMBERS}:
+        return max(types, key=_NUMBERS.index, default="NULL")
+    require(len(types) == 1 and "OWNER" not in types, f"{' and '.join(sorted(types))} are compared or put together")
+    return types.pop()
 
 
 def hull(*values: Value) -> Value:
     """One of several values."""
     kind = alike(*values)
-    there = [value for value in values if value.type != "NULL"]
+    there = [as_double(value) if kind == "DOUBLE" else value for value in values if value.type != "NULL"]
     if not there:
         return Value("NULL")
-    if kind == "number":
-        kind = widest(*there)
-        there = [as_double(value) for value in there] if kind == "DOUBLE" else there
     low, high = min(value.low for value in there), max(value.high for value in there)
     return Value(kind, low, high, all(value.whole for value in there), any(value.null for value in values))
 
@@ -240,18 +233,21 @@ class Function(NamedTuple):
         return found if found.null == null else replace(found, null=null)
 
 
+_WORK: Final[dict[str, Callable[[Any, Any], Bound]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": Fraction,
+}  # fmt: skip
+
+
 def _arithmetic(sign: str) -> Callable[[Value, Value], Value]:
     """What is monotone in each of two numbers has its ends at theirs; infinite ones may make NaN of each other."""
-    work: Callable[[Any, Any], Bound]
-    work = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": Fraction}[sign]
 
     def gives(left: Value, right: Value) -> Value:
-        kind, kept = "DOUBLE" if sign == "/" else widest(left, right), None
+        kind, kept = "DOUBLE" if sign == "/" else alike(left, right), None
         ends: Sequence[Bound] = (-INF, INF)
         if kind == "DOUBLE":
             left, right = as_double(left), as_double(right)
         if left.bounded and right.bounded and not (sign == "/" and right.low <= 0 <= right.high):
-            ends = [work(x, y) for x in (left.low, left.high) for y in (right.low, right.high)]
+            ends = [_WORK[sign](x, y) for x in (left.low, left.high) for y in (right.low, right.high)]
         a, b = left.polynomial, right.polynomial
         if a is not None and b is not None and sign != "/":
             kept = multiply(a, b) if sign == "*" else add(a, b, 1 if sign == "+" else -1)
@@ -268,13 +264,13 @@ def _arithmetic(sign: str) -> Callable[[Value, Value], Value]:
 
 def _quotient(left: Value, right: Value) -> Value:
     by = _divisor(right)
-    return integer(widest(left, right), math.floor(left.low / by), math.trunc(left.high / by))
+    return integer(alike(left, right), math.floor(left.low / by), math.trunc(left.high / by))
 
 
 def _modulo(left: Value, right: Value) -> Value:
     by = _divisor(right)
     high = by if left.bounded else INF  # NaN of what is infinite
-    return Value(widest(left, right), 0 if left.low >= 0 else -by, high, left.whole and by.denominator == 1)
+    return Value(alike(left, right), 0 if left.low >= 0 else -by, high, left.whole and by.denominator == 1)
 
 
 def _divisor(value: Value) -> Fraction:
@@ -330,7 +326,7 @@ _LETTERS: Final = dict.fromkeys(INTEGERS, "i") | {
     "BOOLEAN": "b", "DOUBLE": "d", "NULL": "n", "TIMESTAMP": "m", "VARCHAR": "t",
 }  # fmt: skip
 FUNCTIONS: Final[dict[str, Function]] = {
-    **{sign: Function("[id]{2}", _arithmetic(sign)) for sign in "+-*/"}, "//": Function("ii", _quotient),
+    **{sign: Function("[id]{2}", _arithmetic(sign)) for sign in _WORK}, "//": Function("ii", _quotient),
     "%": Function("[id]{2}", _modulo), "abs": Function("d", _absolute),
     "ceil": Function("d", _rounded(math.ceil, math.ceil)), "floor": Function("d", _rounded(math.floor, math.floor)),
     **dict.fromkeys(("round", "trunc"), Function("d", _rounded(math.floor, math.ceil))),
