@@ -94,7 +94,6 @@ KNOWN = {
     "coalesce(c0, 9)": (-2, 9, True),
     "floor((CAST(c0 AS DOUBLE) * 0.5e0) + 0.5e0)": (-1, 2, True),
     "(c0 - c0)": (-5, 5, True),
-    "TRY_CAST(c1 AS TINYINT)": (0, 127, True),
     "list_extract(list_value(3e0, NULL, 9e0), CAST(c0 AS BIGINT) + 1)": (3, 9, True),
     "CAST((c3 = 'a') AS TINYINT)": (0, 1, True),
     "(CAST(c0 AS DOUBLE) / 4e0)": (-0.5, 0.75, False),

@@ -43,6 +43,7 @@ REFUSED = (
     "regexp_matches(c3, c3, 'i')", "date_part(c3, make_timestamp(0))", "date_part('era', make_timestamp(0))",
     "list_extract(list_value(c0), 1)", "list_value(1, 2)", "lower(c0)", "c3 + 1", "c3 || c0", "greatest(c3, 'a')",
     "unnest(list_value(1))", "nextval('x')", "getvariable('x')", "hash(c3)", "length(c0)", "isfinite(c3)",
+    "TRY_CAST(c1 AS TINYINT)", "CAST(c2 * 0.5e0 AS BIGINT)", "TRY_CAST(c2 / c0 AS BIGINT)",
 )  # fmt: skip
 
 

@@ -362,6 +362,6 @@ def _within(item: Node, rows: int, read: Expressions) -> Value:
         require(value.type != "DOUBLE", "a double that stands for all that equal it")
         return value
     found = integer("DOUBLE", min(value.low, value.low * rows), max(value.high, value.high * rows), null=value.null)
-    exact = value.type == "DOUBLE" and value.whole and found.exact
+    exact = value.type == "DOUBLE" and value.whole and found.fits("DOUBLE")
     require(name == "sum" and exact, f"{name} of a person's rows that is not exact")
     return found

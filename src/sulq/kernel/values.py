@@ -21,8 +21,9 @@ from sulq.kernel.facts import Refused, require
 from sulq.kernel.tree import Node
 
 INTEGERS: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}  # bits beside the sign
-_NUMBERS: Final = (*INTEGERS, "DOUBLE")  # each holds those before it
 EXACT: Final = 2**53
+_NUMBERS: Final = {kind: (-(2**bits), 2**bits - 1) for kind, bits in INTEGERS.items()} | {"DOUBLE": (-EXACT, EXACT)}
+"""Types of numbers, each wider than those before it, and between which two it holds all whole ones."""
 INF: Final = math.inf
 MAX_TERMS: Final = 64
 MAX_ATOMS: Final = 12  # whose corners are looked at
@@ -69,14 +70,9 @@ class Value:
         """Whether it lies between two numbers wherever it is there."""
         return self.bounded and self.low >= least and self.high <= most
 
-    @property
-    def exact(self) -> bool:
-        """Whether all whole numbers in its interval are doubles."""
-        return self.within(-EXACT, EXACT)
-
     def fits(self, kind: str) -> bool:
-        """Whether a type of integers holds it."""
-        return self.within(-(2 ** INTEGERS[kind]), 2 ** INTEGERS[kind] - 1)
+        """Whether a type holds it exactly, if it is whole."""
+        return self.within(*_NUMBERS[kind])
 
 
 TRUTH: Final = Value("BOOLEAN")
@@ -106,7 +102,7 @@ def rounded(end: Bound, beyond: float) -> Bound:
 def as_double(value: Value) -> Value:
     """An integer or a double as a double."""
     require(value.number, f"a {value.type} used as a double")
-    if value.type == "DOUBLE" or value.exact:
+    if value.type == "DOUBLE" or value.fits("DOUBLE"):
         return replace(value, type="DOUBLE")
     return double(value.low, value.high, whole=True, null=value.null)
 
@@ -114,8 +110,8 @@ def as_double(value: Value) -> Value:
 def alike(*values: Value) -> str:
     """The type that DuckDB takes for several: it would cast others than numbers, and a cast may fail or merge."""
     types = {value.type for value in values} - {"NULL"}
-    if types <= {*_NUMBERS}:
-        return max(types, key=_NUMBERS.index, default="NULL")
+    if types <= _NUMBERS.keys():
+        return max(types, key=[*_NUMBERS].index, default="NULL")
     require(len(types) == 1 and "OWNER" not in types, f"{' and '.join(sorted(types))} are compared or put together")
     return types.pop()
 
@@ -143,7 +139,7 @@ def narrowed(value: Value, signs: str, other: Value, *, holds: bool) -> Value:
     """
     compared = value.number and other.number and (holds or not other.null)
     if compared and (value.type == "DOUBLE") != (other.type == "DOUBLE"):  # DuckDB compares doubles
-        compared = (value if other.type == "DOUBLE" else other).exact
+        compared = (value if other.type == "DOUBLE" else other).fits("DOUBLE")
     low, high, found = value.low, value.high, {sign for sign in "<=>" if (sign in signs) == holds}
     if compared and ">" not in found:
         most = other.high if "=" in found else _beside(other.high, -1, value)
@@ -193,17 +189,14 @@ def reach(polynomial: Polynomial, atoms: Mapping[int, Interval]) -> Interval:
     """
     used = sorted({atom for monomial in polynomial for atom in monomial})
     require(len(used) <= MAX_ATOMS, "too many numbers together")
-    places = list(itertools.product(*(atoms[atom] for atom in used)))
+    places = [dict(zip(used, ends, strict=True)) for ends in itertools.product(*(atoms[atom] for atom in used))]
     if len(used) == 1 and max(map(len, polynomial)) == 2:  # atoms are whole: the best is beside the turn
         (atom,), (low, high) = used, atoms[used[0]]
         turn = -polynomial.get((atom,), 0) // (2 * polynomial[atom, atom])
-        places += [(place,) for place in (turn, turn + 1) if low < place < high]
+        places += [{atom: place} for place in (turn, turn + 1) if low < place < high]
     else:
         require(all(len(set(term)) == len(term) for term in polynomial), "powers of several numbers together")
-    found = []
-    for place in places:
-        at = dict(zip(used, place, strict=True))
-        found.append(sum(factor * math.prod(at[atom] for atom in term) for term, factor in polynomial.items()))
+    found = [sum(by * math.prod(at[atom] for atom in term) for term, by in polynomial.items()) for at in places]
     return min(found), max(found)
 
 
@@ -213,7 +206,7 @@ def reach(polynomial: Polynomial, atoms: Mapping[int, Interval]) -> Interval:
 class Function(NamedTuple):
     """What a function takes, by the letters of types, and gives; where it is NULL: where any is that it is given.
 
-    `least`, `most`: between which its numbers must lie.
+    `least`, `most`: between which its numbers must lie. `listed`: where not all, the texts that its first may be.
     """
 
     takes: str
@@ -221,43 +214,39 @@ class Function(NamedTuple):
     null: Callable[[Iterable[bool]], bool] = any
     least: float = -INF
     most: float = INF
+    listed: Mapping[str, object] | None = None
 
     def of(self, items: Sequence[Value]) -> Value:
         """What it gives for these."""
         taken = re.fullmatch(self.takes, "".join(_LETTERS.get(item.type, "?") for item in items))
         require(taken, f"a function of {', '.join(item.type for item in items)}")
         within = all(self.least <= item.low and item.high <= self.most for item in items if item.number)
+        within = within and (self.listed is None or items[0].text in self.listed)
         require(within, "a function of what may lie outside its domain")
         found = self.gives if isinstance(self.gives, Value) else self.gives(*items)
         null = self.null([item.null for item in items])
         return found if found.null == null else replace(found, null=null)
 
 
-_WORK: Final[dict[str, Callable[[Any, Any], Bound]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": Fraction,
-}  # fmt: skip
-
-
-def _arithmetic(sign: str) -> Callable[[Value, Value], Value]:
-    """What is monotone in each of two numbers has its ends at theirs; infinite ones may make NaN of each other."""
+def _arithmetic(
+    work: Callable[[Any, Any], Bound], kept: Callable[[Polynomial, Polynomial], Polynomial | None] | None
+) -> Callable[[Value, Value], Value]:
+    """A function that is monotone in each of two numbers, so that its ends are at theirs; a quotient is not `kept`."""
 
     def gives(left: Value, right: Value) -> Value:
-        kind, kept = "DOUBLE" if sign == "/" else alike(left, right), None
-        ends: Sequence[Bound] = (-INF, INF)
+        kind, ends, found = alike(left, right) if kept else "DOUBLE", [], None
         if kind == "DOUBLE":
             left, right = as_double(left), as_double(right)
-        if left.bounded and right.bounded and not (sign == "/" and right.low <= 0 <= right.high):
-            ends = [_WORK[sign](x, y) for x in (left.low, left.high) for y in (right.low, right.high)]
-        a, b = left.polynomial, right.polynomial
-        if a is not None and b is not None and sign != "/":
-            kept = multiply(a, b) if sign == "*" else add(a, b, 1 if sign == "+" else -1)
-        if kind == "DOUBLE":
-            found = double(min(ends), max(ends), whole=left.whole and right.whole and sign != "/")
-            kept = kept if found.whole and found.exact else None
-        else:
-            found = integer(kind, min(ends), max(ends))
-            require(found.fits(kind), f"arithmetic that may leave {kind}")
-        return found if kept is None else replace(found, polynomial=kept, needs=left.needs | right.needs)
+        if left.bounded and right.bounded and (kept or not right.low <= 0 <= right.high):
+            ends = [work(x, y) for x in (left.low, left.high) for y in (right.low, right.high)]
+        # Infinite numbers may make NaN of each other.
+        low, high, whole = min(ends, default=-INF), max(ends, default=INF), left.whole and right.whole
+        value = double(low, high, whole=whole and bool(kept)) if kind == "DOUBLE" else integer(kind, low, high)
+        fits = value.whole and value.fits(kind)
+        require(fits or kind == "DOUBLE", f"arithmetic that may leave {kind}")
+        if fits and kept and left.polynomial is not None and right.polynomial is not None:
+            found = kept(left.polynomial, right.polynomial)
+        return value if found is None else replace(value, polynomial=found, needs=left.needs | right.needs)
 
     return gives
 
@@ -280,10 +269,6 @@ def _divisor(value: Value) -> Fraction:
     return abs(Fraction(value.low))
 
 
-def _absolute(item: Value) -> Value:
-    return Value("DOUBLE", max(0, item.low, -item.high), max(-item.low, item.high), item.whole)
-
-
 def _rounded(down: Callable[[Any], int], up: Callable[[Any], int]) -> Callable[[Value], Value]:
     """A function between two roundings to whole numbers."""
     return lambda item: double(
@@ -296,24 +281,13 @@ def _pattern(_: Value, pattern: Value, options: Value) -> Value:
     return TRUTH
 
 
-def _date_part(part: Value, _: Value) -> Value:
-    require(part.text in PARTS, "a part of a date that is not listed")
-    # An integer, but a double of a date that is known to be NULL when the text is read: good for a cast alone.
-    return Value("PART", *PARTS[part.text or ""], whole=True)
-
-
-def _date_trunc(period: Value, item: Value) -> Value:
-    """The beginning of a period; before Christ some begin after their moments."""
-    require(period.text in PERIODS, "a period that is not listed")
-    return Value("TIMESTAMP", item.low - _MILLENNIUM, item.high + PERIODS[period.text or ""])
-
-
 CALENDAR: Final = 2**62  # microseconds from 1970 on either side, well within DuckDB's timestamps
 _MILLENNIUM: Final = 1001 * 366 * 86_400_000_000  # microseconds: no period is longer
+# How far after its moment a period begins, before Christ
 PERIODS: Final = dict.fromkeys(("day", "hour", "minute", "month", "quarter", "second", "week", "year"), 0) | (
     dict.fromkeys(("century", "decade", "millennium"), _MILLENNIUM)
 )
-PARTS: Final = {  # of date_part, within the calendar
+PARTS: Final = {  # of date_part, within the calendar; an integer, but a double where DuckDB knows that there is no date
     "century": (-3000, 3000), "day": (1, 31), "decade": (-30_000, 30_000), "dow": (0, 6), "doy": (1, 366),
     "hour": (0, 23), "isodow": (1, 7), "isoyear": (-300_000, 300_000), "microseconds": (0, 60_999_999),
     "minute": (0, 59), "month": (1, 12), "quarter": (1, 4), "second": (0, 60), "week": (1, 53),
@@ -326,8 +300,11 @@ _LETTERS: Final = dict.fromkeys(INTEGERS, "i") | {
     "BOOLEAN": "b", "DOUBLE": "d", "NULL": "n", "TIMESTAMP": "m", "VARCHAR": "t",
 }  # fmt: skip
 FUNCTIONS: Final[dict[str, Function]] = {
-    **{sign: Function("[id]{2}", _arithmetic(sign)) for sign in _WORK}, "//": Function("ii", _quotient),
-    "%": Function("[id]{2}", _modulo), "abs": Function("d", _absolute),
+    "+": Function("[id]{2}", _arithmetic(operator.add, add)), "/": Function("[id]{2}", _arithmetic(Fraction, None)),
+    "-": Function("[id]{2}", _arithmetic(operator.sub, lambda left, right: add(left, right, -1))),
+    "*": Function("[id]{2}", _arithmetic(operator.mul, multiply)), "//": Function("ii", _quotient),
+    "%": Function("[id]{2}", _modulo),
+    "abs": Function("d", lambda x: Value("DOUBLE", max(0, x.low, -x.high), max(-x.low, x.high), x.whole)),
     "ceil": Function("d", _rounded(math.ceil, math.ceil)), "floor": Function("d", _rounded(math.floor, math.floor)),
     **dict.fromkeys(("round", "trunc"), Function("d", _rounded(math.floor, math.ceil))),
     "sqrt": Function("d", _DOUBLE, least=0), "ln": Function("d", _DOUBLE, least=5e-324),
@@ -341,7 +318,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "substr": Function("tii?", TEXT, least=1 - 2**31, most=2**31 - 1),
     "epoch_us": Function("m", lambda item: integer("BIGINT", item.low, item.high)),
     "make_timestamp": Function("i", lambda item: Value("TIMESTAMP", item.low, item.high), any, -CALENDAR, CALENDAR),
-    "date_part": Function("tm", _date_part), "date_trunc": Function("tm", _date_trunc),
+    "date_part": Function("tm", lambda part, _: Value("PART", *PARTS[part.text], whole=True), listed=PARTS),
+    "date_trunc": Function("tm", lambda period, item: Value(
+        "TIMESTAMP", item.low - _MILLENNIUM, item.high + PERIODS[period.text]), listed=PERIODS),
 }  # fmt: skip
 """Every function that may stand in a statement over rows."""
 OPERATORS: Final[dict[str, Function]] = {
@@ -393,10 +372,8 @@ class Expressions:
 
     def column(self, node: Node) -> tuple[str, Value]:
         """Which of the source's columns is referred to, and what it can be; the person's too."""
-        found = self._columns.get(node["column_names"])
-        if found is None:
-            raise Refused(f"no one column {'.'.join(map(str, node['column_names']))}")
-        return found
+        require(node["column_names"] in self._columns, f"no one column {node['column_names']}")
+        return self._columns[node["column_names"]]
 
     def value(self, node: Node) -> Value:
         """What an expression can be; a column that names persons is no expression."""
@@ -442,13 +419,8 @@ def _cast(reader: Expressions, node: Node) -> Value:
         return integer(to, 0, 1 if item.type == "BOOLEAN" else 0, null=item.null)
     if to == "DOUBLE":
         return as_double(item)
-    if item.fits(to) and item.whole:
-        return replace(item, type=to)
-    total = item.number and (item.fits(to) or node.get("try_cast"))
-    require(total, f"a cast from {item.type} to {to} that may fail")
-    least, most = -(2 ** INTEGERS[to]), 2 ** INTEGERS[to] - 1
-    low, high = math.floor(min(max(item.low, least), most)), math.ceil(max(min(item.high, most), least))
-    return integer(to, low, high, null=item.null or not item.fits(to))
+    require(item.fits(to) and item.whole, f"a cast from {item.type} to {to} that may fail")
+    return replace(item, type=to)
 
 
 def _case(reader: Expressions, node: Node) -> Value:
