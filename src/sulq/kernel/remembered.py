@@ -7,12 +7,10 @@ for all, it would tell one analyst what another has asked (T39).
 from __future__ import annotations
 
 import functools
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 TEXTS: Final = 128  # of one asker's, those it used last
 ASKERS: Final = 64  # likewise
@@ -20,8 +18,6 @@ ASKERS: Final = 64  # likewise
 T = TypeVar("T")
 
 _asker: ContextVar[str] = ContextVar("asker", default="")
-_known: OrderedDict[str, Callable[..., object]] = OrderedDict()
-_lock = threading.Lock()
 
 
 @contextmanager
@@ -34,18 +30,11 @@ def asked_by(name: str) -> Iterator[None]:
         _asker.reset(before)
 
 
+@functools.lru_cache(ASKERS)
+def _known(asker: str) -> Callable[..., Any]:  # noqa: ARG001 - whose they are
+    return functools.lru_cache(TEXTS)(lambda make, *given: make(*given))
+
+
 def remembered(make: Callable[..., T], *given: Hashable) -> T:
     """What is made of texts and facts, or remembered of them; a refusal is worked out anew."""
-    name = _asker.get()
-    with _lock:
-        if name not in _known:
-            _known[name] = functools.lru_cache(TEXTS)(_made)
-        _known.move_to_end(name)
-        found = _known[name]
-        if len(_known) > ASKERS:
-            _known.popitem(last=False)
-    return cast("T", found(make, *given))
-
-
-def _made(make: Callable[..., object], *given: Hashable) -> object:
-    return make(*given)
+    return cast("T", _known(_asker.get())(make, *given))
