@@ -10,7 +10,7 @@ Source: docs/theory/kernel.md, "Kept rows"; SR2, SR11, SR15.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,7 +33,6 @@ _CLASSES: Final = (  # of expressions, and of their parts that have none
     None, "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "OPERATOR",
     "PARAMETER", "TYPE",
 )  # fmt: skip
-_DIGITS: Final = re.compile("[0-9]{1,9}")
 _DEFINITION: Final = """
     SELECT sql FROM duckdb_tables()
     WHERE table_name = $name AND database_name IN (coalesce($database, current_database()), 'temp')
@@ -67,13 +66,11 @@ def cells(reading: Reading) -> str:
     Privacy: every proposed expression looks at one record alone, so a record's cells do not depend on other records.
     """
     own: list[list[str]] = [[], [], []]
-    asked = list(reading.layers)
     if reading.person is not None:
         cell, text = reading.person
-        asked += [(cell,), (text,)]
-        own = [[f"{cell} AS a"], [f"{text} AS u"], ["u"]]
-        own = [own[0], [*own[1], "a AS w"], [*own[2], "w"]] if reading.whole else own
-    _row_wise(asked, len(reading.layers))
+        number = ["a AS w", "w"] if reading.whole else []
+        own = [[f"{cell} AS a"], [f"{text} AS u", *number[:1]], ["u", *number[1:]]]
+    _row_wise([*reading.layers, *((each,) for each in reading.person or ())], len(reading.layers))
     relation, place = reading.source, [POSITION] if reading.places else []
     for layer, person in zip(reading.layers, own, strict=True):
         relation = f"(SELECT {_list(*layer, *person, *place)} FROM {relation})"
@@ -189,39 +186,19 @@ def check(cursor: duckdb.DuckDBPyConnection, facts: Facts) -> None:
 
 def unfit(cursor: duckdb.DuckDBPyConnection, table: Table) -> str:
     """What of a kept table contradicts its facts; nothing where it is as they say."""
-    name, columns = ".".join(table.name), dict(table.columns)
-    if not all(map(_checkable, columns.values())) or _definition(cursor, table) != _defined(table):
+    *database, last = table.name
+    asked = {"name": last, "database": database[0] if database else None}
+    made = cursor.execute(_DEFINITION, asked).fetchall() if len(database) < 2 else []
+    columns = [f"{name} {column.type}" for name, column in table.columns]
+    columns += [f"{OWNER} {OWNER_TYPE}"] if table.owned else []
+    # One table of that name, with these columns in this order, none of them computed anew or with a collation.
+    defined = made == [(f"CREATE TABLE {last}({', '.join(columns)});",)]
+    if not defined or not all(_checkable(column) for _, column in table.columns):
         return "columns"
     if table.owned != (table.rows > 0) and table.rows != 1:
         return "owners"  # several rows of a person whom nothing names, or public rows that name persons
-    if _some(cursor, f"(SELECT {' AND '.join(_conditions(table))} AS fit FROM {name}) WHERE NOT fit"):
-        return "cells"
-    if not all(_codes(cursor, f"{column} FROM {name}", fact) for column, fact in table.columns):
-        return "codes"
-    one_hash = f" OR min({HASH}) <> max({HASH})" if HASH in columns else ""
-    if table.owned and _some(cursor, f"{name} GROUP BY {OWNER} HAVING count(*) > {table.rows}{one_hash}"):
-        return "persons"
-    if table.unique is not None and not (table.owned and table.rows == 1):  # a person's only row has no equal
-        key = f"{OWNER}, {table.unique}" if table.owned else table.unique
-        if _some(cursor, f"{name} WHERE {table.unique} IS NOT NULL GROUP BY {key} HAVING count(*) > 1"):
-            return "unique"
-    return ""
-
-
-def _some(cursor: duckdb.DuckDBPyConnection, rows: str) -> bool:
-    """Whether there is any row."""
-    return bool(cursor.execute(f"SELECT 1 FROM {rows} LIMIT 1").fetchall())
-
-
-def _codes(cursor: duckdb.DuckDBPyConnection, rows: str, column: Column) -> bool:
-    """Whether a column of texts that stand for whole numbers holds no others; each different text is looked at once."""
-    if column.type != "VARCHAR" or column.low is None or column.high is None:
-        return True
-    most = column.high - column.low + 2  # with the missing one
-    found = cursor.execute(f"SELECT DISTINCT {rows} LIMIT {most + 1}").fetchall()
-    codes = [str(code) for (code,) in found if code is not None]
-    fit = all(_DIGITS.fullmatch(code) and column.low <= int(code) <= column.high for code in codes)
-    return fit and len(found) <= most
+    wrong = (why for why, rows in _contradictions(table) if cursor.execute(f"SELECT 1 FROM {rows} LIMIT 1").fetchall())
+    return next(wrong, "")
 
 
 def _checkable(column: Column) -> bool:
@@ -230,26 +207,22 @@ def _checkable(column: Column) -> bool:
     return unknown == (False, False) if column.type in INTEGERS else column.type == "VARCHAR" and len(set(unknown)) == 1
 
 
-def _definition(cursor: duckdb.DuckDBPyConnection, table: Table) -> str:
-    """How DuckDB says the table was made; nothing where there is no table of that name, or several."""
-    *database, name = table.name
-    asked = {"name": name, "database": database[0] if database else None}
-    found = cursor.execute(_DEFINITION, asked).fetchall() if len(database) < 2 else []
-    return str(found[0][0]) if len(found) == 1 else ""
-
-
-def _defined(table: Table) -> str:
-    """How it is said of a table of these columns in this order, none of them computed anew or with a collation."""
-    columns = [f"{name} {column.type}" for name, column in table.columns]
-    columns += [f"{OWNER} {OWNER_TYPE}"] if table.owned else []
-    return f"CREATE TABLE {table.name[-1]}({', '.join(columns)});"
-
-
-def _conditions(table: Table) -> list[str]:
-    """What all rows together meet, in one pass; aggregates skip what is missing, and there may be no row at all."""
-    found = [f"count(*) <= {table.size}", *([f"count({OWNER}) = count(*)"] if table.owned else [])]
-    for name, column in table.columns:
-        found += [] if column.missing else [f"count({name}) = count(*)"]
+def _contradictions(table: Table) -> Iterator[tuple[str, str]]:
+    """Which rows contradict a fact; aggregates skip what is missing, and there may be no row at all."""
+    name = ".".join(table.name)
+    met = [f"count(*) <= {table.size}", *([f"count({OWNER}) = count(*)"] if table.owned else [])]
+    for each, column in table.columns:
+        met += [] if column.missing else [f"count({each}) = count(*)"]
         if column.type != "VARCHAR":
-            found.append(f"coalesce(min({name}) >= {column.low} AND max({name}) <= {column.high}, true)")
-    return found
+            met.append(f"coalesce(min({each}) >= {column.low} AND max({each}) <= {column.high}, true)")
+        elif column.low is not None:  # digits of a number; each different text is looked at once
+            past = f"TRY_CAST(t AS INTEGER) NOT BETWEEN {column.low} AND {column.high}"
+            digits = "regexp_full_match(t, '[0-9]{1,9}')"
+            yield "codes", f"(SELECT DISTINCT {each} AS t FROM {name}) WHERE NOT {digits} OR {past}"
+    yield "cells", f"(SELECT {' AND '.join(met)} AS fit FROM {name}) WHERE NOT fit"
+    if table.owned:
+        one_hash = f" OR min({HASH}) <> max({HASH})" if HASH in dict(table.columns) else ""
+        yield "persons", f"{name} GROUP BY {OWNER} HAVING count(*) > {table.rows}{one_hash}"
+    if table.unique is not None and not (table.owned and table.rows == 1):  # a person's only row has no equal
+        key = f"{OWNER}, {table.unique}" if table.owned else table.unique
+        yield "unique", f"{name} WHERE {table.unique} IS NOT NULL GROUP BY {key} HAVING count(*) > 1"
