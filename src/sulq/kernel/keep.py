@@ -33,10 +33,6 @@ _CLASSES: Final = (  # of expressions, and of their parts that have none
     None, "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "OPERATOR",
     "PARAMETER", "TYPE",
 )  # fmt: skip
-_DEFINITION: Final = """
-    SELECT sql FROM duckdb_tables()
-    WHERE table_name = $name AND database_name IN (coalesce($database, current_database()), 'temp')
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +52,7 @@ class Reading:
     places: bool = False
 
 
-Typed = Sequence[tuple[str, str]]
-"""The columns c0, c1, ... and the types they are stored as."""
+Typed = Sequence[tuple[str, str]]  # the columns c0, c1, ... and the types they are stored as
 
 
 def cells(reading: Reading) -> str:
@@ -100,8 +95,7 @@ def _row_wise(layers: Sequence[Sequence[str]], projections: int) -> None:
                 kind, path = part.get("class"), part.get("column_names") or ("",)
                 require(kind in _CLASSES, f"an expression of class {kind}")
                 require(kind != "COLUMN_REF" or (len(path) == 1 and _CELL.match(path[0])), "a column of another name")
-                listed = kind != "FUNCTION" or part.call()[0] in _ROW_WISE
-                require(listed, "a function that is not listed")
+                require(kind != "FUNCTION" or part.call()[0] in _ROW_WISE, "a function that is not listed")
                 left += part.parts
     except Refused:
         raise SetupError("unfit-rows", "The records of a source would not be read one by one, so none is.") from None
@@ -141,9 +135,9 @@ def keep(
         return f"(SELECT {', '.join(shown)} {query}{present(reading, columns, blanked=blanked)}) AS kept"
     shown.append(OWNER if stored else f"u AS {OWNER}")
     query += f" JOIN {PEOPLE} ON {'w' if reading.whole else 'u'} = {PEOPLE}.person" if stored else ""
-    # Equal rows are interchangeable, but where a place can be asked for it must be the same one every time.
-    order = f"{ordered(columns, key)}, {POSITION}" if reading.places else ordered(columns, key)
     query += present(reading, columns, blanked=blanked)
+    # Equal rows are interchangeable, but where a place can be asked for it must be the same one every time.
+    order = ordered(columns, key) + (f", {POSITION}" if reading.places else "")
     whose = OWNER if stored else "u"  # by number, so that a person's rows lie together and compress well
     query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {rows}"
     return f"(SELECT {', '.join(shown)} {query}) AS kept"
@@ -187,12 +181,13 @@ def check(cursor: duckdb.DuckDBPyConnection, facts: Facts) -> None:
 def unfit(cursor: duckdb.DuckDBPyConnection, table: Table) -> str:
     """What of a kept table contradicts its facts; nothing where it is as they say."""
     *database, last = table.name
+    of_name = "table_name = $name AND database_name IN (coalesce($database, current_database()), 'temp')"
     asked = {"name": last, "database": database[0] if database else None}
-    made = cursor.execute(_DEFINITION, asked).fetchall() if len(database) < 2 else []
+    made = cursor.execute(f"SELECT sql FROM duckdb_tables() WHERE {of_name}", asked).fetchall()
     columns = [f"{name} {column.type}" for name, column in table.columns]
     columns += [f"{OWNER} {OWNER_TYPE}"] if table.owned else []
     # One table of that name, with these columns in this order, none of them computed anew or with a collation.
-    defined = made == [(f"CREATE TABLE {last}({', '.join(columns)});",)]
+    defined = len(database) < 2 and made == [(f"CREATE TABLE {last}({', '.join(columns)});",)]
     if not defined or not all(_checkable(column) for _, column in table.columns):
         return "columns"
     if table.owned != (table.rows > 0) and table.rows != 1:
@@ -203,8 +198,8 @@ def unfit(cursor: duckdb.DuckDBPyConnection, table: Table) -> str:
 
 def _checkable(column: Column) -> bool:
     """Whether a column holds texts, or integers between two that are known."""
-    unknown = (column.low is None, column.high is None)
-    return unknown == (False, False) if column.type in INTEGERS else column.type == "VARCHAR" and len(set(unknown)) == 1
+    known = {column.low is not None, column.high is not None}
+    return known == {True} if column.type in INTEGERS else column.type == "VARCHAR" and len(known) == 1
 
 
 def _contradictions(table: Table) -> Iterator[tuple[str, str]]:

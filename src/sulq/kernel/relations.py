@@ -103,8 +103,6 @@ class _Certifier:
         self.tables = {table.name: table for table in facts.tables}
         self.atoms = Atoms()
 
-    # Relations
-
     def rows(self, node: Node) -> Relation:
         """The rows of a table, of a SELECT, or of a union or a join of some."""
         if node.get("type") == "SUBQUERY":
@@ -135,7 +133,7 @@ class _Certifier:
         source = self.rows(tables)
         names = {tuple(name.split(".")): (name, value) for name, value in source.columns.items()}
         if tables.get("alias"):
-            names |= {(_name(tables["alias"]), *path): column for path, column in names.items()}
+            names |= {(_output(tables), *path): column for path, column in names.items()}
         read = Expressions(names, self.atoms)
         if node.get("where_clause") is not None:
             read.condition(node["where_clause"])
@@ -169,9 +167,10 @@ class _Certifier:
         if not grouped and not modifiers:
             return replace(source, columns=columns, agreeing=agreeing)
         merged = frozenset(map(_output, keys) if grouped else columns)
-        one_set = not grouped or node["group_sets"] == (tuple(range(len(keys))),)
-        require(one_set, "grouping sets within, or a key that is given twice")
-        require(not grouped or OWNER in merged, "groups that are not by the person")
+        own = OWNER in merged and node.get("group_sets") == (tuple(range(len(keys))),)
+        require(
+            own or not grouped, "groups that are not by the person, or in several sets, or a key that is given twice"
+        )
         # No more of the different rows change than of all, nor more groups than rows; `o` alone tells whose they are.
         zeros = any(columns[name].type == "DOUBLE" for name in merged)
         require(
@@ -190,8 +189,7 @@ class _Certifier:
         columns = {}
         for name in names:
             several = [part.columns[name] for part in parts]
-            owners = {value.type for value in several} == {"OWNER"}
-            columns[name] = several[0] if owners else self._anew(hull(*several))
+            columns[name] = several[0] if {each.type for each in several} == {"OWNER"} else self._anew(hull(*several))
         private, most = any(part.private for part in parts), sum(part.most for part in parts)
         altered = sum(part.altered for part in parts)
         return Relation(columns, private, most, lambda _: altered if private else most)
@@ -201,14 +199,13 @@ class _Certifier:
         how = (node["join_type"], node["ref_type"])
         require(how in (("INNER", "REGULAR"), ("LEFT", "REGULAR")), f"a join {how}")
         kept: bool = how[0] == "LEFT"  # a left row without a match is kept
-        a, b = (_name(node[side].get("alias")) for side in ("left", "right"))
+        a, b = _output(node["left"]), _output(node["right"])
         left, right = self.rows(node["left"]), self.rows(node["right"])
         require(a != b, "two sides of one name")
         pairs = _pairs(node["condition"], {a: left.columns, b: right.columns})
         person = (OWNER, OWNER) in pairs and left.columns[OWNER].type == "OWNER"
         require(person or not (left.private and right.private), "private rows that are not joined by the person")
-        shown = kept and right.private and not left.private
-        require(not shown, "public rows that are kept where no private row agrees")
+        require(not kept or left.private or not right.private, "public rows that are kept where no private row agrees")
         columns = {f"{a}.{name}": value for name, value in left.columns.items()}
         for name, value in right.columns.items():
             if not kept:
@@ -289,16 +286,11 @@ def _stored(column: Column) -> Value:
     return found
 
 
-def _name(text: object) -> str:
-    """A name as the generators write them; DuckDB does not tell upper case from lower."""
-    if not isinstance(text, str) or not _NAME.match(text):
-        raise Refused("a name of another form")
-    return text
-
-
 def _output(item: Node) -> str:
-    """What a column of a SELECT is called."""
-    return _name(item.get("alias") or item["column_names"][-1])
+    """What a column or a table is called: by the names generators write; DuckDB does not tell upper case from lower."""
+    name: str = item.get("alias") or item["column_names"][-1]
+    require(_NAME.match(name), "a name of another form")
+    return name
 
 
 def _named(found: list[tuple[str, Value]]) -> dict[str, Value]:

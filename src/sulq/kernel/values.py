@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from sulq.kernel.facts import Refused, require
+from sulq.kernel.facts import require
 from sulq.kernel.tree import Node
 
 INTEGERS: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}  # bits beside the sign
@@ -206,7 +206,7 @@ def reach(polynomial: Polynomial, atoms: Mapping[int, Interval]) -> Interval:
 class Function(NamedTuple):
     """What a function takes, by the letters of types, and gives; where it is NULL: where any is that it is given.
 
-    `least`, `most`: between which its numbers must lie. `listed`: where not all, the texts that its first may be.
+    `least`, `most`: between which its numbers must lie. `fixed`: which texts it may be given that no row makes.
     """
 
     takes: str
@@ -214,14 +214,14 @@ class Function(NamedTuple):
     null: Callable[[Iterable[bool]], bool] = any
     least: float = -INF
     most: float = INF
-    listed: Mapping[str, object] | None = None
+    fixed: Callable[..., bool] | None = None
 
     def of(self, items: Sequence[Value]) -> Value:
         """What it gives for these."""
         taken = re.fullmatch(self.takes, "".join(_LETTERS.get(item.type, "?") for item in items))
         require(taken, f"a function of {', '.join(item.type for item in items)}")
         within = all(self.least <= item.low and item.high <= self.most for item in items if item.number)
-        within = within and (self.listed is None or items[0].text in self.listed)
+        within = within and (self.fixed is None or self.fixed(*(item.text for item in items)))
         require(within, "a function of what may lie outside its domain")
         found = self.gives if isinstance(self.gives, Value) else self.gives(*items)
         null = self.null([item.null for item in items])
@@ -276,11 +276,6 @@ def _rounded(down: Callable[[Any], int], up: Callable[[Any], int]) -> Callable[[
     )
 
 
-def _pattern(_: Value, pattern: Value, options: Value) -> Value:
-    require(pattern.text is not None and options.text == "s", "a pattern that a row makes, or with other options")
-    return TRUTH
-
-
 CALENDAR: Final = 2**62  # microseconds from 1970 on either side, well within DuckDB's timestamps
 _MILLENNIUM: Final = 1001 * 366 * 86_400_000_000  # microseconds: no period is longer
 # How far after its moment a period begins, before Christ
@@ -312,15 +307,18 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "sign": Function("d", integer("TINYINT", -1, 1)),
     **dict.fromkeys(("least", "greatest"), Function("n*[id][idn]*", hull, all)),
     **dict.fromkeys(("lower", "upper"), Function("t", TEXT)), "translate": Function("ttt", TEXT),
-    **dict.fromkeys(("trim", "ltrim", "rtrim", "||"), Function("tt", TEXT)), "instr": Function("tt", _LENGTH),
-    **dict.fromkeys(("length", "strlen"), Function("t", _LENGTH)), "regexp_matches": Function("ttt", _pattern),
+    **dict.fromkeys(("trim", "ltrim", "rtrim", "||"), Function("tt", TEXT)),
+    **dict.fromkeys(("length", "strlen"), Function("t", _LENGTH)), "instr": Function("tt", _LENGTH),
     **dict.fromkeys(("starts_with", "suffix", "contains", "~~"), Function("tt", TRUTH)),
     "substr": Function("tii?", TEXT, least=1 - 2**31, most=2**31 - 1),
     "epoch_us": Function("m", lambda item: integer("BIGINT", item.low, item.high)),
     "make_timestamp": Function("i", lambda item: Value("TIMESTAMP", item.low, item.high), any, -CALENDAR, CALENDAR),
-    "date_part": Function("tm", lambda part, _: Value("PART", *PARTS[part.text], whole=True), listed=PARTS),
-    "date_trunc": Function("tm", lambda period, item: Value(
-        "TIMESTAMP", item.low - _MILLENNIUM, item.high + PERIODS[period.text]), listed=PERIODS),
+    "regexp_matches": Function("ttt", TRUTH, fixed=lambda _, pattern, flags: pattern is not None and flags == "s"),
+    "date_part": Function(
+        "tm", lambda part, _: Value("PART", *PARTS[part.text], whole=True), fixed=lambda part, _: part in PARTS),
+    "date_trunc": Function(
+        "tm", lambda by, item: Value("TIMESTAMP", item.low - _MILLENNIUM, item.high + PERIODS[by.text]),
+        fixed=lambda by, _: by in PERIODS),
 }  # fmt: skip
 """Every function that may stand in a statement over rows."""
 OPERATORS: Final[dict[str, Function]] = {
@@ -394,17 +392,16 @@ class Expressions:
 
 def _constant(_: Expressions, node: Node) -> Value:
     kind, text = node["literal"]["kind"], node["literal"].get("text") or ""
-    if kind in ("NULL_LITERAL", "BOOLEAN"):
-        return Value("NULL") if kind == "NULL_LITERAL" else replace(TRUTH, null=False)
-    if kind == "STRING":
-        return replace(TEXT, null=False, text=text)
     if kind == "INTEGER":
-        for name, bits in INTEGERS.items():
-            if -(2**bits) <= int(text) < 2**bits:
-                return integer(name, int(text), int(text), null=False)
+        for name in INTEGERS:
+            if (found := integer(name, int(text), int(text), null=False)).fits(name):
+                return found
     if kind == "NUMERIC" and "e" in text.lower():  # without an exponent it would be a decimal
         return double(Fraction(float(text)), Fraction(float(text)), null=False)
-    raise Refused(f"a constant of kind {kind}")
+    others = {"NULL_LITERAL": Value("NULL"), "BOOLEAN": replace(TRUTH, null=False)}
+    others["STRING"] = replace(TEXT, null=False, text=text)
+    require(kind in others, f"a constant of kind {kind}")
+    return others[kind]
 
 
 def _cast(reader: Expressions, node: Node) -> Value:
