@@ -204,25 +204,21 @@ def reach(polynomial: Polynomial, atoms: Mapping[int, Interval]) -> Interval:
 
 
 class Function(NamedTuple):
-    """What a function takes, by the letters of types, and gives; where it is NULL: where any is that it is given.
+    """What a function takes, by the letters of types and by what it must be, and gives.
 
-    `least`, `most`: between which its numbers must lie. `fixed`: which texts it may be given that no row makes.
+    It is NULL where any is that it is given, or where `null` says so.
     """
 
     takes: str
     gives: Value | Callable[..., Value]
+    domain: Callable[..., bool] | None = None
     null: Callable[[Iterable[bool]], bool] = any
-    least: float = -INF
-    most: float = INF
-    fixed: Callable[..., bool] | None = None
 
     def of(self, items: Sequence[Value]) -> Value:
         """What it gives for these."""
         taken = re.fullmatch(self.takes, "".join(_LETTERS.get(item.type, "?") for item in items))
         require(taken, f"a function of {', '.join(item.type for item in items)}")
-        within = all(self.least <= item.low and item.high <= self.most for item in items if item.number)
-        within = within and (self.fixed is None or self.fixed(*(item.text for item in items)))
-        require(within, "a function of what may lie outside its domain")
+        require(self.domain is None or self.domain(*items), "a function of what may lie outside its domain")
         found = self.gives if isinstance(self.gives, Value) else self.gives(*items)
         null = self.null([item.null for item in items])
         return found if found.null == null else replace(found, null=null)
@@ -251,22 +247,16 @@ def _arithmetic(
     return gives
 
 
-def _quotient(left: Value, right: Value) -> Value:
-    by = _divisor(right)
-    return integer(alike(left, right), math.floor(left.low / by), math.trunc(left.high / by))
+def _divides(_: Value, by: Value) -> bool:
+    """Whether it is a constant, not 0, and no negative integer, since of the least the quotient by -1 fails."""
+    constant = by.bounded and by.low == by.high and not by.null
+    return constant and (by.low > 0 or (by.low < 0 and by.type == "DOUBLE"))
 
 
 def _modulo(left: Value, right: Value) -> Value:
-    by = _divisor(right)
+    by = abs(Fraction(right.low))
     high = by if left.bounded else INF  # NaN of what is infinite
     return Value(alike(left, right), 0 if left.low >= 0 else -by, high, left.whole and by.denominator == 1)
-
-
-def _divisor(value: Value) -> Fraction:
-    """The constant that is divided by: not 0, and no negative integer, since of the least the quotient by -1 fails."""
-    require(value.bounded and value.low == value.high and not value.null, "a division by what is no constant")
-    require(value.low > 0 or (value.low < 0 and value.type == "DOUBLE"), "a division by 0, or by a negative integer")
-    return abs(Fraction(value.low))
 
 
 def _rounded(down: Callable[[Any], int], up: Callable[[Any], int]) -> Callable[[Value], Value]:
@@ -297,35 +287,36 @@ _LETTERS: Final = dict.fromkeys(INTEGERS, "i") | {
 FUNCTIONS: Final[dict[str, Function]] = {
     "+": Function("[id]{2}", _arithmetic(operator.add, add)), "/": Function("[id]{2}", _arithmetic(Fraction, None)),
     "-": Function("[id]{2}", _arithmetic(operator.sub, lambda left, right: add(left, right, -1))),
-    "*": Function("[id]{2}", _arithmetic(operator.mul, multiply)), "//": Function("ii", _quotient),
-    "%": Function("[id]{2}", _modulo),
+    "*": Function("[id]{2}", _arithmetic(operator.mul, multiply)), "%": Function("[id]{2}", _modulo, _divides),
+    "//": Function("ii", lambda x, y: integer(alike(x, y), x.low // y.low, int(Fraction(x.high, y.low))), _divides),
     "abs": Function("d", lambda x: Value("DOUBLE", max(0, x.low, -x.high), max(-x.low, x.high), x.whole)),
     "ceil": Function("d", _rounded(math.ceil, math.ceil)), "floor": Function("d", _rounded(math.floor, math.floor)),
     **dict.fromkeys(("round", "trunc"), Function("d", _rounded(math.floor, math.ceil))),
-    "sqrt": Function("d", _DOUBLE, least=0), "ln": Function("d", _DOUBLE, least=5e-324),
+    "sqrt": Function("d", _DOUBLE, lambda x: x.low >= 0), "ln": Function("d", _DOUBLE, lambda x: x.low > 0),
     "exp": Function("d", _DOUBLE), "pow": Function("dd", _DOUBLE), "isfinite": Function("d", TRUTH),
     "sign": Function("d", integer("TINYINT", -1, 1)),
-    **dict.fromkeys(("least", "greatest"), Function("n*[id][idn]*", hull, all)),
+    **dict.fromkeys(("least", "greatest"), Function("n*[id][idn]*", hull, null=all)),
     **dict.fromkeys(("lower", "upper"), Function("t", TEXT)), "translate": Function("ttt", TEXT),
-    **dict.fromkeys(("trim", "ltrim", "rtrim", "||"), Function("tt", TEXT)),
-    **dict.fromkeys(("length", "strlen"), Function("t", _LENGTH)), "instr": Function("tt", _LENGTH),
+    **dict.fromkeys(("trim", "ltrim", "rtrim", "||"), Function("tt", TEXT)), "instr": Function("tt", _LENGTH),
+    **dict.fromkeys(("length", "strlen"), Function("t", _LENGTH)),
     **dict.fromkeys(("starts_with", "suffix", "contains", "~~"), Function("tt", TRUTH)),
-    "substr": Function("tii?", TEXT, least=1 - 2**31, most=2**31 - 1),
-    "epoch_us": Function("m", lambda item: integer("BIGINT", item.low, item.high)),
-    "make_timestamp": Function("i", lambda item: Value("TIMESTAMP", item.low, item.high), any, -CALENDAR, CALENDAR),
-    "regexp_matches": Function("ttt", TRUTH, fixed=lambda _, pattern, flags: pattern is not None and flags == "s"),
+    "regexp_matches": Function("ttt", TRUTH, lambda _, by, options: by.text is not None and options.text == "s"),
+    "substr": Function("tii?", TEXT, lambda _, *places: all(place.within(1 - 2**31, 2**31 - 1) for place in places)),
+    "epoch_us": Function("m", lambda x: integer("BIGINT", x.low, x.high)),
+    "make_timestamp": Function(
+        "i", lambda x: Value("TIMESTAMP", x.low, x.high), lambda x: x.within(-CALENDAR, CALENDAR)),
     "date_part": Function(
-        "tm", lambda part, _: Value("PART", *PARTS[part.text], whole=True), fixed=lambda part, _: part in PARTS),
+        "tm", lambda part, _: Value("PART", *PARTS[part.text], whole=True), lambda part, _: part.text in PARTS),
     "date_trunc": Function(
-        "tm", lambda by, item: Value("TIMESTAMP", item.low - _MILLENNIUM, item.high + PERIODS[by.text]),
-        fixed=lambda by, _: by in PERIODS),
+        "tm", lambda by, x: Value("TIMESTAMP", x.low - _MILLENNIUM, x.high + PERIODS[by.text]),
+        lambda by, _: by.text in PERIODS),
 }  # fmt: skip
 """Every function that may stand in a statement over rows."""
 OPERATORS: Final[dict[str, Function]] = {
     **dict.fromkeys(("OPERATOR_NOT", "CONJUNCTION_AND", "CONJUNCTION_OR"), Function("[bn]+", TRUTH)),
-    **dict.fromkeys(("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"), Function(".", TRUTH, lambda _: False)),
+    **dict.fromkeys(("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"), Function(".", TRUTH, null=lambda _: False)),
     **dict.fromkeys((*SIGNS, "COMPARE_IN"), Function("[idn]{2,}|[bn]{2,}|[mn]{2,}|[tn]{2,}", TRUTH)),
-    "OPERATOR_COALESCE": Function(".+", hull, all),
+    "OPERATOR_COALESCE": Function(".+", hull, null=all),
 }  # fmt: skip
 
 
