@@ -23,10 +23,10 @@ from sulq.kernel.programs import certify as certify_program
 from sulq.kernel.relations import Certificate, Summand, certify, rows
 from sulq.kernel.remembered import remembered
 from sulq.kernel.request import Asking, At, Key, Part, Proposal, Statement
-from sulq.kernel.values import Value, constant
+from sulq.kernel.values import Value
 
 WORD: Final = 2**63  # what 64 bits hold is less
-ROWS: Final = Summand(constant(1))  # a row adds one to a count of rows
+ROWS: Final = Summand({(): 1})  # a row adds one to a count of rows
 MAX_TABLE: Final = 2**22  # rows of a public table, and units of each of its numbers
 LIMB: Final = 18  # bits of a count: times all rows of such a table they add up within 64
 DENSE: Final = 2**20  # so many combinations of keys are counted before they meet a table

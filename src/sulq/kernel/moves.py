@@ -71,6 +71,7 @@ class Certified:
     source: object = field(default=None, compare=False)
 
 
+Ends = tuple[int, ...]  # of each coordinate
 MAX_PATTERNS: Final = 256
 MAX_DIFFERENCES: Final = 2**27  # of entries of a table, looked at one by one
 MAX_ENTRY: Final = 2**40  # of a table
@@ -91,11 +92,9 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
     for gone in itertools.chain(*(itertools.combinations(atoms, size) for size in range(len(atoms) + 1))):
         there = {place: {} if each.needs & set(gone) else each.polynomial for place, each in read.items()}
         rows.append(_of_row([_combined(weighted, there) for weighted in weights], found.intervals))
-    single = _largest(norms for norms, _ in rows)
-    ends = zip(*(ends for _, ends in rows), strict=True)  # of each coordinate, for all patterns
-    low, high = zip(
-        *((min(lows), max(highs)) for lows, highs in (zip(*each, strict=True) for each in ends)), strict=True
-    )
+    norms, lows, highs = zip(*rows, strict=True)
+    single = _largest(norms)
+    low, high = tuple(map(min, zip(*lows, strict=True))), tuple(map(max, zip(*highs, strict=True)))
     wide = [most - least for least, most in zip(low, high, strict=True)]
     # Vectors whose signs agree are at most a right angle apart.
     apart = 2 if all(least >= 0 or most <= 0 for least, most in zip(low, high, strict=True)) else 4
@@ -118,15 +117,16 @@ def _combined(weights: Mapping[int, int], polynomials: Mapping[int, Polynomial])
     return found
 
 
-def _of_row(coordinates: Sequence[Polynomial], atoms: Mapping[int, Interval]) -> tuple[Norms, list[Interval]]:
-    """What a row can add: norms, and the interval of each coordinate."""
+def _of_row(coordinates: Sequence[Polynomial], atoms: Mapping[int, Interval]) -> tuple[Norms, Ends, Ends]:
+    """What a row can add: norms, and the least and the greatest of each coordinate."""
     ends = [reach(coordinate, atoms) for coordinate in coordinates]
     far = [max(-low, high) for low, high in ends]
     l1 = sum(far)
     if all(low >= 0 or high <= 0 for low, high in ends):  # then the sum of absolute values is a polynomial too
         signs = {i: 1 if low >= 0 else -1 for i, (low, _) in enumerate(ends)}
         l1 = min(l1, reach(_combined(signs, dict(enumerate(coordinates))), atoms)[1])
-    return Norms(l1, min(sum(side * side for side in far), l1 * l1), max(far, default=0)), ends
+    lows, highs = zip(*ends, strict=True)
+    return Norms(l1, min(sum(side * side for side in far), l1 * l1), max(far)), lows, highs
 
 
 def table(rows: int, units: npt.NDArray[np.int64]) -> Moves:

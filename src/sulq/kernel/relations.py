@@ -134,7 +134,7 @@ class _Certifier:
         names = {tuple(name.split(".")): (name, value) for name, value in source.columns.items()}
         if tables.get("alias"):
             names |= {(_output(tables), *path): column for path, column in names.items()}
-        read = Expressions(names, self.atoms)
+        read = Expressions(names, self.atoms, {})
         if node.get("where_clause") is not None:
             read.condition(node["where_clause"])
             source = replace(source, every=False)

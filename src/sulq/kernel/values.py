@@ -28,8 +28,7 @@ INF: Final = math.inf
 MAX_TERMS: Final = 64
 MAX_ATOMS: Final = 12  # whose corners are looked at
 Bound = Fraction | float  # exact, an integer often; a float only where it is infinite
-Monomial = tuple[int, ...]  # numbers of atoms, sorted, one for each power
-Polynomial = Mapping[Monomial, int]
+Polynomial = Mapping[tuple[int, ...], int]  # by numbers of atoms, sorted, one for each power
 Interval = tuple[int, int]
 
 
@@ -55,11 +54,6 @@ class Value:
     def number(self) -> bool:
         """Whether it is an integer or a double."""
         return self.type in _NUMBERS
-
-    @property
-    def nan(self) -> bool:
-        """Whether it may be NaN."""
-        return self.type == "DOUBLE" and self.high == INF
 
     @property
     def bounded(self) -> bool:
@@ -133,10 +127,7 @@ SIGNS: Final = {  # how a value may lie to what it is compared with
 
 
 def narrowed(value: Value, signs: str, other: Value, *, holds: bool) -> Value:
-    """A value of which a comparison with another is true, or is not; any where there is none.
-
-    What compares with NULL is not true.
-    """
+    """A value of which a comparison is true, or is not, as with NULL it never is; any where there is none."""
     compared = value.number and other.number and (holds or not other.null)
     if compared and (value.type == "DOUBLE") != (other.type == "DOUBLE"):  # DuckDB compares doubles
         compared = (value if other.type == "DOUBLE" else other).fits("DOUBLE")
@@ -157,11 +148,6 @@ def _beside(end: Bound, way: int, value: Value) -> Bound:
     if value.whole:
         return math.ceil(end) - 1 if way < 0 else math.floor(end) + 1
     return rounded(math.nextafter(float(end), way * INF), way * INF) if float(end) == end else end
-
-
-def constant(value: int) -> Polynomial:
-    """A polynomial without atoms."""
-    return {(): value} if value else {}
 
 
 def add(left: Polynomial, right: Polynomial, times: int = 1) -> Polynomial:
@@ -338,21 +324,21 @@ class Atoms:
         low, high = math.ceil(value.low), math.floor(value.high)
         before = self.intervals.get(number, (low, high))
         self.intervals[number] = (min(before[0], low), max(before[1], high))
-        one: Polynomial = constant(low) if low == high else {(number,): 1}
+        one: Polynomial = add({}, {(): low} if low == high else {(number,): 1})
         return replace(value, polynomial=one, needs=frozenset({number} if value.null else ()))
-
-
-Columns = Mapping[tuple[str, ...], tuple[str, Value]]  # by the names each may be called by: its own, and what it is
 
 
 class Expressions:
     """Reads the expressions of one SELECT over its source's columns; what was found of a node is remembered.
 
-    `said`: what conditions say of columns, wherever this one reads.
+    `columns`: by all that each may be called, its own name and what it can be. `said`: what conditions say of columns,
+    wherever this one reads.
     """
 
-    def __init__(self, columns: Columns, atoms: Atoms, said: Mapping[Node, Value] | None = None) -> None:
-        self._columns, self._atoms, self._said = columns, atoms, said or {}
+    def __init__(
+        self, columns: Mapping[tuple[str, ...], tuple[str, Value]], atoms: Atoms, said: Mapping[Node, Value]
+    ) -> None:
+        self._columns, self._atoms, self._said = columns, atoms, said
         self._known: dict[Node, Value] = {}
 
     def under(self, more: Mapping[Node, Value]) -> Expressions:
