@@ -9,6 +9,7 @@ Source: docs/theory/kernel.md; SR1, SR13, SR15.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -218,6 +219,7 @@ class _Certifier:
         same = [(x, y) for x, y, types in kinds if len(types) == 1 or types <= INTEGERS.keys()]
         ours, theirs = frozenset(x for x, _ in same), frozenset(y for _, y in same)
 
+        @functools.cache  # each join asks each side twice
         def agreeing(names: Names) -> int:
             """Those of one side, and to each those of the other."""
             mine = frozenset(name for name in left.columns if f"{a}.{name}" in names)
