@@ -26,11 +26,12 @@ from sulq.terms.question import Sums
 from sulq.terms.rowfn import Bernstein, Dot, Scaled, bins, case, col, lit, lookup, nearest, outer, vector, within_ball
 from sulq.terms.rowfn.keys import Each
 from sulq.terms.rowfn.labels import OrMissing
+from sulq.terms.rowfn.route import Route
 from tests import generate
 from tests.certified import certified, within
 from tests.counts import count, generator
 from tests.curator.engines import oracle
-from tests.curator.engines.cases import ask, duck
+from tests.curator.engines.cases import ask, duck, memory
 
 KEY = b"k" * 32
 SCHEMA = Schema.of("data", {"x": Real(-1, 1), "y": Real(0.5, 1), "n": Int(-3, 9), "g": Category(("a", "b", "c"))})
@@ -245,3 +246,22 @@ def test_a_missing_code_past_a_narrow_column_has_its_own_cell(high: int) -> None
     assert (found > 0).tolist() == (engine.sums(counted).open()[:, 0] > 0).tolist()
     assert found[-1] == 3 * found[1] > 0
     engine.close()
+
+
+def test_a_tree_whose_keys_fill_several_words_sends_rows_where_the_oracle_does() -> None:
+    """Fourteen keys of five bits, of which a word holds twelve, asked in any order; every leaf has a row."""
+    rng = np.random.default_rng(3)
+    labels, names = [str(i) for i in range(20)], [f"k{i}" for i in range(14)]
+    schema = Schema.of("data", {name: Category(tuple(labels)) for name in names})
+    data = pa.table({name: pa.array(rng.choice(labels, 3000), mask=rng.random(3000) < 0.02) for name in names})
+    asked = rng.permutation(14).tolist()
+    ends = [i + 1 if i < 13 else -15 for i in range(14)]  # the next node, or the last leaf
+    tree = tuple((key, *(-1 - i if code in (0, 19) else ends[i] for code in range(20))) for i, key in enumerate(asked))
+    tally = ask(lit(1), by=(Route(tuple(col(name) for name in names), tree),), schema=schema)
+    engine, reference = duck(data, schema=schema), memory(data, schema=schema)
+    assert engine.propose(tally).fold is not None
+    found = engine.sums(tally).open().tolist()
+    assert found == reference.sums(tally).open().tolist()
+    assert min(found)[0] > 0
+    engine.close()
+    reference.close()
