@@ -13,8 +13,7 @@ import pytest
 from sulq import Choose, Sums, col
 from sulq.curator.plan import choice, draw
 from sulq.errors import QuestionError, SulqError
-from sulq.kernel.private import Private
-from sulq.kernel.run import Kernel
+from sulq.kernel import run as kernel_run
 from sulq.kernel.scores import Span, scores, span
 from sulq.release import Release, blr, contingency, halfspaces, infer, publish
 from sulq.release.directions import asking as asking_of_planes
@@ -233,13 +232,13 @@ def test_RP_trap_6_what_is_published_depends_on_rows_through_noise_alone(unit: U
 def test_RP_trap_6_a_note_made_from_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: did a release write down what its engine counted, not what was answered, the texts would differ."""
     seen: list[str] = []
-    honest, told = Kernel._noisy, asking_of_planes.told
+    honest, told = kernel_run._numbers, asking_of_planes.told
 
-    def peeking(self: Kernel, law: object, exact: Private, columns: object) -> object:
-        seen.append(str(exact.open().tolist()))
-        return honest(self, law, exact, columns)
+    def peeking(source: object, exact: np.ndarray) -> np.ndarray:
+        seen.append(str(exact.tolist()))
+        return honest(source, exact)
 
-    monkeypatch.setattr(Kernel, "_noisy", peeking)
+    monkeypatch.setattr(kernel_run, "_numbers", peeking)
     monkeypatch.setattr(sys.modules["sulq.release.halfspaces"], "told", lambda *args: f"{told(*args)} {seen[-1]}")
     runs = replays(
         UNITS[0], "peeked", 24, lambda texts: [one for one in programs(texts) if one.__name__ == "halfspaces"]

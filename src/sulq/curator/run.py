@@ -17,7 +17,6 @@ from sulq.kernel.mechanisms import Shown
 from sulq.kernel.mechanisms import release as add_noise
 from sulq.kernel.mechanisms import reveal as reveal_groups
 from sulq.kernel.price import Least
-from sulq.kernel.private import Private
 from sulq.kernel.remembered import asked_by
 from sulq.kernel.request import Proposed
 from sulq.kernel.request import Release as Requested
@@ -26,7 +25,6 @@ from sulq.kernel.whole.functions import Function
 from sulq.terms import wire
 from sulq.terms.engine import Engine
 from sulq.terms.kinds import Integers
-from sulq.terms.law import Law
 from sulq.terms.plan import Part, Plan
 from sulq.terms.privacy import Budget, Event, SubLinear
 from sulq.terms.receipt import Receipt
@@ -35,7 +33,7 @@ from sulq.terms.sublinear import noise_for
 
 __all__ = ["Release", "Reveal", "Rows", "reveal_groups"]
 
-Release = Callable[[Law, Private[Integers]], Integers]
+Release = Draw
 ROOM: Final = 2**22  # characters of texts whose plans are kept between check and run
 
 _log = logging.getLogger(__name__)
@@ -68,7 +66,7 @@ class Rows:
 
     def replace_noise(self, ledger: Book, release: Release = add_noise, reveal: Reveal = reveal_groups) -> Self:
         """Release by other functions than the mechanisms', for made-up data alone (SR9)."""
-        self._kernel.replace_noise(ledger, cast("Draw", release), reveal)  # the kernel's own laws
+        self._kernel.replace_noise(ledger, release, reveal)
         return self
 
     def ready(self) -> None:

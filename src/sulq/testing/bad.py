@@ -17,13 +17,13 @@ import numpy as np
 
 from sulq.curator.curator import Curator
 from sulq.curator.run import Release
+from sulq.kernel.laws import AboveLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.kernel.private import Private
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.domain import Bool, Category, Column, Schema, Text, days, microseconds
 from sulq.terms.engine import Block, Tally
 from sulq.terms.kinds import Cells, Floats, Integers, Truths
-from sulq.terms.law import AboveLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.terms.privacy import Loss, Unit
 from sulq.terms.question import Question
 from sulq.terms.receipt import Receipt

@@ -27,18 +27,7 @@ from sulq.curator.ledger.notes import Line
 from sulq.curator.run import Release, Reveal, Rows, reveal_groups
 from sulq.errors import SulqError
 from sulq.kernel.facts import Facts
-from sulq.kernel.mechanisms import Columns, Shown
-from sulq.kernel.private import Private
-from sulq.kernel.request import Asking, Place, Proposed
-from sulq.kernel.whole.asked import Asked as Statistic
-from sulq.kernel.whole.functions import Owned
-from sulq.terms import wire
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.domain import Schema, Text
-from sulq.terms.engine import Engine, Groups, Tally, sums_of
-from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.kinds import Integers
-from sulq.terms.law import (
+from sulq.kernel.laws import (
     AboveLaw,
     BinomialLaw,
     BitLaw,
@@ -50,6 +39,17 @@ from sulq.terms.law import (
     MetricLaw,
     PassedLaw,
 )
+from sulq.kernel.mechanisms import Columns, Shown
+from sulq.kernel.private import Private
+from sulq.kernel.request import Asking, Place, Proposed
+from sulq.kernel.whole.asked import Asked as Statistic
+from sulq.kernel.whole.functions import Owned
+from sulq.terms import wire
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.domain import Schema, Text
+from sulq.terms.engine import Engine, Groups, Tally, sums_of
+from sulq.terms.facts import TableFacts, Tables
+from sulq.terms.kinds import Integers
 from sulq.terms.oracle import Oracle
 from sulq.terms.privacy import Budget, Draw, Event, Unit
 
@@ -385,7 +385,7 @@ def _inputs(first: Call | GroupsCall, second: Call | GroupsCall) -> Iterator[tup
         start = 0
         for item in first.noise:
             columns = slice(start, start + item.width)
-            yield cast("Law", item.law), tables[0][:, columns], tables[1][:, columns]
+            yield item.law, tables[0][:, columns], tables[1][:, columns]
             start += item.width
 
 
