@@ -40,7 +40,10 @@ def violations(sql: str, certificate: Certificate, held: worlds.Database, times:
             bounds[place] = (single.l1, single.l2_squared)
     places = [i for i, output in enumerate(certificate.outputs) if isinstance(output, Summand) and not output.people]
     signs = {place: -1 if i % 2 else 1 for i, place in enumerate(places)}
-    together = moves(certificate, [signs]).single.l1 if signs else 0  # what one sum takes from another
+    try:
+        together = moves(certificate, [signs]).single.l1 if signs else 0  # what one sum takes from another
+    except Refused:  # a block that is never priced
+        signs, together = {}, 0
     for world in range(0, 3 * WORLDS, 3):
         before = held.sums(world, sql, certificate)
         for other in (1, 2):

@@ -22,6 +22,7 @@ from sulq.kernel.tree import Node
 
 INTEGERS: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}  # bits beside the sign
 EXACT: Final = 2**53
+LARGEST: Final = int(sys.float_info.max)
 _NUMBERS: Final = {kind: (-(2**bits), 2**bits - 1) for kind, bits in INTEGERS.items()} | {"DOUBLE": (-EXACT, EXACT)}
 """Types of numbers, each wider than those before it, and between which two it holds all whole ones."""
 INF: Final = math.inf
@@ -85,12 +86,9 @@ def double(low: Bound = -INF, high: Bound = INF, *, whole: bool = False, null: b
 
 
 def rounded(end: Bound, beyond: float) -> Bound:
-    """The nearest double, or what stands for one that is infinite."""
-    try:
-        found = float(end)
-    except OverflowError:
-        return beyond
-    return beyond if math.isinf(found) else int(found) if found.is_integer() else Fraction(found)
+    """The nearest double, or what stands for one that may be infinite."""
+    found = float(end) if -LARGEST <= end <= LARGEST else beyond
+    return found if math.isinf(found) else int(found) if found.is_integer() else Fraction(found)
 
 
 def as_double(value: Value) -> Value:
@@ -265,7 +263,6 @@ PARTS: Final = {  # of date_part, within the calendar; an integer, but a double 
     "year": (-300_000, 300_000),
 }  # fmt: skip
 _LENGTH: Final = integer("BIGINT", 0, 2**32)  # of a text
-_LARGEST: Final = int(sys.float_info.max)  # double
 _DOUBLE: Final = double()  # no interval is kept where the last digits are the machine's
 _LETTERS: Final = dict.fromkeys(INTEGERS, "i") | {
     "BOOLEAN": "b", "DOUBLE": "d", "NULL": "n", "TIMESTAMP": "m", "VARCHAR": "t",
@@ -421,7 +418,7 @@ def _said(reader: Expressions, node: Node, *, holds: bool) -> dict[Node, Value]:
     elif kind == "FUNCTION" and node["function_name"] == "isfinite" and holds:
         _, (item,) = node.call()
         value = reader.value(item)
-        found[item] = replace(value, low=max(value.low, -_LARGEST), high=min(value.high, _LARGEST), null=False)
+        found[item] = replace(value, low=max(value.low, -LARGEST), high=min(value.high, LARGEST), null=False)
     elif kind in SIGNS:
         item, other = node["left"], node["right"]
         found[item] = narrowed(reader.value(item), SIGNS[kind], reader.value(other), holds=holds)
