@@ -278,7 +278,7 @@ def test_control_a_span_that_is_too_small_is_seen() -> None:
         (weighted(weights=whole(2, -2, 1, 1)), two, 2),
         (weighted(weights=whole(2, -2, 1, 1), folded=True), two, 2),
         (weighted(**groups), two, 2),
-        (weighted(**(groups | {"targets": whole(3, -2), "sizes": whole(2), "weights": whole(2)})), table, 1),
+        (weighted(**groups), table, 2),
         (weighted(matrices=signs), two, 2),
         (weighted(matrices=np.array([[[1, -1], [2, 1]]]), folded=True), two, 2),
         (weighted(matrices=crossed, **aimed), two, 2),

@@ -197,7 +197,8 @@ def _own(score: Weighted, blocks: Sequence[Bounded], cells: int, low: Whole, hig
 
     Folded, a candidate moves by at most the L1 norm of those of the row's values that are its own: of a public table
     the largest of any row of it, else the values farthest from zero. The largest rise plus the largest fall is at most
-    what any candidate can rise plus what any can fall, and at most all moves together: the lower holds.
+    what any candidate can rise plus what any can fall, and at most all moves together: the lower holds. Of groups in a
+    single cell the first is taken, so that a price does not depend on how many groups are compared.
     """
     sums = cells * len(low)
     firsts = np.arange(0, sums, len(low))  # of cells
@@ -224,7 +225,8 @@ def _own(score: Weighted, blocks: Sequence[Bounded], cells: int, low: Whole, hig
     firsts = np.searchsorted(places, firsts)
     each = np.add.reduceat(np.maximum(most, -least), firsts)
     either = np.maximum.reduceat(most, firsts) - np.minimum.reduceat(least, firsts)
-    return int(np.minimum(each, either).max()), int(exchanged)
+    single = either if cells == 1 and score.sizes.size else np.minimum(each, either)
+    return int(single.max()), int(exchanged)
 
 
 def scores(score: Score, sums: Integers) -> Integers:
