@@ -13,6 +13,7 @@ from tools import lines
 
 ROOT = Path(__file__).resolve().parents[1]
 ALLOWED = {"apsw", "duckdb", "numpy"}  # besides the standard library
+DECODES = {"numpy", "psycopg", "pyarrow"}  # likewise, where sources are decoded
 NAMED = {"kernel/ledger/postgres.py": {"psycopg"}}
 
 
@@ -35,10 +36,12 @@ def test_the_kernel_is_within_its_budget() -> None:
     assert sum(found[room.name] for room in lines.KERNEL) == found["kernel"] > 1000
 
 
-@pytest.mark.parametrize("name", ["certifier", "ledger", "kernel", "annex (statistics of whole tables)"])
+@pytest.mark.parametrize(
+    "name", ["certifier", "ledger", "kernel", "annex (statistics of whole tables)", "decoding of sources"]
+)
 def test_a_kernel_that_grew_is_noticed(name: str) -> None:
     """Control: one line past a budget is one complaint."""
-    budget = {room.name: room.budget for room in (*lines.KERNEL, lines.WHOLE, lines.ANNEX)}[name]
+    budget = {room.name: room.budget for room in (*lines.KERNEL, lines.WHOLE, lines.ANNEX, lines.DECODING)}[name]
     assert len(lines.exceeded(lines.rooms() | {name: budget})) == 0
     assert len(lines.exceeded(lines.rooms() | {name: budget + 1})) == 1
 
@@ -53,6 +56,14 @@ def test_the_kernel_imports_itself_errors_version_and_few_libraries() -> None:
         if bad:
             found[name] = bad
     assert found == {}
+
+
+def test_decoding_imports_itself_the_kernel_errors_and_few_libraries() -> None:
+    """What is trusted of reading rests on nothing that proposes."""
+    allowed = set(sys.stdlib_module_names) | DECODES
+    for path in sorted(lines.files("sources/decode")):
+        bad = {name for name in outward(path.read_text(encoding="utf-8"), allowed) if "sulq.sources.decode" not in name}
+        assert bad == set(), path
 
 
 @pytest.mark.parametrize(

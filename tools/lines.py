@@ -1,6 +1,6 @@
 """How much must be right: lines of the kernel by room, of what else is trusted, and what sees rows imports.
 
-`python -m tools.lines` prints them (`make lines`) and fails where the kernel is larger than its budget. A budget is
+`python -m tools.lines` prints them (`make lines`) and fails where a room is larger than its budget. A budget is
 today's figure, or the aim once it is reached: a change that needs more says so here, where a reviewer sees it.
 """
 
@@ -46,8 +46,10 @@ ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 100
 RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
 GUARD: Final = "server/access server/held server/isolation server/pool server/system_calls server/worker"
 LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest
-RUNNING: Final = "connection listed question resident spark/asked spark/chunks spark/statements spark/work"
-DECODING: Final = "arrow csv_file parquet_cells person person_column postgres_read read_numpy read_sql"
+RUNNING: Final = (
+    "connection listed postgres_read question resident results spark/asked spark/chunks spark/statements spark/work"
+)
+DECODING: Final = Room("decoding of sources", ("sources/decode",), 800, 800)
 OTHERS: Final = (
     Room("respondent", tuple(f"local/{name}.py" for name in RESPONDENT.split())),
     Room(
@@ -58,11 +60,6 @@ OTHERS: Final = (
         ),
     ),
     Room("where certified text runs", tuple(f"curator/engines/{name}.py" for name in RUNNING.split())),
-    Room(
-        "decoding of sources",
-        ("sources/decode", *(f"curator/engines/{name}.py" for name in DECODING.split())),
-        aim=800,
-    ),
 )
 SEES_ROWS: Final = ("curator/run.py", "curator/engines", "server/worker.py")
 
@@ -82,7 +79,7 @@ def lines(paths: set[Path]) -> int:
 
 
 def rooms() -> dict[str, int]:
-    """The lines of each room of the kernel, and of all of it without the annex."""
+    """The lines of each room of the kernel, of all of it without the annex, of the annex and of decoding."""
     kernel = files("kernel") - files(*ANNEX.paths)
     found: dict[str, int] = {}
     left = set(kernel)
@@ -90,7 +87,8 @@ def rooms() -> dict[str, int]:
         own = left if room.name == "rest" else left & files(*room.paths)
         found[room.name] = lines(own)
         left = left - own
-    return found | {WHOLE.name: lines(kernel), ANNEX.name: lines(files(*ANNEX.paths))}
+    beside = {room.name: lines(files(*room.paths)) for room in (ANNEX, DECODING)}
+    return found | {WHOLE.name: lines(kernel)} | beside
 
 
 def imported(path: Path) -> set[Path]:
@@ -121,19 +119,19 @@ def closure(start: set[Path]) -> set[Path]:
 
 
 def exceeded(found: dict[str, int]) -> list[str]:
-    """The rooms of the kernel that are larger than their budgets."""
+    """The rooms that are larger than their budgets."""
     return [
         f"{room.name}: {found[room.name]} lines, {room.budget} allowed"
-        for room in (*KERNEL, WHOLE, ANNEX)
+        for room in (*KERNEL, WHOLE, ANNEX, DECODING)
         if room.budget is not None and found[room.name] > room.budget
     ]
 
 
 def main() -> int:
-    """Print all figures; 1 if the kernel has grown past its budget."""
+    """Print all figures; 1 if the kernel or decoding has grown past its budget."""
     found = rooms()
-    for room in (WHOLE, *KERNEL, ANNEX):
-        name = room.name if room in (WHOLE, ANNEX) else f"  {room.name}"
+    for room in (WHOLE, *KERNEL, ANNEX, DECODING):
+        name = f"  {room.name}" if room in KERNEL else room.name
         print(f"{name:36}{found[room.name]:7,}   allowed {room.budget:6,}   aim {room.aim:6,}")
     for room in OTHERS:
         aim = "" if room.aim is None else f"   {'':14}   aim {room.aim:6,}"

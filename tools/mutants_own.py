@@ -7,7 +7,7 @@ from typing import Final
 from tools.mutant import Mutant
 
 PLAN: Final = "tests/curator/plan"
-CSV_FILE: Final = "tests/curator/engines/test_csv_file.py"
+CSV_FILE: Final = "tests/sources/decode/test_csv_file.py"
 FILES: Final = "tests/privacy/test_files.py"
 TEXTS: Final = "tests/terms/rowfn/test_texts.py"
 LEDGER: Final = "tests/kernel/ledger"
@@ -16,7 +16,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, CSV quotes",
         "a quote that no field begins with takes the lines after it for text",
-        "curator/engines/csv_file.py",
+        "sources/decode/csv_file.py",
         "        self._quotes(records, octets, quotes)",
         "        pass",
         (f"{CSV_FILE}::test_T96_the_check_is_the_grammar",),
@@ -24,9 +24,9 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, CSV carriage returns",
         "a bare carriage return makes two records of one",
-        "curator/engines/csv_file.py",
-        "            if len(returns):",
-        "            if len(returns) > len(octets):",
+        "sources/decode/csv_file.py",
+        "            self._none(data, returns[_outside(quotes, returns)], _BARE, _LINES)",
+        "            pass",
         (f"{CSV_FILE}::test_T96_the_check_is_the_grammar",),
     ),
     Mutant(
@@ -48,10 +48,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, text that is no UTF-8",
         "different broken texts become one",
-        "curator/engines/arrow.py",
-        "        return None if cell is None else cell.decode()",
-        '        return None if cell is None else cell.decode(errors="replace")',
-        ("tests/curator/engines/test_arrow.py::test_T99_text_that_is_no_utf8_is_missing",),
+        "sources/decode/frames.py",
+        "        text = _texts(None if cell is None else _text(cell.decode(errors=_HALVES)) for cell in cells)",
+        '        text = _texts(None if cell is None else _text(cell.decode(errors="replace")) for cell in cells)',
+        ("tests/sources/decode/test_frames_kinds.py::test_T99_text_that_is_no_utf8_is_missing",),
     ),
     Mutant(
         "sulq 0.1.0, the sign of a zero",
@@ -64,39 +64,39 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, ids of frames",
         "decimals that name people are read through doubles",
-        "curator/engines/person_column.py",
-        '        return "number", _texts(None if cell is None else _digits(cell) for cell in column.to_pylist())',
-        '        return "number", _texts(None if cell is None else str(float(cell)) for cell in column.to_pylist())',
+        "sources/decode/frames.py",
+        '        return f"DECIMAL({kind.precision},{kind.scale})", column',
+        '        return "DOUBLE", column.cast(pa.string()).cast(pa.float64())',
         ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[frame]",),
     ),
     Mutant(
         "sulq 0.1.0, ids of files",
         "decimals that name people are read through doubles by DuckDB",
-        "curator/engines/person.py",
-        '        digits = f"CAST({item} AS VARCHAR)"',
-        '        digits = f"CAST(CAST({item} AS DOUBLE) AS VARCHAR)"',
+        "sources/decode/person.py",
+        '        text = f"CAST({item} AS VARCHAR)"',
+        '        text = f"CAST(CAST({item} AS DOUBLE) AS VARCHAR)"',
         ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[parquet]",),
     ),
     Mutant(
         "sulq 0.1.0, ids by the nanosecond",
         "times that name people lose what is finer than a microsecond",
-        "curator/engines/person.py",
-        '        return "instant", f"CASE WHEN abs({plain}) < {grammar.BEYOND} THEN epoch_ns({item}) END"',
-        '        return "moment", plain',
+        "sources/decode/person.py",
+        "_NANOSECONDS: Final = f\"rtrim(rtrim({_FINE}, '0'), '.')\"",
+        "_NANOSECONDS: Final = _SECONDS",
         ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[parquet]",),
     ),
     Mutant(
         "sulq 0.1.0, ids past 2^53",
         "floating-point ids that may have been rounded to one are let through",
-        "curator/engines/person.py",
-        '    "double": 2**53,',
-        '    "double": 2**63,',
+        "sources/decode/person.py",
+        'EXACT: Final[dict[str, int]] = {"double": 2**53, "single": 2**24, "half": 2**11}  # rounded from there on',
+        'EXACT: Final[dict[str, int]] = {"double": 2**63, "single": 2**24, "half": 2**11}  # rounded from there on',
         ("tests/privacy/test_ids.py::test_T97_ids_that_may_have_been_rounded_stop_the_owner",),
     ),
     Mutant(
         "sulq 0.1.0, ids of two kinds",
         "texts in one table and numbers in another are let through, and one person is two",
-        "curator/engines/person.py",
+        "sources/decode/person.py",
         '    if len(found) > 1 and fold != "spelling":',
         '    if len(found) > 9 and fold != "spelling":',
         ("tests/privacy/test_ids.py::test_T16_equal_values_are_one_person_in_all_tables",),
@@ -104,9 +104,9 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, ids folded unasked",
         "texts that differ by case are one person though their owner did not say so",
-        "curator/engines/person.py",
+        "sources/decode/person.py",
         "        return item",
-        "        return read_sql.lowered(item)",
+        "        return lowered(item)",
         ("tests/privacy/test_ids.py::test_T16_texts_are_people_as_the_owner_folds_them",),
     ),
     Mutant(
@@ -436,7 +436,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, CSV names",
         "a name with a line break lets DuckDB find no rows, or one more",
-        "curator/engines/csv_file.py",
+        "sources/decode/csv_file.py",
         "            self._names(records[: ends[0] + 1])",
         "            pass",
         (f"{FILES}::test_T96_a_first_line_that_duckdb_reads_otherwise_is_refused",),
@@ -453,8 +453,8 @@ OWN: Final = (
         "sulq 0.1.0, Parquet persons",
         "a cell decides whether a column of persons is read by Arrow, and refused then",
         "curator/engines/source.py",
-        "            person_column(shape.empty_table(), places[unit.column], unit.column, unit.fold)",
-        "            pass",
+        "        who = None if unit.column is None else (unit.column, places[unit.column])",
+        "        who = None",
         (f"{FILES}::test_T99_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold",),
     ),
 )

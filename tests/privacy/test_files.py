@@ -28,20 +28,19 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Unit, col
-from sulq.curator.engines import csv_file
 from sulq.curator.engines import duckdb as duckdb_engine
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.source import Origin, describe
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import SetupError, SulqError
+from sulq.sources.decode import csv_file
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.rowfn import lit
 from sulq.testing.replay import differences
 from tests import spark
 from tests.counts import auditing, count, generator
 from tests.curator.engines.cases import KEY, ask, duck, memory, sums
-from tests.curator.engines.test_csv_file import MARK, PIECES, reference
 from tests.loaded import Unholdable, loaded
 from tests.privacy.cases import run
 from tests.privacy.families import (
@@ -56,6 +55,7 @@ from tests.privacy.families import (
     neighbours,
     within,
 )
+from tests.sources.decode.test_csv_file import MARK, PIECES, reference
 
 ENGINES: dict[str, Opened] = {
     "duckdb": DuckEngine,

@@ -25,12 +25,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
-from sulq.curator.engines import open_dataset, open_engine, source
+from sulq.curator.engines import open_dataset, open_engine
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.curator.ledger import founding
 from sulq.errors import SetupError
 from sulq.kernel.ledger import chain
+from sulq.sources.decode import frames
 from sulq.terms.domain import Int, Schema
 from sulq.terms.engine import Tally
 from sulq.terms.facts import TableFacts
@@ -213,16 +214,13 @@ def test_T97_distinct_ids_of_spark_are_distinct_people(tmp_path: Path) -> None:
 
 def test_T97_control_ids_through_doubles_merge_people(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Control: read as before, the same ids are fewer people, and the check above says so."""
-    exactly = source.person_column
+    exactly = frames.typed
 
-    def through_doubles(*given: object) -> tuple[str, pa.ChunkedArray]:
-        form, column = exactly(*given)
-        if form == "number":
-            cells = [None if cell is None else repr(float(cell)) for cell in column.to_pylist()]
-            return form, pa.chunked_array([pa.array(cells, pa.large_string())])
-        return form, column
+    def through_doubles(kind: str, item: str, name: str) -> tuple[str, str]:
+        form, cell = exactly(kind, item, name)
+        return form, f"CAST(CAST({cell} AS DOUBLE) AS VARCHAR)" if form == "number" else cell
 
-    monkeypatch.setattr(source, "person_column", through_doubles)
+    monkeypatch.setattr(frames, "typed", through_doubles)
     with pytest.raises(AssertionError):
         check("frame", "duckdb", {}, SIZE, tmp_path)
 

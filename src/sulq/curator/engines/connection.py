@@ -13,7 +13,7 @@ from typing import Final
 
 import duckdb
 
-from sulq.curator.engines.source import literal
+from sulq.sources.decode.files import literal
 
 MEMORY: Final = 0.3  # the part of the machine's memory one engine may take before it spills: there may be others
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 import duckdb
 import numpy as np
 
-from sulq.curator.engines import arrow, derive_numpy, derive_sql, kept, prepare, stored_facts
+from sulq.curator.engines import derive_numpy, derive_sql, kept, prepare, results, stored_facts
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.emit import NotInSql
@@ -30,7 +30,7 @@ from sulq.curator.engines.prepare import Progress
 from sulq.curator.engines.propose import Proposer
 from sulq.curator.engines.question import BATCH, Question, alike, fetched
 from sulq.curator.engines.resident import Resident, limit
-from sulq.curator.engines.source import WILD, Origin, Registered
+from sulq.curator.engines.source import Origin, Registered
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import keep
@@ -40,6 +40,7 @@ from sulq.kernel.private import Private
 from sulq.kernel.request import Asking, Proposal, Proposed, Scan, Statement
 from sulq.kernel.whole.functions import Owned
 from sulq.kernel.whole.listing import altered
+from sulq.sources.decode import files
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.facts import Tables
@@ -74,7 +75,7 @@ class Files:
         paths = [given.origin.path for given in dataset.tables]
         if isinstance(prepared, Path) and None in paths:
             raise SetupError("bad-declaration", "A frame is prepared in memory; leave prepared= out.")
-        if prepared is False and any(path is not None and WILD.search(str(path)) for path in paths):
+        if prepared is False and any(path is not None and files.WILD.search(str(path)) for path in paths):
             # Locked, DuckDB reads files named in advance, and to it such a name is a pattern.
             raise SetupError(
                 "unreadable-data", "A path with * ? or [ needs a prepared copy.", "Rename it, or prepare it."
@@ -439,8 +440,8 @@ class StoredEngine(abc.ABC):
                 asked, places = self.listing(tally), self._places(name)
                 if asked is not None:
                     with closing(self._cursor(self._connection)) as cursor:
-                        table = arrow.table(cursor, asked.sql, asked.bound)
-                    columns = [arrow.numpy_column(column) for column in table.columns]
+                        table = results.table(cursor, asked.sql, asked.bound)
+                    columns = [results.numpy_column(column) for column in table.columns]
                     return Private(of_columns(columns, table.num_rows, blanks=blanks, places=places))
                 rows = self._reader(tally)(name)
                 rows = rows.placed(places) if blanks and places is not None else rows

@@ -21,9 +21,7 @@ truth: booleans; whole: integers that fit 64 bits with sign; wide: larger ones;
 number: doubles (decimals are read as such); text; date: days; moment: microseconds in UTC.
 """
 
-BLANKS: Final = " \t\n\x0b\x0c\r"
 NUMBER: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
-WHOLE_TEXT: Final = r"(-?[0-9]+)\.0+"  # a person '7.0' is the person '7' (T16)
 TRUE: Final = ("true", "t", "1", "yes")
 FALSE: Final = ("false", "f", "0", "no")
 _HOUR: Final = "(?:[01][0-9]|2[0-3])"
@@ -33,7 +31,6 @@ MOMENT: Final = (
     rf"(?:[T ]({_HOUR}):({_SIXTIETH})(?::({_SIXTIETH})(?:\.([0-9]{{1,9}}))?)?(?:Z|([+-])({_HOUR}):({_SIXTIETH}))?)?"
 )
 NUMBER_PATTERN: Final = re.compile(NUMBER)
-WHOLE_TEXT_PATTERN: Final = re.compile(WHOLE_TEXT)
 MOMENT_PATTERN: Final = re.compile(MOMENT)
 
 FIRST_DAY: Final = -719_162  # 0001-01-01
@@ -43,8 +40,6 @@ FIRST_MOMENT: Final = FIRST_DAY * DAY
 LAST_MOMENT: Final = (LAST_DAY + 1) * DAY - 1
 NANOSECOND_YEARS: Final = (-106_650 * DAY, 106_651 * DAY)  # moments counted in nanoseconds: 1678 to 2262
 BEYOND: Final = 2**62  # stands for every day or moment past the years 1 to 9999
-WHOLE_LIMIT: Final = 2**63  # a whole double below this prints as digits
-UNSTABLE: Final = "\u11a7"  # dropped from persons: DuckDB's NFC and Python's differ on this one letter
 SEPARATOR: Final = "\x1f"
 MISSING: Final = "~"
 HASH_DIGITS: Final = 15  # hex digits of a person's public hash: 60 bits

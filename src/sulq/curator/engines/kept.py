@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sulq.curator.engines import grammar, person, read_sql
-from sulq.curator.engines.source import Registered, literal
+from sulq.curator.engines import grammar, persons, read_sql
+from sulq.curator.engines.source import Registered
 from sulq.kernel import facts, keep
+from sulq.sources.decode.files import literal
+from sulq.sources.decode.person import Form, Person, trimmed
 from sulq.terms.domain import Category, Int, Real, Schema
 
 PERSON = facts.HASH
@@ -98,30 +100,25 @@ def heavy(tables: Sequence[Registered], people: str) -> str:
 
 
 def _whole_persons(tables: Sequence[Registered]) -> bool:
-    return all(_cell(item)[0] == "whole" for item in tables if item.unit.column is not None)
+    return all(_person(item).form == "whole" for item in tables if item.unit.column is not None)
 
 
-def _cell(registered: Registered) -> person.Person:
-    """The source's cell that names the person."""
-    return registered.source.person or ("nothing", "NULL")
+def _person(registered: Registered) -> Person:
+    """How the person is read."""
+    return registered.source.person or Person("nothing", "NULL", "a")
 
 
-def form(registered: Registered) -> person.Form:
+def form(registered: Registered) -> Form:
     """What the column of persons holds."""
-    return _cell(registered)[0]
-
-
-def _name(registered: Registered) -> str:
-    """The person's text, of a cell `a`."""
-    return person.sql(_cell(registered)[0], "a", registered.unit.fold)
+    return _person(registered).form
 
 
 def inexact(registered: Registered) -> Rows | None:
     """One row, if there is any, whose person cannot be told exactly; None where all can."""
-    source, (kind, item) = registered.source, _cell(registered)
-    if kind not in person.UNSURE:
+    source, (kind, item, _) = registered.source, _person(registered)
+    if kind not in persons.UNSURE:
         return None
-    found = f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {person.unfit_sql(kind, 'a')} LIMIT 1)"
+    found = f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {persons.unfit_sql(kind, 'a')} LIMIT 1)"
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
     return Rows(found, {}, {}, frozenset(), {}, 0, frames)
 
@@ -138,7 +135,8 @@ def twice(registered: Registered) -> Rows | None:
     source = registered.source
     parameters: dict[str, object] = {}
     if name == registered.unit.column:
-        item = f"SELECT {_name(registered)} AS k FROM (SELECT {_cell(registered)[1]} AS a FROM {source.relation})"
+        _, cell, text = _person(registered)
+        item = f"SELECT {text} AS k FROM (SELECT {cell} AS a FROM {source.relation})"
         there = "k <> ''"
     else:
         place = list(schema.names).index(name)
@@ -168,8 +166,9 @@ def _named(registered: Registered, name: str, parameters: dict[str, object]) -> 
     """A column's codes `k` beside the persons' texts `u`."""
     place = list(registered.schema.names).index(name)
     plain, value, code = _layers(registered, place, parameters, exact=True)
-    inner = f"SELECT {plain}, {_cell(registered)[1]} AS a FROM {registered.source.relation}"
-    return f"SELECT {code} AS k, {_name(registered)} AS u FROM (SELECT {value}, a FROM ({inner}))"
+    _, cell, text = _person(registered)
+    inner = f"SELECT {plain}, {cell} AS a FROM {registered.source.relation}"
+    return f"SELECT {code} AS k, {text} AS u FROM (SELECT {value}, a FROM ({inner}))"
 
 
 def _layers(
@@ -181,7 +180,7 @@ def _layers(
     """
     name, column = registered.schema.columns[place]
     cell, item = registered.source.columns[name]
-    plain = f"{read_sql.trimmed(item) if read_sql.needs_trim(column, cell) else item} AS a{place}"
+    plain = f"{trimmed(item) if read_sql.needs_trim(column, cell) else item} AS a{place}"
     cell, item = read_sql.value(column, cell, f"a{place}")
     value = f"{item} AS b{place}"
     listed = registered.first + place
@@ -263,7 +262,7 @@ Layers = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 def _reading(registered: Registered, layers: Layers, *, whole: bool) -> keep.Reading:
     unit = registered.unit
-    person = None if unit.column is None else (_cell(registered)[1], _name(registered))
+    person = None if unit.column is None else _person(registered)[1:]
     return keep.Reading(registered.source.relation, layers, person, whole, unit.positions_are_public)
 
 

@@ -12,17 +12,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.curator.engines import arrow, csv_file, grammar, person, read_numpy
+from sulq.curator.engines import arrow, grammar, persons, read_numpy, results
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.derive_numpy import derive
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group
 from sulq.curator.engines.listed import listed
-from sulq.curator.engines.person_column import inexact, person_column
-from sulq.curator.engines.source import Origin, suffix
+from sulq.curator.engines.source import Origin, column_names, suffix
 from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel.private import Private, Stored
+from sulq.sources.decode import csv_file, frames, person
+from sulq.sources.decode.person import WHO
+from sulq.terms.domain import Int, Real
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers, Objects, Truths
 from sulq.terms.privacy import Unit
@@ -61,7 +63,7 @@ class MemoryEngine:
     @property
     def unsure(self) -> bool:
         """Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask."""
-        return any(table.form in person.UNSURE for table in self._tables)
+        return any(table.form in persons.UNSURE for table in self._tables)
 
     def ready(self) -> None:
         """Read the rows, once."""
@@ -155,7 +157,8 @@ class _Table:
         self.form: person.Form = "nothing"
         if self.named_by is not None:
             found = _form(given.origin, self._places[self.named_by], self._unit)
-            self.form = person.declared(found, self.schema.find(self.named_by), self._unit.fold)
+            number = isinstance(self.schema.find(self.named_by), (Int, Real))
+            self.form = person.person(found, WHO, number=number, fold=self._unit.fold).form
         self._all: tuple[dict[str, read_numpy.Read], Objects | None] = {}, None
         self.heavy: Private[Integers] = Private(np.zeros(2, dtype=np.int64))
         self.places: int | None = None  # how many rows the source has, where that is public (SR6)
@@ -175,7 +178,7 @@ class _Table:
         """The kept rows, each with its person's number; `numbers` holds those of all tables."""
         table, cells, named = self._table()
         read = {}
-        stored = {name: arrow.numpy_column(table.column(place)) for place, name in enumerate(self.schema.names)}
+        stored = {name: results.numpy_column(table.column(place)) for place, name in enumerate(self.schema.names)}
         for name, column in self.schema.columns:
             grammar.agree(name, column, cells[name])
             read[name] = read_numpy.codes(column, cells[name], *stored[name])
@@ -190,10 +193,9 @@ class _Table:
         owner: Integers | None = None
         people: Objects | None = None
         if named is not None:
-            ids = arrow.numpy_column(named)
-            if self.form in person.UNSURE and person.unfit(self.form, *ids):
-                raise person.inexact(self.schema.table, self.named_by or "", self.form)
-            people = person.texts(self.form, *ids, self._unit.fold)
+            if self.form in persons.UNSURE and persons.unfit(self.form, named):
+                raise persons.inexact(self.schema.table, self.named_by or "", self.form)
+            people = persons.texts(self.form, named, self._unit.fold)
         self._check(read, people)
         self._all = read, people
         if people is not None:
@@ -232,11 +234,11 @@ class _Table:
         if path is None:
             return self._plain(self.origin.data, self._places)
         if suffix(path) == ".csv":
-            table, cells = csv_file.table(path, self._places)
+            table = arrow.csv_table(path, self._places.values())
             named = None if self.named_by is None else table.column(list(self._places).index(self.named_by))
-            return table, cells, named
+            return table, dict.fromkeys(self._places, "text"), named
         try:
-            with self.origin.open_parquet() as file:
+            with frames.open_parquet(path) as file:
                 table = file.read(columns=list(self._places))
         except (pa.ArrowException, OSError, UnicodeError):
             table = None
@@ -247,15 +249,20 @@ class _Table:
     def _plain(
         self, data: object, places: dict[str, int]
     ) -> tuple[pa.Table, dict[str, grammar.Cell], pa.ChunkedArray | None]:
-        named = None
-        if self.named_by is not None:
-            _, named = person_column(data, places[self.named_by], self.named_by, self._unit.fold)
-        return *arrow.plain_table(data, {name: places[name] for name in self.schema.names}), named
+        who = None if self.named_by is None else (self.named_by, places[self.named_by])
+        wanted = {name: places[name] for name in self.schema.names}
+        table, kinds, named = frames.records(data, wanted, who, self._unit.fold)
+        read = [
+            arrow.plain(kind, table.column(i), name) for i, (name, kind) in enumerate(zip(wanted, kinds, strict=True))
+        ]
+        cells = {name: cell for name, (cell, _) in zip(wanted, read, strict=True)}
+        plain = pa.table([column for _, column in read], names=[f"s{i}" for i in range(len(read))])
+        return plain, cells, None if named is None else table.column(WHO)
 
 
 def _names(origin: Origin) -> list[str]:
     if origin.path is None:
-        return arrow.column_names(origin.data) or []
+        return column_names(origin.data) or []
     if suffix(origin.path) == ".csv":
         return csv_file.header(origin.path)
     if suffix(origin.path) == ".parquet":
@@ -267,12 +274,14 @@ def _form(origin: Origin, place: int, unit: Unit) -> person.Form:
     """What the column of persons holds."""
     if origin.path is not None and suffix(origin.path) == ".csv":
         return "text"
-    if origin.path is None:
-        return person_column(origin.data, place, unit.column or "", unit.fold)[0]
-    found = origin.parquet()
-    if found.stored[place] != found.schema.types[place]:  # INT96, read as microseconds
-        inexact(found.stored[place], unit.column or "")
-    return person_column(found.schema.empty_table(), place, unit.column or "", unit.fold)[0]
+    data, name = origin.data, unit.column or ""
+    if origin.path is not None:
+        found = origin.parquet()
+        if found.stored[place] != found.schema.types[place]:
+            frames.check_stored(found.stored[place], "TIMESTAMP", name)  # INT96, read as microseconds
+        data = found.schema.empty_table()
+    named = frames.records(data, {}, (name, place), unit.fold).named
+    return "nothing" if named is None else named[0]
 
 
 def _some(missing: Truths) -> Truths | None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.curator.engines import csv_file
 from sulq.curator.engines.source import Origin, described, suffix
 from sulq.errors import SetupError
+from sulq.sources.decode import csv_file
 
 Columns = list[tuple[str, str]]
 

@@ -19,7 +19,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 
-from sulq.curator.engines import arrow, grammar, kept, postgres_schema, prepare
+from sulq.curator.engines import grammar, kept, postgres_schema, prepare, results
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import OWNER, PERSON
 from sulq.curator.engines.postgres_schema import Copy
@@ -212,7 +212,7 @@ def _sent(db: psycopg.Connection, folder: Connection, registered: Registered, re
     db.execute(f"CREATE TABLE {relation} ({made}) WITH (autovacuum_enabled = off)")
     cursor = folder.cursor()
     with db.cursor().copy(f"COPY {relation} ({names}) FROM STDIN (FORMAT csv, FREEZE)") as sent:
-        for batch in arrow.record_batches(cursor, f"SELECT {names} FROM origin.{registered.kept}", PART):
+        for batch in results.record_batches(cursor, f"SELECT {names} FROM origin.{registered.kept}", PART):
             text = io.BytesIO()
             pa.csv.write_csv(batch, text, pa.csv.WriteOptions(include_header=False))
             sent.write(text.getvalue())

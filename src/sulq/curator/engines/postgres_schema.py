@@ -14,9 +14,9 @@ from typing import Final
 import psycopg
 
 from sulq.curator.engines.postgres_session import MEMBERS, refuse_writer
-from sulq.curator.engines.postgres_source import quoted
 from sulq.errors import SetupError
 from sulq.kernel.private import Private
+from sulq.sources.decode.postgres import quoted
 
 # Everybody but the owner whom a schema, its tables or columns are opened to; of the reader only what goes past reading.
 OTHERS: Final = """

@@ -1,32 +1,26 @@
 """A table of PostgreSQL as a source: what it offers, and how its rows come out of it in one snapshot.
 
-Each column is selected as one of a few plain kinds, by expressions that no cell can
-make fail, and streamed as text into DuckDB, which from there on reads it as any
-other source. Numerics stay text: not a digit of a long identifier is lost.
+Each column is streamed as text into DuckDB (`sulq.sources.decode.postgres`), which from there on
+reads it as any other source.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import psycopg
 import pyarrow as pa
-import pyarrow.csv
 
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
-from sulq.curator.engines.person import Form, Person
-from sulq.curator.engines.source import WHO, Source, whom
+from sulq.curator.engines.source import Source, whom
 from sulq.errors import SetupError
+from sulq.sources.decode.postgres import Column, Records, quoted, records
 from sulq.terms.domain import Schema, Text
-from sulq.terms.privacy import Fold, Unit
+from sulq.terms.privacy import Unit
 
-BLOCK: Final = 1 << 24  # bytes of text parsed at a time
-BLOCK_OF_CELL: Final = 1 << 18  # and so many for each column: no row is longer, whatever its cells hold
-MAX_CELL_BYTES: Final = 1 << 16  # of a text that is not cut; a longer one is missing
 KINDS: Final = ("r", "p", "v", "m", "f")  # tables, partitioned or not, views, foreign tables
 SHAPE: Final = """
 SELECT c.oid::bigint, c.relkind::text, a.attname::text, base.name, base.kind
@@ -61,9 +55,6 @@ WHERE prosecdef OR proconfig IS NOT NULL OR provolatile = 'v' OR (pg_proc.oid >=
 UNION ALL SELECT 'TABLESAMPLE' FROM defined WHERE action LIKE '%%:tablesample {%%'
 ORDER BY 1 LIMIT 1
 """
-_TEXTS: Final = ("text", "character varying", "character", "name", "citext", "uuid")
-_WHOLE: Final = ("smallint", "integer", "bigint")
-_BEYOND: Final = f"({-grammar.BEYOND})", str(grammar.BEYOND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +70,6 @@ class Offered:
     def lockable(self) -> bool:
         """Whether it can be locked against being altered."""
         return self.kind in ("r", "p", "v")
-
-
-def quoted(name: str) -> str:
-    """An owner's name as an identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def offered(db: psycopg.Connection, schema: str, name: str) -> Offered:
@@ -116,144 +102,56 @@ class Stream:
     """How a table's rows are selected, and what DuckDB makes of them."""
 
     source: Source
-    select: str
-    forced: str  # the columns whose texts are always quoted
-    kinds: dict[str, pa.DataType]
+    records: Records
 
     def batches(self, db: psycopg.Connection) -> Iterator[pa.RecordBatch]:
         """The rows of the session's snapshot."""
-        force = f", FORCE_QUOTE ({self.forced})" if self.forced else ""
-        with db.cursor().copy(f"COPY ({self.select}) TO STDOUT (FORMAT csv{force})") as copy:
-            text = _Text(copy)
-            if not text.empty:
-                yield from _parsed(text, self.kinds)
+        return self.records.batches(db)
 
     @property
     def schema(self) -> pa.Schema:
         """The columns as Arrow's."""
-        return pa.schema(list(self.kinds.items()))
-
-
-def _parsed(text: io.RawIOBase, kinds: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    yield from pa.csv.open_csv(
-        text,
-        pa.csv.ReadOptions(
-            use_threads=False, block_size=max(BLOCK, len(kinds) * BLOCK_OF_CELL), column_names=list(kinds)
-        ),
-        pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        pa.csv.ConvertOptions(
-            column_types=kinds,
-            null_values=[""],
-            true_values=["t"],
-            false_values=["f"],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
-
-
-class _Text(io.RawIOBase):
-    """What a COPY sends, as a file."""
-
-    def __init__(self, copy: psycopg.Copy) -> None:
-        super().__init__()
-        self._copy = copy
-        self._left = bytes(copy.read())
-        self.empty = not self._left
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
-        parts, size = [self._left], len(self._left)
-        while size < len(view):
-            part = bytes(self._copy.read())
-            if not part:
-                break
-            parts.append(part)
-            size += len(part)
-        whole = b"".join(parts)
-        taken, self._left = whole[: len(view)], whole[len(view) :]
-        view[: len(taken)] = taken
-        return len(taken)
+        return self.records.schema
 
 
 def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> Stream:
     """How the needed columns of a table are read; refuses what is missing or of no declared kind."""
     places = grammar.places([name for name, _, _ in table.columns], schema, unit)
-    columns: dict[str, tuple[Cell, str]] = {}
-    selected, kinds, forced = [], {}, []
-    for i, name in enumerate(schema.names):
-        place = places[name]
-        _, base, category = table.columns[place]
-        cell, sql, kind = _plain(name, base, category, quoted(name))
-        declared = schema.find(name)
-        if declared is not None:
-            grammar.agree(name, declared, "number" if base == "numeric" else cell)
-        if cell == "text" and base != "numeric":
-            sql = f"left({sql}, {declared.longest})" if isinstance(declared, Text) else _short(sql)
-        columns[name] = cell, f"s{i}"
-        kinds[f"s{i}"] = kind
-        selected.append(f"{sql} AS s{i}")
-        forced += [f"s{i}"] if cell == "text" else []
-    named: Person | None = None
-    if unit.column is not None:
-        _, base, category = table.columns[places[unit.column]]
-        form, sql, kinds[WHO] = _named(unit.column, base, category, unit.fold)
-        named = whom((form, WHO), schema, unit)
-        selected.append(f"{sql} AS {WHO}")
-        forced += [WHO] if pa.types.is_large_string(kinds[WHO]) else []
-    select = f"SELECT {', '.join(selected)} FROM {table.relation}"
-    source = Source(f"origin.source{number}", columns, None, person=named)
-    return Stream(source, select, ", ".join(forced), kinds)
+    wanted = [
+        Column(*table.columns[places[name]], column.longest if isinstance(column, Text) else None)
+        for name, column in schema.columns
+    ]
+    named = None if unit.column is None else Column(*table.columns[places[unit.column]])
+    read = records(table.relation, wanted, named, unit.fold)
+    columns = {column.name: _plain(column, f"s{i}") for i, column in enumerate(wanted)}
+    for name, declared in schema.columns:
+        numeric = table.columns[places[name]][1] == "numeric"
+        grammar.agree(name, declared, "number" if numeric else columns[name][0])
+    source = Source(f"origin.source{number}", columns, None, person=whom(read.named, schema, unit))
+    return Stream(source, read)
 
 
-def _named(name: str, base: str, category: str, fold: Fold | None) -> tuple[Form, str, pa.DataType]:
-    """What the column of persons holds, how to select it exactly and what it is in Arrow."""
-    cell, sql, kind = _plain(name, base, category, quoted(name))
-    if base == "numeric":
-        none = "'NaN', 'Infinity', '-Infinity'"
-        digits = f"CASE WHEN {quoted(name)} IN ({none}) THEN NULL ELSE trim_scale({quoted(name)})::text END"
-        return "number", digits, kind
-    if base.rpartition(".")[2] == "citext" and fold is None:
-        raise SetupError("person-type", f"Column {name!r} is of type citext, to which the case of letters is nothing.")
-    if cell == "number":
-        return "single" if base == "real" else "double", sql, kind
-    return "uuid" if base == "uuid" else cast("Form", cell), _short(sql) if cell == "text" else sql, kind
-
-
-def _short(item: str) -> str:
-    return f"CASE WHEN octet_length({item}) <= {MAX_CELL_BYTES} THEN {item} END"
-
-
-def _plain(name: str, base: str, category: str, item: str) -> tuple[Cell, str, pa.DataType]:
-    """What a column holds, how to select it and what it is in Arrow."""
+def _plain(column: Column, item: str) -> tuple[Cell, str]:
+    """What a column holds, and how DuckDB gets at it from PostgreSQL's text."""
+    base = column.base
     if base == "boolean":
-        return "truth", item, pa.bool_()
-    if base in _WHOLE:
-        return "whole", f"{item}::bigint", pa.int64()
+        return "truth", f"TRY_CAST({item} AS BOOLEAN)"
+    if base in ("smallint", "integer", "bigint"):
+        return "whole", f"TRY_CAST({item} AS BIGINT)"
     if base in ("real", "double precision"):
-        return "number", f"{item}::double precision", pa.float64()
+        return "number", f"TRY_CAST({item} AS DOUBLE)"
     if base == "numeric":
         ends = "WHEN 'NaN' THEN NULL WHEN 'Infinity' THEN '1e308' WHEN '-Infinity' THEN '-1e308'"
-        return "text", f"CASE {item} {ends} ELSE trim_scale({item})::text END", pa.large_string()
-    if base.rpartition(".")[2] in _TEXTS or category == "e":  # citext lies in a schema of its owner's choice
-        return "text", f"{item}::text", pa.large_string()
+        return "text", f"CASE {item} {ends} ELSE {item} END"
     if base == "date":
-        inside = f"({item} - date '1970-01-01')::bigint"
-        return "date", _saturated(item, "date '0001-01-01'", "date '9999-12-31'", inside), pa.int64()
-    if base in ("timestamp without time zone", "timestamp with time zone"):
-        kind, zone = ("timestamptz", "+00") if base.endswith("with time zone") else ("timestamp", "")
-        first, last = f"{kind} '0001-01-01 00:00:00{zone}'", f"{kind} '9999-12-31 23:59:59.999999{zone}'"
-        inside = f"(extract(epoch FROM {item}) * 1000000)::bigint"  # a numeric: exact
-        return "moment", _saturated(item, first, last, inside), pa.int64()
-    raise SetupError(
-        "bad-declaration", f"Column {name!r} of the data is of type {base[:40]}, which sulq does not read."
-    )
+        return "date", _saturated(item, f"(TRY_CAST({item} AS DATE) - DATE '1970-01-01')")
+    if base.startswith("timestamp"):
+        return "moment", _saturated(item, f"epoch_us(TRY_CAST({item} AS TIMESTAMP))")
+    return "text", item
 
 
-def _saturated(item: str, first: str, last: str, inside: str) -> str:
+def _saturated(item: str, inside: str) -> str:
     """Days and moments of the years 1 to 9999; what lies beyond, infinities too, is past every bound."""
-    low, high = _BEYOND
-    return f"CASE WHEN {item} < {first} THEN {low} WHEN {item} > {last} THEN {high} ELSE {inside} END"
+    low, high = f"({-grammar.BEYOND})", grammar.BEYOND
+    early = f"WHEN regexp_full_match({item}, '-infinity|.* BC') THEN {low}"
+    return f"CASE {early} WHEN regexp_full_match({item}, 'infinity|[0-9]{{5,}}-.*') THEN {high} ELSE {inside} END"

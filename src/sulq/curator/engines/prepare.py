@@ -23,7 +23,7 @@ from sulq.curator.engines import kept
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.parquet_cells import rewrite
-from sulq.curator.engines.person import inexact
+from sulq.curator.engines.persons import inexact
 from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError

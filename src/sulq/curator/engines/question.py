@@ -10,7 +10,7 @@ from typing import Final, cast
 import duckdb
 import numpy as np
 
-from sulq.curator.engines import arrow, blas
+from sulq.curator.engines import blas, results
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import cores
 from sulq.curator.engines.fold import fold_all
@@ -74,7 +74,7 @@ class Question:
         scan = statement.scan
         if sum(part.cells for part in statement.parts) > FEW:
             self.statements.append(scan.sql)
-            return [arrow.numpy_column(column) for column in arrow.table(self.cursor, scan.sql, scan.bound).columns]
+            return [results.numpy_column(column) for column in results.table(self.cursor, scan.sql, scan.bound).columns]
         rows = cast("list[tuple[int | None, ...]]", self._rows(scan))
         columns = [[row[i] for row in rows] for i in range(len(self.cursor.description or ()))]
         return [(np.array([int(cell or 0) for cell in each], object), _missing(each)) for each in columns]
@@ -109,7 +109,7 @@ class Question:
         self.statements.append(asked.sql)
         texts = Scan(asked.sql, asked.texts).bound
         batches = (
-            matrix.Batch(size, cells) for cells, size in arrow.streamed(self.cursor, asked.sql, texts, self.batch)
+            matrix.Batch(size, cells) for cells, size in results.streamed(self.cursor, asked.sql, texts, self.batch)
         )
         return _run(asked, batches)
 
@@ -125,7 +125,7 @@ class Question:
 
     def _stream(self, fetch: Fetch) -> Iterator[Batch]:
         names = fetch.columns
-        for columns, size in arrow.streamed(self.cursor, fetch.scan.sql, fetch.scan.bound, self.batch):
+        for columns, size in results.streamed(self.cursor, fetch.scan.sql, fetch.scan.bound, self.batch):
             stored: dict[str, Stored] = dict(zip(names, columns, strict=False))
             rest = [values.astype(np.int64) for values, _ in columns[len(names) :]]
             yield Batch(
@@ -158,8 +158,8 @@ def fetched(cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, wante
     """All rows of a relation in memory: what is wanted of them, and whose each row is."""
     proposer = Proposer(schema, rows)
     scan = proposer.emitter().scan(proposer.columns(rows.relation, wanted, owned=owned))
-    table = arrow.table(cursor, scan.sql, scan.bound)
-    found = [arrow.numpy_column(column) for column in table.columns]
+    table = results.table(cursor, scan.sql, scan.bound)
+    found = [results.numpy_column(column) for column in table.columns]
     names = [name for name in schema.names if name in wanted.columns]
     beside = [name for name, asked in ((PERSON, wanted.person), (PLACE, wanted.place), (OWNER, owned)) if asked]
     stored: dict[str, Stored] = {name: _whole(column) for name, column in zip(names, found, strict=False)}

@@ -11,6 +11,8 @@ import numpy as np
 
 from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.grammar import Cell
+from sulq.sources.decode.frames import number_text
+from sulq.sources.decode.person import BLANKS
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.terms.kinds import Floats, Integers, Objects, Truths
 
@@ -97,13 +99,13 @@ def _numbers(cell: Cell, values: np.ndarray, absent: Truths) -> tuple[Floats, Tr
 
 def read_number(text: str) -> float | None:
     """A number in the strict grammar, blanks around it allowed."""
-    text = text.strip(grammar.BLANKS)
+    text = text.strip(BLANKS)
     return float(text) if grammar.NUMBER_PATTERN.fullmatch(text) else None
 
 
 def read_moment(text: str) -> int | None:
     """Microseconds of an ISO date or moment; a moment without a zone is UTC."""
-    found = grammar.MOMENT_PATTERN.fullmatch(text.strip(grammar.BLANKS))
+    found = grammar.MOMENT_PATTERN.fullmatch(text.strip(BLANKS))
     if not found:
         return None
     try:
@@ -119,7 +121,7 @@ def read_moment(text: str) -> int | None:
 def _truths(cell: Cell, values: np.ndarray, absent: Truths) -> Read:
     if cell == "text":
         words = dict.fromkeys(grammar.TRUE, 1) | dict.fromkeys(grammar.FALSE, 0)
-        read = _each(lambda text: words.get(lowered(cast("str", text).strip(grammar.BLANKS))), values, absent)
+        read = _each(lambda text: words.get(lowered(cast("str", text).strip(BLANKS))), values, absent)
         absent = absent | np.array([value is None for value in read], dtype=np.bool_)
         return np.where(absent, 0, read).astype(np.int64), absent
     absent = absent | ~np.isin(values, (0, 1))
@@ -164,7 +166,7 @@ def _clock(column: Date | Timestamp, cell: Cell, values: np.ndarray, absent: Tru
 def _texts(cell: Cell, values: np.ndarray, absent: Truths) -> Objects:
     writers: dict[str, Callable[[object], object]] = {
         "truth": lambda value: "true" if value else "false",
-        "number": lambda value: arrow.number_text(float(cast("float", value))),
+        "number": lambda value: number_text(float(cast("float", value))),
         "date": lambda value: arrow.day_text(int(cast("int", value))),
         "moment": lambda value: arrow.moment_text(int(cast("int", value))),
     }

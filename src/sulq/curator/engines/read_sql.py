@@ -15,6 +15,8 @@ from typing import Final
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
 from sulq.errors import SetupError
+from sulq.sources.decode.frames import WHOLE_LIMIT
+from sulq.sources.decode.person import DIGITS, HALF, lowered
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 
 FEW: Final = 64  # so many categories are looked up in a list, which DuckDB does once for each distinct text
@@ -25,7 +27,6 @@ _MOMENTS: Final = {
     "TIMESTAMP_MS": ("TIMESTAMP_MS", ".999"),
     "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", ".999999+00"),
 }
-_UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def double(number: float) -> str:
@@ -48,9 +49,9 @@ def plain(kind: str, item: str, name: str) -> tuple[Cell, str]:
         return "whole", item
     if kind in ("UBIGINT", "HUGEINT"):
         return "wide", item
-    if kind in ("FLOAT", "DOUBLE"):
+    if kind in ("FLOAT", "DOUBLE", HALF):
         return "number", f"CAST({item} AS DOUBLE)"
-    if kind.startswith("DECIMAL") or kind == "BIGNUM":
+    if kind.startswith("DECIMAL") or kind in ("BIGNUM", DIGITS):
         digits = re.match(r"DECIMAL\(([0-9]+),", kind)
         if digits and int(digits[1]) <= 15:  # one division of exact doubles: correctly rounded
             return "number", f"CAST({item} AS DOUBLE)"
@@ -83,16 +84,6 @@ def plain(kind: str, item: str, name: str) -> tuple[Cell, str]:
 def _saturated(item: str, first: str, last: str, inside: str) -> str:
     beyond = f"WHEN {item} < {first} THEN {whole(-grammar.BEYOND)} WHEN {item} > {last} THEN {grammar.BEYOND}"
     return f"CASE WHEN {item} >= {first} AND {item} <= {last} THEN {inside} {beyond} END"
-
-
-def trimmed(item: str) -> str:
-    """Text without the ASCII blanks around it."""
-    return f"trim({item}, '{grammar.BLANKS}')"
-
-
-def lowered(item: str) -> str:
-    """Text with the ASCII letters in lower case; other letters keep theirs on every engine."""
-    return f"translate({item}, '{_UPPER}', '{_UPPER.lower()}')"
 
 
 def value(column: Column, cell: Cell, item: str) -> tuple[Cell, str]:
@@ -289,7 +280,7 @@ def text(cell: Cell, item: str) -> str:
     if cell in ("truth", "whole", "wide"):
         return f"CAST({item} AS VARCHAR)"
     if cell == "number":
-        limit = double(float(grammar.WHOLE_LIMIT))
+        limit = double(float(WHOLE_LIMIT))
         digits = (
             f"WHEN {item} = floor({item}) AND abs({item}) < {limit} THEN CAST(TRY_CAST({item} AS BIGINT) AS VARCHAR)"
         )

@@ -19,7 +19,7 @@ from typing import Final, cast
 
 import duckdb
 
-from sulq.curator.engines import arrow, grammar
+from sulq.curator.engines import grammar, results
 from sulq.curator.engines.connection import memory
 from sulq.curator.engines.kept import Rows
 from sulq.kernel.matrix import Batch, Kept, narrow, order, read, stored, vectors
@@ -119,7 +119,7 @@ class Resident:
                 absent = [name for name, column in known.items() if column is None]
                 if absent:
                     count = self._number(cursor, rows.relation)
-                    known |= read(lambda text: arrow.streamed(cursor, text, {}, READ), _path(rows), absent, count)
+                    known |= read(lambda text: results.streamed(cursor, text, {}, READ), _path(rows), absent, count)
                 self._keep(ask, {(rows.relation, name): cast("Kept", column) for name, column in known.items()})
         return cast("dict[str, Kept]", known)
 

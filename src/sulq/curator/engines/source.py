@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
@@ -14,20 +13,19 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.curator.engines import arrow, csv_file, grammar, person, read_sql
+from sulq.curator.engines import grammar, read_sql
 from sulq.curator.engines.grammar import Cell
-from sulq.curator.engines.person import Person
-from sulq.curator.engines.person_column import check_stored, person_column
 from sulq.curator.engines.spark.frame import SCHEME, Named, is_frame
 from sulq.errors import SetupError
-from sulq.terms.domain import Schema
+from sulq.kernel.keep import POSITION
+from sulq.sources.decode import csv_file, files, frames, person
+from sulq.sources.decode.files import literal
+from sulq.sources.decode.person import Form, Person
+from sulq.terms.domain import Int, Real, Schema
 from sulq.terms.postgres_address import Address, is_address
 from sulq.terms.privacy import Unit
 
 SUFFIXES: Final = (".parquet", ".csv", ".duckdb")
-POSITION: Final = "place"
-WHO: Final = "who"
-WILD: Final = re.compile(r"[*?\[]")
 _SERVERS: Final = ("http://", "https://", "s3://", "gs://", "mysql://")
 
 
@@ -37,6 +35,16 @@ def suffix(path: Path) -> str:
     return next(
         (known for known in SUFFIXES if name.endswith((known, f"{known}.gz" if known == ".csv" else known))), ""
     )
+
+
+def column_names(data: object) -> list[str] | None:
+    """The names of a frame's columns, or None where this is no frame."""
+    kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+    if kind in ("pandas.DataFrame", "polars.DataFrame"):
+        return [str(name) for name in cast("pa.Table", data).columns]
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return [str(name) for name in data.schema.names]
+    return None
 
 
 class Parquet(NamedTuple):
@@ -70,7 +78,7 @@ class Origin:
                     "engine-not-available", "Data behind this kind of address is not read in this version."
                 )
             return cls._file(Path(data))
-        if arrow.column_names(data) is not None:
+        if column_names(data) is not None:
             return cls(None, data)
         if is_frame(data):
             return cls(None, data)
@@ -134,21 +142,18 @@ class Origin:
         if stat is None or (stat.st_size, stat.st_mtime_ns) != (self.size, self.modified):
             raise SetupError("source-changed", f"{self.path.name!r} changed since it was opened.")
 
-    def open_parquet(self) -> pa.parquet.ParquetFile:
-        """The file for Arrow to read; timestamps of 96 bits as microseconds, since of nanoseconds most wrap around."""
-        return pa.parquet.ParquetFile(self.path, coerce_int96_timestamp_unit="us")
-
     def parquet(self) -> Parquet:
         """Names and number of rows of a Parquet file."""
+        path = cast("Path", self.path)
         try:
-            with pa.parquet.ParquetFile(self.path) as file:
+            with pa.parquet.ParquetFile(path) as file:
                 stored = list(file.schema_arrow.types)
-            with self.open_parquet() as file:
+            with frames.open_parquet(path) as file:
                 schema = file.schema_arrow
                 return Parquet([str(name) for name in schema.names], int(file.metadata.num_rows), schema, stored)
         except (pa.ArrowException, OSError, ValueError):
             pass
-        raise SetupError("unreadable-data", f"{cast('Path', self.path).name!r} is not a whole Parquet file.")
+        raise SetupError("unreadable-data", f"{path.name!r} is not a whole Parquet file.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,16 +209,6 @@ class Registered:
     def without_data(self) -> Registered:
         """The same without the frame: once its rows are prepared in memory they need not be held twice."""
         return replace(self, origin=replace(self.origin, data=None), source=replace(self.source, frame=None))
-
-
-def literal(text: str) -> str:
-    """An owner's path as an SQL string."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def exact_path(path: Path) -> str:
-    """A path as DuckDB's readers take it: none of its letters a wildcard."""
-    return literal(WILD.sub(r"[\g<0>]", str(path)))
 
 
 class Shapes:
@@ -277,9 +272,6 @@ def describe(
         return _frame(origin, schema, unit, number)
     kind = suffix(origin.path)
     if kind == ".csv":
-        # DuckDB's reader does not number the records.
-        if unit.positions_are_public:
-            return _frame(origin, schema, unit, number)
         return _csv(origin, origin.path, schema, unit)
     with Shapes() if shapes is None else contextlib.nullcontext(shapes) as asked:
         if kind == ".parquet":
@@ -294,39 +286,29 @@ def _checked(cells: dict[str, tuple[Cell, str]], schema: Schema) -> dict[str, tu
 
 
 def _frame(origin: Origin, schema: Schema, unit: Unit, number: str) -> Source:
-    named: Person | None = None
-    if origin.path is None:
-        places = grammar.places(arrow.column_names(origin.data) or [], schema, unit)
-        table, cells = arrow.plain_table(origin.data, {name: places[name] for name in schema.names})
-        if unit.column is not None:
-            form, column = person_column(origin.data, places[unit.column], unit.column, unit.fold)
-            named, table = (form, WHO), table.append_column(WHO, column)
-    else:
-        places = grammar.places(csv_file.header(origin.path), schema, unit)
-        table, cells = csv_file.table(origin.path, places)
-        named = None if unit.column is None else ("text", f"s{list(places).index(unit.column)}")
-    columns = {name: (cells[name], f"s{i}") for i, name in enumerate(places) if name in cells}
+    places = grammar.places(column_names(origin.data) or [], schema, unit)
+    who = None if unit.column is None else (unit.column, places[unit.column])
+    table, kinds, named = frames.records(origin.data, {name: places[name] for name in schema.names}, who, unit.fold)
     if unit.positions_are_public:
         table = table.append_column(POSITION, pa.array(range(table.num_rows), pa.int64()))
-    named = whom(named, schema, unit)
-    return Source(f"source{number}", _checked(columns, schema), table.num_rows, frame=table, person=named)
+    columns, rows = plain(kinds, schema), table.num_rows
+    return Source(f"source{number}", columns, rows, frame=table, person=whom(named, schema, unit))
+
+
+def plain(kinds: Sequence[str], schema: Schema) -> dict[str, tuple[Cell, str]]:
+    """How the declared columns are read from s0, s1, ..., which are of these types."""
+    columns = zip(schema.names, kinds, strict=True)
+    return _checked({name: read_sql.plain(kind, f"s{i}", name) for i, (name, kind) in enumerate(columns)}, schema)
 
 
 def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
     offered = csv_file.header(path)
     places = grammar.places(offered, schema, unit)
-    names = ", ".join(f"'s{i}': 'VARCHAR'" for i in range(len(offered)))
-    gzipped = "gzip" if path.suffix.lower() == ".gz" else "none"
-    options = (
-        f"columns = {{{names}}}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
-        "null_padding = false, ignore_errors = false, strict_mode = true, parallel = false, "
-        f"compression = '{gzipped}', "
-        "nullstr = '', hive_partitioning = false"
-    )
     columns: dict[str, tuple[Cell, str]] = {name: ("text", f"s{places[name]}") for name in schema.names}
     named = None if unit.column is None else whom(("text", f"s{places[unit.column]}"), schema, unit)
-    rows = None if gzipped == "gzip" else origin.size
-    relation = f"read_csv({exact_path(path)}, {options})"
+    rows = None if path.suffix.lower() == ".gz" else origin.size
+    rows = csv_file.check(path) if unit.positions_are_public else rows
+    relation = files.csv_records(path, len(offered), places=unit.positions_are_public)
     return Source(relation, _checked(columns, schema), rows, files=(path,), person=named)
 
 
@@ -342,11 +324,11 @@ def _typed(
     return _checked(cells, schema), named
 
 
-def whom(named: Person | None, schema: Schema, unit: Unit) -> Person | None:
+def whom(named: tuple[Form, str] | None, schema: Schema, unit: Unit) -> Person | None:
     """How the person is read, where the column that names it may be declared."""
     if named is None or unit.column is None:
         return None
-    return person.declared(named[0], schema.find(unit.column), unit.fold), named[1]
+    return person.person(*named, number=isinstance(schema.find(unit.column), (Int, Real)), fold=unit.fold)
 
 
 def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Shapes) -> Source:
@@ -354,21 +336,15 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Sha
     places = grammar.places(names, schema, unit)
     # What DuckDB fails to read is read by Arrow (parquet_cells.py); a type that it does not read is refused now.
     if not all(map(_is_read, (shape.types[place] for place in places.values()))):
-        arrow.plain_table(shape.empty_table(), {name: places[name] for name in schema.names})
-        if unit.column is not None:
-            person_column(shape.empty_table(), places[unit.column], unit.column, unit.fold)
-    # Parquet's statistics leave NaN out; without can_have_nan DuckDB takes them for the whole truth and folds even
-    # isnan(x) to false, so that one NaN row would count as its neighbours do (T6).
-    reader = f"read_parquet({exact_path(path)}, hive_partitioning = false, can_have_nan = true"
-    kinds = [str(row[1]) for row in shapes.ask(f"DESCRIBE SELECT * FROM {reader})")]
-    aliases = ", ".join(f"s{i}" for i in range(len(names)))
-    if unit.positions_are_public:
-        relation = f"(SELECT * FROM {reader}, file_row_number = true)) AS source({aliases}, {POSITION})"
-    else:
-        relation = f"(SELECT * FROM {reader})) AS source({aliases})"
+        who = None if unit.column is None else (unit.column, places[unit.column])
+        frames.records(shape.empty_table(), {name: places[name] for name in schema.names}, who, unit.fold)
+    aliases = [f"s{i}" for i in range(len(names))]
+    described = shapes.ask(f"DESCRIBE SELECT * FROM {files.parquet_records(path, aliases, places=False)}")
+    kinds = [str(row[1]) for row in described]
     columns, named = _typed(kinds, places, schema, unit)
     if unit.column is not None:
-        check_stored(stored[places[unit.column]], kinds[places[unit.column]], unit.column)
+        frames.check_stored(stored[places[unit.column]], kinds[places[unit.column]], unit.column)
+    relation = files.parquet_records(path, aliases, places=unit.positions_are_public)
     return Source(relation, columns, rows, files=(path,), person=named)
 
 
@@ -404,13 +380,9 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, *, attach
     quoted = f"{attached}{quoted.removeprefix('origin')}"
     names = [str(row[0]) for row in described]
     places = grammar.places(names, schema, unit)
-    aliases = ", ".join(f"s{i}" for i in range(len(names)))
-    inner = (
-        f"SELECT *, row_number() OVER () - 1 FROM {quoted}" if unit.positions_are_public else f"SELECT * FROM {quoted}"
-    )
-    place = f", {POSITION}" if unit.positions_are_public else ""
     columns, named = _typed([str(row[1]) for row in described], places, schema, unit)
-    relation = f"({inner}) AS source({aliases}{place})"
+    aliases = [f"s{i}" for i in range(len(names))]
+    relation = files.table_records(quoted, aliases, places=unit.positions_are_public)
     return Source(relation, columns, cast("int", count), attach=(attached, path), person=named)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from sulq.curator.engines import csv_file, person
 from sulq.curator.engines.source import Origin, Registered, Shapes, describe, suffix
 from sulq.errors import SetupError
+from sulq.sources.decode import csv_file, person
 from sulq.terms.domain import Schema
 from sulq.terms.facts import TableFacts, Tables
 from sulq.terms.privacy import Unit
@@ -86,7 +86,7 @@ class Dataset:
 def check_persons(tables: Sequence[Registered], unit: Unit) -> None:
     """Refuse tables that name persons by several kinds of ids."""
     named = [(item, item.source.person) for item in tables if item.source.person is not None]
-    person.agree([(item.schema.table, item.unit.column or "", form) for item, (form, _) in named], unit.fold)
+    person.agree([(item.schema.table, item.unit.column or "", found.form) for item, found in named], unit.fold)
 
 
 def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sulq.curator.engines import arrow, grammar
+from sulq.curator.engines import grammar, results
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.kept import OWNER, OWNER_DIGITS, PERSON, names
 from sulq.curator.engines.needed import Needed
@@ -64,11 +64,11 @@ def packed(rows: pa.Table, schema: Schema, *, owned: bool) -> pa.RecordBatch:
         if isinstance(column, Text):
             cells[name] = rows.column(name).to_pylist()
             continue
-        values, missing = arrow.numpy_column(rows.column(name))
+        values, missing = results.numpy_column(rows.column(name))
         cells[name] = values.astype(_width(column), copy=False).tobytes()
         cells[_gone(name)] = None if missing is None else np.packbits(~missing, bitorder="little").tobytes()
     if owned:
-        cells[PERSON] = arrow.numpy_column(rows.column(PERSON))[0].astype("<i8", copy=False).tobytes()
+        cells[PERSON] = results.numpy_column(rows.column(PERSON))[0].astype("<i8", copy=False).tobytes()
         cells[OWNER] = "".join(rows.column(OWNER).to_pylist()).encode()
     columns = _stored(schema, owned=owned)
     return pa.RecordBatch.from_arrays(
@@ -93,7 +93,7 @@ def _unpacked(cells: dict[str, pa.Scalar], read: list[tuple[str, str, Column]], 
     columns: dict[str, Stored] = {}
     for stored, name, column in read:
         if isinstance(column, Text):
-            columns[name] = arrow.numpy_column(cells[stored].values)
+            columns[name] = results.numpy_column(cells[stored].values)
         else:
             columns[name] = np.frombuffer(cells[stored].as_buffer(), _width(column)), _missing(cells, stored, size)
     person = np.frombuffer(cells[PERSON].as_buffer(), "<i8") if PERSON in cells else None

@@ -22,7 +22,7 @@ from sulq.curator.engines.group import group, in_order
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.listed import listed, of_columns
 from sulq.curator.engines.needed import Needed, needed
-from sulq.curator.engines.person import UNSURE, agree
+from sulq.curator.engines.persons import UNSURE
 from sulq.curator.engines.prepare import Progress
 from sulq.curator.engines.spark import files, jobs, settings, statements
 from sulq.curator.engines.spark import frame as frames
@@ -40,6 +40,7 @@ from sulq.kernel.relations import Relation as RowSource
 from sulq.kernel.relations import rows as rows_of
 from sulq.kernel.remembered import remembered
 from sulq.kernel.request import Asking, Scan, Statement
+from sulq.sources.decode.person import agree
 from sulq.terms import wire
 from sulq.terms.engine import Groups, Tally
 from sulq.terms.kinds import Integers

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
-from sulq.curator.engines import arrow, grammar
+from sulq.curator.engines import grammar, read_sql
 from sulq.curator.engines.grammar import Cell
-from sulq.curator.engines.person import Form, declared
-from sulq.curator.engines.person_column import person_column
 from sulq.curator.engines.spark import settings
 from sulq.errors import SetupError
-from sulq.terms.domain import Schema
+from sulq.sources.decode import frames, person
+from sulq.sources.decode.person import Person
+from sulq.terms.domain import Int, Real, Schema
 from sulq.terms.privacy import Unit
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ def _takes_first(expressions: JavaObject) -> bool:
     return False
 
 
-def cells(frame: DataFrame, schema: Schema, unit: Unit) -> tuple[dict[str, Cell], Form | None]:
-    """What each declared column of a frame holds, and the person's; what is missing or of no known kind is refused."""
+def cells(frame: DataFrame, schema: Schema, unit: Unit) -> tuple[dict[str, tuple[Cell, str]], Person | None]:
+    """How each declared column of a frame is read, and the person; what is missing or of no known kind is refused."""
     offered = [str(name) for name in frame.columns]
     places = grammar.places(offered, schema, unit)
     fields = [frame.schema.fields[place] for place in places.values()]
@@ -193,10 +193,12 @@ def cells(frame: DataFrame, schema: Schema, unit: Unit) -> tuple[dict[str, Cell]
         kinds.append(kind)
     empty = pa.table([pa.array([], kind) for kind in kinds], names=[f"s{i}" for i in range(len(kinds))])
     known = list(places)
-    _, found = arrow.plain_table(empty, {name: known.index(name) for name in schema.names})
+    who = None if unit.column is None else (unit.column, known.index(unit.column))
+    _, read, named = frames.records(empty, {name: known.index(name) for name in schema.names}, who, unit.fold)
+    found = {name: read_sql.plain(read[i], f"s{i}", name) for i, name in enumerate(schema.names)}
     for name, column in schema.columns:
-        grammar.agree(name, column, found[name])
-    if unit.column is None:
+        grammar.agree(name, column, found[name][0])
+    if named is None or unit.column is None:
         return found, None
-    form, _ = person_column(empty, known.index(unit.column), unit.column, unit.fold)
-    return found, declared(form, schema.find(unit.column), unit.fold)
+    number = isinstance(schema.find(unit.column), (Int, Real))
+    return found, person.person(*named, number=number, fold=unit.fold)

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from sulq.curator.engines import grammar
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.kept import ORDER, TEXT, names
 from sulq.curator.engines.needed import Needed
-from sulq.curator.engines.person import EXACT, FIGURES, UNSURE, Form, inexact
-from sulq.curator.engines.source import WHO
+from sulq.curator.engines.persons import UNSURE, inexact
 from sulq.curator.engines.spark import chunks, frame, work
 from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
+from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, WHO, Form
 from sulq.terms import wire
 from sulq.terms.facts import TableFacts
 from sulq.terms.kinds import Integers
@@ -44,8 +43,9 @@ class Prepared:
         self.facts = facts
         self.unit = unit
         self.owned = unit.column is not None
-        self._cells, self.form = frame.cells(rows, facts.schema, unit)
-        self._reading = work.Reading.of(facts.schema, unit, key, self._cells, self.form)
+        self._cells, person = frame.cells(rows, facts.schema, unit)
+        self.form: Form = "nothing" if person is None else person.form
+        self._reading = work.Reading.of(facts.schema, unit, key, self._cells, person)
         self._held: DataFrame | None = None
         self._kept: DataFrame | None = None
         self._folder: Path | None = None
@@ -229,7 +229,7 @@ class Prepared:
 def _unfit(form: Form) -> str:
     """Whether a person cannot be told exactly, in Spark's words; NaN is the greatest of all numbers there."""
     if form == "figures":
-        return f"NOT {WHO} RLIKE r'\\A[{grammar.BLANKS}]*(?:{FIGURES})?[{grammar.BLANKS}]*\\z'"
+        return f"NOT {WHO} RLIKE r'\\A[{BLANKS}]*(?:{FIGURES})?[{BLANKS}]*\\z'"
     return f"abs({WHO}) < double('inf') AND (abs({WHO}) >= {EXACT[form]} OR {WHO} <> floor({WHO}))"
 
 

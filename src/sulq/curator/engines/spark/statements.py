@@ -13,7 +13,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from sulq.curator.engines import arrow, blas, pages
+from sulq.curator.engines import blas, pages, results
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import OWNER
 from sulq.curator.engines.spark import chunks
@@ -61,13 +61,13 @@ def opened(tables: Mapping[str, Pages], *, threads: int | None = 1) -> Iterator[
 def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[pa.Table], int]:
     """The result of each statement over these rows, and how many those are; statements of one job read the same."""
     with opened(tables, threads=threads) as (cursor, rows):
-        return [arrow.table(cursor, scan.sql, scan.bound) for scan in scans], rows
+        return [results.table(cursor, scan.sql, scan.bound) for scan in scans], rows
 
 
 def fold(asked: Fold, tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[Integers], int]:
     """The sums of a program over the rows of its statement, and how many rows there are."""
     with opened(tables, threads=threads) as (cursor, rows):
-        streamed = arrow.streamed(cursor, asked.sql, Scan(asked.sql, asked.texts).bound, chunks.ROWS)
+        streamed = results.streamed(cursor, asked.sql, Scan(asked.sql, asked.texts).bound, chunks.ROWS)
         return summed(asked, (matrix.Batch(size, cells) for cells, size in streamed)), rows
 
 
@@ -92,7 +92,7 @@ def received(found: bytes) -> pa.Table:
 
 def columns(parts: Sequence[pa.Table]) -> list[Stored]:
     """The results of one statement over several parts, one after the other: what is of one cell is added later."""
-    return [arrow.numpy_column(column) for column in pa.concat_tables(parts).columns]
+    return [results.numpy_column(column) for column in pa.concat_tables(parts).columns]
 
 
 def groups(parts: Sequence[pa.Table], keys: int) -> list[tuple[object, ...]]:

@@ -18,17 +18,18 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from sulq.curator.engines import arrow, grammar, kept, prepare
+from sulq.curator.engines import kept, prepare, results
 from sulq.curator.engines.connection import Connection
+from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.needed import Needed, needed
-from sulq.curator.engines.person import Form
-from sulq.curator.engines.person_column import person_column
-from sulq.curator.engines.source import WHO, Origin, Registered, Source
+from sulq.curator.engines.source import Origin, Registered, Source
 from sulq.curator.engines.spark import chunks, statements
 from sulq.curator.engines.spark.statements import Pages
 from sulq.kernel import matrix
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
+from sulq.sources.decode.frames import records
+from sulq.sources.decode.person import Person
 from sulq.terms import wire
 from sulq.terms.domain import Schema, Text
 from sulq.terms.engine import Tally
@@ -99,23 +100,25 @@ class Reading:
     schema: str
     unit: str
     key: str
-    cells: str  # of each declared column, in order: its name and what it holds
-    form: str  # what the column of persons holds, which comes after them; "" where there is none
+    cells: str  # of each declared column, in order: its name, what it holds and how DuckDB gets at it
+    person: str  # how DuckDB gets at the person, whose column comes after them, where there is one
     versions: str
 
     @classmethod
-    def of(cls, schema: Schema, unit: Unit, key: bytes, cells: dict[str, grammar.Cell], form: Form | None) -> Reading:
+    def of(
+        cls, schema: Schema, unit: Unit, key: bytes, cells: dict[str, tuple[Cell, str]], person: Person | None
+    ) -> Reading:
         """The words for one table."""
-        told = json.dumps(list(cells.items()))
-        return cls(wire.encode(schema), wire.encode(unit), key.hex(), told, form or "", VERSIONS)
+        told = json.dumps(cells), json.dumps(person)
+        return cls(wire.encode(schema), wire.encode(unit), key.hex(), *told, VERSIONS)
 
     def registered(self) -> Registered:
         """The table as the reading of cells knows it: its source are batches."""
         _same(self.versions)
         schema, unit = cast("Schema", wire.decode(self.schema)), cast("Unit", wire.decode(self.unit))
-        columns = {name: (cell, f"s{i}") for i, (name, cell) in enumerate(json.loads(self.cells))}
-        person = (cast("Form", self.form), WHO) if self.form else None
-        source = Source("source", columns, None, person=person)
+        columns = {name: (cell, sql) for name, (cell, sql) in json.loads(self.cells).items()}
+        person = json.loads(self.person)
+        source = Source("source", columns, None, person=None if person is None else Person(*person))
         return Registered(Origin(None), source, schema, unit, bytes.fromhex(self.key))
 
 
@@ -186,12 +189,10 @@ def _read(registered: Registered, rows: Batches) -> Iterator[pa.Table]:
         connection.lock()
         cursor = connection.cursor()
         for table in _gathered(rows, READ):
-            plain, _ = arrow.plain_table(table, {name: i for i, name in enumerate(registered.source.columns)})
-            if registered.unit.column is not None:
-                _, persons = person_column(table, table.num_columns - 1, registered.unit.column, registered.unit.fold)
-                plain = plain.append_column(WHO, persons)
-            cursor.register("source", plain)
-            found = arrow.table(cursor, f"SELECT * FROM {asked.relation}", asked.parameters)
+            places = {name: i for i, name in enumerate(registered.source.columns)}
+            who = None if registered.unit.column is None else (registered.unit.column, table.num_columns - 1)
+            cursor.register("source", records(table, places, who, registered.unit.fold).table)
+            found = results.table(cursor, f"SELECT * FROM {asked.relation}", asked.parameters)
             cursor.unregister("source")
             yield found
     finally:

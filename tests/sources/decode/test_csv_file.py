@@ -13,9 +13,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sulq.curator.engines import csv_file
+from sulq.curator.engines import arrow
 from sulq.curator.engines.source import Origin, describe
 from sulq.errors import SetupError
+from sulq.sources.decode import csv_file, files
 from sulq.terms.domain import Schema, Text
 from sulq.terms.privacy import Unit
 from tests.counts import count, generator
@@ -142,10 +143,13 @@ def test_T96_every_reader_finds_the_same_records(tmp_path: Path) -> None:
             want = [tuple(cell or None for cell in record) for record in records[1:]]
             assert csv_file.check(path) == len(want)
             names = csv_file.header(path)
-            table, _ = csv_file.table(path, {name: i for i, name in enumerate(names)})
+            table = arrow.csv_table(path, range(len(names)))
             assert list(zip(*(column.to_pylist() for column in table.columns), strict=True)) == want, data
             source = describe(Origin.of(path), Schema.of("t", {name: Text() for name in names}), Unit(), None)
             assert connection.execute(f"SELECT * FROM {source.relation}").fetchall() == want, data
+            relation = files.csv_records(path, len(names), places=True)
+            numbered = [(*record, place) for place, record in enumerate(want)]
+            assert connection.execute(f"SELECT * FROM {relation}").fetchall() == numbered, data
     assert min(read.values()) > 50
 
 
