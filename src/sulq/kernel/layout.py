@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
@@ -22,7 +23,8 @@ from sulq.kernel.programs import Fold
 from sulq.kernel.programs import certify as certify_program
 from sulq.kernel.relations import Certificate, Summand, certify, rows
 from sulq.kernel.remembered import remembered
-from sulq.kernel.request import Asking, At, Key, Part, Proposal, Statement
+from sulq.kernel.request import Asking, At, Key, Part, Proposal, Scan, Statement
+from sulq.kernel.tree import Node
 from sulq.kernel.values import Value
 
 WORD: Final = 2**63  # what 64 bits hold is less
@@ -53,7 +55,7 @@ def of_proposal(proposal: Proposal, known: Facts) -> Layout:
     for statement, certificate in zip(proposal.statements, certificates, strict=True):
         _check_columns(statement, certificate)
         for part in statement.parts:
-            summed += _blocks(part, statement, certificate)
+            summed += _blocks(part, statement, certificate, alone=len(certificates) == 1)
     if proposal.fold is not None:
         cells = [each.cells for each in proposal.fold.program.sums]
         summed += zip(proposal.fold.blocks, cells, remembered(of_fold, proposal.fold, known), strict=True)
@@ -90,16 +92,16 @@ def _check_columns(statement: Statement, certificate: Certificate) -> None:
     require(all(part.mark in marks for part in statement.parts), "a part of no grouping set, or of several")
 
 
-def _blocks(part: Part, statement: Statement, certificate: Certificate) -> Iterator[tuple[At, int, Certified]]:
-    """The blocks of a part, their cells, and what a person moves; refuses other sums and keys than there are.
-
-    What tells rows and cells is their source: blocks of other cells are moved by other rows, or by the same ones apart.
-    """
+def _blocks(
+    part: Part, statement: Statement, certificate: Certificate, *, alone: bool
+) -> Iterator[tuple[At, int, Certified]]:
+    """The blocks of a part, their cells, and what a person moves; refuses other sums and keys than there are."""
     outputs, first, keys = certificate.outputs, statement.first, part.keys
     require(all(0 <= key.column < statement.keys for key in keys), "a sum read as a key")
     inside = [_in_a_cell(key, cast("Value", outputs[key.column])) for key in keys]
     require(0 <= part.own <= len(keys), "other cells than a part has")
     cells, present = part.cells, certificate.every and all(inside)
+    source = partial(_source, statement.scan, part.mark, None if alone else certificate.tree)
     if statement.people is not None:
         cells, present = 0, False
         yield (0, 0), 0, _people(part, statement, certificate)
@@ -109,7 +111,7 @@ def _blocks(part: Part, statement: Statement, certificate: Certificate) -> Itera
         sums = once and all(own <= set(range(len(outputs) - first)) for own in places)
         require(sums, "a coordinate of what is no sum of rows, or of one sum twice")
         moved = moves(certificate, [{first + at: weight for at, weight in weights} for weights in block.weights])
-        yield block.at, cells, Certified(moved, certificate.rows, present, (statement.scan, keys, part.mark))
+        yield block.at, cells, Certified(moved, certificate.rows, present, source(keys))
     for looked in part.looked:
         require(outputs[first] == ROWS, "a table read by other than a count of rows")
         require(all(0 <= place < len(keys) for place in looked.keys), "a table read by other keys than its own")
@@ -117,9 +119,21 @@ def _blocks(part: Part, statement: Statement, certificate: Certificate) -> Itera
         require(len(looked.units) == 8 * looked.width * size, "a table of other rows than its keys have")
         within = size <= MAX_TABLE and looked.table.min() >= -MAX_TABLE and looked.table.max() <= MAX_TABLE
         require(within, "a table of too many rows, or too large numbers")
-        moved, source = table(certificate.rows, looked.table), (statement.scan, keys[: part.own], part.mark)
-        own = math.prod(key.size for key in keys[: part.own])
-        yield looked.at, own, Certified(moved, certificate.rows, present, source)
+        moved, own = table(certificate.rows, looked.table), keys[: part.own]
+        cells = math.prod(key.size for key in own)
+        yield looked.at, cells, Certified(moved, certificate.rows, present, source(own))
+
+
+def _source(scan: Scan, mark: int | None, tree: Node | None, keys: tuple[Key, ...]) -> tuple[object, ...]:
+    """What tells the rows and cells of some blocks: of other cells they are moved by other rows, or each apart.
+
+    Statements that select and tell cells by the same words do so for the same rows, whatever they sum.
+    """
+    if tree is None or mark is not None:
+        return scan, keys, mark
+    items = tree.many("select_list")
+    rows = [each.said(scan.texts) for each in (tree["from_table"], tree.get("where_clause")) if each is not None]
+    return *rows, *((items[key.column].said(scan.texts), replace(key, column=0)) for key in keys)
 
 
 def _in_a_cell(key: Key, value: Value) -> bool:

@@ -69,7 +69,7 @@ class Certificate:
     `outputs`: for each column of the result a key, a summand, or None for the mark of the grouping set; of keys 0 and
     -0 are one, and which of them is shown is any row's. `sets`: the grouping sets, each the places of its keys among
     the outputs. `rows`: how many rows that are summed one person alters. `apart`: whether sums over the rows of some
-    persons and of all others add up to those over all.
+    persons and of all others add up to those over all. `tree`: the statement.
     """
 
     outputs: tuple[Value | Summand | None, ...]
@@ -78,6 +78,7 @@ class Certificate:
     every: bool
     apart: bool
     intervals: Mapping[int, Interval]
+    tree: Node | None = None
 
 
 def certify(sql: str, facts: Facts) -> Certificate:
@@ -251,7 +252,7 @@ class _Certifier:
         require(len(keys) == len(node.many("group_expressions")), "a key that is given twice")
         require(len(sets) == 1 or None in outputs, "grouping sets that cannot be told apart")
         rows = max(source.altered, 1)  # public rows get noise like any other
-        return Certificate(outputs, sets, rows, source.every, source.apart, self.atoms.intervals)
+        return Certificate(outputs, sets, rows, source.every, source.apart, self.atoms.intervals, node)
 
     def _sum(self, item: Node, source: Relation, read: Expressions, keys: tuple[Node, ...]) -> Summand | None:
         """A sum, cast to 64 bits or as it is; None for the mark of a grouping set."""

@@ -74,6 +74,18 @@ class Node:
         different = " DISTINCT" if self.get("distinct") else ""
         return name + different, tuple(item["expression"] for item in self.many("arguments"))
 
+    def said(self, texts: tuple[str, ...]) -> object:
+        """What it says, with the texts that are bound in it: where two say the same, each row makes the same of it."""
+        if self.get("class") == "PARAMETER":
+            return texts[int(self["identifier"].removeprefix("text"))]
+        return tuple([(name, _said(item, texts)) for name, item in self._fields.items()])
+
+
+def _said(item: object, texts: tuple[str, ...]) -> object:
+    if isinstance(item, tuple):
+        return tuple([_said(each, texts) for each in item])
+    return item.said(texts) if isinstance(item, Node) else item
+
 
 @functools.cache
 def _allowed(kind: str | None, form: str | None) -> tuple[str, ...]:

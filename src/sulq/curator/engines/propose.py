@@ -7,8 +7,9 @@ many there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, cast
 
 from sulq.curator.engines import aggregate
@@ -23,6 +24,7 @@ from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.scan import alone
 from sulq.curator.engines.shared import shared
 from sulq.curator.engines.unite import unite
+from sulq.kernel.programs import Fold
 from sulq.kernel.request import Looked, Part, Proposal, Scan, Statement
 from sulq.terms.domain import Schema
 from sulq.terms.engine import Tally
@@ -50,73 +52,91 @@ class Proposer:
         """The statements of tallies over the same rows; what SQL does not sum of any of them takes one pass for all."""
         statements = shared(self.emitter, tallies) if len(tallies) > 1 else []
         done = {block.at for each in statements for part in each.parts for block in part.combined}
+        own: dict[int, list[Statement]] = {}
         left: list[tuple[int, int]] = []
+        beside: list[tuple[int, int]] = []  # what SQL sums of tallies of which it does not sum all
         for i, tally in enumerate(tallies):
             asked = [place for place in range(len(tally.blocks)) if (i, place) not in done]
-            found, rest = self._sums(i, tally, asked)
-            statements += found
+            own[i], rest = self._sums(i, tally, asked)
             left += [(i, place) for place in rest]
+            beside += [(i, place) for place in asked if rest and place not in rest]
         shapes = tuple((tally.cells, tuple(block.width for block in tally.blocks)) for tally in tallies)
-        if not left:
-            return Proposal(shapes, tuple(statements))
-        if self.certified:
-            fold = Compiler(self.schema, self.rows).fold(unite(tallies), left)
-            return Proposal(shapes, tuple(statements), fold=fold)
-        return Fetched(shapes, tuple(statements), fetch=self.fetch(tallies, tuple(left)))
+        if left and not self.certified:
+            every = [*statements, *(each for several in own.values() for each in several)]
+            return Fetched(shapes, tuple(every), fetch=self.fetch(tallies, tuple(left)))
+        fold: Fold | None = None
+        try:  # one program tells rows and cells for all sums of a tally, which are then moved by the same rows
+            fold = self._fold(tallies, sorted(left + beside)) if left else None
+            own = {i: several for i, several in own.items() if i not in {i for i, _ in left}}
+        except NotInSql:
+            fold = self._fold(tallies, left)
+        every = [*statements, *(each for several in own.values() for each in several)]
+        return Proposal(shapes, tuple(every), fold=fold)
+
+    def _fold(self, tallies: Sequence[Tally], blocks: Sequence[tuple[int, int]]) -> Fold:
+        return Compiler(self.schema, self.rows).fold(unite(tallies), blocks)
 
     def _sums(self, i: int, tally: Tally, asked: Sequence[int]) -> tuple[list[Statement], list[int]]:
-        """The statements that sum some blocks, and the places of those that SQL cannot sum."""
-        main = self._query(tally) if asked else None
+        """The statements that sum some blocks, and the places of those that SQL cannot sum.
+
+        Statements of one tally share an emitter, so that they speak of its rows and cells in the same words.
+        """
+        tables = [place for place in asked if isinstance(tally.blocks[place].fn, Lookup) and tally.blocks[place].vector]
+        tally = unite((tally,))[0] if tables else tally
+        emitter = self.emitter()
+        main = self._query(emitter, tally, alone=not tables) if asked else None
         if main is None:
             return [], list(asked)
         left: list[int] = []
-        tables: list[int] = []
         for place in asked:
-            block = tally.blocks[place]
-            try:
-                aggregate.add(main[0], (i, place), block)
-            except NotInSql:
-                (tables if isinstance(block.fn, Lookup) and block.vector else left).append(place)
-        found = []
+            if place not in tables:
+                try:
+                    aggregate.add(main[0], (i, place), tally.blocks[place])
+                except NotInSql:
+                    left.append(place)
+        read, rest = self._tables(emitter, i, tally, tables)
         if main[0].blocks:
-            found.append(alone(*main, [len(key.labels) for key in tally.by]))
-        read, rest = self._tables(i, tally, tables)
-        return found + read, sorted(left + rest)
+            read.insert(0, partial(alone, *main, [len(key.labels) for key in tally.by]))
+        return [write() for write in read], sorted(left + rest)  # now that all words are known
 
-    def _query(self, tally: Tally, *beside: RowFn) -> tuple[Query, Piece | None] | None:
+    def _query(
+        self, emitter: Emitter, tally: Tally, *beside: RowFn, alone: bool = True
+    ) -> tuple[Query, Piece | None] | None:
         """A SELECT of the tally's partition, with hidden keys beside its own; None where a part is not in SQL."""
-        emitter = self.emitter()
         try:
             where = None if tally.where is None else emitter.truth(tally.where)
             asked = [*(key.fn for key in tally.by), *beside]
-            keys = [emitter.key(key, alone=len(asked) == 1) for key in asked]
+            keys = [emitter.key(key, alone=alone and len(asked) == 1) for key in asked]
         except NotInSql:
             return None
         return Query(emitter, keys), where
 
-    def _tables(self, i: int, tally: Tally, places: list[int]) -> tuple[list[Statement], list[int]]:
-        """The statements that count the keys of lookup tables; and the places of those whose keys SQL cannot say.
+    def _tables(
+        self, emitter: Emitter, i: int, tally: Tally, places: list[int]
+    ) -> tuple[list[Callable[[], Statement]], list[int]]:
+        """Statements that count the keys of lookup tables; and the places of those whose keys SQL cannot say.
 
         Where all their keys together have few combinations these are counted once, for all tables.
         """
-        tally = tally if len(places) < 2 else unite((tally,))[0]
         lookups = {place: cast("Lookup", tally.blocks[place].fn) for place in places}
         size = math.prod(self._size(key) for key in _keys(lookups.values()))
         if len(places) > 1 and size * tally.cells <= TOGETHER:
-            counted = self._counted(i, tally, lookups)
+            counted = self._counted(emitter, i, tally, lookups)
             if counted is not None:
                 return [counted], []
-        found = {place: self._counted(i, tally, {place: lookup}) for place, lookup in lookups.items()}
+        found = {place: self._counted(emitter, i, tally, {place: lookup}) for place, lookup in lookups.items()}
         statements = [each for each in found.values() if each is not None]
         return statements, [place for place, each in found.items() if each is None]
 
     def _size(self, key: RowFn) -> int:
         return cast("Code", key.kind(self.schema)).size
 
-    def _counted(self, i: int, tally: Tally, lookups: dict[int, Lookup]) -> Statement | None:
+    def _counted(
+        self, emitter: Emitter, i: int, tally: Tally, lookups: dict[int, Lookup]
+    ) -> Callable[[], Statement] | None:
         """One count of all keys of some lookup tables."""
         keys = list(_keys(lookups.values()))
-        asked = self._query(tally, *keys)
+        asked = self._query(emitter, tally, *keys)
         if asked is None:
             return None
         query, where = asked
@@ -128,7 +148,7 @@ class Proposer:
             units = lookup.units()[0]
             mine = tuple(place_of[id(key)] for key in lookup.keys)
             looked.append(Looked((i, place), mine, units.shape[1], units.astype("<i8").tobytes()))
-        return alone(query, where, [*own, *map(self._size, keys)], tuple(looked))
+        return partial(alone, query, where, [*own, *map(self._size, keys)], tuple(looked))
 
     def fetch(self, tallies: Sequence[Tally], blocks: tuple[tuple[int, int], ...]) -> Fetch:
         """The columns that some blocks are folded over; if these are one tally's, of the rows its condition keeps."""
