@@ -106,6 +106,14 @@ def test_more_rows_than_were_said_are_found(cursor: duckdb.DuckDBPyConnection) -
     assert keep.unfit(cursor, PUBLIC) == "cells"
 
 
+def test_codes_of_more_spellings_than_numbers_are_found(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Control: as many as there are codes, and missing ones, are not."""
+    filled(cursor, *((*ROWS[0][:-2], code, i) for i, code in enumerate(("0", "1", "2", "3", "4", "5", None, None))))
+    assert keep.unfit(cursor, replace(KEPT, size=9)) == ""
+    inserted(cursor, [(*ROWS[0][:-2], "00", 9)])
+    assert keep.unfit(cursor, replace(KEPT, size=9)) == "codes"
+
+
 def test_public_keys_differ_over_all_rows(cursor: duckdb.DuckDBPyConnection) -> None:
     """Of private rows only one person's own are joined, so others may have the same key."""
     cursor.execute("CREATE TABLE public AS SELECT unnest([0, 1, 1])::TINYINT AS c0")

@@ -210,10 +210,12 @@ def _contradictions(table: Table) -> Iterator[tuple[str, str]]:
         met += [] if column.missing else [f"count({each}) = count(*)"]
         if column.type != "VARCHAR":
             met.append(f"coalesce(min({each}) >= {column.low} AND max({each}) <= {column.high}, true)")
-        elif column.low is not None:  # digits of a number; each different text is looked at once
-            past = f"TRY_CAST(t AS INTEGER) NOT BETWEEN {column.low} AND {column.high}"
-            digits = "regexp_full_match(t, '[0-9]{1,9}')"
-            yield "codes", f"(SELECT DISTINCT {each} AS t FROM {name}) WHERE NOT {digits} OR {past}"
+        elif column.low is not None and column.high is not None:  # each different text is looked at once
+            other = f"TRY_CAST(t AS INTEGER) NOT BETWEEN {column.low} AND {column.high}"
+            other = f"bool_or(NOT regexp_full_match(t, '[0-9]{{1,9}}') OR {other})"
+            several = f"count(t) > {column.high - column.low + 1}"
+            texts = f"(SELECT DISTINCT {each} AS t FROM {name})"
+            yield "codes", f"(SELECT {several} OR {other} AS unfit FROM {texts}) WHERE unfit"
     yield "cells", f"(SELECT {' AND '.join(met)} AS fit FROM {name}) WHERE NOT fit"
     if table.owned:
         one_hash = f" OR min({HASH}) <> max({HASH})" if HASH in dict(table.columns) else ""
