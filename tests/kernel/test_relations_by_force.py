@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import duckdb
@@ -28,22 +29,27 @@ def neighbours(facts: Facts, draw: random.Random) -> worlds.Database:
     return worlds.Database(found)
 
 
+def priced(certificate: Certificate, weights: dict[int, int]) -> tuple[float, float]:
+    """What is certified of a combination, in L1 and squared in L2; of one that is refused nothing is ever released."""
+    try:
+        single = moves(certificate, [weights]).single
+    except Refused:
+        return math.inf, math.inf
+    return single.l1, single.l2_squared
+
+
 def violations(sql: str, certificate: Certificate, held: worlds.Database, times: int = 1) -> list[str]:
     """Where a person who leaves, or whose rows become others, moves a sum farther than certified; `times`: control."""
     found = []
-    bounds = {}
+    bounds: dict[int, tuple[float, float]] = {}
     for place, output in enumerate(certificate.outputs):
         if isinstance(output, Summand) and output.people:
             bounds[place] = (certificate.rows, certificate.rows**2)
         elif isinstance(output, Summand):
-            single = moves(certificate, [{place: 1}]).single
-            bounds[place] = (single.l1, single.l2_squared)
+            bounds[place] = priced(certificate, {place: 1})
     places = [i for i, output in enumerate(certificate.outputs) if isinstance(output, Summand) and not output.people]
-    signs = {place: -1 if i % 2 else 1 for i, place in enumerate(places)}
-    try:
-        together = moves(certificate, [signs]).single.l1 if signs else 0  # what one sum takes from another
-    except Refused:  # a block that is never priced
-        signs, together = {}, 0
+    signs = {place: -1 if i % 2 else 1 for i, place in enumerate(places)}  # what one sum takes from another
+    together = priced(certificate, signs)[0] if signs else 0
     for world in range(0, 3 * WORLDS, 3):
         before = held.sums(world, sql, certificate)
         for other in (1, 2):
