@@ -251,3 +251,46 @@ def test_blocks_of_other_cells_are_not_moved_together() -> None:
     together = (Part((Key(0, 3),), 0, None, tuple(blocks)),)
     ((found,), _) = kernel_layout.of_proposal(Proposal(((3, (1, 1)),), (Statement(Scan(COUNT), 1, together),)), known)
     assert len({each.source for each in found}) == 1
+
+
+SAME = "SELECT c0 AS k0, count(*) AS s0 FROM kept WHERE (c0 >= 4) GROUP BY k0"
+BESIDE = {  # another statement's words, its texts, and whether its rows and cells are the same
+    "the same rows, another sum": ("SELECT c0 AS k0, sum(c0) AS s0 FROM kept WHERE (c0 >= 4) GROUP BY k0", {}, True),
+    "another condition": ("SELECT c0 AS k0, count(*) AS s0 FROM kept WHERE (c0 >= 5) GROUP BY k0", {}, False),
+    "no condition": ("SELECT c0 AS k0, count(*) AS s0 FROM kept GROUP BY k0", {}, False),
+    "another key": ("SELECT c0 // 2 AS k0, count(*) AS s0 FROM kept WHERE (c0 >= 4) GROUP BY k0", {}, False),
+    "other rows": (
+        "SELECT c0 AS k0, count(*) AS s0 FROM (SELECT * FROM kept WHERE c0 < 9) WHERE (c0 >= 4) GROUP BY k0", {}, False,
+    ),
+    "another code": (SAME, {"shift": 1}, False),
+    "another place for what is missing": (SAME, {"missing": 3}, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_statements_of_the_same_words_are_over_the_same_rows_and_cells(name: str) -> None:
+    """Two statements have one source only where a row is in the same cell of both, whatever they sum."""
+    known = duck(table(), Unit("who", rows=2)).kernel_facts
+    sql, code, same = BESIDE[name]
+    statements = tuple(
+        Statement(Scan(each), 1, (Part((Key(0, 121, **more),), 1, None, (Combined((0, i), (((0, 1),),)),)),))
+        for i, (each, more) in enumerate(((SAME, {}), (sql, code)))
+    )
+    ((found,), _) = kernel_layout.of_proposal(Proposal(((121, (1, 1)),), statements), known)
+    assert (len({each.source for each in found}) == 1) is same
+
+
+def test_texts_that_are_bound_tell_rows_apart() -> None:
+    """Of one text two bound words are two conditions. Control: the same word under another number is the same."""
+    opened = duck(table(), Unit("who", rows=2))
+    sql = "SELECT count(*) AS s0 FROM kept WHERE (c3 = $text{})"
+
+    def sources(*scans: Scan) -> int:
+        statements = tuple(
+            Statement(scan, 0, (Part((), 0, None, (Combined((0, i), (((0, 1),),)),)),)) for i, scan in enumerate(scans)
+        )
+        ((found,), _) = kernel_layout.of_proposal(Proposal(((1, (1, 1)),), statements), opened.kernel_facts)
+        return len({each.source for each in found})
+
+    assert sources(Scan(sql.format(0), ("a",)), Scan(sql.format(0), ("b",))) == 2
+    assert sources(Scan(sql.format(0), ("a",)), Scan(sql.format(1), ("b", "a"))) == 1

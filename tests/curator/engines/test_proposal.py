@@ -62,6 +62,7 @@ def asked() -> list[Tally]:
         ask(lit(1), col("wide"), col("wide") / 3, by=(city,), schema=SCHEMA),
         ask(Bernstein(Col("pay"), 2), Bernstein(Col("pay")), col("pay") > 500, by=(ages, city), schema=SCHEMA),
         ask(lookup([city, each("age")], [[i, -i] for i in range(242)]), lookup([city], [[1], [2]]), schema=SCHEMA),
+        ask(lookup([city, each("age")], [[i, -i] for i in range(242)]), lit(1), where=col("pay") > 5, schema=SCHEMA),
         ask(outer(["age", "pay"]), lit(1), where=col("pay") > 5, by=(each("age"),), schema=SCHEMA),
     ]
 
@@ -145,8 +146,8 @@ def test_no_reading_is_written_into_a_question(tmp_path: Path, monkeypatch: pyte
             found = [engine.propose(tally) for engine in (stored, straight)]
             for scan in scans(found[1]):
                 assert not any(word in scan.sql for word in ("source", "parquet", "'", "regexp", "sha256", "QUALIFY"))
-            if unit is UNIT:
-                assert found[0].statements == found[1].statements
+            if unit is UNIT:  # a program sums all of a tally, what is fetched only what SQL does not
+                assert found[0].statements == (found[1].statements if found[0].fold is None else ())
                 assert not any(word in scan.sql for scan in scans(found[0]) for word in ("source", "'", "QUALIFY"))
 
 
