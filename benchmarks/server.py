@@ -31,7 +31,7 @@ from benchmarks.report import Line, Report
 from benchmarks.timing import Timing
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
-from sulq.kernel.mechanisms import MECHANISMS, versions
+from sulq.kernel.mechanisms import MECHANISMS
 from sulq.server import frames, process
 from sulq.server.access import Access
 from sulq.server.declared import declare
@@ -164,7 +164,7 @@ def debits(place: Path | str, seconds: float) -> float:
     question = sulq.Sums((sulq.lit(1),), sulq.col("income") < MARK)
     with Ledger.open(place, unit=sulq.Unit(), budget=BUDGET, synthetic=True, mechanisms=tuple(MECHANISMS)) as ledger:
         facts = Facts(Schema.of("survey", data.COLUMNS), ledger.unit, BUDGET, ledger.spent, ledger.remaining)
-        plan = draw(question, facts, sulq.Epsilon(SPEND), versions())
+        plan = draw(question, facts, sulq.Epsilon(SPEND), noise_versions())
         text, digest = wire.encode(question), wire.digest(plan)
         done = [0] * ANALYSTS
         end = time.monotonic() + seconds

@@ -22,9 +22,10 @@ from sulq.curator.run import Rows
 from sulq.curator.statistics.owned import load
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, SulqError
-from sulq.kernel.mechanisms import MECHANISMS, versions
+from sulq.kernel.mechanisms import MECHANISMS
 from sulq.terms.facts import TableFacts
 from sulq.terms.privacy import Budget, Unit
+from sulq.version import noise_versions
 
 __all__ = ["Data", "Database", "ledger_place", "sources_of"]
 
@@ -118,7 +119,7 @@ class Database(Desk):
                 self._ledger,
                 first.schema,
                 size=tables[0].size,
-                versions=versions(),
+                versions=noise_versions(),
                 tables=several,
                 certified=self._engine.certifies,
             )

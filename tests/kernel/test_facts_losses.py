@@ -9,7 +9,8 @@ from fractions import Fraction
 import pytest
 
 from sulq.errors import QuestionError, SetupError
-from sulq.kernel.facts import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit
+from sulq.kernel.facts import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.terms.privacy import divided
 
 
 def group(loss: Epsilon | Rho | EpsilonDelta, persons: int) -> Epsilon | Rho | EpsilonDelta:
@@ -103,11 +104,11 @@ def test_S2_6_shares_compose_back_to_the_whole() -> None:
 
 def test_SR3_the_split_of_a_budget() -> None:
     """(2, 1e-6): order 12.3, room 1.086; open keys take half of delta."""
-    whole = Split.of(EpsilonDelta(2.0, 1e-6), open_keys=False)
+    whole = divided(EpsilonDelta(2.0, 1e-6), open_keys=False)
     assert float(whole.alpha) == pytest.approx(12.3, abs=0.05)
     assert float(whole.room) == pytest.approx(1.086, abs=0.001)
     assert whole.key_delta == 0
-    half = Split.of(EpsilonDelta(2.0, 1e-6), open_keys=True)
+    half = divided(EpsilonDelta(2.0, 1e-6), open_keys=True)
     assert half.key_delta == half.delta == Fraction(1, 2 * 10**6)
     assert half.room < whole.room
 

@@ -9,14 +9,15 @@ import pytest
 
 from sulq.errors import SulqError
 from sulq.kernel import wire
-from sulq.kernel.facts import Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit
+from sulq.kernel.facts import Draw, Epsilon, EpsilonDelta, Event, Rho, SubLinear, Unit
 from sulq.kernel.ledger.entries import KINDS
 from sulq.terms import wire as whole
+from sulq.terms.privacy import divided
 
 DRAW = Draw("passed", "add_remove", "l2", Fraction(9), Fraction(7, 2), Fraction(1, 4), 0, threshold=30, alone=3)
 VALUES = [
     Unit("id", 3, "replace_one"), Unit(), Epsilon(0.1), Epsilon(Fraction(1, 3)), Rho(2), EpsilonDelta(2, 1e-6),
-    SubLinear(1, 1e-6, 9, "dp"), Split.of(EpsilonDelta(2, 1e-6), open_keys=True), DRAW,
+    SubLinear(1, 1e-6, 9, "dp"), divided(EpsilonDelta(2, 1e-6), open_keys=True), DRAW,
     Event(None, Fraction(1, 7), Fraction(1, 10**9), 0, (DRAW, DRAW), (("numpy", "2"), ("sulq", "0"))),
 ]  # fmt: skip
 

@@ -19,7 +19,7 @@ from sulq.errors import BudgetExceeded
 from sulq.kernel.ledger.filter import Filter
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.privacy import Event, Split
+from sulq.terms.privacy import Event, divided
 from sulq.terms.purse import Purse, affordable
 from sulq.terms.question import Sums
 from sulq.terms.rowfn import Lit
@@ -95,7 +95,7 @@ def test_SR3_what_was_spent_before_leaves_less_rho(pure: float, rho: float) -> N
     Control: somewhat below the edge it is whole.
     """
     columns = {name: column for name, column in COLUMNS.items() if not isinstance(column, sulq.Text)}
-    split = Split.of(EpsilonDelta(1, 1e-6), open_keys=False)
+    split = divided(EpsilonDelta(1, 1e-6), open_keys=False)
     room = (split.room - Fraction(pure) - split.alpha * Fraction(rho)) / split.alpha
     for part in (0.5, 0.97, 0.999, 1.0, 1.001, 1.05, 1.5, 4.0):
         with opened(columns, DATA, EpsilonDelta(1, 1e-6)) as db:
@@ -125,7 +125,7 @@ def by_first_table(spend: Epsilon | Rho, facts: Facts) -> None:
     if not (isinstance(spend, Rho) and isinstance(budget, EpsilonDelta)):
         affordable(spend, facts)
         return
-    split = Split.of(budget, open_keys=any(isinstance(column, sulq.Text) for _, column in facts.schema.columns))
+    split = divided(budget, open_keys=any(isinstance(column, sulq.Text) for _, column in facts.schema.columns))
     room = min(split.room, left.amount, split.alpha * left.amount**2 / 2)
     converted = Fraction(spent.delta) >= split.delta
     room = min(room, (budget.exact if converted else split.room) - spent.amount)
@@ -150,7 +150,7 @@ def disagreements(check: Callable[[Epsilon | Rho, Facts], None], rounds: int) ->
         budget = rng.choice((Epsilon(size), Rho(size), EpsilonDelta(size, 10.0 ** -rng.randint(5, 9))))
         split = None
         if isinstance(budget, EpsilonDelta):
-            split = Split.of(budget, open_keys=registry.open_keys(table.schema for table in tables))
+            split = divided(budget, open_keys=registry.open_keys(table.schema for table in tables))
         rule = Filter(budget, split, ())
         share = Share(Fraction(rng.randint(1, 10), 10), Fraction(0))
         accounts = Accounts().given(rule, "ann", share).given(rule, "bob", Share(Fraction(1), Fraction(1, 20)))

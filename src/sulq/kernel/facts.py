@@ -376,21 +376,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How an EpsilonDelta budget is divided, fixed once when its ledger is created (SR3)."""
+    """How an EpsilonDelta budget is divided, fixed once when its ledger is created (SR3); the filter checks it."""
 
     alpha: Fraction  # the Renyi order all events are read at
     room: Fraction  # E - c(alpha, D'): what the sum of min(epsilon, alpha*rho) may reach
     delta: Fraction  # D', paid once by the conversion
     key_delta: Fraction  # D_keys, for tables with open keys
-
-    @classmethod
-    def of(cls, budget: EpsilonDelta, *, open_keys: bool) -> Split:
-        """Divide delta between the conversion and open keys, and fix the order.
-
-        Privacy: if the Renyi losses at order alpha of adaptively chosen asks add up to at most E - c(alpha, D'), their
-        answers together are (E, D')-private; the order is fixed in advance, so plain addition is a filter (SR3).
-        """
-        delta = budget.exact_delta / 2 if open_keys else budget.exact_delta
-        alpha = best_order(float(budget.exact), float(delta))
-        room = float(budget.exact) - conversion_cost(alpha, float(delta))
-        return cls(Fraction(alpha), max(Fraction(room), Fraction(0)), delta, budget.exact_delta - delta)

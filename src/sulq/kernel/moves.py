@@ -20,6 +20,8 @@ from sulq.kernel.facts import Refused, require
 from sulq.kernel.relations import Certificate, Summand
 from sulq.kernel.values import Interval, Polynomial, add, reach
 
+Ends = tuple[int, ...]  # of each coordinate
+
 
 @dataclass(frozen=True, slots=True)
 class Norms:
@@ -57,6 +59,16 @@ class Moves:
     high: tuple[int, ...] = ()
     vectors: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
+    @classmethod
+    def of(cls, single: Norms, low: Ends, high: Ends, rows: int, *, zero: bool = False, right: bool = False) -> Moves:
+        """Of rows that add vectors of these norms between these ends; `right`: two are at most a right angle apart."""
+        ends = list(zip(low, high, strict=True))
+        angle = 2 if right or all(a >= 0 or b <= 0 for a, b in ends) else 4  # so are vectors whose signs agree
+        twice = Norms(2 * single.l1, angle * single.l2_squared, 2 * single.coordinate)
+        pair = Norms(*map(min, twice, Norms.of([b - a for a, b in ends])))
+        pair = Norms(*map(max, pair, single)) if zero else pair
+        return cls(single.times(rows), pair.times(rows), low, high)
+
 
 @dataclass(frozen=True, slots=True)
 class Certified:
@@ -71,7 +83,6 @@ class Certified:
     source: object = field(default=None, compare=False)
 
 
-Ends = tuple[int, ...]  # of each coordinate
 MAX_PATTERNS: Final = 256
 MAX_DIFFERENCES: Final = 2**27  # of entries of a table, looked at one by one
 MAX_ENTRY: Final = 2**40  # of a table
@@ -93,21 +104,12 @@ def moves(found: Certificate, weights: Sequence[Mapping[int, int]]) -> Moves:
         there = {place: {} if each.needs & set(gone) else each.polynomial for place, each in read.items()}
         rows.append(_of_row([_combined(weighted, there) for weighted in weights], found.intervals))
     norms, lows, highs = zip(*rows, strict=True)
-    single = _largest(norms)
     low, high = tuple(map(min, zip(*lows, strict=True))), tuple(map(max, zip(*highs, strict=True)))
-    wide = [most - least for least, most in zip(low, high, strict=True)]
-    # Vectors whose signs agree are at most a right angle apart.
-    apart = 2 if all(least >= 0 or most <= 0 for least, most in zip(low, high, strict=True)) else 4
-    pair = Norms(
-        min(sum(wide), 2 * single.l1),
-        min(sum(side * side for side in wide), apart * single.l2_squared),
-        min(max(wide), 2 * single.coordinate),
-    )
-    return Moves(single.times(found.rows), pair.times(found.rows), low, high)
+    return Moves.of(_largest(norms), low, high, found.rows)
 
 
 def _largest(norms: Iterable[Norms]) -> Norms:
-    return Norms(*map(max, zip(*((each.l1, each.l2_squared, each.coordinate) for each in norms), strict=True)))
+    return Norms(*map(max, zip(*norms, strict=True)))
 
 
 def _combined(weights: Mapping[int, int], polynomials: Mapping[int, Polynomial]) -> Polynomial:

@@ -275,12 +275,7 @@ class Box:
 
     def moves(self, rows: int) -> Moves:
         """How far so many such vectors are from zero, and from as many others."""
-        single, ends = self.norms, list(zip(self.low, self.high, strict=True))
-        right = self.right or all(low >= 0 or high <= 0 for low, high in ends)  # so are those whose signs agree
-        twice = Norms(2 * single.l1, (2 if right else 4) * single.l2_squared, 2 * single.coordinate)
-        pair = Norms(*map(min, twice, Norms.of([high - low for low, high in ends])))
-        pair = Norms(*map(max, pair, single)) if self.zero else pair
-        return Moves(single.times(rows), pair.times(rows), self.low, self.high)
+        return Moves.of(self.norms, self.low, self.high, rows, zero=self.zero, right=self.right)
 
 
 def _root_up(square: int) -> int:

@@ -74,17 +74,17 @@ class Node:
         different = " DISTINCT" if self.get("distinct") else ""
         return name + different, tuple(item["expression"] for item in self.many("arguments"))
 
-    def said(self, texts: tuple[str, ...]) -> object:
+    def said(self, texts: tuple[str, ...]) -> tuple[object, ...]:
         """What it says, with the texts that are bound in it: where two say the same, each row makes the same of it."""
-        if self.get("class") == "PARAMETER":
-            return texts[int(self["identifier"].removeprefix("text"))]
-        return tuple([(name, _said(item, texts)) for name, item in self._fields.items()])
+        bound = self.get("class") == "PARAMETER"
+        own = (("text", texts[int(self["identifier"].removeprefix("text"))]),) if bound else self._fields.items()
+        return tuple([(name, _said(item, texts)) for name, item in own])
 
 
-def _said(item: object, texts: tuple[str, ...]) -> object:
-    if isinstance(item, tuple):
-        return tuple([_said(each, texts) for each in item])
-    return item.said(texts) if isinstance(item, Node) else item
+def _said(item: Any, texts: tuple[str, ...]) -> object:  # noqa: ANN401 - of a field
+    if isinstance(item, Node):
+        return item.said(texts)
+    return tuple([_said(each, texts) for each in item]) if isinstance(item, tuple) else item
 
 
 @functools.cache

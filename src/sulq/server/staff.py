@@ -25,7 +25,7 @@ from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.shelves import books_in
 from sulq.curator.ledger.sources import Source, agree
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
-from sulq.kernel.mechanisms import MECHANISMS, versions
+from sulq.kernel.mechanisms import MECHANISMS
 from sulq.server import frames
 from sulq.server.counts import Counts
 from sulq.server.frames import Frame
@@ -37,6 +37,7 @@ from sulq.server.schedule import Paced, Schedule
 from sulq.server.settings import Declared, Service
 from sulq.server.shelf import Shelf
 from sulq.terms.facts import TableFacts
+from sulq.version import noise_versions
 
 LOOKING: Final = 70.0  # seconds for a look at a file's columns
 UNWRITABLE: Final = "ledger-failed"  # a fault that passes
@@ -162,7 +163,7 @@ class Staff:
             ledger,
             facts[0].schema,
             size=declared.tables[0].size,
-            versions=versions(),
+            versions=noise_versions(),
             tables=() if declared.alone and facts[0].plain else tuple(facts),
             limit=min(self.service.limit, held.schedule.period / 2) if held.schedule else self.service.limit,
             certified=declared.certified,

@@ -24,6 +24,8 @@ from sulq.kernel.facts import (
     Split,
     SubLinear,
     Unit,
+    best_order,
+    conversion_cost,
     exactly,
     plain,
 )
@@ -48,10 +50,23 @@ __all__ = [
     "Split",
     "SubLinear",
     "Unit",
+    "divided",
     "exactly",
     "plain",
     "probability",
 ]
+
+
+def divided(budget: EpsilonDelta, *, open_keys: bool) -> Split:
+    """Divide delta between the conversion and open keys, and fix the order at which Renyi losses are added up.
+
+    The order with the most room is fixed in advance, so plain addition is a filter (SR3); the kernel's filter takes no
+    more room than the order and the delta allow.
+    """
+    delta = budget.exact_delta / 2 if open_keys else budget.exact_delta
+    alpha = best_order(float(budget.exact), float(delta))
+    room = float(budget.exact) - conversion_cost(alpha, float(delta))
+    return Split(Fraction(alpha), max(Fraction(room), Fraction(0)), delta, budget.exact_delta - delta)
 
 
 @dataclass(frozen=True, slots=True)

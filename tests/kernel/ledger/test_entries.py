@@ -14,7 +14,7 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.terms import wire
 from sulq.terms.estimator import Certificate, Estimator
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Split, SubLinear, Unit
+from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, divided
 from tests.curator.ledger.cases import gaussian, pure, queries
 
 BUDGETS = [Epsilon(0.1), Rho(2), EpsilonDelta(2, 1e-6), SubLinear(1, 1e-6, 9, "dp")]
@@ -30,7 +30,7 @@ def test_a_first_entry_reads_back(budget: object) -> None:
     unit = Unit("id", rows=3, neighbors="replace_one")
     body = parsed(founding.genesis(unit, budget, open_keys=True, synthetic=True, time="t"))
     assert entries.read_genesis(body) == (unit, True)
-    split = Split.of(budget, open_keys=True) if isinstance(budget, EpsilonDelta) else None
+    split = divided(budget, open_keys=True) if isinstance(budget, EpsilonDelta) else None
     assert entries.read_budget(body) == (budget, split)
 
 
@@ -46,7 +46,7 @@ def test_a_debit_reads_back(event: object) -> None:
 
 def test_a_raise_and_a_registration_read_back() -> None:
     """So do the other kinds of entry."""
-    split = Split.of(EpsilonDelta(1, 1e-6), open_keys=False)
+    split = divided(EpsilonDelta(1, 1e-6), open_keys=False)
     budget = EpsilonDelta(3, 1e-6)
     assert entries.read_budget(parsed(founding.raised(budget, split, time="t"))) == (budget, split)
     for public in (False, True):

@@ -13,10 +13,11 @@ import pytest
 from sulq.curator.ledger import founding, notes
 from sulq.curator.ledger.history import pending
 from sulq.errors import BudgetExceeded, QuestionError, SetupError
-from sulq.kernel.facts import Epsilon, EpsilonDelta, Event, Split, SubLinear
+from sulq.kernel.facts import Epsilon, EpsilonDelta, Event, SubLinear
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.entries import Draft
 from sulq.kernel.ledger.filter import Totals
+from sulq.terms.privacy import divided
 from tests.curator.ledger.cases import ask, gaussian, opened, pure
 
 SRC = Path(__file__).resolve().parents[3] / "src" / "sulq"
@@ -119,10 +120,10 @@ def test_T45_a_raise_that_divides_the_budget_anew_is_refused() -> None:
     """Deceivers: another order, less room, less for open keys, no raise at all. Control: the same order, widened."""
     budget, larger = EpsilonDelta(1, 1e-6), EpsilonDelta(2, 4e-6)
     with opened(None, budget, open_keys=True) as ledger:
-        split = Split.of(budget, open_keys=True)
+        split = divided(budget, open_keys=True)
         wide = founding.widened(split, larger)
         for wrong in (
-            Split.of(larger, open_keys=True),
+            divided(larger, open_keys=True),
             replace(wide, room=split.room / 2),
             replace(wide, delta=wide.delta + wide.key_delta, key_delta=Fraction(0)),
         ):

@@ -19,7 +19,7 @@ from sulq.curator.ledger.founding import widened
 from sulq.curator.ledger.remaining import refuse_kind, remaining, spent
 from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units
-from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
+from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, divided
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, gaussian, pure, queries
@@ -45,7 +45,7 @@ def admits(held: Filter, totals: Totals, event: Event) -> bool:
 
 
 def filter_for(budget: object, *, open_keys: bool = False) -> Filter:
-    split = Split.of(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
+    split = divided(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
     return Filter(budget, split, MECHANISMS)
 
 
@@ -66,7 +66,7 @@ def histories(number: int, seed: int) -> list[list[Event]]:
 
 def test_SR3_the_split_of_two_and_one_in_a_million() -> None:
     """EpsilonDelta(2, 1e-6) is read at order 12.3 and has room 1.086 there (SR3)."""
-    split = Split.of(EpsilonDelta(2.0, 1e-6), open_keys=False)
+    split = divided(EpsilonDelta(2.0, 1e-6), open_keys=False)
     assert float(split.alpha) == pytest.approx(12.3, abs=0.05)
     assert float(split.room) == pytest.approx(1.086, abs=0.0005)
     assert (split.delta, split.key_delta) == (Fraction(1, 10**6), 0)
@@ -395,7 +395,7 @@ def test_SR3_the_best_adaptive_analyst_stays_within_the_budget(epsilon: float, d
 @pytest.mark.parametrize("budget", [EpsilonDelta(1, 1e-6), EpsilonDelta(1000, 1e-12), EpsilonDelta(0.001, 1e-300)])
 def test_SR3_no_more_is_believed_of_a_split_than_follows_from_its_order(budget: EpsilonDelta) -> None:
     """Deceivers: a larger room, other deltas, an order that is none. Control: an honest one has all that it says."""
-    honest = Split.of(budget, open_keys=True)
+    honest = divided(budget, open_keys=True)
     own = Filter(budget, honest, MECHANISMS)
     assert (own.room, own.key_limit) == (whole_units(honest.room), whole_units(honest.key_delta))
     greedy = Filter(budget, replace(honest, room=Fraction(10**6), key_delta=Fraction(1)), MECHANISMS)
@@ -409,13 +409,13 @@ def test_SR3_no_more_is_believed_of_a_split_than_follows_from_its_order(budget: 
 
 def test_SR3_a_raised_budget_keeps_its_order() -> None:
     """Raising keeps alpha and the shares of delta, so sums keep their meaning; it never takes room away (SR3)."""
-    split = Split.of(EpsilonDelta(1, 1e-6), open_keys=True)
+    split = divided(EpsilonDelta(1, 1e-6), open_keys=True)
     wide = widened(split, EpsilonDelta(2, 4e-6))
     assert wide.alpha == split.alpha
     assert wide.room > split.room + 1
     assert wide.delta == wide.key_delta == Fraction(2, 10**6)
     assert widened(split, EpsilonDelta(1, 1e-6)) == split
-    best = Split.of(EpsilonDelta(2, 4e-6), open_keys=True)
+    best = divided(EpsilonDelta(2, 4e-6), open_keys=True)
     assert wide.room / wide.alpha <= best.room / best.alpha
 
 
@@ -431,4 +431,4 @@ def test_a_split_belongs_to_an_epsilon_delta_budget() -> None:
     with pytest.raises(ValueError, match="split"):
         Filter(EpsilonDelta(1, 1e-6), None, MECHANISMS)
     with pytest.raises(ValueError, match="split"):
-        Filter(Epsilon(1), Split.of(EpsilonDelta(1, 1e-6), open_keys=False), MECHANISMS)
+        Filter(Epsilon(1), divided(EpsilonDelta(1, 1e-6), open_keys=False), MECHANISMS)

@@ -20,7 +20,7 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.entries import Body, State
 from sulq.kernel.ledger.store import damaged
-from sulq.terms.privacy import Budget, EpsilonDelta, Split, SubLinear, Unit
+from sulq.terms.privacy import Budget, EpsilonDelta, Split, SubLinear, Unit, divided
 from sulq.version import __version__
 
 LENGTH = 32  # bytes of a key
@@ -45,7 +45,7 @@ def versions() -> dict[str, str]:
 def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, **told: object) -> str:
     """Begin a person space; `told` is what else its entry says: when, and with which versions."""
     budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
-    split = Split.of(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
+    split = divided(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
     own = {"kind": "genesis", "format": entries.FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
     own |= {"unit": wire.to_json(unit, entries.KINDS)} | _divided(budget, split)
     return canonical(told | own | {name: random_bytes(LENGTH).hex() for name in SECRETS})

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sulq.kernel.laws import MECHANISMS
-from sulq.kernel.mechanisms.table import Columns, Cost, Shown, cost_of, law_of, priced, release, reveal, versions
+from sulq.kernel.mechanisms.table import Columns, Cost, Shown, cost_of, law_of, priced, release, reveal
 
-__all__ = ["MECHANISMS", "Columns", "Cost", "Shown", "cost_of", "law_of", "priced", "release", "reveal", "versions"]
+__all__ = ["MECHANISMS", "Columns", "Cost", "Shown", "cost_of", "law_of", "priced", "release", "reveal"]

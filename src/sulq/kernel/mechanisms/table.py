@@ -21,7 +21,6 @@ from sulq.kernel.facts import NEIGHBORS, Draw
 from sulq.kernel.laws import MECHANISMS, Law
 from sulq.kernel.mechanisms import bulk
 from sulq.kernel.private import SATURATED, Groups, Integers, Private
-from sulq.version import __version__
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -81,11 +80,6 @@ def cost_of(draw: Draw) -> Cost:
         moved += draw.most * draw.scale / draw.level
     shown = draw.alone * Fraction(law.alone()) if isinstance(law, laws.PassedLaw) else Fraction(0)
     return Cost(law.epsilon(moved), law.rho(moved), shown)
-
-
-def versions() -> tuple[tuple[str, str], ...]:
-    """What the noise comes from, for the events in the ledger (SR3)."""
-    return ("numpy", np.__version__), ("sulq", __version__)
 
 
 def release(law: Law, exact: Private[Integers]) -> Integers:

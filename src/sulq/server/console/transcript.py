@@ -13,7 +13,7 @@ from sulq.server.console.api import Api, Tree
 from sulq.server.console.visit import rows
 from sulq.server.console.words import small
 from sulq.terms import wire
-from sulq.terms.privacy import Budget, Epsilon, Event, Rho, Split, SubLinear
+from sulq.terms.privacy import Budget, Epsilon, Event, Rho, SubLinear, divided
 from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.terms.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 
@@ -59,7 +59,7 @@ def part_of(event: Event | None, budget: Budget) -> float:
             return float(event.rho / budget.exact)
         case Epsilon():
             return float((event.epsilon or Fraction(0)) / budget.exact)
-    split = Split.of(budget, open_keys=False)
+    split = divided(budget, open_keys=False)
     most = split.alpha * event.rho
     return float(min(most if event.epsilon is None else event.epsilon, most) / split.room) if split.room else 0.0
 
