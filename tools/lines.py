@@ -17,7 +17,7 @@ SRC: Final = ROOT / "src" / "sulq"
 
 CERTIFIER: Final = ("moves", "relations", "tree", "values")
 FOLDS: Final = ("matrix", "programs")
-ASKING: Final = ("assemble", "layout", "price", "request", "run")
+ASKING: Final = ("layout", "price", "request", "run")
 NOISE: Final = ("coins", "entropy", "laws")
 
 
@@ -32,17 +32,17 @@ class Room:
 
 
 KERNEL: Final = (
-    Room("facts, units and losses", ("kernel/facts.py",), 440, 350),
-    Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1225, 1200),
-    Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 985, 900),
-    Room("ledger", ("kernel/ledger",), 1335, 1100),
-    Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 840, 650),
-    Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 1230, 950),
-    Room("scores", ("kernel/scores.py",), 530, 400),
-    Room("rest", ("kernel",), 575, 500),  # what no other room of the kernel holds
+    Room("facts, units and losses", ("kernel/facts.py",), 390, 350),
+    Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1199, 1199),
+    Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 900, 900),
+    Room("ledger", ("kernel/ledger",), 1160, 1100),
+    Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 715, 650),
+    Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 1025, 950),
+    Room("scores", ("kernel/scores.py",), 400, 400),
+    Room("rest", ("kernel",), 500, 500),  # what no other room of the kernel holds
 )
-WHOLE: Final = Room("kernel", ("kernel",), 7120, 6000)
-ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 1000, 1000)
+WHOLE: Final = Room("kernel", ("kernel",), 5999, 5999)
+ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 999, 999)
 RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
 GUARD: Final = "server/access server/held server/isolation server/pool server/system_calls server/worker"
 LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest

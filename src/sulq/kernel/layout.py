@@ -211,12 +211,9 @@ def groups_of(statement: Statement, rows: list[tuple[object, ...]]) -> Groups:
     sums = np.zeros((len(rows), len(weights)), dtype=np.int64)
     for i, each in enumerate(weights if rows else ()):
         sums[:, i] = _weighted(totals, each, [WORD] * width)
-    return Groups(tuple(tuple(map(_unsigned, row[:keys])) for row in rows), sums, totals[people].astype(np.int64))
-
-
-def _unsigned(key: object) -> object:
-    """A key without the sign of a zero, which DuckDB shows as the first row of the group had it: it tells of a row."""
-    return key + 0.0 if isinstance(key, float) else key
+    # Without the sign of a zero, which DuckDB shows as the first row of the group had it: it tells of a row.
+    labels = [tuple(key + 0.0 if isinstance(key, float) else key for key in row[:keys]) for row in rows]
+    return Groups(tuple(labels), sums, totals[people].astype(np.int64))
 
 
 def _codes(column: Stored, key: Key) -> Integers:

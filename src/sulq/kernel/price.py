@@ -37,17 +37,13 @@ class Least:
     units: int
 
 
-def check(
-    releases: Sequence[Release],
-    found: Sequence[Sequence[Certified]],
-    event: Event,
-    unit: Unit,
-    least: Callable[[int], Least] | None = None,
-) -> None:
-    """Refuse releases whose certified loss is more than the debit; `found`: of each release its blocks.
+Query = Callable[[int], Least] | None  # under a SubLinear budget, for a sum that one person moves so far
 
-    `least`: under a SubLinear budget, the noise of a query for a sum that one person moves so far.
-    """
+
+def check(
+    releases: Sequence[Release], found: Sequence[Sequence[Certified]], event: Event, unit: Unit, least: Query = None
+) -> None:
+    """Refuse releases whose certified loss is more than the debit; `found`: of each release its blocks."""
     require(least is not None or not event.queries, "queries, where the budget is no number of queries")
     many = event.queries and event.queries < sum(release.numbers for release in releases)
     require(not many, "more numbers than queries in the debit")
@@ -84,13 +80,7 @@ def _same(law: Law, draw: Draw, unit: Unit) -> bool:
     return (law.kind, scale, level, threshold, unit.neighbors) == drawn
 
 
-def _loss(
-    release: Release,
-    blocks: Sequence[Certified],
-    draws: list[Draw],
-    unit: Unit,
-    least: Callable[[int], Least] | None,
-) -> Cost:
+def _loss(release: Release, blocks: Sequence[Certified], draws: list[Draw], unit: Unit, least: Query) -> Cost:
     """What one release costs by certificate; nothing more where it is paid for in queries."""
     source = release.source
     queries = least is None or not (release.told or source.groups)

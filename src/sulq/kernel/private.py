@@ -65,10 +65,8 @@ class Private(Generic[T]):
 class Groups:
     """Exact sums of the groups that occur, where the keys are not listed in advance (SR14).
 
-    `keys`: one tuple a group, each of Python values: text, a label, a truth value, a whole number (days or microseconds
-    from 1970 for a clock), or None: a missing key is a key like any other. Sorted ascending, None last. `sums`: int64
-    of shape (groups, width), saturated at +-2^62. `persons`: how many different people each group's rows belong to; how
-    many rows, where they are nobody's in particular.
+    `keys`: of each group, as they are stored; None: a missing key is a key like any other. `sums`: of shape (groups,
+    width), saturated at +-2^62. `persons`: how many people each group has; how many rows, where they are nobody's.
     """
 
     keys: tuple[tuple[object, ...], ...]

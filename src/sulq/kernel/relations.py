@@ -170,14 +170,10 @@ class _Certifier:
             return replace(source, columns=columns, agreeing=agreeing)
         merged = frozenset(map(_output, keys) if grouped else columns)
         own = OWNER in merged and node.get("group_sets") == (tuple(range(len(keys))),)
-        require(
-            own or not grouped, "groups that are not by the person, or in several sets, or a key that is given twice"
-        )
+        require(own or not grouped, "groups that are not by the person, in several sets, or of a key given twice")
         # No more of the different rows change than of all, nor more groups than rows; `o` alone tells whose they are.
         zeros = any(columns[name].type == "DOUBLE" for name in merged)
-        require(
-            not zeros, "a double that stands for all that equal it: 0 and -0 do, and differ in what is made of them"
-        )
+        require(not zeros, "a double that stands for all that equal it: 0 and -0 do, and are not the same")
         columns = {name: self._anew(value) for name, value in columns.items()}
         different: Agreeing = lambda names: 1 if names >= merged - {OWNER} else agreeing(names)  # noqa: E731
         return Relation(columns, source.private, source.most, different, apart=bool(grouped) and source.apart)

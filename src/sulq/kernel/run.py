@@ -78,7 +78,7 @@ class Kernel:
         self,
         redeem: Callable[[Receipt, str, Event], bool],
         known: Callable[[], tuple[Facts, Unit] | None],
-        least: Callable[[int], price.Least] | None = None,
+        least: price.Query = None,
     ) -> None:
         self._redeem, self._known, self._least = redeem, known, least
         self._draw: Draw = add_noise
@@ -87,12 +87,8 @@ class Kernel:
     def replace_noise(self, ledger: Book, draw: Draw, reveal: Reveal) -> Self:
         """Release by other functions than the mechanisms', for made-up data alone: the one way to do so (SR9)."""
         if ledger.synthetic is not True:
-            raise AccessDenied(
-                "not-synthetic",
-                "The first entry of this ledger does not say that the data are synthetic.",
-                "Use a ledger of its own, begun with synthetic=True, for made-up data; "
-                "private data have no exact answers.",
-            )
+            why = "The first entry of this ledger does not say that the data are synthetic."
+            raise AccessDenied("not-synthetic", why, "Begin another ledger, with synthetic=True, for made-up data.")
         self._draw, self._reveal = draw, reveal
         return self
 

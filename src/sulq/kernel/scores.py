@@ -1,12 +1,9 @@
 """Scores of candidates, exact, and how far one row moves them apart.
 
 A choice depends on scores only through their differences, so what counts is the span of a move: the largest rise of any
-candidate's score plus the largest fall of any, either at least zero. A span is sublinear in the move: k rows span at
-most k times what one row does, and rows of different cells move different choices.
-
-Scores are weighted totals of exact sums. Were they reckoned in 64 bits where that is enough and in larger numbers where
-it is not, the time of an ask, or its running out of time, would tell which: a test of the rows without noise (T34). So
-every total takes the same steps, decided by public shapes alone, in columns of 31-bit digits (`Wide`).
+candidate's score plus the largest fall of any, either at least zero. k rows span at most k times what one row does.
+Every total takes the same steps whatever the sums are, in columns of 31-bit digits (`Wide`): did it not, the time of an
+ask would tell how large they are (T34).
 
 Privacy: the spans of one row, and of one row exchanged for another, are at most those given here, whatever cell and
 value within its bounds, zero included, a row has.
@@ -17,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -112,8 +109,7 @@ class Bounded(Protocol):
     def vectors(self) -> Integers | None: ...  # noqa: D102
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """How far apart one row moves two scores: as it comes or goes, and as it is exchanged for another."""
 
     single: int

@@ -207,9 +207,6 @@ class Draft:
         """Charge an event; returns the place of its entry, of which there is a receipt once it is durable.
 
         Privacy: the entry says what is paid and for what, and the totals with it are within the budget.
-
-        Raises:
-            BudgetExceeded: It does not fit the budget.
         """
         self.filter.check(event)
         totals = self.totals + self.filter.cost(event)

@@ -1,13 +1,9 @@
 """The ledger in PostgreSQL, for several servers on one budget: a debit is one statement, a compare-and-swap.
 
-Nobody is kept out while a debit is decided. The statement that writes it moves the head only from where the decision
-was taken, and adds the entries only if the head moved: of servers that decided at once one is written, and the others
-catch up and decide again. So all debits stand in one order, each decided on all that came before it, as if one server
-had taken them one after another.
-
-If the connection breaks during the statement, nobody knows whether it was written. The same statement is then sent
-again: a head never returns to where it was, so at most one sending can move it, and if it has moved already the entries
-say by whom.
+The statement that writes a debit moves the head only from where the decision was taken, and adds the entries only if
+the head moved: of servers that decided at once one is written, and the others catch up and decide again. If the
+connection breaks meanwhile, the same statement is sent again: a head never returns to where it was, so at most one
+sending can move it, and if it has moved already the entries say by whom.
 """
 
 from __future__ import annotations

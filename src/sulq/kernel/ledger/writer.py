@@ -69,9 +69,7 @@ class Writer:
             except apsw.BusyError:
                 raise
             except (apsw.Error, OSError) as error:
-                failed = CuratorError(
-                    "ledger-failed", "The ledger's file could not be written; the outcome is unknown."
-                )
+                failed = CuratorError("ledger-failed", "The ledger's file was not written, or nobody knows.")
                 self._die(failed)
                 raise failed from error
 

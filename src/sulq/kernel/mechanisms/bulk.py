@@ -1,8 +1,5 @@
 """Exact noise and choices, for one cell or a million.
 
-Noise: discrete Laplace, discrete Gaussian, heads of fair coins, flips. Choices by exact scores: permute-and-flip, the
-exponential choice, the first above a threshold. What each costs is said by its law (`sulq.kernel.laws`).
-
 A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two independent ones: U below m with P(u)
 proportional to exp(-u/scale), a uniform number kept by an exact coin; V with P(V >= v) = exp(-v m/scale), the number of
 powers of exp(-m/scale) above one uniform real. With a random sign it is discrete Laplace, -0 thrown away; kept by one
