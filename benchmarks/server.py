@@ -40,6 +40,7 @@ from sulq.server.supervisor import Supervisor
 from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
+from sulq.version import noise_versions
 from tests.postgres import server
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,13 +23,15 @@ from sulq.curator.run import Rows
 from sulq.database import Database
 from sulq.desk import Desk
 from sulq.errors import SulqError
+from sulq.kernel import price
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.kernel.private import Private
+from sulq.kernel.request import Outside, Release
 from sulq.terms.engine import Engine
 from sulq.terms.facts import Facts
 from sulq.terms.privacy import Budget, Epsilon, Loss, Unit
 from sulq.terms.question import Question
-from sulq.testing import neighbours
+from sulq.testing import neighbours, replay
 from sulq.testing.bad import Plain
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
@@ -117,6 +120,48 @@ def replayed(
         recorded = run(one, programs, unit, budget, **options)
     with engine(kind, second, unit) as other:
         return differences(recorded, run(other, programs, unit, budget, earlier=recorded, **options))
+
+
+def beyond(first: Run, second: Run, unit: Unit) -> tuple[int, list[str]]:
+    """How many blocks of sums had a certificate, and those that moved farther than it says.
+
+    A choice or a threshold, whose move the debit records, is looked at by `differences` alone, as is what the annex
+    prices.
+    """
+    done, found = 0, []
+    for debit, checked in first.checked.items():
+        calls = iter([pair for pair in zip(first.calls, second.calls, strict=True) if pair[0].debit == debit])
+        for asked in checked.releases:
+            source = asked.source
+            known = None if isinstance(source, Outside) else checked.layouts.get(id(source.proposal))
+            if known is None:  # nothing of it is certified, or not of such sums
+                next(calls, None)
+                continue
+            blocks = known.blocks[source.tally]
+            if asked.told:
+                next(calls)
+                continue
+            for block, finer, gap in zip(blocks, asked.refine, _gaps(asked, calls), strict=True):
+                ways = price._ways([block], unit, apart=source.groups or source.cells != 1)
+                most = [max(norms) for norms in zip(*(price._WAYS[way](block.moves).times(1 << finer) for way in ways))]
+                far = np.abs(gap.astype(object)).ravel()
+                moved = [far.sum(), (far * far).sum(), far.max(initial=0)]
+                done += 1
+                if any(a > b for a, b in zip(moved, most, strict=True)):
+                    found.append(f"ask {debit}: a block moved by {moved}, certified {most}")
+    return done, found
+
+
+def _gaps(asked: Release, calls: Iterator[tuple[object, object]]) -> Iterator[np.ndarray]:
+    """How the input of each block's noise differs between two runs; blocks of one law and grid are drawn together."""
+    if asked.source.groups:
+        for _, a, b in replay._inputs(*next(calls)):
+            yield a - b
+        return
+    blocks = zip(asked.laws, asked.refine, asked.source.widths, strict=True)
+    for _, alike in itertools.groupby(blocks, key=lambda each: each[:2]):
+        (a, b), widths = next(calls), [width for *_, width in alike]
+        yield from np.split(a.given - b.given, np.cumsum(widths)[:-1], axis=1)
 
 
 def answerable(drawer: Drawer, facts: Facts, spends: Sequence[Loss | None], count: int):

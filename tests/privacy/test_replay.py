@@ -41,6 +41,7 @@ from tests.privacy.cases import (
     Program,
     answerable,
     asking,
+    beyond,
     engine,
     facts_of,
     people,
@@ -87,7 +88,7 @@ def test_RP_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
     short, long, several, others = PAIRS[kind]
     planned = counts.count(f"replay pairs on {kind}", short=short, long=long)
     rng = seeded(f"replay on {kind}")
-    done, number = 0, 0
+    done, number, compared = 0, 0, 0
     placeless = kind in ("postgres", "spark")  # which refuse units whose rows have places
     units = [unit for unit in UNITS if not (placeless and unit.positions_are_public)]
     while done < planned:
@@ -107,8 +108,28 @@ def test_RP_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
             with engine(way, pairs[i].second, unit) as source:
                 second = run(source, programs, unit, budget, size=size, earlier=first)
             assert differences(first, second) == [], (unit, budget, pairs[i].what, asked)
+            blocks, farther = beyond(first, second, unit)
+            assert farther == [], (unit, budget, pairs[i].what, asked)
+            compared += blocks
             done += len(programs)
         number += 1
+    assert compared >= (0 if kind == "memory" else done // 2)
+
+
+@pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.5)])
+def test_RP_a_certificate_that_is_too_small_is_caught(spend: object) -> None:
+    """Control: were a block certified for one unit less than a person moves it, the replay would say so."""
+    first, second = people("HLY"), people("HLY") + people("H", gain=200.0)
+    program, budget, runs = asking(Sums((col("gain"),)), spend), EpsilonDelta(100, 1e-6), []
+    for rows in (first, second):
+        with engine("duckdb", rows, Unit()) as source:
+            runs.append(run(source, [program], Unit(), budget, **({"earlier": runs[0]} if runs else {})))
+    assert beyond(*runs, Unit()) == (1, [])
+    checked = runs[0].checked[0]
+    ((block,),) = known = next(iter(checked.layouts.values())).blocks
+    single = block.moves.single
+    known[0] = (replace(block, moves=replace(block.moves, single=replace(single, l1=single.l1 - 1))),)
+    assert beyond(*runs, Unit())[1]
 
 
 @pytest.mark.audit

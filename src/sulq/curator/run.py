@@ -64,6 +64,11 @@ class Rows:
         engine = certificates.certifying(self._engine)
         return None if engine is None else (engine.kernel_facts, engine.tables.unit)
 
+    @property
+    def checked(self) -> Checked | None:
+        """The request that was certified last, with what the kernel found of it."""
+        return self._certified[1]
+
     def replace_noise(self, ledger: Book, release: Release = add_noise, reveal: Reveal = reveal_groups) -> Self:
         """Release by other functions than the mechanisms', for made-up data alone (SR9)."""
         self._kernel.replace_noise(ledger, release, reveal)

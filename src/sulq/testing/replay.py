@@ -42,6 +42,7 @@ from sulq.kernel.laws import (
 from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.private import Private
 from sulq.kernel.request import Asking, Place, Proposed
+from sulq.kernel.run import Checked
 from sulq.kernel.whole.asked import Asked as Statistic
 from sulq.kernel.whole.functions import Owned
 from sulq.terms import wire
@@ -96,6 +97,7 @@ class Run:
     log: list[str] = field(default_factory=list)  # log lines and warnings
     reads: list[bool] = field(default_factory=list)  # of each look at the rows: whether a debit came before it
     strays: list[str] = field(default_factory=list)  # errors that are none of sulq's own
+    checked: dict[int, Checked] = field(default_factory=dict)  # of each debit, what the kernel certified
 
     @property
     def events(self) -> list[Event]:
@@ -220,10 +222,16 @@ def record(
         place = len(run.calls)
         return earlier.calls[place] if earlier is not None and place < len(earlier.calls) else None
 
+    def certified() -> None:
+        checked = getattr(seeing, "checked", None)  # a control's own part that sees rows has none
+        if checked is not None:
+            run.checked[ledger.totals.events - 1] = checked
+
     # A call the first run did not make has no recorded output; nothing at all keeps the program going to be compared.
 
     def listen(law: Law, exact: Private[Integers]) -> Integers:
         given, old = exact.open().copy(), before_this()
+        certified()
         if earlier is None:
             noisy = release(law, exact)
         elif isinstance(old, Call) and old.given.shape == given.shape:
@@ -235,6 +243,7 @@ def record(
 
     def listen_groups(noise: tuple[Columns, ...], exact: Private[Groups]) -> Shown:
         given, old = exact.open(), before_this()
+        certified()
         if earlier is None:
             shown = reveal(noise, exact)
         elif isinstance(old, GroupsCall) and old.noise == noise:
