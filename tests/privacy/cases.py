@@ -143,7 +143,8 @@ def beyond(first: Run, second: Run, unit: Unit) -> tuple[int, list[str]]:
                 continue
             for block, finer, gap in zip(blocks, asked.refine, _gaps(asked, calls), strict=True):
                 ways = price._ways([block], unit, apart=source.groups or source.cells != 1)
-                most = [max(norms) for norms in zip(*(price._WAYS[way](block.moves).times(1 << finer) for way in ways))]
+                norms = [tuple(price._WAYS[way](block.moves).times(1 << finer)) for way in ways]
+                most = list(map(max, *norms)) if len(norms) > 1 else list(norms[0])
                 far = np.abs(gap.astype(object)).ravel()
                 moved = [far.sum(), (far * far).sum(), far.max(initial=0)]
                 done += 1
