@@ -57,8 +57,8 @@ OWN: Final = (
         "sulq 0.1.0, the sign of a zero",
         "a group's label tells whether its first row had 0 or -0",
         "kernel/layout.py",
-        "    return key + 0.0 if isinstance(key, float) else key",
-        "    return key",
+        "    labels = [tuple(key + 0.0 if isinstance(key, float) else key for key in row[:keys]) for row in rows]",
+        "    labels = [row[:keys] for row in rows]",
         ("tests/curator/engines/test_group.py::test_T29_a_key_of_zero_has_no_sign_of_one_row",),
     ),
     Mutant(

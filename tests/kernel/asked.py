@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sulq.kernel.ledger.receipt import Receipt
-from sulq.kernel.ledger.seal import Seal
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, col, lit
@@ -40,13 +38,14 @@ from sulq.kernel.laws import (
     PassedLaw,
     own,
 )
+from sulq.kernel.ledger.chain import Receipt, Seal
 from sulq.kernel.mechanisms import release, reveal
 from sulq.kernel.private import Private
 from sulq.kernel.run import Checked, Kernel
-from sulq.kernel.scores import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.terms.relation import Distinct, Join, PerPerson, Table, Union
 from sulq.terms.rowfn import Bernstein, Bins, Vector, lookup, nearest, outer, vector, within_ball
+from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.terms.sublinear import noise_for
 
 Request = tuple[tuple[Any, ...], Event]
@@ -165,8 +164,7 @@ def questions(unit: Unit, budget: object) -> list[tuple[object, object]]:
             Sums((col("n"), col("s"), col("m")), over=each),
             Sums((lit(1),), by=(col("g"),), over=keyed),
         ]
-    if unit.neighbors != "replace_one":  # where sums of two scans are planned for less than they are certified for
-        listed += [Sums((outer(ball), lit(1)), over=rows), Sums((looked, lit(1)), over=rows)]
+    listed += [Sums((outer(ball), lit(1)), over=rows), Sums((looked, lit(1)), over=rows)]
     found = [(one, spend) for one in listed for spend in (Epsilon(1), Rho(1))]
     found += [(OpenSums((col("x"),), by=(col("note"),), over=rows), EpsilonDelta(1, 1e-6))]
     found += [(OpenSums((), by=(col("note"), col("g")), over=rows), EpsilonDelta(1, 1e-6))]
@@ -323,8 +321,9 @@ class Result:
 
     def fetchall(self) -> list[Any]:
         if self.key not in ANSWERS:
-            ANSWERS.put(self.key, self.run().fetchall())
-        return list(ANSWERS[self.key])
+            ANSWERS.put(self.key, (self.run().fetchall(), self.cursor.cursor.description))
+        rows, self.cursor.description = ANSWERS[self.key]
+        return list(rows)
 
 
 def gated(turn: Turn, several: Sequence[Any]) -> Any:

@@ -28,7 +28,7 @@ from sulq.kernel.laws import (
     MetricLaw,
     PassedLaw,
 )
-from sulq.kernel.scores import SCORES
+from sulq.kernel.scores import Rank, Weighted
 from tests.kernel.asked import Request, World, names, parts, with_part
 
 Path = tuple[Any, ...]
@@ -273,12 +273,12 @@ class Mutators:
 
     def scored(self, subject: Subject) -> Request:
         """Another score, or other numbers in one."""
-        held = [p for p in subject.paths if type(at(subject.request, p)) in SCORES]
+        held = [p for p in subject.paths if type(at(subject.request, p)) in (Rank, Weighted)]
         if not held:
             return self.grafted(subject)
         path = self.random.choice(held)
         old = at(subject.request, path)
-        other = [score for kind in SCORES for score in self.pools.get(kind, ())]
+        other = [score for kind in (Rank, Weighted) for score in self.pools.get(kind, ())]
         return put(subject.request, path, self.random.choice((self.other(old), self.other(self.random.choice(other)))))
 
     def annexed(self, subject: Subject) -> Request:

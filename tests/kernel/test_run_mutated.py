@@ -17,12 +17,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from sulq.kernel.ledger.receipt import Receipt
-from sulq.kernel.ledger.seal import Seal
 
 from sulq.errors import CuratorError
 from sulq.kernel import layout, price, programs
 from sulq.kernel.facts import Event, Refused
+from sulq.kernel.ledger.chain import Receipt, Seal
 from sulq.kernel.mechanisms import Cost
 from sulq.kernel.moves import Norms
 from sulq.kernel.remembered import asked_by
@@ -219,10 +218,10 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a price of half a move": lambda patch: patch.setattr(Norms, "times", halved),
     "a certifier that forgets a person's rows": forgets("certify"),
     "a layout that is not looked at": lambda patch: [
-        patch.setattr(layout, name, lambda *_: None) for name in ("_coded", "_marked", "_fits", "_keyed")
+        patch.setattr(layout, name, lambda *_: False) for name in ("require", "_in_a_cell")
     ],
     "a loss that is not compared": lambda patch: patch.setattr(
-        price, "_cost", lambda *_: Cost(Fraction(0), Fraction(0))
+        price, "_cost", lambda *_, **__: Cost(Fraction(0), Fraction(0))
     ),
     "spans of half": narrow,
     "a guard that is not priced": unguarded,

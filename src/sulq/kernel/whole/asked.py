@@ -26,6 +26,7 @@ from sulq.kernel.whole.rows import HeavyPersons, Occurring, ToSorted, ToUnique
 
 MAX_ROWS: Final = 10**6  # of one person
 OfGraphs = MinCut | SpanningTree | Triangles | Degrees | Edges | ToConnected | ToBoundedDegree
+VERTICES: Final[dict[type, int]] = {Edges: 1448, MinCut: 5000, ToBoundedDegree: 40, Triangles: 8192}  # others: 2^20
 OfRows = ToUnique | ToSorted | Occurring | HeavyPersons
 Statistic = OfGraphs | OfRows | Aggregated | Declared
 STATISTICS: Final = get_args(Statistic)
@@ -42,6 +43,9 @@ class Asked:
     def __post_init__(self) -> None:
         if type(self.statistic) not in STATISTICS:
             raise Refused("a statistic that is none")
+        graph = getattr(self.statistic, "graph", None)
+        if graph is not None and graph.vertices > VERTICES.get(type(self.statistic), 2**20):
+            raise Refused("a graph of more vertices than are held")
         if isinstance(self.space, Cube):
             if not isinstance(self.statistic, (Edges, Occurring)):
                 raise Refused("a cube for other than bits")

@@ -161,11 +161,7 @@ class SpanningTree(OfGraph):
 
 
 def _needed(drawn: Drawn) -> Drawn:
-    """The graph without edges that a least forest can do without: heavy ones whose ends light ones connect already.
-
-    Such an edge is as heavy as any of the circle it closes. Most of many edges are such, and to find so is quicker than
-    to hand them all to the library.
-    """
+    """The graph without edges that a least forest can do without: heavy ones whose ends light ones connect already."""
     light = LIGHT * drawn.graph.vertices
     if len(drawn.low) <= 2 * light:
         return drawn
