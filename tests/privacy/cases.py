@@ -122,6 +122,16 @@ def replayed(
         return differences(recorded, run(other, programs, unit, budget, earlier=recorded, **options))
 
 
+def noticed(
+    kind: str, tables: tuple[Sequence[Row], Sequence[Row]], program: Program, unit: Unit, *, budget: Budget
+) -> bool:
+    """Whether a plan that hides less than a person moves is refused by the kernel, where that certifies; else replayed."""
+    if kind != "duckdb":
+        return any("moved" in line for line in replayed(kind, *tables, [program], unit, budget=budget))
+    with engine(kind, tables[0], unit) as source:
+        return "uncertified" in run(source, [program], unit, budget).outcomes[0]
+
+
 def beyond(first: Run, second: Run, unit: Unit) -> tuple[int, list[str]]:
     """How many blocks of sums had a certificate, and those that moved farther than it says.
 

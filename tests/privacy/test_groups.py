@@ -28,7 +28,7 @@ from sulq.testing.bad import bare
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences
 from tests import counts
-from tests.privacy.cases import ENGINES, asking, engine, people, replayed, run, seeded
+from tests.privacy.cases import ENGINES, asking, engine, noticed, people, replayed, run, seeded
 from tests.privacy.test_replay import UNITS
 
 BUDGET = EpsilonDelta(1000, 1e-3)
@@ -91,7 +91,7 @@ def test_RP_SR5_catches_thresholds_that_cost_too_little(kind: str, monkeypatch: 
     module = sys.modules["sulq.curator.plan.above"]
     honest = module._reach
     monkeypatch.setattr(module, "_reach", lambda rows, l1, most, span: honest(rows, l1, most, min(most, span)))
-    assert any("moved" in line for line in replayed(kind, old, young, [signed], exchange))
+    assert noticed(kind, (old, young), signed, exchange, budget=Epsilon(100))
 
 
 class Counting:
@@ -175,7 +175,7 @@ class Suppressed(Rows):
             shown, groups = reveal(noise, exact), exact.open()
             hidden = [i for i, key in enumerate(groups.keys) if key not in (shown.labels or ())]
             rest = np.append(groups.persons[hidden].sum(), groups.sums[hidden].sum(axis=0))
-            label = tuple("(other)" for _ in groups.keys[0])
+            label = tuple("(other)" if isinstance(key, str) else None for key in groups.keys[0])  # a code has no name
             return Shown(np.vstack([shown.units, rest]), (*(shown.labels or ()), label))
 
         return revealed
@@ -212,7 +212,7 @@ def test_RP_catches_a_choice_priced_for_one_row(kind: str, monkeypatch: pytest.M
         return type(found)(Fraction(found.single, 3), found.pair)
 
     monkeypatch.setattr(module, "span", third)
-    assert any("moved" in line for line in replayed(kind, others, others + heavy, [MEDIAN], unit, budget=BUDGET))
+    assert noticed(kind, (others, others + heavy), MEDIAN, unit, budget=BUDGET)
 
 
 def table(words: list[str]) -> pa.Table:

@@ -43,6 +43,7 @@ from sulq import (
     Unit,
     col,
 )
+from sulq.curator.certificates import certifying
 from sulq.curator.engines import listed as listing
 from sulq.curator.engines import memory, open_engine
 from sulq.curator.engines.batch import Batch
@@ -59,7 +60,7 @@ from sulq.terms import wire
 from sulq.terms.domain import Bool, Category, Int, Real, Schema
 from sulq.terms.engine import Engine
 from sulq.terms.estimator import Estimator
-from sulq.terms.facts import Facts, TableFacts
+from sulq.terms.facts import Facts, TableFacts, Tables
 from sulq.terms.law import LaplaceLaw
 from sulq.terms.statistic import HeavyPersons
 from sulq.testing import neighbours
@@ -167,6 +168,8 @@ def opened(
 ) -> Iterator[Engine]:
     given = {"data": neighbours.arrow(rows), "schema": schema, "unit": unit, "key": KEY, "space": "test"} | options
     source = open_engine(**given, engine=kind)
+    if certifying(source) is not None and schema is SCHEMA:
+        source._facts = Tables(unit, TABLES)  # as `connect` gives them, with what the owner declares of functions
     try:
         yield source
     finally:

@@ -78,7 +78,7 @@ class Certificate:
     every: bool
     apart: bool
     intervals: Mapping[int, Interval]
-    tree: Node | None = None
+    tree: Node | None = field(default=None, compare=False)
 
 
 def certify(sql: str, facts: Facts) -> Certificate:

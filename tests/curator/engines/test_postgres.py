@@ -78,7 +78,7 @@ def test_T30_T31_what_is_certified_is_run_or_nothing(
     }
     asked[what]()  # control
     monkeypatch.setattr(Question, "_rows", failing)
-    monkeypatch.setattr(stored.arrow, "table", failing)
+    monkeypatch.setattr(stored.results, "table", failing)
     with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError, match="engine-failed") as failed:
         asked[what]()
     assert failed.value.__context__ is failed.value.__cause__ is None
