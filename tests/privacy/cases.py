@@ -125,7 +125,7 @@ def replayed(
 def noticed(
     kind: str, tables: tuple[Sequence[Row], Sequence[Row]], program: Program, unit: Unit, *, budget: Budget
 ) -> bool:
-    """Whether a plan that hides less than a person moves is refused by the kernel, where that certifies; else replayed."""
+    """Whether a plan that hides too little is refused by the kernel, where that certifies, or told by a replay."""
     if kind != "duckdb":
         return any("moved" in line for line in replayed(kind, *tables, [program], unit, budget=budget))
     with engine(kind, tables[0], unit) as source:
