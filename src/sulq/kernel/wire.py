@@ -59,7 +59,7 @@ def to_json(value: object, kinds: Kinds) -> object:
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
     if isinstance(value, (Fraction, Decimal)):
-        number = Fraction(value)
+        number = value if isinstance(value, Fraction) else Fraction(value)
         return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
     if isinstance(value, (tuple, list)):
         return [to_json(item, kinds) for item in value]
