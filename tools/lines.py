@@ -36,7 +36,7 @@ KERNEL: Final = (
     Room("certifier", tuple(f"kernel/{name}.py" for name in CERTIFIER), 1199, 1199),
     Room("mechanisms", ("kernel/mechanisms", *(f"kernel/{name}.py" for name in NOISE)), 900, 900),
     Room("ledger", ("kernel/ledger",), 1160, 1100),
-    Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 715, 650),
+    Room("folds", tuple(f"kernel/{name}.py" for name in FOLDS), 720, 650),
     Room("order of an ask", tuple(f"kernel/{name}.py" for name in ASKING), 1025, 950),
     Room("scores", ("kernel/scores.py",), 400, 400),
     Room("rest", ("kernel",), 500, 500),  # what no other room of the kernel holds

@@ -65,7 +65,7 @@ OWN: Final = (
         "sulq 0.1.0, ids of frames",
         "decimals that name people are read through doubles",
         "sources/decode/frames.py",
-        '        return f"DECIMAL({kind.precision},{kind.scale})", column',
+        "        return DIGITS, _texts(None if cell is None else _digits(cell) for cell in column.to_pylist())",
         '        return "DOUBLE", column.cast(pa.string()).cast(pa.float64())',
         ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[frame]",),
     ),

@@ -66,3 +66,9 @@ def test_T25_planned_and_priced_tails_are_one_number(scale: Fraction) -> None:
     """A threshold is planned by a table of tails and priced by one tail: to the bit the same, also past the table."""
     for t in (0, 1, 2, 5, 17, 100, 2561, 10**6):
         assert law.GaussianLaw(scale).tail(t) == laws.gaussian_tail(scale, t) > 0
+
+
+def test_a_scale_of_another_class_is_refused() -> None:
+    """A fraction that says other numbers when it is priced than when it is drawn at."""
+    with pytest.raises(TypeError):
+        laws.LaplaceLaw(type("Lie", (Fraction,), {})(1000))

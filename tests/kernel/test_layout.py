@@ -294,3 +294,14 @@ def test_texts_that_are_bound_tell_rows_apart() -> None:
 
     assert sources(Scan(sql.format(0), ("a",)), Scan(sql.format(0), ("b",))) == 2
     assert sources(Scan(sql.format(0), ("a",)), Scan(sql.format(1), ("b", "a"))) == 1
+
+
+@pytest.mark.parametrize("text", [7, 1.5, True, b"x", None])
+def test_T30_texts_of_a_program_are_texts(text: object) -> None:
+    """A number in their place makes DuckDB cast the column instead, and a row decides whether that fails."""
+    known = duck(table(), Unit("who", rows=2)).kernel_facts
+    sql = "SELECT CASE WHEN c3 IN ('8', $text0) THEN 1 ELSE 0 END AS a FROM kept"
+    program = Program(("a",), (Step("column", (), (0,)), Stack((Coordinate(0, 0, 1),))), (Sum("vectors", 1),))
+    assert kernel_layout.of_fold(Fold(program, sql, ("u",), None, ((0, 0),)), known)
+    with pytest.raises(Refused, match="a text that is none"):
+        kernel_layout.of_fold(Fold(program, sql, (text,), None, ((0, 0),)), known)

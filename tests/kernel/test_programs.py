@@ -182,3 +182,20 @@ def test_presence_is_where_every_row_is_in_the_one_cell() -> None:
     ):
         program = Program(("a",), steps, (Sum("vectors", 1, **more),))
         assert certify(program, (CELL,), 1, every=every)[0].present is present
+
+
+def test_a_vector_is_no_key_and_no_class_is_another() -> None:
+    """A vector read as a key was priced as a factor, and failed where there is a row. Control: a number is a key."""
+    steps = (column(0), Stack((Unit(0, 0, 9),)), Stack((Unit(0, 0, 0),)))
+    assert check(Program(("c0",), steps, (Sum("vectors", 1, keys=(Key(0, 3),)),)))
+    with pytest.raises(Refused, match="a vector for a key"):
+        check(Program(("c0",), steps, (Sum("vectors", 1, keys=(Key(2, 1),)),)))
+    for cls, made in (
+        (Sum, lambda each: (steps, (each("vectors", 1),))),
+        (Key, lambda each: (steps, (Sum("vectors", 1, keys=(each(0, 3),)),))),
+        (Unit, lambda each: ((column(0), Stack((each(0, 0, 9),))), (Sum("vectors", 1),))),
+    ):
+        with pytest.raises(Refused):
+            check(Program(("c0",), *made(type("Other", (cls,), {"__slots__": ()}))))
+    with pytest.raises(Refused, match="another class"):
+        check(type("Other", (Program,), {"__slots__": ()})(("c0",), steps, (Sum("vectors", 1),)))

@@ -298,3 +298,13 @@ def test_a_form_can_be_replaced_part_by_part() -> None:
     assert replace(form, folded=True).folded
     with pytest.raises(QuestionError):
         replace(form, weights=np.ones(1))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 0), (2, 1, 0), (1, 3, 0), (2, 0, 0), (1, 0, 4)])
+def test_SR5_an_empty_matrix_has_one_shape(shape: tuple[int, int, int]) -> None:
+    """Of an empty matrix with rows the sums were priced, and another score was run. Control: without rows."""
+    none, ones = np.zeros(0, dtype=np.int64), np.ones(4, dtype=np.int64)
+    given = (0 * ones, ones, none, ones[:1], 0 * ones[:1])
+    assert Weighted(np.zeros((1, 0, 0), dtype=np.int64), *given, folded=True, farthest=False)
+    with pytest.raises(QuestionError, match="a matrix has numbers"):
+        Weighted(np.zeros(shape, dtype=np.int64), *given, folded=True, farthest=False)

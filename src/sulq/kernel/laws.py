@@ -218,7 +218,7 @@ def own(law: Law) -> Law:
 
 def check_scale(scale: Fraction) -> None:
     """Refuse a scale that noise is not drawn at."""
-    if not isinstance(scale, Fraction):
+    if type(scale) is not Fraction:  # one that tells other numbers each time
         raise TypeError("a scale is an exact Fraction")
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
         ends = f"{float(SMALLEST_SCALE):g} and {float(LARGEST_SCALE):g}"

@@ -70,7 +70,8 @@ def of_proposal(proposal: Proposal, known: Facts) -> Layout:
 def of_fold(fold: Fold, known: Facts) -> tuple[Certified, ...]:
     """What a person moves the sums of a program by, over the rows of its statement."""
     own = fold.table is None or fold.sql == text(fold.table, fold.program.columns)
-    require(own, "a program over other rows than its table's")
+    require(own and type(fold.sql) is str, "a program over other rows than its table's")
+    require(all(type(each) is str for each in fold.texts), "a text that is none")
     found = rows(fold.sql, known)
     return certify_program(fold.program, tuple(found.columns.values()), max(found.altered, 1), every=found.every)
 
@@ -84,7 +85,7 @@ def _check_columns(statement: Statement, certificate: Certificate) -> None:
     require(statement.keys >= 0 and first < len(outputs), "other columns than a statement has")
     require(all(isinstance(each, Value) for each in outputs[: statement.keys]), "a sum read as a key")
     require(all(isinstance(each, Summand) for each in outputs[first:]), "a sum that is none")
-    require(all(isinstance(each, str) for each in statement.scan.texts), "a text that is none")
+    require(all(type(each) is str for each in statement.scan.texts), "a text that is none")
     marks: set[int | None] = {None} if len(certificate.sets) == 1 else set()
     if first > statement.keys:
         require(outputs[statement.keys] is None, "a sum read as a mark")

@@ -287,7 +287,8 @@ def box_of(step: Stack) -> Box:
     """Where a vector lies once it is guarded."""
     units, ball = step.units, step.ball
     require(0 < len(units) <= MAX_WIDTH, "a vector of too many coordinates, or of none")
-    require(all(are_whole(u.low, u.high) and u.low <= u.high for u in units), "a coordinate without bounds")
+    bounded = all(type(u) is Unit and are_whole(u.low, u.high) and u.low <= u.high for u in units)
+    require(bounded, "a coordinate without bounds")
     require(all(type(u.scale) is float and math.isfinite(u.scale) for u in units), "a grid of no size")
     require(all(norm is None or (are_whole(norm) and norm >= 0) for norm in (step.l1, ball)), "a norm")
     low, high = [unit.low for unit in units], [unit.high for unit in units]
@@ -315,6 +316,7 @@ def check(program: Program) -> tuple[dict[int, Box], list[Box]]:
     Privacy: products of whole numbers stay below 2^53, so that BLAS gives the same for a row in every batch (SR16).
     """
     boxes: dict[int, Box] = {}
+    require(type(program) is Program, "a program of another class")
     for place, step in enumerate(program.steps):
         require(type(step) in (Step, Stack), "a step that is not of the list")
         given = _given(boxes, place, step.of)
@@ -343,8 +345,10 @@ def _given(boxes: Mapping[int, Box], count: int, of: Iterable[int]) -> str:
 
 def _summed(each: Sum, boxes: Mapping[int, Box], steps: int) -> Box:
     """What one row adds to a sum."""
-    require(all(type(key.size) is int and key.size > 0 for key in each.keys), "a key of no size")
-    match each.kind, _given(boxes, steps, each.reads).removesuffix("n" * len(each.keys)):
+    plain = type(each) is Sum and all(type(key) is Key and type(key.size) is int and key.size > 0 for key in each.keys)
+    given, keys = _given(boxes, steps, each.reads), "n" * len(each.keys)
+    require(plain and given.endswith(keys), "a key of no size, a vector for a key, or a sum of another class")
+    match each.kind, given.removesuffix(keys):
         case "vectors", "v":
             return boxes[each.of]
         case "vectors", "vv":

@@ -91,8 +91,9 @@ class Weighted:
             own = given.copy()  # what runs is what was priced, whatever becomes of the array that was given
             own.flags.writeable = False
             object.__setattr__(self, name, own)
-        if self.sizes.min(initial=1) < 1 or self.sizes.sum() != self.targets.size:
-            raise QuestionError("bad-question", "Every target is a candidate's.")
+        empty = self.matrices.size or self.matrices.shape == (1, 0, 0)  # one way to say that there is none
+        if not empty or self.sizes.min(initial=1) < 1 or self.sizes.sum() != self.targets.size:
+            raise QuestionError("bad-question", "Every target is a candidate's, and a matrix has numbers or no rows.")
 
 
 Score = Rank | Weighted

@@ -432,3 +432,10 @@ def test_a_split_belongs_to_an_epsilon_delta_budget() -> None:
         Filter(EpsilonDelta(1, 1e-6), None, MECHANISMS)
     with pytest.raises(ValueError, match="split"):
         Filter(Epsilon(1), divided(EpsilonDelta(1, 1e-6), open_keys=False), MECHANISMS)
+
+
+@pytest.mark.parametrize("losses", [(1, Fraction(1, 2)), (Fraction(1), 1), (None, True), (None, 0.5)])
+def test_an_event_of_other_than_fractions_is_refused(losses: tuple[object, object]) -> None:
+    """Its entry could be written and never be read again."""
+    with pytest.raises(QuestionError, match="bad-loss"):
+        Filter(Rho(1), None, MECHANISMS).check(Event(*losses))

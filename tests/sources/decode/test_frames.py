@@ -71,3 +71,13 @@ def test_what_is_stored_more_exactly_than_read_is_refused() -> None:
                 check_stored(stored, read, "id")
     check_stored(pa.timestamp("ns"), "TIMESTAMP_NS", "id")
     check_stored(pa.decimal128(38, 0), "DECIMAL(38,0)", "id")
+
+
+def test_T97_a_decimal_past_its_precision_is_its_own_cell() -> None:
+    """DuckDB reads another row's cell for one. Control: as DuckDB's own decimal it does not keep them apart."""
+    cells = [Decimal(1000 + i) for i in range(2048)] + [Decimal(50000 + i) for i in range(2048)]
+    column = pa.array(cells, pa.decimal128(10, 0)).cast(pa.decimal128(4, 0), safe=False)
+    _, plain = frames._plain(pa.chunked_array([column]), "id")
+    assert len(set(plain.to_pylist())) == len(cells)
+    rows = pa.table({"id": column})  # noqa: F841 - by its name, below
+    assert duckdb.sql("SELECT count(DISTINCT id) FROM rows").fetchall() != [(len(cells),)]

@@ -69,7 +69,9 @@ def _values(column: pa.ChunkedArray) -> list[object]:
         per = 1 if kind.unit == "ns" else 1000
         first, last = grammar.NANOSECOND_YEARS if per == 1 else (grammar.FIRST_MOMENT, grammar.LAST_MOMENT)
         units = [None if unit is None else unit * per for unit in column.cast(pa.int64()).to_pylist()]
-        return [None if unit is None or not first <= unit / 1000 <= last else instant_text(unit) for unit in units]
+        return [
+            None if unit is None or not 1000 * first <= unit <= 1000 * last else instant_text(unit) for unit in units
+        ]
     if pa.types.is_decimal(kind):
         return [None if cell is None else format(cell, "f") for cell in column.to_pylist()]
     return column.to_pylist()  # type: ignore[no-any-return]

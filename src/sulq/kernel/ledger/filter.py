@@ -78,8 +78,10 @@ class Filter:
         """Refuse an event that is nonsense, or that nothing would be charged for."""
         losses = (event.rho, event.key_delta, *(() if event.epsilon is None else (event.epsilon,)))
         drawn = (number for draw in event.draws for number in (draw.sensitivity, draw.scale, draw.step))
-        if any(max(abs(each.numerator), each.denominator).bit_length() > BITS for each in (*losses, *drawn)):
-            raise QuestionError("bad-loss", "A number of this loss is too long to be kept.")
+        numbers = [*losses, *drawn]  # a ledger's entry holds fractions, and reads nothing else back
+        exact = {type(each) for each in numbers} == {Fraction}
+        if not exact or any(max(abs(each.numerator), each.denominator).bit_length() > BITS for each in numbers):
+            raise QuestionError("bad-loss", "A number of this loss is no exact fraction, or too long to be kept.")
         if min(losses) < 0 or type(event.queries) is not int or event.queries < 0:
             raise QuestionError("bad-loss", "A loss is never negative, and queries are a whole number.")
         unknown = sorted({draw.mechanism for draw in event.draws} - self.mechanisms)

@@ -1,6 +1,6 @@
 """What runs on Spark's executors: our own functions, found there by name, and canonical JSON of our own values.
 
-Nothing an analyst wrote comes here (sent.py), and no random number is drawn here. An
+Nothing an analyst wrote comes here but numbers, and no random number is drawn here. An
 error's text may hold a cell, and Spark writes it into its logs: what leaves is
 the name of its kind and no more (T31).
 """
