@@ -21,8 +21,8 @@ def data(rows: int) -> dict[str, object]:
 
 def test_a_database_answers_statistical_queries() -> None:
     """Conditions and numbers of any columns, scaled into [0, 1]; the ledger has what `spent` says."""
-    with opened(COLUMNS, data(20_000), Epsilon(1)) as db:
-        oracle = StatisticalQueries(db, spend=Epsilon(0.8), queries=10, beta=0.05)
+    with opened(COLUMNS, data(100_000), Epsilon(1), size=100_000) as db:
+        oracle = StatisticalQueries(db, spend=Epsilon(0.8), queries=10, beta=1e-7)
         assert oracle.spent.amount == 0
         assert oracle.remaining == Epsilon(0.8)
         assert abs(oracle.stat(col("smoker") & (col("city") == "Lod"), 0.02) - 0.05) <= 0.02
@@ -33,7 +33,7 @@ def test_a_database_answers_statistical_queries() -> None:
         assert np.abs(np.concatenate(first) - [0.25, 0.25, 0.2]).max() <= 0.02
         assert db.spent.amount == oracle.spent.exact
         assert oracle.remaining.exact + oracle.spent.exact == Epsilon(0.8).exact
-        same = StatisticalQueries(db[["age"]], spend=Epsilon(0.1), queries=1)
+        same = StatisticalQueries(db[["age"]], spend=Epsilon(0.1), queries=1, beta=1e-7)
         assert abs(same.stat(col("smoker"), 0.05) - 0.2) <= 0.05
 
 

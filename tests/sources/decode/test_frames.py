@@ -79,5 +79,6 @@ def test_T97_a_decimal_past_its_precision_is_its_own_cell() -> None:
     column = pa.array(cells, pa.decimal128(10, 0)).cast(pa.decimal128(4, 0), safe=False)
     _, plain = frames._plain(pa.chunked_array([column]), "id")
     assert len(set(plain.to_pylist())) == len(cells)
-    rows = pa.table({"id": column})  # noqa: F841 - by its name, below
-    assert duckdb.sql("SELECT count(DISTINCT id) FROM rows").fetchall() != [(len(cells),)]
+    with duckdb.connect() as own:
+        own.register("rows", pa.table({"id": column}))
+        assert own.execute("SELECT count(DISTINCT id) FROM rows").fetchall() != [(len(cells),)]
