@@ -32,6 +32,7 @@ from sulq.kernel.request import WRITTEN, Outside, Proposed, Release
 from sulq.kernel.scores import Rank, Weighted, scores
 from sulq.kernel.whole.asked import exact as statistic
 
+RECORDS: Final = frozenset((*WRITTEN, Drawn, Event))
 MAX_GRID_BITS: Final = 62  # by which a grid may be finer
 MAX_NUMBERS: Final = 2**24  # of one release
 MAX_LEVEL: Final = 2**60  # of a threshold: sums are clamped beyond it
@@ -157,7 +158,7 @@ def _read_strictly(value: object, plain: tuple[type, ...]) -> None:
     if type(value) is tuple:
         for item in value:
             _read_strictly(item, plain)
-    elif type(value) in (*WRITTEN, Drawn, Event):
+    elif type(value) in RECORDS:
         for name in value.__slots__:  # type: ignore[attr-defined]
             if name != "place":  # where it runs
                 _read_strictly(getattr(value, name), plain)

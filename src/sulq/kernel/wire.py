@@ -54,19 +54,18 @@ def _finite(text: str) -> float:
 
 def to_json(value: object, kinds: Kinds) -> object:
     """The tree of a value of these kinds."""
+    kind: type = type(value)
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if kinds.get(kind.__name__) is kind:
+        return {"kind": kind.__name__} | {name: to_json(getattr(value, name), kinds) for name in hints(kind)}
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
-    if isinstance(value, (Fraction, Decimal)):
-        number = value if isinstance(value, Fraction) else Fraction(value)
-        return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
     if isinstance(value, (tuple, list)):
         return [to_json(item, kinds) for item in value]
-    kind: type = type(value)
-    if kinds.get(kind.__name__) is not kind:
-        raise refuse(f"a {kind.__name__} has no place on the wire, or is not finite")
-    return {"kind": kind.__name__} | {name: to_json(getattr(value, name), kinds) for name in hints(kind)}
+    if isinstance(value, (Fraction, Decimal)):
+        return {"kind": "fraction", "value": "{}/{}".format(*value.as_integer_ratio())}
+    raise refuse(f"a {kind.__name__} has no place on the wire, or is not finite")
 
 
 def from_json(tree: object, kinds: Kinds, depth: int = 0) -> object:

@@ -43,6 +43,7 @@ def power_of_two(number: Fraction) -> Fraction:
     return candidate if candidate <= number else candidate / 2
 
 
+@functools.lru_cache(maxsize=1024)
 def grid_for(magnitude: Fraction, bits: int) -> Fraction:
     """Smallest power-of-two step on which a magnitude needs at most 2^bits units; never finer than FINEST."""
     if magnitude == 0:

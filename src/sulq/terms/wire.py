@@ -73,6 +73,8 @@ class Writer:
     def text(self, value: object) -> str:
         """A value's canonical JSON."""
         kind: type = type(value)
+        if kind is str:
+            return json.encoder.encode_basestring_ascii(typing.cast("str", value))
         if kind in _LEAVES:
             return repr(value) if kind is int else _constants(value)
         if kind is Fraction:
@@ -83,8 +85,9 @@ class Writer:
         return known[1]
 
     def _written(self, value: object, kind: type) -> str:
-        if kind is not Answers and vocabulary.KINDS.get(kind.__name__) is kind and not _optional(kind):
-            fields, end = _layout(kind)
+        layout = _layout(kind)
+        if layout is not None:
+            fields, end = layout
             return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
         if kind is tuple or kind is list:
             items = typing.cast("typing.Sequence[object]", value)
@@ -108,6 +111,8 @@ def _table(items: tuple[object, ...]) -> bool:
 
 
 def _constants(value: object) -> str:
+    if value is None or value is True or value is False:
+        return "null" if value is None else "true" if value else "false"
     try:
         return _JSON.encode(value)
     except ValueError as error:
@@ -121,8 +126,13 @@ def _optional(cls: type) -> dict[str, object]:
 
 
 @functools.cache
-def _layout(cls: type) -> tuple[tuple[tuple[str, str], ...], str]:
-    """What stands in the text of every value of a kind: before each of its fields, in their order, and at the end."""
+def _layout(cls: type) -> tuple[tuple[tuple[str, str], ...], str] | None:
+    """What stands in the text of every value of a kind: before each of its fields, in their order, and at the end.
+
+    None where not all its values are written with the same fields.
+    """
+    if cls is Answers or vocabulary.KINDS.get(cls.__name__) is not cls or _optional(cls):
+        return None
     fields: list[tuple[str, str]] = []
     before = "{"
     for name in sorted(("kind", *hints(cls))):

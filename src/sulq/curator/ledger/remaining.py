@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
@@ -53,6 +54,7 @@ def asked(rule: Filter, event: Event) -> str:
     return pure if isinstance(rule.budget, Epsilon) else f"{pure}, rho {plain(event.rho)}{keys}"
 
 
+@functools.lru_cache(maxsize=64)  # looked up several times an ask
 def spent(rule: Filter, totals: Totals) -> Loss:
     """What the answers so far are worth: the total loss, in the budget's own kind."""
     match rule.budget:
@@ -69,6 +71,7 @@ def spent(rule: Filter, totals: Totals) -> Loss:
     return EpsilonDelta.total(_amount(converted), _delta(rule) + keys)
 
 
+@functools.lru_cache(maxsize=64)
 def remaining(rule: Filter, totals: Totals) -> Loss:
     """What is left: for EpsilonDelta the largest pure epsilon that one ask could still spend."""
     return loss(rule, left(rule, totals))
