@@ -319,6 +319,23 @@ def test_T97_what_duckdb_reads_less_exactly_from_parquet_is_refused(tmp_path: Pa
         people(tmp_path / "f.parquet", engine="memory")
 
 
+def test_T97_decimals_in_more_bytes_than_duckdb_reads_are_refused(tmp_path: Path) -> None:
+    """Four digits in INT32, of which DuckDB reads 16 bits. Control: there two ids past the precision are one."""
+    path = tmp_path / "short.parquet"
+    ids = pa.array([Decimal(1), Decimal(1 + 2**16)], pa.decimal128(10, 0)).cast(pa.decimal128(4, 0), safe=False)
+    pq.write_table(pa.table({"id": ids, "x": [1, 1]}), path, store_decimal_as_integer=True)
+    with duckdb.connect() as own:
+        assert own.execute(f"SELECT count(DISTINCT id) FROM read_parquet('{path}')").fetchone() == (1,)
+    with pytest.raises(SetupError, match="person-type"):
+        people(path)
+    assert people(path, engine="memory") == 2
+    for digits in (5, 9, 10, 18):
+        pq.write_table(table(pa.decimal128(digits, 0), [Decimal(1), Decimal(2)]), path, store_decimal_as_integer=True)
+        assert people(path) == 2
+    pq.write_table(table(pa.decimal128(4, 0), [Decimal(1), Decimal(2)]), path)  # in as many bytes as four digits need
+    assert people(path) == 2
+
+
 class Odd:
     """An object with a text like another's."""
 
@@ -343,6 +360,7 @@ OBJECTS = {  # cells of a pandas column of objects: how many people, or None: re
     "dates": ([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], 2),
     "dates and times": ([datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1)], None),  # noqa: DTZ001
     "picoseconds": ([np.datetime64(1, "ps")], None),
+    "durations": ([np.timedelta64(1, "s"), np.timedelta64(1, "ms")], None),
     "bytes": ([b"a", b"b"], None),
     "others": ([Odd(), Odd()], None),
     "nothing": ([None, math.nan], 0),

@@ -47,13 +47,20 @@ def column_names(data: object) -> list[str] | None:
     return None
 
 
+NUMBER_BYTES: Final = {"INT32": 4, "INT64": 8, "BYTE_ARRAY": 32}  # of Parquet's decimals; the last is of any length
+
+
 class Parquet(NamedTuple):
-    """What a Parquet file's own metadata says; `stored`: its types, INT96 as the nanoseconds that it holds."""
+    """What a Parquet file's own metadata says.
+
+    `stored`: its types, INT96 as the nanoseconds that it holds. `bytes`: how many hold a number of each column.
+    """
 
     names: list[str]
     rows: int
     schema: pa.Schema
     stored: list[pa.DataType]
+    bytes: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,8 +156,10 @@ class Origin:
             with pa.parquet.ParquetFile(path) as file:
                 stored = list(file.schema_arrow.types)
             with frames.open_parquet(path) as file:
-                schema = file.schema_arrow
-                return Parquet([str(name) for name in schema.names], int(file.metadata.num_rows), schema, stored)
+                schema, leaves = file.schema_arrow, map(file.schema.column, range(len(file.schema)))
+                wide = {leaf.path: NUMBER_BYTES.get(leaf.physical_type, leaf.length) for leaf in leaves}
+                names, rows = [str(name) for name in schema.names], int(file.metadata.num_rows)
+                return Parquet(names, rows, schema, stored, wide)
         except (pa.ArrowException, OSError, ValueError):
             pass
         raise SetupError("unreadable-data", f"{path.name!r} is not a whole Parquet file.")
@@ -332,7 +341,7 @@ def whom(named: tuple[Form, str] | None, schema: Schema, unit: Unit) -> Person |
 
 
 def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Shapes) -> Source:
-    names, rows, shape, stored = origin.parquet()
+    names, rows, shape, stored, wide = origin.parquet()
     places = grammar.places(names, schema, unit)
     # What DuckDB fails to read is read by Arrow (parquet_cells.py); a type that it does not read is refused now.
     if not all(map(_is_read, (shape.types[place] for place in places.values()))):
@@ -343,7 +352,8 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Sha
     kinds = [str(row[1]) for row in described]
     columns, named = _typed(kinds, places, schema, unit)
     if unit.column is not None:
-        frames.check_stored(stored[places[unit.column]], kinds[places[unit.column]], unit.column)
+        place = places[unit.column]
+        frames.check_stored(stored[place], kinds[place], unit.column, wide.get(names[place], 0))
     relation = files.parquet_records(path, aliases, places=unit.positions_are_public)
     return Source(relation, columns, rows, files=(path,), person=named)
 

@@ -194,7 +194,7 @@ def _person(item: object, name: str) -> tuple[Form, str | None]:
     if (type(item).__module__, type(item).__name__) == ("uuid", "UUID"):  # its module also draws numbers
         return "uuid", str(item)
     form = next((form for kind, form in _FORMS.items() if isinstance(item, kind)), None)
-    if form is None:
+    if form is None or isinstance(item, np.timedelta64):  # NumPy counts a duration among its integers
         raise _strange(name, f"a {type(item).__name__[:40]}")
     if isinstance(item, Decimal):
         if item.is_finite() and abs(item.adjusted()) > 1000:  # digits before or after the point
@@ -261,10 +261,13 @@ def rewrite(path: Path, made: Path, columns: Sequence[str], named: str | None, f
     raise SetupError("unreadable-data", "The Parquet file cannot be read to its end.")
 
 
-def check_stored(kind: pa.DataType, read: str, name: str) -> None:
-    """Refuse ids that DuckDB reads from Parquet less exactly, as this type of its own, than they are stored."""
+def check_stored(kind: pa.DataType, read: str, name: str, width: int = 0) -> None:
+    """Refuse ids that DuckDB reads from Parquet less exactly, as this type of its own, than their bytes hold them."""
     stored = kind.value_type if pa.types.is_dictionary(kind) else kind
     wide = pa.types.is_decimal(stored) and not read.startswith("DECIMAL")  # of more than 38 digits: read as doubles
     fine = pa.types.is_timestamp(stored) and stored.unit == "ns" and not read.endswith("_NS")  # INT96
+    if pa.types.is_decimal(stored):  # numbers past their precision wrap around where DuckDB reads fewer bytes
+        digits = ((4, 2), (9, 4), (18, 8), (38, 16))
+        wide = wide or any(stored.precision <= most and width > own for most, own in digits)
     if wide or fine or pa.types.is_float16(stored):
         raise SetupError("person-type", f"Column {name!r} is stored as {stored}, in which ids are not read exactly.")
