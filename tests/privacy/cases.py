@@ -24,6 +24,7 @@ from sulq.database import Database
 from sulq.desk import Desk
 from sulq.errors import SulqError
 from sulq.kernel import price
+from sulq.kernel import run as kernel_run
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.kernel.private import Private
 from sulq.kernel.request import Outside, Release
@@ -144,13 +145,11 @@ def beyond(first: Run, second: Run, unit: Unit) -> tuple[int, list[str]]:
         for asked in checked.releases:
             source = asked.source
             known = None if isinstance(source, Outside) else checked.layouts.get(id(source.proposal))
-            if known is None:  # nothing of it is certified, or not of such sums
-                next(calls, None)
+            if known is None or asked.told:  # nothing of it is certified, or not of such sums
+                draws = 1 if source.groups else len(list(kernel_run._inputs(asked)))
+                assert len(list(itertools.islice(calls, draws))) == draws
                 continue
             blocks = known.blocks[source.tally]
-            if asked.told:
-                next(calls)
-                continue
             for block, finer, gap in zip(blocks, asked.refine, _gaps(asked, calls), strict=True):
                 ways = price._ways([block], unit, apart=source.groups or source.cells != 1)
                 norms = [tuple(price._WAYS[way](block.moves).times(1 << finer)) for way in ways]
@@ -160,6 +159,7 @@ def beyond(first: Run, second: Run, unit: Unit) -> tuple[int, list[str]]:
                 done += 1
                 if any(a > b for a, b in zip(moved, most, strict=True)):
                     found.append(f"ask {debit}: a block moved by {moved}, certified {most}")
+        assert next(calls, None) is None
     return done, found
 
 

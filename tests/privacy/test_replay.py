@@ -117,7 +117,8 @@ def test_RP_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
 
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.5)])
-def test_RP_a_certificate_that_is_too_small_is_caught(spend: object) -> None:
+@pytest.mark.parametrize("norm", Norms.__slots__)
+def test_RP_a_certificate_that_is_too_small_is_caught(norm: str, spend: object) -> None:
     """Control: were a block certified for one unit less than a person moves it, the replay would say so."""
     first, second = people("HLY"), people("HLY") + people("H", gain=200.0)
     program, budget, runs = asking(Sums((col("gain"),)), spend), EpsilonDelta(100, 1e-6), []
@@ -128,7 +129,9 @@ def test_RP_a_certificate_that_is_too_small_is_caught(spend: object) -> None:
     checked = runs[0].checked[0]
     ((block,),) = known = next(iter(checked.layouts.values())).blocks
     single = block.moves.single
-    known[0] = (replace(block, moves=replace(block.moves, single=replace(single, l1=single.l1 - 1))),)
+    known[0] = (
+        replace(block, moves=replace(block.moves, single=replace(single, **{norm: getattr(single, norm) - 1}))),
+    )
     assert beyond(*runs, Unit())[1]
 
 

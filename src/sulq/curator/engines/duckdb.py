@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
@@ -206,8 +206,9 @@ class Files:
         """Without a copy kept rows are read anew for each question: views have the names that its tables would."""
         prepare.open_sources(connection, self._tables)
         for item in self._tables:
+            rows = self._read_anew[item.schema.table].relation
             with closing(self._cursor(connection)) as cursor:
-                cursor.execute(f"CREATE VIEW {item.kept} AS SELECT * FROM {kept.select(item, stored=False).relation}")
+                cursor.execute(f"CREATE VIEW {item.kept} AS SELECT * FROM {rows}")
         connection.lock(path for item in self._tables for path in item.source.files)
         prepare.check(connection, self._counted())
         for item in self._tables:
@@ -228,12 +229,17 @@ class Files:
                 cursor.register(f"source{item.number}", item.source.frame)
         return cursor
 
+    @cached_property
+    def _read_anew(self) -> dict[str, Rows]:
+        """How each table is read where each question does so; checked by the kernel, which takes its time."""
+        return {item.schema.table: kept.select(item, stored=False) for item in self._tables}
+
     def _kept(self, name: str) -> Rows:
         """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
         registered = self._registered(self._facts.table_of(name).schema.table)
         schema, most = registered.schema, shape(Table(name), self._facts).most
         if self._prepared is False:
-            read = kept.select(registered, stored=False)
+            read = self._read_anew[schema.table]
             return replace(read, relation=registered.kept, most=min(most, MOST_ROWS_READ), frames={})
         names, filed = kept.names(schema), isinstance(self._prepared, Path)
         relation = f"data.{registered.kept}" if filed else registered.kept
