@@ -82,6 +82,7 @@ def search(lower: list[str], top: str) -> str:
 
 def places(edges: list[Fraction], low: int, high: int) -> tuple[int, ...]:
     """The bin of every whole number from low to high; -1 for those in none. The last bin holds its upper edge."""
-    last = len(edges) - 2
-    found = (last if value == edges[-1] else bisect_right(edges, value) - 1 for value in range(low, high + 1))
+    last, whole = len(edges) - 2, list(map(math.ceil, edges))  # of whole numbers an edge is its ceiling
+    end = whole[-1] if edges[-1] == whole[-1] else None
+    found = (last if value == end else bisect_right(whole, value) - 1 for value in range(low, high + 1))
     return tuple(place if 0 <= place <= last else -1 for place in found)
