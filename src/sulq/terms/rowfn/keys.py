@@ -7,14 +7,14 @@ import hashlib
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.terms.domain import Schema
 from sulq.terms.kinds import Cells, Code, Frame, Kind, Scalar, Truth
-from sulq.terms.rowfn.scalar import RowFn, against, check, describe, evaluate, literal, numbers
+from sulq.terms.rowfn.scalar import RowFn, against, check, describe, evaluate, literal, numbers, per_schema
 
 PRIME: Final = 2**31 - 1
 HALF: Final = 2**30
@@ -34,14 +34,8 @@ class Each(RowFn):
     def parts(self) -> tuple[RowFn, ...]:
         return (self.item,)
 
+    @per_schema
     def kind(self, schema: Schema) -> Code:
-        held = getattr(self, "held", None)
-        if held is None or held[0] is not schema:  # one key stands in many tables of a question
-            held = (schema, self._kind(schema))
-            object.__setattr__(self, "held", held)
-        return cast("Code", held[1])
-
-    def _kind(self, schema: Schema) -> Code:
         inner = self.item.kind(schema)
         if isinstance(inner, Truth):
             return Code((False, True), inner.nullable)

@@ -14,7 +14,7 @@ from sulq.terms.domain import Schema
 from sulq.terms.kinds import Cells, Code, Frame, Integers
 from sulq.terms.rowfn.keys import FEW
 from sulq.terms.rowfn.labels import code
-from sulq.terms.rowfn.scalar import RowFn, check, evaluate
+from sulq.terms.rowfn.scalar import RowFn, check, evaluate, per_schema
 
 MOST_NODES: Final = 65_536
 MOST_CHILDREN: Final = 2**20
@@ -85,14 +85,8 @@ class Route(RowFn):
         """How many leaves there are."""
         return max((-child for node in self.tree for child in node[1:] if child is not None and child < 0), default=1)
 
+    @per_schema
     def kind(self, schema: Schema) -> Code:
-        held = getattr(self, "held", None)
-        if held is None or held[0] is not schema:  # a level of a learner's tree asks for it in every question
-            held = (schema, self._kind(schema))
-            object.__setattr__(self, "held", held)
-        return cast("Code", held[1])
-
-    def _kind(self, schema: Schema) -> Code:
         kinds = [code(key, schema) for key in self.keys]
         if any(len(node) - 1 != kinds[cast("int", node[0])].size for node in self.tree):
             raise QuestionError("bad-question", "A node of a tree needs one child for each label of its key.")

@@ -17,7 +17,7 @@ import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, NoReturn, cast
+from typing import ClassVar, Final, NoReturn, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,27 @@ from sulq.terms import domain
 from sulq.terms.domain import Schema
 from sulq.terms.kinds import HUGE, Cells, Code, Floats, Frame, Kind, Scalar, Truth, Truths, Words, union
 
+F = TypeVar("F", bound="RowFn")
+K = TypeVar("K", bound=Kind)
 Literal = int | float | str | bool
 Values = npt.NDArray[np.generic]
 LARGEST_LITERAL: Final = 1e60
 LONGEST_LIST: Final = 10_000
 LONGEST_TEXT: Final = 10_000
+
+
+def per_schema(kind: Callable[[F, Schema], K]) -> Callable[[F, Schema], K]:
+    """Work out the kind of a node once for the schema it was asked for last: plans and programs ask many times."""
+
+    @functools.wraps(kind)
+    def known(self: F, schema: Schema) -> K:
+        held = getattr(self, "held", None)
+        if held is None or held[0] is not schema:
+            held = (schema, kind(self, schema))
+            object.__setattr__(self, "held", held)
+        return cast("K", held[1])
+
+    return known
 
 
 OPERATORS: Final[dict[str, Callable[..., RowFn]]] = {}  # of Python that rowfn/maths.py gives a meaning
@@ -385,6 +401,7 @@ class Arith(RowFn):
     def parts(self) -> tuple[RowFn, ...]:
         return (self.left, self.right)
 
+    @per_schema
     def kind(self, schema: Schema) -> Scalar:
         a, b = number(self.left, schema), number(self.right, schema)
         zero = b.lo is None or b.hi is None or b.lo <= 0 <= b.hi

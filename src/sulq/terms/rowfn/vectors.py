@@ -20,7 +20,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.terms.domain import TERM_BITS, Schema, grid_for
 from sulq.terms.kinds import Cells, Code, Floats, Frame, Grid, Integers, Scalar, Truths, union
-from sulq.terms.rowfn.scalar import RowFn, as_number, check, describe, evaluate, figure, numbers
+from sulq.terms.rowfn.scalar import RowFn, as_number, check, describe, evaluate, figure, numbers, per_schema
 
 EXACT: Final = 2**53  # every integer below is a double
 EXACT_BITS: Final = 50  # as is every such integer with half a unit added
@@ -92,7 +92,7 @@ class Vector(RowFn):
     def parts(self) -> tuple[RowFn, ...]:
         return self.items
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019 - few, and a plan asks again and again
+    @per_schema
     def kind(self, schema: Schema) -> Grid:
         spans = [bounded(item, schema) for item in self.items]
         step = grid_for(max(max(abs(lo), abs(hi)) for lo, hi, _ in spans), self.bits)
