@@ -16,6 +16,7 @@ from sulq.terms.domain import Bool, Category, Int, Schema
 from sulq.terms.engine import Tally
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import Bernstein, Col, Lit, Lookup, Outer, RowFn, Vector, WithinBall
+from sulq.terms.rowfn.maths import Maths
 from tests.frames import Frame, terms
 
 BOX = Schema.of("t", {"x": Int(-2, 3), "y": Int(1, 2), "c": Category(["a", "b", "c"]), "f": Bool()})
@@ -125,6 +126,15 @@ def test_missing_values_may_count_as_zero():
     schema = Schema.of("t", {"x": Int(5, 7)})
     assert extent(_block(Col("x"), schema), schema).pair_l1 == 7
     assert extent(_block(Col("x").fill(5), schema), schema).pair_l1 == 2
+
+
+@pytest.mark.parametrize("fn", [Lit(4) ** 2, Lit(4) / 2, Maths("exp", Lit(1)), (Lit(4) ** 2).clip(16, 17)])
+def test_a_value_that_has_none_somewhere_may_count_as_zero(fn: RowFn) -> None:
+    """The kernel does not follow that it is never asked there, and would refuse a smaller move. Control: a constant."""
+    schema = Schema.of("t", {"x": Int(5, 7)})
+    found = extent(_block(fn, schema), schema)
+    assert found.pair_l1 == found.single_l1 > 0
+    assert extent(_block(Lit(16), schema), schema).pair_l1 == 0
 
 
 def test_large_tables_are_bounded_by_their_rows(monkeypatch):

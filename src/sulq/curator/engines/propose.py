@@ -7,10 +7,11 @@ many there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from sulq.curator.engines import aggregate
 from sulq.curator.engines.aggregate import Query
@@ -36,6 +37,15 @@ from sulq.terms.rowfn.vectors import Lookup
 TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
 
 
+class _Divided(NamedTuple):
+    """Statements of several tallies, each tally's own, what SQL does not sum, and what else it sums of the same."""
+
+    shared: list[Statement]
+    own: dict[int, list[Statement]]
+    left: list[tuple[int, int]]
+    beside: list[tuple[int, int]]
+
+
 class Proposer:
     """Writes what is asked of one relation's rows."""
 
@@ -50,16 +60,11 @@ class Proposer:
 
     def propose(self, tallies: Sequence[Tally]) -> Proposal:
         """The statements of tallies over the same rows; what SQL does not sum of any of them takes one pass for all."""
-        statements = shared(self.emitter, tallies) if len(tallies) > 1 else []
-        done = {block.at for each in statements for part in each.parts for block in part.combined}
-        own: dict[int, list[Statement]] = {}
-        left: list[tuple[int, int]] = []
-        beside: list[tuple[int, int]] = []  # what SQL sums of tallies of which it does not sum all
-        for i, tally in enumerate(tallies):
-            asked = [place for place in range(len(tally.blocks)) if (i, place) not in done]
-            own[i], rest = self._sums(i, tally, asked)
-            left += [(i, place) for place in rest]
-            beside += [(i, place) for place in asked if rest and place not in rest]
+        statements, own, left, beside = self._divided(tallies)
+        done = _summed(statements)
+        torn = {i for i, tally in enumerate(tallies) if 0 < done[i] < len(tally.blocks)}
+        if torn and self.certified:  # a tally's own statements, or its fold, are of the same rows
+            statements, own, left, beside = self._divided(tallies, torn)
         shapes = tuple((tally.cells, tuple(block.width for block in tally.blocks)) for tally in tallies)
         if left and not self.certified:
             every = [*statements, *(each for several in own.values() for each in several)]
@@ -72,6 +77,24 @@ class Proposer:
             fold = self._fold(tallies, left)
         every = [*statements, *(each for several in own.values() for each in several)]
         return Proposal(shapes, tuple(every), fold=fold)
+
+    def _divided(self, tallies: Sequence[Tally], apart: Collection[int] = ()) -> _Divided:
+        """What SQL sums of tallies, in statements of several and in each one's own; and what it does not sum.
+
+        `apart`: no statement of several sums a part of these.
+        """
+        together = {i: tally for i, tally in enumerate(tallies) if i not in apart}
+        statements = shared(self.emitter, together) if len(tallies) > 1 else []
+        done = {block.at for each in statements for part in each.parts for block in part.combined}
+        own: dict[int, list[Statement]] = {}
+        left: list[tuple[int, int]] = []
+        beside: list[tuple[int, int]] = []
+        for i, tally in enumerate(tallies):
+            asked = [place for place in range(len(tally.blocks)) if (i, place) not in done]
+            own[i], rest = self._sums(i, tally, asked)
+            left += [(i, place) for place in rest]
+            beside += [(i, place) for place in asked if rest and place not in rest]
+        return _Divided(statements, own, left, beside)
 
     def _fold(self, tallies: Sequence[Tally], blocks: Sequence[tuple[int, int]]) -> Fold:
         return Compiler(self.schema, self.rows).fold(unite(tallies), blocks)
@@ -197,6 +220,11 @@ class Proposer:
         people = query.aggregate(f"count(DISTINCT {OWNER})" if owned else "count(*)", self.rows.most)
         part = Part((), 0, None, tuple(query.combined()))
         return Statement(emitter.scan(query.sql(where)), len(tally.by), (part,), people)
+
+
+def _summed(statements: Sequence[Statement]) -> Counter[int]:
+    """Of how many blocks of each tally some statements give the sums."""
+    return Counter(block.at[0] for each in statements for part in each.parts for block in part.combined)
 
 
 def open_blocks(tallies: Sequence[Tally], blocks: Sequence[tuple[int, int]]) -> list[Tally]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from sulq.curator.engines import aggregate
@@ -33,12 +33,12 @@ class _Part(NamedTuple):
     sizes: list[int]
 
 
-def shared(write: Callable[[], Emitter], tallies: Sequence[Tally]) -> list[Statement]:
+def shared(write: Callable[[], Emitter], tallies: Mapping[int, Tally]) -> list[Statement]:
     """The statements of the blocks that SQL sums of tallies; `write` gives writers of row functions over their rows."""
     found: list[Statement] = []
-    united = unite(tallies)
+    united = dict(zip(tallies, unite(tuple(tallies.values())), strict=True))
     alike: dict[int, list[int]] = {}
-    for i, tally in enumerate(united):
+    for i, tally in united.items():
         alike.setdefault(id(tally.where), []).append(i)
     for places in alike.values():
         emitter = write()

@@ -19,10 +19,13 @@ from sulq.terms.domain import Schema
 from sulq.terms.engine import Block
 from sulq.terms.kinds import Grid, Integers, Kind
 from sulq.terms.rowfn import Bernstein, Lookup, Outer
-from sulq.terms.rowfn.scalar import as_number
+from sulq.terms.rowfn.labels import Value
+from sulq.terms.rowfn.maths import Maths, Power
+from sulq.terms.rowfn.scalar import Arith, RowFn, as_number
 
 PAIRS = 2**27  # a table's rows are compared pair by pair up to this many differences of numbers
 PIECE = 2**18  # of these so many at once
+TOTAL = frozenset({"abs", "ceil", "floor", "sign", "trunc"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ def extent(block: Block, schema: Schema, *, pairs: bool = True) -> Extent:
     """
     kind = block.fn.kind(schema)
     nullable = kind.nullable if isinstance(kind, Grid) else as_number(kind, block.fn).nullable
+    nullable = nullable or _partial(block.fn)
     found = _present(block, kind, pairs=pairs)
     if not nullable:
         return found
@@ -55,6 +59,12 @@ def extent(block: Block, schema: Schema, *, pairs: bool = True) -> Extent:
         max(found.pair_l2_squared, found.single_l2_squared),
         max(found.pair_coordinate, found.single_coordinate),
     )
+
+
+def _partial(fn: RowFn) -> bool:
+    """Whether a function in it has no value somewhere: the kernel does not follow that it is never asked there."""
+    partial = isinstance(fn, (Maths, Power, Value)) or (isinstance(fn, Arith) and fn.op == "/")
+    return (partial and getattr(fn, "op", "") not in TOTAL) or any(map(_partial, fn.parts()))
 
 
 def _present(block: Block, kind: Kind, *, pairs: bool) -> Extent:
