@@ -32,11 +32,12 @@ from benchmarks.timing import Timing
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.server import frames, process
-from sulq.server.access import Access
-from sulq.server.declared import declare
-from sulq.server.settings import Service
-from sulq.server.supervisor import Supervisor
+from sulq.service import ipc
+from sulq.service.clerk.access import Access
+from sulq.service.clerk.declaration import declare
+from sulq.service.settings import Service
+from sulq.service.supervisor import process
+from sulq.service.supervisor.main import Supervisor
 from sulq.terms import wire
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts
@@ -149,7 +150,7 @@ def served(
 
 
 def _ready(supervisor: Supervisor, owner: str, workers: int) -> None:
-    line = frames.Line(supervisor.clerk)
+    line = ipc.Line(supervisor.clerk)
     until = time.monotonic() + 60
     while time.monotonic() < until:
         with contextlib.suppress(sulq.errors.SulqError):

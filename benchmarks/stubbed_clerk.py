@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from sulq.curator.ledger.ledger import Ledger
-from sulq.server import clerk
+from sulq.service.clerk import main
 
 _seq = itertools.count(10**6)
 ENTRY = bytes(32)
@@ -20,4 +20,4 @@ if __name__ == "__main__":
     Ledger.debit = debit
     Ledger.keep = lambda *_, **__: None
     Ledger.abandon = lambda *_: None
-    clerk.main()
+    main.main()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sulq.kernel import run
-from sulq.server import worker
+from sulq.service.worker import main
 
 if __name__ == "__main__":
     run.add_noise = lambda _, exact: exact.open()
-    worker.main()
+    main.main()

@@ -68,15 +68,15 @@ def test_a_suite_reaches_what_it_imports_and_no_more(tmp_path: Path) -> None:
     one.write_text("def f():\n    from sulq.kernel.ledger import filter\n", encoding="utf-8")
     found = {path.relative_to(ROOT).as_posix() for path in reached([one]) - {one}}
     assert {"src/sulq/kernel/ledger/filter.py", "src/sulq/kernel/facts.py", "src/sulq/__init__.py"} <= found
-    assert not any(path.startswith(("src/sulq/sql/", "src/sulq/server/")) for path in found)
+    assert not any(path.startswith(("src/sulq/sql/", "src/sulq/service/")) for path in found)
     service = reached([ROOT / "tests/privacy/test_service.py"])
-    assert {ROOT / "src/sulq/server/clerk.py", ROOT / "src/sulq/curator/engines/duckdb.py"} <= service
+    assert {ROOT / "src/sulq/service/clerk/main.py", ROOT / "src/sulq/curator/engines/duckdb.py"} <= service
     run = tmp_path / "test_run.py"
-    run.write_text('COMMAND = ["-m", "sulq.server.worker"]\n', encoding="utf-8")
-    assert ROOT / "src/sulq/server/worker.py" in imported(run)
-    assert ROOT / "src/sulq/server/isolation.py" in reached([run])
+    run.write_text('COMMAND = ["-m", "sulq.service.worker.main"]\n', encoding="utf-8")
+    assert ROOT / "src/sulq/service/worker/main.py" in imported(run)
+    assert ROOT / "src/sulq/service/sandbox/isolation.py" in reached([run])
     text = tmp_path / "test_text.py"
-    text.write_text('"""About sulq.server.worker, in words."""\nx = "tests"\n', encoding="utf-8")
+    text.write_text('"""About sulq.service.worker.main, in words."""\nx = "tests"\n', encoding="utf-8")
     assert imported(text) == {ROOT / "tests/__init__.py"}
 
 

@@ -23,11 +23,11 @@ from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, learn, release
 from sulq.cli import app
 from sulq.errors import SetupError
 from sulq.local import Diary, Respondent
-from sulq.server.access import Access
-from sulq.server.declared import declare
-from sulq.server.frames import Line
-from sulq.server.settings import Service
-from sulq.server.supervisor import Supervisor
+from sulq.service.clerk.access import Access
+from sulq.service.clerk.declaration import declare
+from sulq.service.ipc import Line
+from sulq.service.settings import Service
+from sulq.service.supervisor.main import Supervisor
 from sulq.terms import wire
 from tests.fixtures.write import CITIES, PEOPLE, VISITS
 

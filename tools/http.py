@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
-from sulq.server.app import document
-from tests.server.matrix import MATRIX
+from sulq.service.web.app import document
+from tests.service.matrix import MATRIX
 
 NOTE: Final = "<!-- Written by `make docs` from the code; edit the code. -->\n"
 ROLES: Final = ("owner", "analyst", "auditor")

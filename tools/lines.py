@@ -61,7 +61,7 @@ OTHERS: Final = (
     ),
     Room("where certified text runs", tuple(f"curator/engines/{name}.py" for name in RUNNING.split())),
 )
-SEES_ROWS: Final = ("curator/run.py", "curator/engines", "server/worker.py")
+SEES_ROWS: Final = ("curator/run.py", "curator/engines", "service/worker/main.py")
 
 
 def files(*paths: str) -> set[Path]:

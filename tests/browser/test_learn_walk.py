@@ -9,7 +9,7 @@ import pytest
 
 from sulq import Epsilon, learn
 from tests.browser.browsing import Watched, browser
-from tests.server.service import Running, service
+from tests.service.service import Running, service
 
 TRIES = 3
 NAMES = {learner.__name__ for learner in learn.LEARNERS}

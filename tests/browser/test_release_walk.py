@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sulq import Epsilon, release
-from sulq.server.published import ALL
+from sulq.service.jobs.publication import ALL
 from tests.browser.browsing import Watched, browser
-from tests.server.service import Running, service
+from tests.service.service import Running, service
 
 TRIES = 3
 

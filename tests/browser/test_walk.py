@@ -13,7 +13,7 @@ import pytest
 
 from sulq import Epsilon
 from tests.browser.browsing import SECONDS, Watched, browser
-from tests.server.service import Running, service
+from tests.service.service import Running, service
 
 HOSTILE = "<img src=x onerror=window.pwned=1>"
 CATEGORIES = ["<script>window.pwned=2</script>", "</textarea><svg onload=window.pwned=3>", "plain & simple"]

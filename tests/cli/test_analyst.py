@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from sulq.cli import app
 from sulq.errors import AccessDenied, QuestionError, SetupError
-from sulq.server.access import Access, hashed
+from sulq.service.clerk.access import Access, hashed
 
 
 @pytest.fixture

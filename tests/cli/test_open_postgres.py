@@ -18,7 +18,7 @@ from tests.cli.test_serve import Running, command
 from tests.curator.engines.postgres_cases import copies
 from tests.loaded import address, loaded
 from tests.postgres import server
-from tests.server.service import need_network, networks
+from tests.service.service import need_network, networks
 
 RUNNER = CliRunner()
 TOML = """

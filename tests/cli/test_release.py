@@ -12,7 +12,7 @@ import sulq
 from sulq import release, select
 from sulq.cli import app, exit_code
 from sulq.errors import SulqError
-from sulq.server.published import form
+from sulq.service.jobs.publication import form
 from tests.learn.programs import COLUMNS, frame
 from tests.release.programs import EACH, Program
 

@@ -24,7 +24,7 @@ from sulq.cli.config import Server, read
 from sulq.cli.serve import declaration, service_of, settled
 from sulq.cli.survey import survey
 from sulq.errors import AccessDenied, SetupError
-from sulq.server.settings import Service
+from sulq.service.settings import Service
 
 CONFIG = """
 [dataset.visits]

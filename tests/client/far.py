@@ -9,7 +9,7 @@ from typing import Self
 
 import httpx
 
-from sulq.server.traffic import Traffic
+from sulq.service.web.middleware import Traffic
 
 
 class _Transport(httpx.BaseTransport):

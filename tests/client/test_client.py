@@ -14,10 +14,10 @@ import sulq
 from sulq.client import client as clients
 from sulq.client.client import Client
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError
-from sulq.server.app import create_app
+from sulq.service.web.app import create_app
 from sulq.terms import wire
 from tests.client.far import Loop
-from tests.server.office import Office, survey
+from tests.service.office import Office, survey
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from sulq.desk import Desk
 from sulq.errors import SulqError
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
-from sulq.server.answers import sql_json
-from sulq.server.app import create_app
+from sulq.service.web.answer_json import sql_json
+from sulq.service.web.app import create_app
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.workload import Workload
@@ -39,8 +39,8 @@ from tests import counts
 from tests.client.far import Loop
 from tests.learn.programs import people, program
 from tests.release.programs import PROGRAMS as RELEASED
-from tests.server.door import Door
-from tests.server.office import Office, survey
+from tests.service.door import Door
+from tests.service.office import Office, survey
 from tests.sql.queries import Grammar, opened, tables
 
 PAY = Epsilon(1)

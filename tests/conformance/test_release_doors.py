@@ -23,10 +23,10 @@ from sulq.client.client import Client
 from sulq.desk import Desk
 from sulq.release.base import Release
 from sulq.select.selected import Selected
-from sulq.server.published import SELECTION, Published
+from sulq.service.jobs.publication import SELECTION, Published
 from tests.conformance.test_http import far, without_noise
 from tests.release.programs import EACH, Program, people
-from tests.server.door import Door
+from tests.service.door import Door
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sulq
-from sulq.server.declared import declare
+from sulq.service.clerk.declaration import declare
 from sulq.terms import wire
 from sulq.testing import neighbours
 from tests.privacy.cases import people
-from tests.server.service import Running, service
+from tests.service.service import Running, service
 
 CANARY = "CANARY-7f3a91"
 NUMBER = 918_273_645  # a number that is no bound or label

@@ -183,8 +183,8 @@ def test_T75_T76_T32_bombs_die_within_their_limit_and_leave_the_service_as_it_wa
     """Deep, wide, long, crossed and repeated: each ends as an answer, a refusal, or the one constant failure (T75).
 
     Bar: over within the limit, the next question answered, no process of the service lost but workers, in 1,000.
-    Control: a question that sleeps is cut off at the limit (tests/server/test_supervisor.py), and the slowest bomb here
-    is the longest of them all.
+    Control: a question that sleeps is cut off at the limit (tests/service/supervisor/test_main.py), and the slowest
+    bomb here is the longest of them all.
     """
     number = count("T75 bombs over HTTP", short=20, long=1_000)
     kinds: Counter[tuple[str, tuple[int, str]]] = Counter()

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from tests.counts import count, generator
-from tests.server.kills import PRICE, Seen, killed, violations
+from tests.service.kills import PRICE, Seen, killed, violations
 
 
 def test_T43_T52_T60_whatever_is_killed_no_answer_is_unpaid_and_no_receipt_runs_twice() -> None:

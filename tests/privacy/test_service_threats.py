@@ -15,12 +15,12 @@ import pytest
 
 import sulq
 from sulq.errors import SulqError
-from sulq.server.calls import CALLS
+from sulq.service.clerk.calls import CALLS
 from sulq.terms import wire
 from sulq.testing import exact
-from tests.server.kills import question
-from tests.server.office import COLUMNS, Office
-from tests.server.service import Running, service
+from tests.service.kills import question
+from tests.service.office import COLUMNS, Office
+from tests.service.service import Running, service
 
 CANARY = "CANARY-4b1d"
 ANEW = frozenset({"public_key", "head", "entry", "time", "created", "expires", "seconds", "stamp", "hash"})

@@ -16,7 +16,7 @@ from sulq.database import Database
 from sulq.desk import Desk
 from sulq.release.base import Release
 from sulq.select.selected import Selected
-from sulq.server.published import ALL, Publishing, form
+from sulq.service.jobs.publication import ALL, Publishing, form
 from tests.learn.programs import COLUMNS, frame
 
 SPEND = sulq.Epsilon(2)

@@ -11,7 +11,7 @@ from sulq.desk import Desk
 from sulq.release.paid import Paid
 from sulq.release.saving import Layout
 from sulq.select.selected import Selected
-from sulq.server.published import Published
+from sulq.service.jobs.publication import Published
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.purse import Purse
 from sulq.terms.question import Question, Sums

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sulq.errors import SetupError
-from sulq.server.console.words import kind
+from sulq.service.console.words import kind
 from sulq.sql.rows import type_of
 from sulq.terms import wire
 from sulq.terms.domain import (

@@ -13,9 +13,9 @@ from rich.table import Table
 
 from sulq.cli.config import CONFIG, read
 from sulq.cli.show import console
-from sulq.server.access import DAYS, Access
-from sulq.server.doors import check_datasets
-from sulq.server.shelf import Shelf
+from sulq.service.clerk.access import DAYS, Access
+from sulq.service.clerk.access_calls import check_datasets
+from sulq.service.clerk.registered_store import Shelf
 
 analyst = typer.Typer(add_completion=False, no_args_is_help=True, help="Let analysts in, list them, end their tokens.")
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml of the server; default: here.")]

@@ -22,7 +22,7 @@ from sulq.cli.tokens import hand_over
 from sulq.terms.privacy import Epsilon, Unit
 
 if TYPE_CHECKING:
-    from sulq.server.supervisor import Supervisor
+    from sulq.service.supervisor.main import Supervisor
 
 PORT: Final = 8765
 PATIENCE: Final = 120.0  # seconds to prepare the rows
@@ -32,10 +32,10 @@ QUERY: Final = "SELECT city, AVG(pressure) FROM survey GROUP BY city"
 
 def serve_console(folder: Path, people: pa.Table, *, clinic: pa.Table) -> None:
     """Serve a survey, print where and with which tokens, and stay until Ctrl-C; `clinic` is there to be registered."""
-    from sulq.server.access import Access
-    from sulq.server.declared import declare
-    from sulq.server.settings import Service
-    from sulq.server.supervisor import Supervisor
+    from sulq.service.clerk.access import Access
+    from sulq.service.clerk.declaration import declare
+    from sulq.service.settings import Service
+    from sulq.service.supervisor.main import Supervisor
 
     data = folder / "data"
     data.mkdir()

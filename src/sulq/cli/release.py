@@ -16,7 +16,7 @@ from sulq.cli.show import console
 from sulq.cli.signature import SETTINGS, DeltaOf, chosen, progress, within
 from sulq.errors import QuestionError, SetupError
 from sulq.release.saving import replaced
-from sulq.server.published import ALL, Published, Publishing, form
+from sulq.service.jobs.publication import ALL, Published, Publishing, form
 from sulq.terms.form import Form
 
 FolderOf = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the release into this folder.")]

@@ -21,7 +21,7 @@ from sulq.errors import SetupError
 ANYWHERE: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not listened on
 
 if TYPE_CHECKING:
-    from sulq.server.settings import Declared, Service
+    from sulq.service.settings import Declared, Service
 
 
 def serve(
@@ -37,9 +37,10 @@ def serve(
     The token is shown on a terminal. Where stderr is none it is written to the file owner.token beside the access
     store, readable by its owner alone, and the path is shown.
     """
-    from sulq.server import isolation, logs
-    from sulq.server.access import Access
-    from sulq.server.supervisor import Supervisor
+    from sulq.service import logs
+    from sulq.service.clerk.access import Access
+    from sulq.service.sandbox import isolation
+    from sulq.service.supervisor.main import Supervisor
 
     found = read(config or Path(CONFIG))
     server = settled(found.server, host, port, insecure_public=insecure_public)
@@ -92,7 +93,7 @@ def settled(server: Server, host: str | None, port: int | None, *, insecure_publ
 
 def service_of(server: Server) -> Service:
     """The settings as the server's processes take them."""
-    from sulq.server.settings import Service
+    from sulq.service.settings import Service
 
     return Service(
         state=server.state.resolve(),
@@ -117,7 +118,7 @@ def service_of(server: Server) -> Service:
 def declaration(found: Dataset) -> Declared:
     """A dataset as the server holds it."""
     from sulq.cli.open import ledger_for
-    from sulq.server.declared import declare
+    from sulq.service.clerk.declaration import declare
 
     parts = found.tables
     columns: Mapping[str, object] = (

@@ -153,4 +153,4 @@ def test_SR24_receipts_are_stamped_in_one_place() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "stamp" and isinstance(node.ctx, ast.Load)
         if "seal" in ast.unparse(node.value)
     }
-    assert calls - {"server/pool.py"} == {"kernel/ledger/writer.py"}
+    assert calls - {"service/clerk/worker_pool.py"} == {"kernel/ledger/writer.py"}

@@ -1,0 +1,151 @@
+"""Every call the clerk answers, in one table: who may make it, whether it is about a dataset, what it does.
+
+The clerk lets nobody in on the web's word: each call carries the token itself,
+which is hashed and looked up in the access store here. So a web process that
+was broken into can do no more than the tokens it is shown (R10), and what the
+access store holds is no token: whoever reads it is not let in by it (T80). A
+dataset that does not exist and one that is not this principal's are answered alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
+
+from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
+from sulq.service.call_counts import Counts
+from sulq.service.clerk import access_calls, ask_calls, ledger_calls, register_calls
+from sulq.service.clerk.access import Access, Principal, hashed
+from sulq.service.clerk.open_dataset import Held
+from sulq.service.clerk.request import Request
+from sulq.service.ipc import Frame, refusal
+from sulq.terms import wire
+
+ANYONE: Final = frozenset({"owner", "analyst", "auditor"})
+ASKERS: Final = frozenset({"owner", "analyst"})
+READERS: Final = frozenset({"owner", "auditor"})
+OWNER: Final = frozenset({"owner"})
+NOBODY: Final[frozenset[str]] = frozenset()  # no token is asked for
+LONGEST: Final = 200  # of a token
+
+_log = logging.getLogger(__name__)
+
+
+class Office(register_calls.Registrar, Protocol):
+    """What the calls need of the clerk."""
+
+    access: Access
+    counts: Counts
+    datasets: Mapping[str, Held]
+
+    def health(self) -> Frame:
+        """What anyone may know: whether the service runs, and how its workers are kept apart."""
+        ...
+
+    def metrics(self) -> Frame:
+        """Counts and the state of the workers, for the owner."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One row of the table."""
+
+    roles: frozenset[str]
+    dataset: bool
+    act: Callable[[Office, Request], Frame]
+
+
+def datasets(office: Office, request: Request) -> Frame:
+    """The datasets this principal may see; why one is not ready is its owner's to know (T33)."""
+    request.only()
+    found = []
+    for name, held in sorted(office.datasets.items()):
+        if not request.who.sees(name):
+            continue
+        facts = wire.to_json(held.oracle(request.whose).facts) if held.ready else None
+        entry: Frame = {"name": name, "ready": held.ready, "facts": facts, "schedule": _period(held)}
+        if request.who.role == "owner":
+            entry["problem"] = None if held.problem is None else refusal(held.problem)["error"]
+        found.append(entry)
+    return {"datasets": found}
+
+
+def _period(held: Held) -> float | None:
+    return None if held.schedule is None else held.schedule.period
+
+
+CALLS: Final[Mapping[str, Call]] = {
+    "health": Call(NOBODY, False, lambda office, _: office.health()),
+    "whoami": Call(ANYONE, False, lambda _, request: access_calls.whoami(request)),
+    "datasets": Call(ANYONE, False, datasets),
+    "facts": Call(ANYONE, True, lambda _, request: ask_calls.facts(request)),
+    "foresee": Call(ASKERS, True, lambda _, request: ask_calls.foresee(request)),
+    "ask": Call(ASKERS, True, lambda _, request: ask_calls.ask(request)),
+    "budget": Call(ANYONE, True, lambda _, request: ledger_calls.budget(request)),
+    "transcript": Call(ANYONE, True, lambda _, request: ledger_calls.transcript(request)),
+    "receipt": Call(ANYONE, True, lambda _, request: ledger_calls.receipt(request)),
+    "verify": Call(READERS, True, lambda _, request: ledger_calls.verify(request)),
+    "export": Call(READERS, True, lambda _, request: ledger_calls.export(request)),
+    "share": Call(OWNER, True, lambda office, request: ledger_calls.share(office.access, request)),
+    "principals": Call(OWNER, False, lambda office, request: access_calls.principals(office.access, request)),
+    "add_principal": Call(
+        OWNER, False, lambda office, request: access_calls.add_principal(office.access, request, office.datasets)
+    ),
+    "revoke": Call(OWNER, False, lambda office, request: access_calls.revoke(office.access, request)),
+    "register": Call(OWNER, False, register_calls.register),
+    "withdraw": Call(OWNER, True, register_calls.withdraw),
+    "look": Call(OWNER, False, register_calls.look),
+    "metrics": Call(OWNER, False, lambda office, _: office.metrics()),
+}
+
+
+def answer(office: Office, frame: Mapping[str, object]) -> Frame:
+    """The reply to one frame; an error of ours goes back as it is, any other as one constant (R5, R9)."""
+    begun = time.monotonic()
+    name, outcome = "unknown", "ok"
+    try:
+        call, request = admitted(office, frame)
+        name = str(frame["call"])
+        return {"ok": call.act(office, request)}
+    except SulqError as error:
+        outcome = error.code
+        return refusal(error)
+    except Exception as error:  # noqa: BLE001 - its text may hold anything; its kind is the operator's to see (T31)
+        outcome = "unexpected"
+        _log.error("a call failed", extra={"call": name, "error": type(error).__name__})
+        return refusal(CuratorError("engine-failed", "The curator failed."))
+    finally:
+        office.counts.call(name, outcome, time.monotonic() - begun)
+
+
+def admitted(office: Office, frame: Mapping[str, object]) -> tuple[Call, Request]:
+    """The row of the table and the request, if whoever calls may make it."""
+    name, body = frame.get("call"), frame.get("body", {})
+    call = CALLS.get(name) if isinstance(name, str) else None
+    if call is None or not isinstance(body, dict):
+        raise QuestionError("bad-request", "There is no such call.")
+    if not call.roles:
+        return call, Request(None, None, {})
+    who = _principal(office.access, frame.get("token"))
+    if who.role not in call.roles:
+        raise AccessDenied("forbidden", f"This is not for the role {who.role}.")
+    held = _dataset(office, who, frame.get("dataset")) if call.dataset else None
+    return call, Request(who, held, cast("Frame", body))
+
+
+def _principal(access: Access, token: object) -> Principal:
+    found = access.find(hashed(token)) if isinstance(token, str) and 0 < len(token) <= LONGEST else None
+    if found is None:
+        raise AccessDenied("unauthorized", "This token is not known here.")
+    return found
+
+
+def _dataset(office: Office, who: Principal, name: object) -> Held:
+    found = office.datasets.get(name) if isinstance(name, str) and who.sees(name) else None
+    if found is None:
+        raise AccessDenied("not-found", "There is no such dataset.")
+    return found

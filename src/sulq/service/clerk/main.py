@@ -1,0 +1,189 @@
+"""The clerk: the one process that writes ledgers. It holds the ledgers and the access store, and no data.
+
+A thread answers each connection from the web; threads that debit at once share
+one commit. The curator is the real one; only its rows are elsewhere, behind the
+workers' sockets (`pool`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
+from sulq.service import ipc
+from sulq.service.call_counts import Counts
+from sulq.service.clerk import calls
+from sulq.service.clerk.access import Access
+from sulq.service.clerk.dataset_manager import Staff
+from sulq.service.clerk.open_dataset import Held
+from sulq.service.ipc import Frame
+from sulq.service.sandbox import isolation
+from sulq.service.settings import Declared, Service
+from sulq.service.supervisor import child
+from sulq.version import __version__
+
+TICK: Final = 1.0
+GRACE: Final = 5.0  # seconds beyond the limit of a question for calls under way when the server stops
+
+_log = logging.getLogger("sulq.service.clerk.main")  # the module is run, so its name is not its own
+
+
+class Clerk:
+    """Answers calls about the datasets it holds; without `staff` it has none but those it is given."""
+
+    def __init__(
+        self, access: Access, datasets: Mapping[str, Held] | None = None, *, staff: Staff | None = None
+    ) -> None:
+        self.access = access
+        self.counts = Counts() if staff is None else staff.counts
+        self.datasets: Mapping[str, Held] = dict(datasets or {}) if staff is None else staff.datasets
+        self._staff = staff
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._busy = 0
+        self._idle = threading.Condition(self._lock)
+        self._stopping = False
+
+    @property
+    def staff(self) -> Staff:
+        """Who opens datasets."""
+        if self._staff is None:
+            raise SetupError("not-available", "This server takes on no datasets.")
+        return self._staff
+
+    @property
+    def data_root(self) -> Path | None:
+        """Where data files may lie that are registered by calls."""
+        return None if self._staff is None else self._staff.data_root
+
+    def look(self, path: Path) -> Frame:
+        """Names and kinds of a file's columns."""
+        return self.staff.look(path)
+
+    def hold(self, declared: Declared) -> bool:
+        """Take on a new dataset; whether it is ready."""
+        return self.staff.hold(declared)
+
+    def withdraw(self, name: str) -> None:
+        """Take away a dataset that was registered by a call."""
+        self.staff.withdraw(name)
+
+    def health(self) -> Frame:
+        """Whether the service runs, how it and its workers are cut off, what is certified; nothing of one dataset."""
+        ready = all(held.ready or held.problem is not None for held in list(self.datasets.values()))
+        found: Frame = {"status": "ok" if ready else "starting", "version": __version__}
+        if self._staff is not None:
+            own = "shared" if self._staff.beside_rows else isolation.files()
+            found |= {"files": own, "rights": isolation.rights(), "certified": self._staff.certified}
+            told = self._staff.isolation()
+            found["workers"] = {
+                name: sorted({str(worker.get(name)) for worker in told}) for name in ("network", "files", "rights")
+            }
+        return found
+
+    def metrics(self) -> Frame:
+        """Counts since the start, and the state of datasets and workers."""
+        datasets = [
+            {"name": name, "ready": held.ready, "late": held.late} for name, held in sorted(self.datasets.items())
+        ]
+        workers = [] if self._staff is None else self._staff.workers()
+        return {"version": __version__, **self.counts.told(), "datasets": datasets, "workers": workers}
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answer every connection in a thread of its own, until `stop`."""
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                if self._stopping:
+                    sock.close()
+                    return
+                self._open.add(sock)
+            threading.Thread(target=self._talk, args=(sock,), daemon=True).start()
+
+    def stop(self, patience: float) -> None:
+        """Let calls under way end, take no others, and close what was opened."""
+        with self._idle:
+            self._stopping = True
+            self._idle.wait_for(lambda: self._busy == 0, timeout=patience)
+            for sock in self._open:
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+        if self._staff is not None:
+            self._staff.close()
+
+    def _reply(self, sock: socket.socket, reply: Frame, *, paid: bool) -> None:
+        try:
+            ipc.send(sock, reply)
+        except QuestionError as error:  # too long; nothing of it was sent
+            failed = CuratorError("engine-failed", "The answer is too long.")  # a refusal would say that it was free
+            ipc.send(sock, ipc.refusal(failed if paid else error))
+
+    def _talk(self, sock: socket.socket) -> None:
+        try:
+            with sock:
+                while True:
+                    frame = ipc.receive(sock)
+                    with self._idle:
+                        if self._stopping:
+                            return
+                        self._busy += 1
+                    try:
+                        self._reply(sock, calls.answer(self, frame), paid=frame.get("call") == "ask")
+                    finally:
+                        with self._idle:
+                            self._busy -= 1
+                            self._idle.notify_all()
+        except (EOFError, OSError, QuestionError):
+            pass  # the other side is gone, or speaks another tongue: it may connect again
+        finally:
+            with self._lock:
+                self._open.discard(sock)
+
+
+def main() -> None:
+    """Start as the supervisor says; end in order when it says so, and at once when it is gone."""
+    told = child.settings("clerk")
+    service = Service.from_json(cast("Frame", told["service"]))
+    control = socket.socket(fileno=cast("int", told["control"]))
+    listener = socket.socket(fileno=cast("int", told["listen"]))
+    staff = Staff(service, control, Counts())
+    clerk = Clerk(Access(service.access), staff=staff)
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor's to hear
+    threading.Thread(target=_hear, args=(control, staff), daemon=True).start()
+    given = [Declared.from_json(tree) for tree in cast("list[Frame]", told["datasets"])]
+    threading.Thread(target=clerk.serve, args=(listener,), daemon=True).start()
+    for declared in given:
+        staff.take_on(declared)
+    staff.take_on_registered()
+    whole = True
+    while whole and not stopping.wait(TICK):
+        whole = staff.tick()
+    clerk.stop(service.limit + GRACE if whole else GRACE)
+    _log.info("the clerk has stopped", extra={"whole": whole})
+    if not whole:
+        raise SystemExit(1)  # the supervisor starts another, which reads the ledger from its first entry
+
+
+def _hear(control: socket.socket, staff: Staff) -> None:
+    while True:
+        try:
+            staff.heard(ipc.receive(control))
+        except (EOFError, OSError, SulqError):
+            os._exit(1)  # without a supervisor no overrun could be stopped
+
+
+if __name__ == "__main__":
+    main()

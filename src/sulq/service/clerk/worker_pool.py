@@ -1,0 +1,340 @@
+"""The clerk's end of the workers: the part that sees rows, in other processes, with the same face as in this one.
+
+A plan is certified by a worker before it is paid for. Then it goes to one worker,
+with a receipt stamped for that worker alone and for this generation of it. Once that
+frame is sent whole it is never sent again, to anyone, unless the worker says that it
+does not know the plan: if it dies or overruns, the question stays charged and ends
+in the one outcome every failure has (R5, T32, T37).
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from sulq.errors import CuratorError, SetupError, SulqError
+from sulq.kernel.ledger.chain import Seal
+from sulq.service import ipc
+from sulq.service.ipc import Frame
+from sulq.terms import wire
+from sulq.terms.plan import Plan
+from sulq.terms.privacy import Event
+from sulq.terms.receipt import Receipt
+from sulq.terms.released import Released
+
+OPENING: Final = 10.0  # seconds an ask waits, uncharged, for a worker that is being replaced
+QUEUE: Final = 16  # runs that may be ahead of one that was charged
+LOOK: Final = 1.0  # seconds between looks at an idle worker
+LOOKING: Final = 1.0  # seconds that all else waits for them
+READ: Final = {"ready", "certified", "refused", "released"}  # what a worker says whose data is as it was
+PASSES: Final = "unreadable-data"  # a database that is away may come back, and the same worker goes on
+FAILURES: Final = {
+    "engine-failed": "The rows could not be summed.",
+    "noise-failed": "No noise could be drawn, so nothing is released.",
+}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class Worker:
+    """One generation of a worker, connected."""
+
+    name: str
+    generation: int
+    seal: Seal
+    sock: socket.socket
+    isolation: Frame
+    looked: float = field(default_factory=time.monotonic)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A worker as the supervisor announces it."""
+
+    name: str
+    generation: int
+    path: str
+    key: bytes = field(repr=False)
+
+
+class RemoteRows:
+    """The part that sees rows, behind sockets; `redeem` is the ledger's, `kill` the supervisor's."""
+
+    def __init__(
+        self,
+        *,
+        limit: float,
+        redeem: Callable[[Receipt, str, Event], bool],
+        kill: Callable[[str, int], None],
+        hello: Callable[[Frame], None],
+        event: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._limit = limit
+        self._redeem = redeem
+        self._kill = kill
+        self._hello = hello
+        self._event = event
+        self._change = threading.Condition()
+        self._idle: deque[Worker] = deque()
+        self._live: dict[str, Worker] = {}
+        self._posted: set[tuple[str, int]] = set()  # one connection for each: a worker listens to one at a time
+        self._stopped: SulqError | None = None
+        self._closed = False
+        self._own = threading.local()  # of each ask: its times, and who certified its plan
+
+    def post(self, post: Post) -> None:
+        """Connect to a worker that was started; it answers when it has opened its rows, however long that takes."""
+        with self._change:
+            if (post.name, post.generation) in self._posted:
+                return
+            self._posted.add((post.name, post.generation))
+        threading.Thread(target=self._connect, args=(post,), daemon=True).start()
+
+    @property
+    def workers(self) -> list[Worker]:
+        """Those that are connected."""
+        with self._change:
+            return list(self._live.values())
+
+    @contextmanager
+    def until(self, end: float | None, begin: float | None = None) -> Iterator[None]:
+        """Let no run of this thread go on past a moment of the monotonic clock, and pay for none after another."""
+        self._own.end, self._own.begin = end, begin
+        try:
+            yield
+        finally:
+            self._own.end = self._own.begin = None
+
+    def ready(self) -> None:
+        """Refuse, before anything is paid, while there is no worker, or its data is not what was registered."""
+        with self._change:
+            self._change.wait_for(lambda: self._live or self._stopped or self._closed, timeout=OPENING)
+            if self._stopped is not None:
+                raise stopped()
+            if not self._live or self._closed:
+                raise SetupError("not-ready", "This dataset's workers are being started.")
+
+    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
+        """Have a worker certify a plan, before anything is paid; it is then asked to run it, if it is idle by then.
+
+        Raises:
+            QuestionError: `uncertified`, in the worker's words, which follow from public facts alone.
+            SetupError: `not-ready`, where no worker said anything of it in time.
+        """
+        text = wire.encode(plan) if text is None else text
+        deadline = getattr(self._own, "begin", None)
+        self._own.certified = None
+        while True:
+            worker = self._taken(deadline)
+            if worker is None:
+                raise SetupError("not-ready", "Too many questions are under way.", "Try again in a moment.")
+            if self._sent(worker, {"check": text, "whose": whose}):
+                break
+        reply = self._heard(worker, self._limit)  # a worker that certifies late is sound all the same
+        if reply is not None:
+            self._back(worker, reply)
+        late = deadline is not None and time.monotonic() > deadline
+        if reply is None or late or not reply.keys() & {"certified", "refused", "stopped"}:
+            raise SetupError("not-ready", "This dataset's workers are being started.", "Try again in a moment.")
+        if "stopped" in reply:
+            raise stopped()
+        if "refused" in reply:
+            ipc.opened({"error": reply["refused"]})
+        self._own.certified = (worker, whose)
+
+    def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
+        """Have a worker run a plan that was paid for; exactly one is asked, and once.
+
+        The worker runs what the text says, so it is the text that must have been paid for, and it redeems with the
+        event that the text says: if another was charged, it runs nothing. One that has certified
+        the text is sent the receipt alone; if it does not know the text after all, it has not used the receipt.
+        """
+        text = wire.encode(plan) if text is None else text
+        if not self._redeem(receipt, wire.digest_of(text), plan.event):
+            raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
+        deadline = getattr(self._own, "end", None)
+        certified, whose = getattr(self._own, "certified", None) or (None, "")
+        self._own.certified = None
+        while True:
+            worker = self._taken(deadline, certified)
+            if worker is None:
+                self._event("no-worker")
+                raise _failure("engine-failed")
+            stamped = worker.seal.stamp(receipt.seq, receipt.entry, receipt.plan, plan.event)
+            known = worker is certified
+            limit = self._left(deadline)
+            frame = {"run": None if known else text, "receipt": wire.to_json(stamped), "whose": whose}
+            if not self._sent(worker, frame):  # it died before it heard all of it, so it ran nothing: another may
+                continue
+            reply = self._heard(worker, limit)
+            if reply is not None:
+                self._back(worker, reply)
+                if known and "unknown" in reply:
+                    certified = None
+                    continue
+            if reply is None or "released" not in reply:
+                raise _failure(str((reply or {}).get("failed", "engine-failed")))
+            return cast("tuple[Released, ...]", wire.from_json(reply["released"]))
+
+    def _left(self, deadline: float | None) -> float:
+        """How long a worker has for an answer."""
+        return self._limit if deadline is None else min(self._limit, deadline - time.monotonic())
+
+    def _sent(self, worker: Worker, frame: Frame) -> bool:
+        """Whether a worker was sent all of a frame; if not it is gone."""
+        try:
+            worker.sock.settimeout(self._limit)
+            ipc.send(worker.sock, frame)
+        except OSError:
+            self._lost(worker)
+            return False
+        return True
+
+    def _heard(self, worker: Worker, limit: float) -> Frame | None:
+        """A worker's reply; None where it died or overran, and is used no more."""
+        try:
+            return self._received(worker, time.monotonic() + limit)
+        except (OSError, EOFError, SulqError) as error:
+            what = "overrun" if isinstance(error, TimeoutError) else "worker-lost"
+            self._event(what)
+            _log.error("a question ended with its worker", extra={"worker": worker.name, "what": what})
+            self._lost(worker)
+            self._kill(worker.name, worker.generation)
+        return None
+
+    def _received(self, worker: Worker, deadline: float) -> Frame:
+        """The reply, if it is here in time."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        worker.sock.settimeout(left)
+        return ipc.receive(worker.sock)
+
+    def _taken(self, deadline: float | None, wanted: Worker | None = None) -> Worker | None:
+        """An idle worker, the wanted one if it is idle; None where none is in time."""
+        patience = QUEUE * self._limit if deadline is None else deadline - time.monotonic()
+        if patience <= 0:
+            return None
+        with self._change:
+            if not self._change.wait_for(lambda: self._idle or self._closed, timeout=patience) or self._closed:
+                return None
+            if wanted is None or wanted not in self._idle:
+                return self._idle.popleft()
+            self._idle.remove(wanted)
+            return wanted
+
+    def _back(self, worker: Worker, reply: Frame) -> None:
+        worker.looked = time.monotonic()
+        stopped = reply.get("stopped")
+        read = bool(reply.keys() & READ)  # a failure says nothing of the data
+        with self._change:
+            if stopped is not None:
+                self._stop(stopped)
+            elif read and self._stopped is not None and self._stopped.code == PASSES:
+                _log.info("a worker reads its data again", extra={"worker": worker.name})
+                self._stopped = None
+            self._idle.append(worker)
+            self._change.notify_all()
+
+    def _stop(self, told: object) -> None:
+        """Take no more asks: the data is not what was registered, until the owner has seen to it."""
+        try:
+            ipc.opened({"error": told})
+        except SulqError as error:
+            known = self._stopped
+            if known is None or (known.code == PASSES and error.code != PASSES):
+                _log.error("a worker refuses its data", extra={"code": error.code})
+                self._stopped = error
+
+    @property
+    def stopped(self) -> SulqError | None:
+        """Why no more asks are taken, for the owner."""
+        return self._stopped
+
+    def _lost(self, worker: Worker) -> None:
+        worker.sock.close()
+        with self._change:
+            if self._live.get(worker.name) is worker:
+                del self._live[worker.name]
+
+    def _connect(self, post: Post) -> None:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.connect(post.path)
+            hello = ipc.receive(sock)
+        except (OSError, EOFError, SulqError):
+            sock.close()  # it ended while it opened its rows; its successor will be announced
+            return
+        if hello.get("generation") != post.generation:
+            sock.close()
+            return
+        worker = Worker(post.name, post.generation, Seal(post.key), sock, cast("Frame", hello["isolation"]))
+        try:
+            if "stopped" in hello:
+                ipc.opened({"error": hello["stopped"]})
+            self._hello(hello)
+        except SulqError as error:
+            sock.close()
+            with self._change:
+                self._stopped = error
+                self._change.notify_all()
+            return
+        with self._change:
+            self._stopped = None
+            self._live[post.name] = worker
+            self._idle.append(worker)
+            self._change.notify_all()
+
+    def look(self) -> None:
+        """Ask idle workers whether their data is still what was registered, before anyone pays for finding out.
+
+        One whose database does not answer is waited for aside: other datasets are looked after meanwhile.
+        """
+        now = time.monotonic()
+        with self._change:
+            due = [worker for worker in self._idle if now - worker.looked >= LOOK]
+            for worker in due:
+                self._idle.remove(worker)
+        looks = [threading.Thread(target=self._looked_at, args=(worker,), daemon=True) for worker in due]
+        for look in looks:
+            look.start()
+        until = time.monotonic() + LOOKING
+        for look in looks:
+            look.join(max(until - time.monotonic(), 0.0))
+
+    def _looked_at(self, worker: Worker) -> None:
+        try:
+            worker.sock.settimeout(self._limit)
+            ipc.send(worker.sock, {"ready": True})
+            self._back(worker, self._received(worker, time.monotonic() + self._limit))
+        except (OSError, EOFError, SulqError):
+            self._lost(worker)
+            self._kill(worker.name, worker.generation)
+
+    def close(self) -> None:
+        """Let the workers go."""
+        with self._change:
+            self._closed = True
+            live, self._live = list(self._live.values()), {}
+            self._idle.clear()
+            self._change.notify_all()
+        for worker in live:
+            worker.sock.close()
+
+
+def stopped() -> SetupError:
+    """What an analyst hears of a dataset whose data is not what was registered; the cause is the owner's (T33)."""
+    return SetupError("not-ready", "This dataset is stopped; its owner must look after it.", "Ask its owner.")
+
+
+def _failure(code: str) -> CuratorError:
+    known = code if code in FAILURES else "engine-failed"
+    return CuratorError(known, FAILURES[known])

@@ -1,0 +1,339 @@
+"""A dataset that is being registered, as far as its owner has got: read from the form's fields, checked step by step.
+
+Kinds are suggested from the types of the file's schema and from nothing else;
+bounds are asked for, since a bound read off the data would give its extremes away (T21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
+
+from sulq.errors import SulqError
+from sulq.service.console import words
+from sulq.service.console.api import Tree
+from sulq.service.console.guard import Fields
+from sulq.terms import wire
+from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.terms.facts import MUCH, Facts
+from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit
+
+STEPS: Final = ("file", "columns", "unit", "budget", "review")
+KINDS: Final = {
+    "skip": "leave out: nobody can ask about it",
+    "int": "whole number",
+    "real": "number",
+    "bool": "true or false",
+    "category": "one of a list",
+    "date": "date",
+    "timestamp": "date and time",
+    "text": "text",
+}
+COUNTS_AS: Final = "What a missing cell counts as"
+STRONG: Final = 5  # an epsilon past this is worth a second thought
+_TYPES: Final = (
+    (("bool",), "bool"),
+    (("timestamp", "datetime"), "timestamp"),
+    (("date",), "date"),
+    (("uint", "int", "long", "short"), "int"),
+    (("float", "double", "decimal", "real", "numeric"), "real"),
+    (("str", "varchar", "text", "utf8", "char", "enum", "dictionary"), "category"),
+)
+
+
+def suggested(kind: str) -> str:
+    """The kind a column's type suggests."""
+    low = kind.lower()
+    return next((found for starts, found in _TYPES if any(start in low for start in starts)), "skip")
+
+
+@dataclass(slots=True)
+class Declared:
+    """One column of the file as the form has it."""
+
+    name: str
+    type: str
+    kind: str
+    low: str = ""
+    high: str = ""
+    values: str = ""
+    never: bool = False  # missing
+    default: str = ""
+    problem: str = ""
+    longest: str = ""  # of a text
+
+    def column(self) -> Column | None:
+        """The declaration, or None where it is left out or not yet right (`problem` says why)."""
+        self.problem = ""
+        make = _MAKE.get(self.kind)
+        if make is None:
+            return None
+        try:
+            made = make(self)
+            default = _DEFAULT[self.kind](self.default, COUNTS_AS) if self.default else None
+            if isinstance(made, Category) and isinstance(made.values[0], int) and default is not None:
+                default = _whole(self.default, COUNTS_AS)
+            return replace(made, missing=not self.never, default=default)
+        except SulqError as error:
+            self.problem = error.message
+        except ValueError as error:
+            self.problem = str(error)
+        return None
+
+
+@dataclass(slots=True)
+class Draft:
+    """All that was said so far."""
+
+    file: str
+    name: str
+    columns: list[Declared]
+    whose: str  # "row" or "column"
+    person: str
+    rows: str
+    neighbors: str
+    fold: str  # "case", "spelling" or "", where ids are exact
+    way: str
+    epsilon: str
+    delta: str
+    rho: str
+    size: str
+    synthetic: bool
+    problems: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, fields: Fields) -> Draft:
+        """From a form of any step."""
+        count = fields.text("columns")
+        columns = [
+            Declared(
+                fields.get(f"n{i}", ""),
+                fields.text(f"t{i}"),
+                fields.text(f"k{i}") or "skip",
+                fields.text(f"a{i}"),
+                fields.text(f"b{i}"),
+                fields.get(f"v{i}", "").replace("\r\n", "\n"),
+                fields.text(f"m{i}") == "never",
+                fields.text(f"d{i}"),
+                longest=fields.text(f"l{i}"),
+            )
+            for i in range(min(int(count), 3000) if count.isdecimal() else 0)
+        ]
+        return cls(
+            file=fields.get("file", ""),
+            name=fields.text("name"),
+            columns=columns,
+            whose=fields.text("whose") or "column",
+            person=fields.get("person", ""),
+            rows=fields.text("rows") or "1",
+            neighbors=fields.text("neighbors") or "add_remove",
+            fold=fields.text("fold"),
+            way=fields.text("way") or "epsilon",
+            epsilon=fields.text("epsilon") or "1",
+            delta=fields.text("delta") or "1e-6",
+            rho=fields.text("rho") or "0.1",
+            size=fields.text("size"),
+            synthetic=fields.text("synthetic") == "yes",
+        )
+
+    def hidden(self, step: str) -> list[tuple[str, str]]:
+        """What the other steps said, for the form of this one to carry."""
+        found: list[tuple[str, str]] = []
+        if step != "file":
+            found += [("file", self.file), ("name", self.name)]
+        if self.columns:
+            found.append(("columns", str(len(self.columns))))
+        for i, one in enumerate(self.columns):
+            found += [(f"n{i}", one.name), (f"t{i}", one.type)]
+            if step != "columns":
+                found += [(f"k{i}", one.kind), (f"a{i}", one.low), (f"b{i}", one.high), (f"v{i}", one.values)]
+                found += [(f"m{i}", "never" if one.never else ""), (f"d{i}", one.default)]
+                found += [(f"l{i}", one.longest)] if one.longest else []
+        if step != "unit":
+            found += [
+                ("whose", self.whose),
+                ("person", self.person),
+                ("rows", self.rows),
+                ("neighbors", self.neighbors),
+                ("fold", self.fold),
+            ]
+        if step != "budget":
+            found += [("way", self.way), ("epsilon", self.epsilon), ("delta", self.delta), ("rho", self.rho)]
+            found += [("size", self.size), ("synthetic", "yes" if self.synthetic else "")]
+        return found
+
+    def reach(self, step: str) -> str:
+        """The step to show: the one asked for, or the first before it that is not right yet."""
+        checks: dict[str, Callable[[], object]] = {"columns": self.declared, "unit": self.unit, "budget": self.budget}
+        for known in STEPS[: STEPS.index(step)]:
+            if known in checks and checks[known]() is None:
+                return known
+        return step
+
+    def declared(self) -> dict[str, Column] | None:
+        """Every column that is not left out, if all are right."""
+        found: dict[str, Column] = {}
+        for one in self.columns:
+            column = one.column()
+            if column is not None:
+                found[one.name] = column
+        if any(one.problem for one in self.columns):
+            self.problems["columns"] = "Some columns are not right yet; each says what is missing."
+            return None
+        if not found:
+            self.problems["columns"] = "Declare at least one column: one that is left out cannot be asked about."
+            return None
+        return found
+
+    def unit(self) -> Unit | None:
+        """Whom an answer hides."""
+        try:
+            if self.whose == "row":
+                return Unit(neighbors=cast("object", self.neighbors))  # type: ignore[arg-type]  # refused if it is none
+            if self.person not in [one.name for one in self.columns]:
+                self.problems["unit"] = "Choose the column that says whose row it is."
+                return None
+            rows = _whole(self.rows, "The number of rows")
+            return Unit(self.person, rows, self.neighbors, self.fold or None)  # type: ignore[arg-type]  # likewise
+        except (SulqError, ValueError) as error:
+            self.problems["unit"] = error.message if isinstance(error, SulqError) else str(error)
+            return None
+
+    def budget(self) -> Budget | None:
+        """What may be lost in total, and the declared size."""
+        try:
+            self.count()
+            if self.way == "rho":
+                return Rho(_number(self.rho, "rho"))
+            epsilon = _number(self.epsilon, "epsilon")
+            found = EpsilonDelta(epsilon, _number(self.delta, "delta")) if self.way == "both" else Epsilon(epsilon)
+            found.exact  # noqa: B018 - refuses what is no budget
+        except (SulqError, ValueError) as error:
+            self.problems["budget"] = error.message if isinstance(error, SulqError) else str(error)
+            return None
+        return found
+
+    def count(self) -> int | None:
+        """The declared number of rows, if it may be known."""
+        return _whole(self.size, "The number of rows") if self.size else None
+
+    def warnings(self) -> list[str]:
+        """What a careful owner should read before going on (T93)."""
+        columns, unit, budget = self.declared(), self.unit(), self.budget()
+        if columns is None or unit is None or budget is None:
+            return []
+        schema = Schema(self.name or "data", tuple(columns.items()))
+        facts = Facts(schema, unit, budget, cast("Loss", budget), cast("Loss", budget), self.count())
+        found = [f"{caution[0].upper()}{caution[1:]}." for caution in facts.cautions]
+        if isinstance(budget, (Epsilon, EpsilonDelta)) and STRONG < float(budget.amount) <= MUCH:
+            means = words.odds(budget, unit, "all answers together")
+            found.append(f"Epsilon {words.small(float(budget.amount))} is a lot. {means}")
+        if isinstance(budget, EpsilonDelta) and self.count() is None:
+            found.append(
+                "Keep delta well below 1 divided by the number of people; declare the size to have it checked."
+            )
+        if unit.column is None:
+            found.append("Each row is taken for a person of its own. If anyone may have two rows, they are not hidden.")
+        if unit.column is not None and unit.column in columns:
+            found.append(f"The person's own column {unit.column!r} can be asked about; leave it out unless it must be.")
+        return found
+
+    def body(self) -> Tree:
+        """The registration as the API takes it."""
+        columns, unit, budget = self.declared(), self.unit(), self.budget()
+        body: dict[str, object] = {
+            "name": self.name,
+            "file": self.file,
+            "columns": {name: wire.to_json(column) for name, column in (columns or {}).items()},
+            "unit": wire.to_json(unit),
+            "budget": wire.to_json(budget),
+            "synthetic": self.synthetic,
+        }
+        if self.count() is not None:
+            body["size"] = self.count()
+        return body
+
+
+def looked(tree: Tree) -> list[Declared]:
+    """Columns as the API's look at a file names them: names and types, no value."""
+    found = tree.get("columns")
+    pairs: list[tuple[str, str]] = []
+    if isinstance(found, Mapping):
+        pairs = [(str(name), str(kind)) for name, kind in found.items()]
+    elif isinstance(found, list):
+        for item in found:
+            if isinstance(item, Mapping):
+                pairs.append((str(item.get("name", "")), str(item.get("type", item.get("kind", "")))))
+            elif isinstance(item, (list, tuple)) and len(item) == 2:
+                pairs.append((str(item[0]), str(item[1])))
+    return [Declared(name, kind, suggested(kind)) for name, kind in pairs]
+
+
+def _whole(text: str, what: str) -> int:
+    plain = text.replace(",", "").replace("_", "").replace(" ", "")
+    if not plain.lstrip("-").isdecimal() or len(plain) > 18:
+        raise ValueError(f"{what} is a whole number.")
+    return int(plain)
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        return float(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        raise ValueError(f"{what} is a number, such as 1.5.") from None
+
+
+def _both(one: Declared) -> None:
+    if not one.low or not one.high:
+        raise ValueError("Give the lowest and the highest value it may have; cells outside are clamped.")
+
+
+def _int(one: Declared) -> Column:
+    _both(one)
+    return Int(_whole(one.low, "The lowest"), _whole(one.high, "The highest"))
+
+
+def _real(one: Declared) -> Column:
+    _both(one)
+    return Real(_number(one.low, "The lowest"), _number(one.high, "The highest"))
+
+
+def _category(one: Declared) -> Column:
+    values = [line.strip() for line in one.values.split("\n") if line.strip()]
+    if not values:
+        raise ValueError("List the values it may have, one on each line; others count as missing.")
+    whole = suggested(one.type) == "int" and all(value.lstrip("-").isdecimal() for value in values)
+    return Category(tuple(int(value) for value in values) if whole else tuple(values))
+
+
+def _date(one: Declared) -> Column:
+    _both(one)
+    return Date(one.low, one.high)
+
+
+def _timestamp(one: Declared) -> Column:
+    _both(one)
+    return Timestamp(one.low, one.high)
+
+
+def _truth(text: str, what: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{what} is true or false.")
+    return text.lower() == "true"
+
+
+_DEFAULT: Final[dict[str, Callable[[str, str], int | float | bool | str]]] = {
+    "int": _whole,
+    "real": _number,
+    "bool": _truth,
+} | dict.fromkeys(("category", "date", "timestamp", "text"), lambda text, _: text)
+_MAKE: Final[dict[str, Callable[[Declared], Column]]] = {
+    "int": _int,
+    "real": _real,
+    "bool": lambda _: Bool(),
+    "category": _category,
+    "date": _date,
+    "timestamp": _timestamp,
+    "text": lambda one: Text(_whole(one.longest, "The longest")) if one.longest else Text(),
+}

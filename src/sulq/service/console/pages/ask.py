@@ -1,0 +1,157 @@
+"""Asking: the price and the expected error before, the answer with its error bars after."""
+
+from __future__ import annotations
+
+from starlette.responses import HTMLResponse, Response
+
+from sulq.errors import SulqError
+from sulq.service.console import words
+from sulq.service.console.api import Tree
+from sulq.service.console.foreseen import Foreseen
+from sulq.service.console.guard import Fields
+from sulq.service.console.page import page
+from sulq.service.console.pages.datasets import examples
+from sulq.service.console.refusal import Refusal
+from sulq.service.console.spend import LEAST, SURE, most, terms, usual, ways
+from sulq.service.console.table import Table, to_csv, to_parquet
+from sulq.service.console.visit import Visit, place
+from sulq.terms import wire
+from sulq.terms.facts import Facts
+from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
+
+DOWNLOAD = 8 * 2**20  # an answer of 65,536 cells comes back to be saved
+_ALIKE = {(Epsilon, Epsilon), (Epsilon, EpsilonDelta), (Rho, Rho), (Queries, SubLinear)}
+FILES = {"csv": ("text/csv; charset=utf-8", to_csv), "parquet": ("application/vnd.apache.parquet", to_parquet)}
+
+
+async def show(visit: Visit) -> Response:
+    """The editor; `sql` in the address is put into it and nothing is asked."""
+    known = await visit.facts()
+    text = visit.request.query_params.get("sql") or examples(known)[min(1, len(examples(known)) - 1)][1]
+    return _page(visit, known, Fields([("sql", text)]))
+
+
+async def price(visit: Visit) -> Response:
+    """What the query would cost and how far off it would be; spends nothing."""
+    fields = await visit.form()
+    known = await visit.facts()
+    try:
+        body = _body(fields, known.budget)
+        foreseen = Foreseen.of(await visit.api.post(visit.at("explain"), body))
+    except Refusal as refusal:
+        if refusal.status == 401:
+            raise
+        # A text that is still being typed is not a mistake: the hint replaces the price, quietly.
+        return HTMLResponse(page("price.html", foreseen=None, refusal=refusal, above=False, **_left(known, None)))
+    cap = words.loss(body.get("at_most"))
+    above = type(cap) is type(foreseen.price) and words.size(foreseen.price) > words.size(cap) * (1 + 1e-9)
+    return HTMLResponse(page("price.html", foreseen=foreseen, refusal=None, above=above, **_left(known, foreseen)))
+
+
+async def answer(visit: Visit) -> Response:
+    """Pay and answer."""
+    fields = await visit.form()
+    known = await visit.facts()
+    try:
+        body = _body(fields, known.budget) | {"fresh": fields.text("fresh") == "yes"}
+        if "beta" in body:
+            body["level"] = 1 - float(str(body["beta"]))  # the bars are of the accuracy that was wished for
+        told = await visit.api.post(visit.at("sql"), body)
+    except Refusal as refusal:
+        if refusal.status == 401 or visit.piece:
+            raise
+        return _page(visit, known, fields, refusal=refusal, status=refusal.status)
+    known = await visit.facts()
+    shown = _answered(told, fields, visit) | {"facts": known}
+    if visit.piece:
+        return HTMLResponse(page("answer.html", **shown), headers={"HX-Trigger-After-Settle": "answered"})
+    return _page(visit, known, fields, answered=shown)
+
+
+async def download(visit: Visit) -> Response:
+    """The answer on the page as a file: nothing is asked again, so nothing is spent."""
+    fields = await visit.form(limit=DOWNLOAD)
+    form = str(visit.request.path_params["form"])
+    if form not in FILES:
+        raise Refusal(404, "not-found", "There is no such kind of file.", "Choose CSV or Parquet.")
+    try:
+        tree = wire.strict(fields.get("table", ""))
+    except SulqError:
+        tree = None
+    table = Table.of(tree if isinstance(tree, dict) else {})
+    kind, write = FILES[form]
+    return Response(
+        write(table), media_type=kind, headers={"Content-Disposition": f'attachment; filename="answer.{form}"'}
+    )
+
+
+def _page(
+    visit: Visit,
+    known: Facts,
+    fields: Fields,
+    *,
+    answered: dict[str, object] | None = None,
+    refusal: Refusal | None = None,
+    status: int = 200,
+) -> Response:
+    amount = fields.text("amount") or f"{usual(known.budget, known.remaining):g}"
+    delta = f"{float(known.budget.delta) / 100:g}" if isinstance(known.budget, EpsilonDelta) else ""
+    return visit.page(
+        "ask.html",
+        status,
+        facts=known,
+        sql=fields.get("sql", ""),
+        amount=amount,
+        ways=ways(known.budget),
+        way=fields.text("way"),
+        delta=fields.text("delta") or delta,
+        by=fields.text("by") or "price",
+        width=fields.text("width"),
+        sure=fields.text("sure") or "0.05",
+        sureness=SURE,
+        other=fields.get("other", ""),
+        groups=isinstance(known.budget, EpsilonDelta),
+        least=LEAST,
+        most=most(known.budget, known.remaining),
+        examples=examples(known),
+        place=place(visit.name),
+        answered=answered,
+        refusal=refusal,
+        **_left(known, None),
+    )
+
+
+def _body(fields: Fields, budget: Budget) -> dict[str, object]:
+    body: dict[str, object] = {"sql": fields.get("sql", "").replace("\r\n", "\n")} | terms(fields, budget)
+    if fields.text("other"):
+        body["other"] = fields.text("other")
+    return body
+
+
+def _left(known: Facts, foreseen: Foreseen | None) -> dict[str, object]:
+    """What is left now, and what would be left after; that is not said where price and budget count differently."""
+    now = words.left(known.remaining, known.budget)
+    price = None if foreseen is None else foreseen.price
+    alike = (type(price), type(known.budget)) in _ALIKE
+    after = max(now - words.size(price) / (words.size(known.budget) or 1.0), 0.0) if alike else None
+    over = alike and words.size(price) > words.size(known.remaining) * (1 + 1e-9)
+    left = {"remaining": known.remaining, "budget": known.budget, "left": now, "after": after, "over": over}
+    return left | {"unit": known.unit}
+
+
+def _answered(told: Tree, fields: Fields, visit: Visit) -> dict[str, object]:
+    table = Table.of(told)
+    receipt = told.get("receipt")
+    notes = told.get("notes")
+    return {
+        "table": table,
+        "sql": fields.get("sql", ""),
+        "spent": words.loss(told.get("spent")),
+        "remaining": words.loss(told.get("remaining")),
+        "reused": bool(told.get("reused")),
+        "seq": receipt.get("seq") if isinstance(receipt, dict) else None,
+        "guarantee": str(told.get("guarantee") or "dp"),
+        "notes": [str(note) for note in notes] if isinstance(notes, list) else [],
+        "place": place(visit.name),
+        "word": visit.session.form,
+    }

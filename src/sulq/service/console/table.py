@@ -1,0 +1,228 @@
+"""The answer to a query as the console shows and saves it: cells with error bars, a sentence, a chart, files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from markupsafe import Markup
+
+from sulq.service.console import chart
+from sulq.service.console.refusal import Refusal
+from sulq.service.console.words import number, off
+
+SHOWN: Final = 200  # rows on a page; a download has all of them
+Row = Sequence[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: what is shown, and the interval around it where it is an estimate."""
+
+    text: str
+    spread: str = ""
+    between: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns, rows and the ends of each cell's interval; ends are missing for what carries no noise."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    low: tuple[Row, ...]
+    high: tuple[Row, ...]
+    level: float = 0.95
+
+    @classmethod
+    def of(cls, tree: Mapping[str, object]) -> Table:
+        """Read an answer of the API, or what a page of ours kept of one."""
+        columns = tuple(str(name) for name in _list(tree.get("columns")))
+        rows, low, high = (_grid(tree.get(name), len(columns)) for name in ("rows", "low", "high"))
+        level = tree.get("level", 0.95)
+        if not len(rows) == len(low) == len(high) or not isinstance(level, (int, float)):
+            raise _unreadable()
+        return cls(columns, rows, low, high, float(level))
+
+    def kept(self) -> str:
+        """The same as a text that a form can carry to the download."""
+        parts = {"columns": self.columns, "rows": self.rows, "low": self.low, "high": self.high, "level": self.level}
+        return json.dumps(parts, allow_nan=False)
+
+    @property
+    def noisy(self) -> tuple[bool, ...]:
+        """Which columns are estimates."""
+        return tuple(any(self._bar(i, j) is not None for i in range(len(self.rows))) for j in range(len(self.columns)))
+
+    def cells(self) -> list[list[Cell]]:
+        """The rows that are shown."""
+        noisy = self.noisy
+        return [
+            [self._cell(i, j, noisy=noisy[j]) for j in range(len(self.columns))]
+            for i in range(min(len(self.rows), SHOWN))
+        ]
+
+    @property
+    def more(self) -> int:
+        """How many rows are not shown."""
+        return max(len(self.rows) - SHOWN, 0)
+
+    def sentence(self) -> str:
+        """How to read it, in a sentence."""
+        noisy = [j for j, is_noisy in enumerate(self.noisy) if is_noisy]
+        sure = f"{self.level:.0%}"
+        if not self.rows:
+            return "No group was large enough to be shown, or none met the condition."
+        if not noisy:
+            return "Nothing here depends on a person, so it carries no noise."
+        if len(noisy) == 1 and len(self.rows) == 1:
+            low, high = cast("tuple[object, object]", self._bar(0, noisy[0]))
+            what = self.columns[noisy[0]]
+            return f"With {sure} confidence the true {what} lies between {_end(low)} and {_end(high)}."
+        each = "Each true value lies within its own interval"
+        return f"{each} with {sure} confidence: about one in {round(1 / max(1 - self.level, 1e-9)):,} may lie outside."
+
+    @property
+    def below(self) -> bool:
+        """Whether a count or sum that cannot be negative may be shown below zero: noise knows no bounds."""
+        noisy = [j for j, is_noisy in enumerate(self.noisy) if is_noisy]
+        shown = [
+            (_float(row[j]), _float(high[j])) for row, high in zip(self.rows, self.high, strict=True) for j in noisy
+        ]
+        return any(value is not None and value < 0 and (high is None or high >= 0) for value, high in shown)
+
+    def charts(self) -> list[tuple[str, Markup]]:
+        """A chart for each column of estimates, at most two; the other columns name the bars."""
+        noisy = self.noisy
+        names = [
+            " / ".join(
+                "missing" if row[j] is None else _plain(row[j]) for j, is_noisy in enumerate(noisy) if not is_noisy
+            )
+            for row in self.rows
+        ]
+        found = []
+        for j in [j for j, is_noisy in enumerate(noisy) if is_noisy][:2]:
+            bars = []
+            for i, row in enumerate(self.rows):
+                value, ends = _float(row[j]), self._bar(i, j)
+                if value is None:
+                    continue
+                low, high = (None, None) if ends is None else (_float(ends[0]), _float(ends[1]))
+                bars.append(chart.Bar(names[i] or self.columns[j], value, low, high))
+            keys = ", ".join(name for name, is_noisy in zip(self.columns, noisy, strict=True) if not is_noisy)
+            title = f"{self.columns[j]} by {keys}" if keys else self.columns[j]
+            found.append((title, chart.bars(bars, title=title, level=self.level)))
+        return [(title, drawn) for title, drawn in found if drawn]
+
+    def named(self) -> list[tuple[str, list[object]]]:
+        """Every column, and `low_` and `high_` of those that are estimates."""
+        made: list[tuple[str, list[object]]] = []
+        for j, (name, is_noisy) in enumerate(zip(self.columns, self.noisy, strict=True)):
+            made.append((name, [row[j] for row in self.rows]))
+            if is_noisy:
+                made.append((f"low_{name}", [row[j] for row in self.low]))
+                made.append((f"high_{name}", [row[j] for row in self.high]))
+        return made
+
+    def _bar(self, i: int, j: int) -> tuple[object, object] | None:
+        """The interval of a cell; one that stands for itself carries no noise."""
+        value, low, high = self.rows[i][j], self.low[i][j], self.high[i][j]
+        if low is None and high is None:
+            return None
+        return None if low == value == high else (low, high)
+
+    def _cell(self, i: int, j: int, *, noisy: bool) -> Cell:
+        value, ends = self.rows[i][j], self._bar(i, j)
+        nothing = "unknown" if noisy else "missing"  # an estimate of a group that may have no rows
+        text = nothing if value is None else _shown(value, ends)
+        if ends is None:
+            return Cell(text)
+        at, low, high = _float(value), _float(ends[0]), _float(ends[1])
+        between = f"{_end(ends[0])} to {_end(ends[1])}"
+        if at is None or low is None or high is None:
+            return Cell(text, between, between)
+        alike = abs((high - at) - (at - low)) <= 0.02 * (high - low) + 1e-9
+        return Cell(text, f"± {off(max(high - at, at - low))}" if alike else between, between)
+
+
+def to_csv(table: Table) -> bytes:
+    """A CSV that no spreadsheet takes for formulas: a text that looks like one gets an apostrophe before it (T82)."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    made = table.named()
+    writer.writerow([_tame(name) for name, _ in made])
+    for i in range(len(table.rows)):
+        writer.writerow(["" if cells[i] is None else _tame(cells[i]) for _, cells in made])
+    return out.getvalue().encode()
+
+
+def to_parquet(table: Table) -> bytes:
+    """The same as Parquet, typed column by column."""
+    made = table.named()
+    arrays = [pa.array(_alike(cells)) for _, cells in made]
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, names=[name for name, _ in made]), out)
+    return out.getvalue()
+
+
+def _tame(value: object) -> object:
+    risky = isinstance(value, str) and value.lstrip(" ")[:1] in ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
+    return f"'{value}" if risky else value
+
+
+def _alike(cells: list[object]) -> list[object]:
+    """Cells of one type: whole and broken numbers together become doubles, anything else mixed becomes text."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds == {int, float}:
+        return [None if cell is None else float(cast("float", cell)) for cell in cells]
+    return [None if cell is None else str(cell) for cell in cells] if len(kinds) > 1 else cells
+
+
+def _shown(value: object, ends: tuple[object, object] | None) -> str:
+    """A value with no more digits than its interval allows."""
+    if isinstance(value, bool) or not isinstance(value, float) or ends is None:
+        return number(value) if isinstance(value, (int, float)) and ends is not None else _plain(value)
+    low, high = _float(ends[0]), _float(ends[1])
+    if low is None or high is None or not 0 < high - low < math.inf:
+        return number(value)
+    digits = min(max(1 - math.floor(math.log10((high - low) / 2)), 0), 6)
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def _end(value: object) -> str:
+    return "anything" if value is None else number(value)
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _list(tree: object) -> Sequence[object]:
+    if not isinstance(tree, list):
+        raise _unreadable()
+    return tree
+
+
+def _grid(tree: object, width: int) -> tuple[Row, ...]:
+    rows = tuple(tuple(_list(row)) for row in _list(tree))
+    plain = (str, int, float, bool, type(None))
+    if any(len(row) != width or not all(isinstance(cell, plain) for cell in row) for row in rows):
+        raise _unreadable()
+    return rows
+
+
+def _unreadable() -> Refusal:
+    return Refusal(400, "bad-request", "The table could not be read.", "Go back to the answer and download it again.")

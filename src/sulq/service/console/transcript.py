@@ -1,0 +1,161 @@
+"""The transcript as people read it: who asked what, when, and at what price."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from sulq.errors import SulqError
+from sulq.service.console.api import Api, Tree
+from sulq.service.console.visit import rows
+from sulq.service.console.words import small
+from sulq.terms import wire
+from sulq.terms.privacy import Budget, Epsilon, Event, Rho, SubLinear, divided
+from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
+from sulq.terms.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
+
+PAGE: Final = 1000
+PAGES: Final = 50  # what is older is in the export
+NAMES: Final = 4  # columns named before the rest are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One ask that was charged."""
+
+    seq: int
+    time: str
+    analyst: str
+    asked: str
+    price: str
+    event: Event | None
+    answered: bool
+
+
+async def read(api: Api, path: str) -> list[Line]:
+    """All lines a visitor may see, oldest first."""
+    found: list[Line] = []
+    after = 0
+    for _ in range(PAGES):
+        some = rows(await api.get(path, after=after, limit=PAGE), "lines")
+        found += [_line(tree) for tree in some]
+        if len(some) < PAGE:
+            break
+        after = found[-1].seq
+    return found
+
+
+def part_of(event: Event | None, budget: Budget) -> float:
+    """What part of a budget one ask took, counted as the ledger's filter counts it (SR3)."""
+    if event is None:
+        return 0.0
+    match budget:
+        case SubLinear():
+            return event.queries / budget.queries
+        case Rho():
+            return float(event.rho / budget.exact)
+        case Epsilon():
+            return float((event.epsilon or Fraction(0)) / budget.exact)
+    split = divided(budget, open_keys=False)
+    most = split.alpha * event.rho
+    return float(min(most if event.epsilon is None else event.epsilon, most) / split.room) if split.room else 0.0
+
+
+def running(lines: Sequence[Line], budget: Budget) -> list[tuple[datetime.datetime, float]]:
+    """What part of a budget was spent up to each line."""
+    points, total = [], 0.0
+    for line in lines:
+        total += part_of(line.event, budget)
+        try:
+            points.append((datetime.datetime.fromisoformat(line.time), total))
+        except ValueError:
+            continue
+    return points
+
+
+def _line(tree: Tree) -> Line:
+    seq = tree.get("seq")
+    event = _value(tree.get("event"))
+    return Line(
+        seq=seq if isinstance(seq, int) else 0,
+        time=str(tree.get("time") or ""),
+        analyst=str(tree.get("analyst") or ""),
+        asked=asked(_value(tree.get("question"))),
+        price=_price(event) if isinstance(event, Event) else "",
+        event=event if isinstance(event, Event) else None,
+        answered=tree.get("answer") is not None,
+    )
+
+
+def _price(event: Event) -> str:
+    if event.queries:
+        return f"{event.queries:,} {'query' if event.queries == 1 else 'queries'}"
+    if event.epsilon is not None:
+        return f"ε {small(float(event.epsilon))}"
+    keys = f", δ {small(float(event.key_delta))}" if event.key_delta else ""
+    return f"ρ {small(float(event.rho))}{keys}"
+
+
+def asked(question: object) -> str:
+    """A question in a few words: the ledger keeps what was asked of the rows, not the text it was written in."""
+    match question:
+        case Together():
+            several = list(dict.fromkeys(asked(part) for part in question.questions))
+            more = len(several) - 2
+            return "; ".join(several[:2]) + (f"; and {more} more" if more > 0 else "")
+        case Choose():
+            return f"a choice among values of {_names(question.counts.by[-1:]) or 'candidates'}" + _tail(
+                question.counts
+            )
+        case Above():
+            return f"the first above a threshold: {asked(question.counts)}"
+        case Holistic():
+            return f"{type(question.statistic).__name__} of the whole table"
+        case Sums() | OpenSums():
+            what = list(dict.fromkeys(_value_words(fn) for fn in question.values)) or ["people"]
+            more = len(what) - NAMES
+            text = ", ".join(what[:NAMES]) + (f" and {more} more" if more > 0 else "")
+            return f"{text}{_tail(question)}"
+    return "a question"
+
+
+def _tail(question: Sums | OpenSums) -> str:
+    keys = question.by
+    by = f" by {_names(keys)}" if keys and _names(keys) else ""
+    return by + (f" where {_names((question.where,))} meets a condition" if question.where is not None else "")
+
+
+def _value_words(fn: RowFn) -> str:
+    match fn:
+        case Lit():
+            return "count"
+        case Not(item=IsMissing()):
+            return f"count of {_names((fn,))}"
+        case Bernstein() | Case():
+            return f"mean or sum of {_names((fn,))}" if _names((fn,)) else "count"
+        case Outer():
+            return f"products of {_names((fn,))}"
+    return f"sum of {_names((fn,))}" if _names((fn,)) else "count"
+
+
+def _names(fns: Sequence[RowFn]) -> str:
+    """The columns that row functions read."""
+    found: dict[str, None] = {}
+    front = list(fns)
+    while front and len(found) < 50:
+        found |= dict.fromkeys(part.name.rpartition(".")[2] or part.name for part in front if isinstance(part, Col))
+        front = [part for outer in front for part in outer.parts()]
+    names = list(found)
+    more = len(names) - NAMES
+    return ", ".join(names[:NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _value(tree: object) -> object:
+    """A value of the vocabulary, from its canonical text or its tree."""
+    try:
+        return wire.decode(tree) if isinstance(tree, str) else wire.from_json(tree)
+    except SulqError:
+        return None

@@ -1,0 +1,71 @@
+"""Learners as kinds of job: the columns, the spend and the parameters of their signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Final, Self
+
+from pydantic import Field, model_validator
+
+from sulq.desk import Desk
+from sulq.learn import LEARNERS
+from sulq.learn.base import Learner
+from sulq.learn.form import form
+from sulq.learn.shown import drawn, sheets
+from sulq.service.jobs.kind import Kind, Step
+from sulq.service.jobs.stepwise import Stepwise
+from sulq.service.web.answer_json import loss_of
+from sulq.service.web.form_body import Name, body_of, chosen
+from sulq.service.web.openapi import Spend
+from sulq.service.web.requests import Body
+from sulq.terms.domain import LONGEST_NAME
+from sulq.terms.purse import Progress
+
+MOST: Final = 256  # columns a job learns from
+
+
+class Columns(Body):
+    """What every learner's job names: the columns to learn from, and what to pay."""
+
+    x: Annotated[list[Name], Field(min_length=1, max_length=MOST, description="The columns to learn from.")]
+    spend: Spend | None = Field(None, description="What the whole fit may cost; none where sums are counted.")
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        """The columns are different ones, and the label is none of them."""
+        named = [*self.x, *([label] if (label := getattr(self, "y", None)) is not None else [])]
+        if len(set(named)) != len(named):
+            raise ValueError("a column is named once, in x or as y")
+        return self
+
+
+class Labelled(Columns):
+    """And, of a supervised learner, the column to predict."""
+
+    y: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="The column to predict.")]
+
+
+def learners() -> tuple[Kind, ...]:
+    """A kind of job for each learner."""
+    return tuple(kind_of(learner) for learner in LEARNERS)
+
+
+def kind_of(learner: type[Learner]) -> Kind:
+    """The job of one learner."""
+    asks = form(learner)
+    parameters = body_of(asks, Labelled if asks.supervised else Columns)
+
+    def run(desk: Desk, asked: Columns) -> Iterator[Step]:
+        model = learner(**chosen(asks, asked))
+        label = getattr(asked, "y", None)
+
+        def fit(progress: Progress) -> Learner:
+            y = None if label is None else desk[label]
+            return model.fit(desk[asked.x], y, spend=loss_of(asked.spend), progress=progress)
+
+        work = Stepwise(fit)
+        yield from work.steps()
+        told = {"model": model.to_json(), "text": drawn(model), "tables": [sheet.to_json() for sheet in sheets(model)]}
+        yield Step(work.total, work.total, told)
+
+    return Kind(asks.name, asks.title, parameters, run, asks.to_json())

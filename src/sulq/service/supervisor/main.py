@@ -1,0 +1,327 @@
+"""The supervisor: starts the server's processes, starts them again when they die, ends a worker that overruns.
+
+It opens neither data nor ledgers. It holds every listening socket, so that a
+process that was replaced is found where its predecessor was, and draws a new
+seal's key for each worker it starts: a receipt stamped for one is worth nothing
+to the next (T60).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, cast
+
+from sulq.errors import SetupError, SulqError
+from sulq.kernel.entropy import random_bytes
+from sulq.service import ipc
+from sulq.service.ipc import Frame
+from sulq.service.sandbox import isolation
+from sulq.service.settings import Declared, Service
+from sulq.service.supervisor import run_folder
+from sulq.service.supervisor.process import Process, launched
+from sulq.service.supervisor.run_folder import RunFolder
+
+BACKLOG: Final = 256
+LOOK_MEMORY: Final = 2048
+LOOK_SECONDS: Final = 60.0
+WEB_GRACE: Final = 25.0
+CLERK_GRACE: Final = 10.0
+WORKER_GRACE: Final = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Runs the service until it is told to stop."""
+
+    def __init__(self, service: Service, datasets: Sequence[Declared]) -> None:
+        self._service = service
+        self._datasets = datasets
+        self._events: queue.SimpleQueue[tuple[str, object, int]] = queue.SimpleQueue()
+        self._processes: dict[str, Process] = {}
+        self._keys: dict[str, str] = {}
+        self._cookies = random_bytes(32).hex()  # the same for all web processes, and for those started in their place
+        self._listeners: dict[str, socket.socket] = {}
+        self._control: socket.socket | None = None
+        self._stopping = False
+        self._places = 0  # datasets that were given workers
+        self._outside = isolation.network()
+        for left in run_folder.sweep():
+            _log.warning("removed what a killed server left", extra={"folder": left.name})
+        self._own = RunFolder()  # nobody else reaches the sockets
+        self.folder = self._own.path
+        self.port = 0
+
+    @property
+    def clerk(self) -> Path:
+        """Where the clerk listens."""
+        return self.folder / "ledger.sock"
+
+    def start(self) -> None:
+        """Listen, then start the clerk and the web processes; workers follow on the clerk's word."""
+        try:
+            self._listen("clerk", self.clerk)
+            if self._service.web > 0:
+                self._listeners["web"] = self._public()
+                self.port = self._listeners["web"].getsockname()[1]
+            if self._service.web > 1:
+                self._listen("jobs", self.folder / "jobs.sock")
+        except BaseException:
+            self._clean()
+            raise
+        self._start_clerk()
+        for number in range(self._service.web):
+            self._start_web(number)
+
+    def run(self) -> None:
+        """Do what is due until `stop`; then end web, clerk and workers, in this order."""
+        while True:
+            what, which, generation = self._events.get()
+            if what == "stop":
+                break
+            if what == "ended":
+                self._ended(cast("Process", which), generation)
+            elif what == "due" and self._kept(cast("Process", which)):
+                self._start(cast("Process", which))
+            elif what == "said":
+                self._said(cast("Frame", which))
+        self._end()
+
+    def stop(self) -> None:
+        """End the service; from any thread, or a signal."""
+        self._events.put(("stop", None, 0))
+
+    def pids(self) -> dict[str, int]:
+        """The processes that run, by name."""
+        running = [(name, process.running) for name, process in list(self._processes.items())]
+        return {name: child.pid for name, child in running if child is not None and child.poll() is None}
+
+    def _listen(self, name: str, path: Path) -> None:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(path))
+        listener.listen(BACKLOG)
+        self._listeners[name] = listener
+
+    def _public(self) -> socket.socket:
+        host, port = self._service.host, self._service.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            listener.close()
+            raise SetupError(
+                "bad-config", f"{host}:{port} cannot be listened on: {error.strerror}.", "Choose another port."
+            ) from None
+        return listener
+
+    def _start_clerk(self) -> None:
+        if self._control is not None:
+            self._control.close()
+        self._control, theirs = socket.socketpair()
+        listener = self._listeners["clerk"].fileno()
+        settings = {
+            "service": self._service.to_json(),
+            "datasets": [declared.to_json() for declared in self._datasets],
+            "listen": listener,
+            "control": theirs.fileno(),
+        }
+        clerk = self._processes.setdefault("clerk", Process("clerk", "clerk", {}, folder=self.folder / "clerk"))
+        clerk.settings, clerk.fds = settings, (listener, theirs.fileno())
+        self._start(clerk)
+        theirs.close()
+        threading.Thread(target=self._hear, args=(self._control,), daemon=True).start()
+
+    def _start_web(self, number: int) -> None:
+        """One of the web processes; where there are several, the first has the jobs."""
+        fds = [self._listeners["web"].fileno()]
+        settings: dict[str, object] = {
+            "service": self._service.to_json(),
+            "clerk": str(self.clerk),
+            "listen": fds[0],
+            "cookies": self._cookies,
+        }
+        if self._service.web > 1:
+            settings["jobs"] = str(self.folder / "jobs.sock")
+            if number == 0:
+                fds.append(self._listeners["jobs"].fileno())
+                settings["jobs_listen"] = fds[1]
+        web = Process(f"web-{number}", "web", settings, tuple(fds))
+        self._processes[web.name] = web
+        self._start(web)
+
+    def _start(self, process: Process) -> None:
+        if self._stopping:
+            return
+        more: Frame = {}
+        if process.part == "worker":
+            self._keys[process.name] = random_bytes(32).hex()
+            more = {"key": self._keys[process.name], "memory": self._service.memory, "outside": self._outside}
+        process.start(lambda which, generation: self._events.put(("ended", which, generation)), more)
+        if process.part == "worker":
+            self._announce(process)
+
+    def _ended(self, process: Process, generation: int) -> None:
+        if self._stopping or generation != process.generation or not self._kept(process):
+            return
+        code = None if process.running is None else process.running.returncode
+        pause = process.pause()
+        _log.warning("a process ended", extra={"child": process.name, "code": str(code), "pause": pause})
+        if process.part == "clerk":
+            time.sleep(pause)
+            self._start_clerk()
+        elif pause:
+            timer = threading.Timer(pause, lambda: self._events.put(("due", process, 0)))
+            timer.daemon = True
+            timer.start()
+        else:
+            self._start(process)
+
+    def _hear(self, control: socket.socket) -> None:
+        """Pass on what this clerk says, as long as it lives."""
+        try:
+            while True:
+                self._events.put(("said", ipc.receive(control), 0))
+        except (EOFError, OSError, SulqError):
+            return
+
+    def _said(self, frame: Frame) -> None:
+        if "start" in frame:
+            self._workers(str(frame["start"]), cast("int", frame["count"]), cast("Frame", frame["settings"]))
+        elif "kill" in frame:
+            process = self._processes.get(str(frame["kill"]))
+            if process is not None and process.part == "worker" and process.generation == frame.get("generation"):
+                process.kill()
+        elif "drop" in frame:
+            self._drop(str(frame["drop"]))
+        elif "look" in frame:
+            threading.Thread(target=self._look, args=(frame,), daemon=True).start()
+
+    def _workers(self, dataset: str, count: int, settings: Frame) -> None:
+        """See to it that a dataset has so many workers; those that run are announced, to a clerk that is new."""
+        known = [p for p in self._processes.values() if p.part == "worker" and p.settings["for"] == dataset]
+        for process in known:
+            same = all(_opens(process.settings.get(name)) == _opens(value) for name, value in settings.items())
+            process.settings = {**process.settings, **settings}
+            if same:
+                self._announce(process)
+            else:
+                process.kill()  # it opened its rows as another declaration said; its successor is announced
+        if known:
+            prefix = known[0].name.partition(".")[0]
+        else:
+            prefix = f"worker-{self._places}"  # names of datasets make no paths
+            self._places += 1
+        for number in range(len(known), count):
+            name = f"{prefix}.{number}"
+            self._listen(name, self.folder / f"{name}.sock")
+            listener = self._listeners[name].fileno()
+            own = {**settings, "for": dataset, "listen": listener}
+            process = Process(name, "worker", own, (listener,), self.folder / name)
+            self._processes[name] = process
+            self._start(process)
+
+    def _kept(self, process: Process) -> bool:
+        """Whether a process is still one of this service's."""
+        return self._processes.get(process.name) is process
+
+    def _drop(self, dataset: str) -> None:
+        """End the workers of a dataset that was taken away, and close what they listened on."""
+        gone = [p for p in self._processes.values() if p.part == "worker" and p.settings["for"] == dataset]
+        for process in gone:
+            del self._processes[process.name]
+            process.kill()
+            self._keys.pop(process.name, None)
+            self._listeners.pop(process.name).close()
+            (self.folder / f"{process.name}.sock").unlink(missing_ok=True)
+
+    def _announce(self, process: Process) -> None:
+        """Tell the clerk of a worker, with the key that stamps receipts for it."""
+        self._tell(
+            {
+                "worker": process.name,
+                "dataset": process.settings["for"],
+                "generation": process.generation,
+                "path": str(self.folder / f"{process.name}.sock"),
+                "key": self._keys[process.name],
+            }
+        )
+
+    def _look(self, frame: Frame) -> None:
+        """Have a process look at a file's columns, and pass on what it says."""
+        folder = Path(tempfile.mkdtemp(prefix="look-", dir=self.folder))
+        settings = {"path": frame["look"], "memory": LOOK_MEMORY, "outside": self._outside}
+        looking = launched("look", settings, (), folder, stdout=subprocess.PIPE)
+        limit = threading.Timer(LOOK_SECONDS, looking.kill)
+        limit.start()
+        try:  # its standard input stays open until it has ended: a child without one takes itself for orphaned
+            reply = cast("Frame", json.loads(looking.stdout.read() if looking.stdout is not None else b""))
+        except ValueError:
+            reply = ipc.refusal(SetupError("unreadable-data", "The file could not be looked at."))
+        limit.cancel()
+        looking.wait()
+        for pipe in (looking.stdin, looking.stdout):
+            if pipe is not None:
+                pipe.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        self._tell({"looked": frame["number"], "reply": reply})
+
+    def _tell(self, frame: Frame) -> None:
+        try:
+            if self._control is not None:
+                ipc.send(self._control, frame)
+        except OSError:
+            pass  # that clerk has ended; the next one asks for what it needs
+
+    def _end(self) -> None:
+        self._stopping = True
+        grace = {"web": WEB_GRACE, "clerk": self._service.limit + CLERK_GRACE, "worker": WORKER_GRACE}
+        for part, patience in grace.items():
+            ending = [
+                threading.Thread(target=process.stop, args=(patience,))
+                for process in self._processes.values()
+                if process.part == part
+            ]
+            for thread in ending:
+                thread.start()
+            for thread in ending:
+                thread.join()
+        self._clean()
+        _log.info("the service has stopped")
+
+    def _clean(self) -> None:
+        for listener in self._listeners.values():
+            listener.close()
+        if self._control is not None:
+            self._control.close()
+        self._own.remove()
+
+
+def serve(service: Service, datasets: Sequence[Declared]) -> None:
+    """Run the service in this process until SIGTERM or SIGINT."""
+    isolation.closed()
+    supervisor = Supervisor(service, datasets)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: supervisor.stop())
+    supervisor.start()
+    _log.info("the service runs", extra={"pid": os.getpid(), "host": service.host, "port": supervisor.port})
+    supervisor.run()
+
+
+def _opens(setting: object) -> object:
+    """What of a worker's setting says which rows it opens: to renew a copy is said once, and then no more."""
+    return {**setting, "renew": False} if isinstance(setting, dict) else setting

@@ -1,0 +1,132 @@
+"""One process the supervisor keeps: a fresh interpreter, its settings through a pipe, its sockets by inheritance."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final
+
+from sulq.service.sandbox import file_rules, launcher
+from sulq.service.worker import database
+
+# Where each part lives. The tests of faults put their own in place of a worker; the server has no setting for it.
+PARTS: Final[dict[str, str]] = {
+    "clerk": "sulq.service.clerk.main",
+    "look": "sulq.service.worker.file_look",
+    "web": "sulq.service.web.main",
+    "worker": "sulq.service.worker.main",
+}
+BARE: Final = frozenset({"look", "web", "worker"})  # these are told nothing by the environment but what they need
+DATA: Final = frozenset({"look", "worker"})
+# Memory is limited by addresses, which every thread of a large machine would claim in advance.
+FEW: Final = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": str(min(os.cpu_count() or 1, 8))}
+SHORT: Final = 5.0  # a process that lives less is restarted after a pause
+LONGEST: Final = 10.0
+
+
+@dataclass(eq=False, slots=True)
+class Process:
+    """A part of the server by its name; `generation` counts its starts."""
+
+    name: str
+    part: str
+    settings: Mapping[str, object] = field(repr=False)
+    fds: Sequence[int] = ()
+    folder: Path | None = None  # for what it spills; emptied whenever it ends
+    generation: int = 0
+    short: int = 0
+    begun: float = 0.0
+    running: subprocess.Popen[bytes] | None = None
+
+    def start(self, ended: Callable[[Process, int], None], more: Mapping[str, object]) -> None:
+        """Start it anew; `ended` is told, from another thread, when it has ended, and which start of it."""
+        self.generation += 1
+        generation = self.generation
+        self.begun = time.monotonic()
+        settings = {**self.settings, "name": self.name, "generation": generation, **more}
+        self.running = launched(self.part, settings, self.fds, self.folder)
+        threading.Thread(target=self._wait, args=(self.running, generation, ended), daemon=True).start()
+
+    def _wait(self, running: subprocess.Popen[bytes], generation: int, ended: Callable[[Process, int], None]) -> None:
+        running.wait()
+        _shut(running.stdin)
+        if self.folder is not None:  # a worker that was killed could not remove what it had spilled
+            shutil.rmtree(self.folder, ignore_errors=True)
+        ended(self, generation)
+
+    def pause(self) -> float:
+        """How long to wait before the next start: longer each time it lived shortly."""
+        self.short = self.short + 1 if time.monotonic() - self.begun < SHORT else 0
+        return 0.0 if self.short <= 1 else min(0.1 * 2.0**self.short, LONGEST)
+
+    def kill(self) -> None:
+        """End it now, whatever it does."""
+        if self.running is not None:
+            self.running.kill()
+
+    def stop(self, patience: float) -> None:
+        """Ask it to end, and insist."""
+        if self.running is None:
+            return
+        self.running.terminate()
+        try:
+            self.running.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.running.kill()
+            self.running.wait()
+        _shut(self.running.stdin)
+
+
+def launched(
+    part: str,
+    settings: Mapping[str, object],
+    fds: Sequence[int],
+    folder: Path | None,
+    *,
+    stdout: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """A fresh interpreter for a part. Its standard input stays open: when it closes, the supervisor is gone."""
+    command = [sys.executable, "-P", "-m", PARTS[part]]
+    environment = {name: value for name, value in os.environ.items() if name in file_rules.KEPT or part not in BARE}
+    for ours in (launcher.FOUND, launcher.RELAY):
+        environment.pop(ours, None)
+    if part == "worker":
+        settings = file_rules.settled(settings)
+        if file_rules.database_of(settings) is not None:
+            environment |= database.variables(os.environ)
+    if part in DATA:
+        environment |= FEW
+    if folder is not None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        environment["TMPDIR"] = str(folder)
+    lines: list[Mapping[str, object]] = [settings]
+    allowed = file_rules.of(part, settings, folder)
+    if part == "clerk" and allowed is not None and not allowed["tcp"]:  # it connects to no database
+        environment = {name: value for name, value in environment.items() if not database.is_secret(name)}
+    if allowed is not None:
+        command = [sys.executable, "-P", str(Path(launcher.__file__)), *command]
+        lines.insert(0, allowed)
+    started = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        command, stdin=subprocess.PIPE, stdout=stdout, pass_fds=tuple(fds), env=environment, start_new_session=True
+    )
+    with contextlib.suppress(BrokenPipeError):  # it ended at once: whoever waits for it will hear
+        pipe = started.stdin
+        if pipe is not None:
+            pipe.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+            pipe.flush()
+    return started
+
+
+def _shut(pipe: IO[bytes] | None) -> None:
+    if pipe is not None:
+        with contextlib.suppress(OSError):
+            pipe.close()

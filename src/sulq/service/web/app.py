@@ -1,0 +1,158 @@
+"""The HTTP API as an application: routes under /v1, the OpenAPI document, and the console before them.
+
+It is given one function, `call`, that sends a frame to the clerk and brings its
+reply; it has no other way to data, ledger or access store (R10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from anyio import to_thread
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
+from sulq.kernel.entropy import random_bytes
+from sulq.service.console import mount_console
+from sulq.service.jobs.forwarding import Here
+from sulq.service.jobs.manager import Jobs
+from sulq.service.settings import Service
+from sulq.service.web.clerk_oracle import Call
+from sulq.service.web.limits import Limits
+from sulq.service.web.middleware import LOOPBACK, Tally, Traffic, host_of
+from sulq.service.web.requests import Asker
+from sulq.service.web.responses import Json, refused
+from sulq.service.web.routes import ROUTERS
+from sulq.version import __version__
+
+RATE: Final = 1200  # calls a minute for each token, where the owner names none
+OWNERS: Final = frozenset({"register", "look", "share"})  # whose refused declarations the owner reads
+THREADS: Final = 64  # requests that wait for the clerk at one time
+# FastAPI would hand requests to a tracer found in the process, bodies included.
+SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
+
+
+def create_app(call: Call, service: Service, *, console: bool = True, cookies: bytes | None = None) -> Traffic:
+    """The application; `call` reaches the clerk, `cookies` is the key that all web processes close cookies with."""
+    app = FastAPI(
+        title="sulq",
+        summary="A database you may ask about everyone and learn about no one.",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,  # a redirect would carry a token over whatever address a proxy has
+        telemetry=cast("Any", SILENT),
+        lifespan=_lifespan,
+        exception_handlers={
+            SulqError: _refused,
+            RequestValidationError: _misfit,
+            HTTPException: _unknown,
+            Exception: _failed,
+        },
+    )
+    tally = Tally()
+    app.state.call = call
+    app.state.settings = service
+    app.state.limits = Limits.of(service.rate or RATE)
+    app.state.jobs = Jobs()
+    app.state.job_desk = Here(app.state.jobs, call)
+    app.state.tally = tally
+    app.state.cookies = random_bytes(32) if cookies is None else cookies
+    for router in (*ROUTERS, _document(app)):
+        app.include_router(router)
+    guarded = Traffic(app, hosts=_hosts(service), tls=service.tls, tally=tally)
+    if console:
+        mount_console(app)
+    return guarded
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    to_thread.current_default_thread_limiter().total_tokens = THREADS
+    yield
+    app.state.jobs.close()
+
+
+def _document(app: FastAPI) -> APIRouter:
+    """GET /v1/openapi.json, for whoever has a token."""
+    router = APIRouter(prefix="/v1", tags=["service"])
+
+    @router.get("/openapi.json", include_in_schema=False)
+    async def openapi(caller: Asker) -> Json:
+        await caller.ask("whoami")
+        return Json(document(app))
+
+    return router
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document of the routes under /v1."""
+    if app.openapi_schema is None:
+        found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=routes())
+        bearer = {"type": "http", "scheme": "bearer"}
+        found.setdefault("components", {})["securitySchemes"] = {"token": bearer}
+        for path, methods in found["paths"].items():
+            for operation in methods.values():
+                operation["responses"].pop("422", None)  # what does not fit is refused with 400
+                if path != "/v1/health":
+                    operation["security"] = [{"token": []}]
+        for unused in ("HTTPValidationError", "ValidationError"):
+            found["components"].get("schemas", {}).pop(unused, None)
+        app.openapi_schema = found
+    return app.openapi_schema
+
+
+def routes() -> list[APIRoute]:
+    """Every route of the API."""
+    return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+
+
+def _hosts(service: Service) -> frozenset[str]:
+    """The names the server goes by; a page that resolves its own name to this machine is turned away (T86)."""
+    own = f"[{service.host}]" if ":" in service.host else service.host
+    found = LOOPBACK | {own.lower()} | {name.lower() for name in service.hosts}
+    return found if service.public_url is None else found | {host_of(urlsplit(service.public_url).netloc)}
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    route = request.scope.get("route")
+    return refused(cast("SulqError", error), owner=getattr(route, "name", "") in OWNERS)
+
+
+async def _misfit(_request: Request, error: Exception) -> Response:
+    places = [".".join(str(part)[:40] for part in item["loc"]) for item in cast("Any", error).errors()[:3]]
+    return refused(QuestionError("bad-request", f"The request does not fit: {', '.join(places)}."))
+
+
+async def _failed(_request: Request, _error: Exception) -> Response:
+    """What nobody foresaw: one constant; its kind is logged where it ends up (T87)."""
+    return refused(CuratorError("engine-failed", ""))
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """What the router itself refuses: a path or a method that is not there."""
+    found = cast("HTTPException", error)
+    if found.status_code != 405:
+        return refused(AccessDenied("not-found", "There is no such address."))
+    allowed = sorted(_methods(request))
+    if request.method == "OPTIONS":
+        return Response(status_code=204, headers={"allow": ", ".join(allowed)})
+    reply = refused(QuestionError("bad-request", f"This address takes {', '.join(allowed)}."), status=405)
+    reply.headers["allow"] = ", ".join(allowed)
+    return reply
+
+
+def _methods(request: Request) -> set[str]:
+    """The methods that an address takes."""
+    several = (route.methods or set() for route in routes() if route.path_regex.match(request.scope["path"]))
+    found = {"OPTIONS"}.union(*several)
+    return found | ({"HEAD"} if "GET" in found else set())

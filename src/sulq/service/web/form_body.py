@@ -1,0 +1,50 @@
+"""The body of a job from a form: strict types, so that what does not fit is refused before the job is taken on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, create_model
+
+from sulq.service.web.requests import Body
+from sulq.terms.domain import LONGEST_NAME
+from sulq.terms.form import MOST, Form
+from sulq.terms.form import Field as Asked
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def body_of(asks: Form, base: type[Body]) -> type[Body]:
+    """What a job of this form is asked for, beside what every job of its kind is."""
+    fields: dict[str, Any] = {field.name: _typed(field) for field in asks.fields}
+    return create_model(asks.name, __base__=base, __doc__=f"{asks.title}.", **fields)
+
+
+def chosen(asks: Form, body: Body) -> dict[str, Any]:
+    """The parameters that a body names; the others keep their defaults."""
+    return {field.name: getattr(body, field.name) for field in asks.fields if field.name in body.model_fields_set}
+
+
+def _typed(field: Asked) -> Any:  # noqa: ANN401 - a type and its default, as pydantic takes them
+    """A parameter's type and default; strict, as all bodies are."""
+    kinds: dict[str, Any] = {
+        "whole": int,
+        "number": int | Number,  # a whole number stays one
+        "flag": bool,
+        "text": Annotated[str, Field(max_length=field.longest)],
+        "column": Name,
+    }
+    kind: Any = kinds.get(field.kind)
+    for _ in range(field.depth):
+        kind = Annotated[list[kind], Field(max_length=MOST)]
+    options: list[Any] = [] if kind is None else [kind]
+    if field.choices:
+        options.append(Literal[field.choices])
+    if field.optional:
+        options.append(None)
+    whole = options[0]
+    for option in options[1:]:
+        whole = whole | option
+    usual: Any = ... if field.required else field.default
+    return whole, Field(usual, description=field.help or field.takes)

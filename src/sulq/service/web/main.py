@@ -1,0 +1,125 @@
+"""The web process: HTTP on a socket it was handed, and one line to the clerk; no data, no ledger, no access store.
+
+Started by the supervisor as `python -m sulq.service.web.main`; on its standard input one
+line of JSON: `listen`, the listening socket's descriptor; `clerk`, the path of the
+clerk's socket; `service`, the settings; `cookies`, the key of the console's cookies.
+Where there are several web processes, `jobs` is the path of the first one's socket
+for jobs, and that one has its descriptor as `jobs_listen`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import tempfile
+import threading
+from typing import Final, cast
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from sulq.service.ipc import Line
+from sulq.service.jobs.forwarding import Elsewhere
+from sulq.service.settings import Service, Tree
+from sulq.service.supervisor import child
+from sulq.service.web.app import create_app
+from sulq.service.web.clerk_oracle import Call
+from sulq.service.web.middleware import Traffic
+
+HEAD_SECONDS: Final = 10.0  # within which a request's head must have arrived
+IDLE_SECONDS: Final = 30  # a quiet connection is kept open
+MOST_CONNECTIONS: Final = 1024
+OF_ONE_ADDRESS: Final = 512  # of them
+LONGEST_HEAD: Final = 32 * 2**10
+GRACE_SECONDS: Final = 20  # requests under way may end after a stop
+NOWHERE: Final = "/nonexistent"
+
+
+class Patient(H11Protocol):
+    """HTTP/1.1 that waits for a request's head, but not for ever (T85: uvicorn itself sets no such limit)."""
+
+    _begun: float | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """A connection that says nothing is closed, and so is one of an address that has too many: others need some."""
+        super().connection_made(transport)
+        if sum(1 for other in self.connections if _address(other) == _address(self)) > OF_ONE_ADDRESS:
+            transport.abort()
+            return
+        self._arm(HEAD_SECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        """A head that comes in pieces has as long as one that comes whole."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
+            self._begun = None
+            return
+        now = self.loop.time()
+        self._begun = now if self._begun is None else self._begun
+        self._arm(self._begun + HEAD_SECONDS - now)
+
+    def on_response_complete(self) -> None:
+        """The rest of a body whose response is out is not waited for either, however it drips."""
+        if self.conn.their_state is h11.SEND_BODY:
+            self.loop.call_later(HEAD_SECONDS, self._unfinished, self.cycle)
+        super().on_response_complete()
+
+    def _unfinished(self, cycle: object) -> None:
+        if self.cycle is cycle and self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
+            self.transport.close()
+
+    def _arm(self, seconds: float) -> None:
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(max(seconds, 0.0), self.timeout_keep_alive_handler)
+
+
+def _address(connection: object) -> str | None:
+    client: tuple[str, int] | None = getattr(connection, "client", None)
+    return None if client is None else client[0]
+
+
+def server(app: Traffic, service: Service) -> uvicorn.Server:
+    """The HTTP server, set up to say nothing of itself."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=Patient,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=IDLE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            limit_concurrency=MOST_CONNECTIONS,
+            h11_max_incomplete_event_size=LONGEST_HEAD,
+            ssl_certfile=service.tls_cert,
+            ssl_keyfile=service.tls_key,
+        )
+    )
+
+
+def main() -> None:
+    """Serve until told to stop; requests under way end first."""
+    told = child.settings("web")
+    # No folder here is ours to write; a job's library that only asks where files would lie must not fail at that.
+    tempfile.tempdir = tempfile.tempdir or NOWHERE
+    service = Service.from_json(cast("Tree", told["service"]))
+    listener = socket.socket(fileno=cast("int", told["listen"]))
+    line = Line(str(told["clerk"]))
+    cookies = bytes.fromhex(str(told["cookies"]))
+    app = create_app(cast("Call", line.call), service, cookies=cookies)
+    state = app.app.state
+    if "jobs_listen" in told:
+        passed_on = socket.socket(fileno=cast("int", told["jobs_listen"]))
+        threading.Thread(target=state.job_desk.serve, args=(passed_on,), daemon=True).start()
+    elif "jobs" in told:
+        state.job_desk = Elsewhere(Line(str(told["jobs"])))
+    server(app, service).run(sockets=[listener])
+    line.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""One request: who sends it, what it says, and what is done for it.
+
+Authentication is the clerk's: here a token is only counted, by its hash, and passed on.
+Bodies are strict JSON (terms.wire.strict on the raw bytes): one text, one meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Final, TypeVar
+
+from fastapi import Depends, Request
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from sulq.desk import Desk
+from sulq.errors import AccessDenied, QuestionError, SulqError
+from sulq.service.clerk.access import hashed
+from sulq.service.web.clerk_oracle import Call, Clerk, ClerkOracle
+from sulq.service.web.limits import LARGE, LARGE_SECONDS, SMALL, SMALL_SECONDS, Limits, body_of
+from sulq.service.web.responses import Json
+from sulq.terms import wire
+
+LONGEST_TOKEN: Final = 200
+AT_ONCE: Final = 4096  # bytes that are read sooner than they are handed to another thread
+SHOWN: Final = 3  # mistakes of a body that are named
+DENIED: Final = frozenset({"unauthorized", "token-expired"})
+
+T = TypeVar("T")
+B = TypeVar("B", bound="Body")
+
+
+class Body(BaseModel):
+    """A request's body: the fields it names and no other, each of its own kind."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Caller:
+    """Whoever sent a request, before the clerk has said who that is."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._limits: Limits = request.app.state.limits
+        self._call: Call = request.app.state.call
+        self._address = request.client.host if request.client is not None else ""
+        self._token = ""
+        self._hash = ""
+
+    def admit(self) -> None:
+        """Read the token and count the call; nobody without a token goes on."""
+        words = self.request.headers.get("authorization", "").split(" ")
+        shown = words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
+        good = 0 < len(shown) <= LONGEST_TOKEN and shown.isascii() and shown.isprintable()
+        self._limits.admit(self._address, hashed(shown) if good else None)
+        if not good:
+            raise AccessDenied("unauthorized", "This needs a token.")
+        self._token, self._hash = shown, hashed(shown)
+
+    @property
+    def clerk(self) -> Clerk:
+        """The clerk, for this caller's token."""
+        return Clerk(self._call, self._token)
+
+    def desk(self, dataset: str) -> Desk:
+        """A dataset's desk: SQL is compiled in this process, questions are asked of the clerk."""
+        return Desk(ClerkOracle(self.clerk, dataset))
+
+    async def work(self, task: Callable[[], T]) -> T:
+        """Do something that waits, beside the event loop; note how the token fared.
+
+        Reading has turns of its own, so that nobody's pages wait for their own questions.
+        """
+        async with self._turn("reads" if self.request.method == "GET" else "asks"):
+            try:
+                found = await run_in_threadpool(task)
+            except SulqError as error:
+                self._limits.settle(self._address, self._hash, good=error.code not in DENIED)
+                raise
+        self._limits.settle(self._address, self._hash, good=True)
+        return found
+
+    def _turn(self, kind: str) -> AbstractAsyncContextManager[None]:
+        return self._limits.under_way.turn(f"{self._hash} {kind}")
+
+    async def ask(
+        self, name: str, body: Mapping[str, object] | None = None, *, dataset: str | None = None
+    ) -> dict[str, object]:
+        """One call of the clerk's table."""
+        return await self.work(lambda: self.clerk.ask(name, body, dataset=dataset))
+
+    async def reply(
+        self, name: str, body: Mapping[str, object] | None = None, *, dataset: str | None = None, status: int = 200
+    ) -> Json:
+        """One call of the clerk's table, its reply passed on."""
+        return Json(await self.ask(name, body, dataset=dataset), status_code=status)
+
+    async def body(self, kind: type[B], *, large: bool = False) -> B:
+        """The body, strictly read, for a token that the clerk knows; a `large` one only if it knows it now."""
+        whole = large and self._long()
+        if whole or self._hash not in self._limits.known:  # what nobody may send is not read
+            await self.ask("whoami")
+        media = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media != "application/json":
+            raise QuestionError("bad-media", "A body is application/json.")
+        if whole:
+            async with self._turn("long bodies"):
+                return await run_in_threadpool(_read, kind, await body_of(self.request, LARGE, LARGE_SECONDS))
+        raw = await body_of(self.request, SMALL, SMALL_SECONDS)
+        if len(raw) <= AT_ONCE:
+            return _read(kind, raw)
+        return await run_in_threadpool(_read, kind, raw)
+
+    def _long(self) -> bool:
+        """Whether the body says that it is long; one that does not say must be short."""
+        declared = self.request.headers.get("content-length", "")
+        return declared.isdecimal() and int(declared[:20]) > SMALL
+
+
+def _read(kind: type[B], raw: bytes) -> B:
+    tree = wire.strict(raw)
+    if not isinstance(tree, dict):
+        raise QuestionError("bad-request", "A body is a JSON object.")
+    try:
+        return kind.model_validate(tree)
+    except ValidationError as error:
+        raise QuestionError("bad-request", f"The body does not fit: {mistakes(error)}.") from None
+
+
+def mistakes(error: ValidationError) -> str:
+    """Where a body does not fit and why, without repeating what it said."""
+    found = [
+        f"{'.'.join(str(part)[:40] for part in item['loc'][:6]) or 'body'}: {item['msg']}"
+        for item in error.errors(include_url=False, include_context=False, include_input=False)[:SHOWN]
+    ]
+    return "; ".join(found)
+
+
+async def known(request: Request) -> Caller:
+    """The caller of a route that needs a token."""
+    found = Caller(request)
+    found.admit()
+    return found
+
+
+Asker = Annotated[Caller, Depends(known)]

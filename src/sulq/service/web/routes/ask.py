@@ -1,0 +1,62 @@
+"""Structured questions in the canonical JSON: ask and foresee."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from sulq.service.web.answer_json import loss_of
+from sulq.service.web.openapi import Spend, Tree, documented
+from sulq.service.web.requests import Asker, Body
+from sulq.service.web.responses import Json
+from sulq.terms import wire
+
+router = APIRouter(prefix="/v1", tags=["asking"])
+
+
+class Foresee(Body):
+    """A question and what would be paid; a SubLinear budget needs no spend."""
+
+    question: Tree
+    spend: Spend | None = None
+
+
+class Ask(Foresee):
+    """A question and what to pay.
+
+    `key`: an idempotency key; a repeat with it is answered alike and charged once.
+    `reuse`: take a stored answer that is as accurate, free.
+    """
+
+    key: str | None = None
+    reuse: bool = False
+
+
+class Answered(BaseModel):
+    """An Answer, or the Answers to questions asked together."""
+
+    answer: Tree
+
+
+class Foreseen(BaseModel):
+    """The plan: price, sensitivity, mechanism and accuracy."""
+
+    plan: Tree
+
+
+@router.post("/datasets/{name}/ask", **documented(Answered, body=Ask, paid=True))
+async def ask(name: str, caller: Asker) -> Json:
+    """Pay and answer; the debit is durable before a row is read."""
+    body = await caller.body(Ask, large=True)
+    spend = wire.to_json(loss_of(body.spend))
+    told = {"question": body.question, "spend": spend, "key": body.key, "reuse": body.reuse}
+    return await caller.reply("ask", told, dataset=name)
+
+
+@router.post("/datasets/{name}/foresee", **documented(Foreseen, body=Foresee))
+async def foresee(name: str, caller: Asker) -> Json:
+    """What an answer would cost and be worth; free, reads no row."""
+    body = await caller.body(Foresee, large=True)
+    return await caller.reply(
+        "foresee", {"question": body.question, "spend": wire.to_json(loss_of(body.spend))}, dataset=name
+    )

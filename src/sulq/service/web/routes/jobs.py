@@ -1,0 +1,127 @@
+"""Jobs: which kinds there are, starting one, its progress and result, ending it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
+
+from sulq.errors import AccessDenied
+from sulq.service.jobs.forwarding import JobDesk
+from sulq.service.jobs.kind import Kind
+from sulq.service.jobs.manager import KINDS
+from sulq.service.web.openapi import Told, documented
+from sulq.service.web.requests import Asker, Body, Caller
+from sulq.service.web.responses import Json
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+ASKERS: Final = ("owner", "analyst")
+
+
+def _of_each_kind(schema: dict[str, Any]) -> None:
+    """Say in the document which parameters go with which kind."""
+    schema["properties"]["kind"] = {"type": "string", "enum": [kind.name for kind in KINDS]}
+    schema["anyOf"] = [
+        {"properties": {"kind": {"const": kind.name}, "parameters": kind.parameters.model_json_schema()}}
+        for kind in KINDS
+    ]
+
+
+class Work(Body):
+    """A kind of job and its parameters."""
+
+    model_config = ConfigDict(json_schema_extra=_of_each_kind)
+
+    kind: str
+    parameters: dict[str, Any]
+
+
+class Progress(BaseModel):
+    """How far a job is: waiting, running, done, failed or cancelled, and what it found so far."""
+
+    id: str
+    dataset: str
+    kind: str
+    state: str
+    done: int
+    total: int
+    result: dict[str, Any] | None
+    error: Told | None
+
+
+class AllJobs(BaseModel):
+    """The caller's own jobs, the latest first."""
+
+    jobs: list[Progress]
+
+
+class Offered(BaseModel):
+    """A kind of job, the JSON schema of its parameters, and how a page asks for them where it is a learner's."""
+
+    name: str
+    title: str
+    parameters: dict[str, Any]
+    form: dict[str, Any] | None
+
+
+class Kinds(BaseModel):
+    """The kinds of job there are."""
+
+    kinds: list[Offered]
+
+
+async def _do(caller: Caller, what: str, *roles: str, **body: object) -> dict[str, object]:
+    """Have something done about the caller's own jobs, in whichever web process they are."""
+    desk, owner = cast("JobDesk", caller.request.app.state.job_desk), await _name(caller, *roles)
+    token = caller.clerk.token or ""
+    return await run_in_threadpool(lambda: desk.do(what, body, token=token, owner=owner))
+
+
+async def _name(caller: Caller, *roles: str) -> str:
+    """Who calls, if of one of these roles (of any, where none is named)."""
+    found = await caller.ask("whoami")
+    if roles and found["role"] not in roles:
+        raise AccessDenied("forbidden", "A job asks questions; your role does not.")
+    return str(found["name"])
+
+
+@router.get("/kinds", **documented(Kinds))
+async def kinds(caller: Asker) -> Json:
+    """The kinds of job and their parameters."""
+    await _name(caller)
+    return Json({"kinds": [_offered(kind) for kind in KINDS]})
+
+
+def _offered(kind: Kind) -> dict[str, object]:
+    schema = kind.parameters.model_json_schema()
+    return {"name": kind.name, "title": kind.title, "parameters": schema, "form": kind.form}
+
+
+@router.post("/datasets/{name}/jobs", **documented(Progress, body=Work, status=202))
+async def start(name: str, caller: Asker) -> Json:
+    """Start a job; it asks with the caller's token."""
+    body = await caller.body(Work)
+    await _name(caller, *ASKERS)
+    await caller.ask("facts", dataset=name)  # a dataset that is not there is refused now
+    told = {"dataset": name, "kind": body.kind, "parameters": body.parameters}
+    return Json(await _do(caller, "start", *ASKERS, **told), status_code=202)
+
+
+@router.get("/jobs", **documented(AllJobs))
+async def mine(caller: Asker) -> Json:
+    """The caller's own jobs."""
+    return Json(await _do(caller, "of"))
+
+
+@router.get("/jobs/{key}", **documented(Progress))
+async def progress(key: str, caller: Asker) -> Json:
+    """A job's progress and what it found so far; its maker's alone."""
+    return Json(await _do(caller, "find", id=key))
+
+
+@router.delete("/jobs/{key}", **documented(Progress))
+async def end(key: str, caller: Asker) -> Json:
+    """Ask no further question for a job; what was asked stays paid."""
+    return Json(await _do(caller, "end", id=key))

@@ -1,0 +1,51 @@
+"""A look at a data file for its owner: the names of its columns and their kinds, from the file's own schema.
+
+No row is read and nothing is guessed from one: of a CSV file every column is
+text until the owner says otherwise. It runs as a process of its own, kept apart
+like a worker, and ends with its answer.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Final, cast
+
+from sulq.curator.engines.offered import offered
+from sulq.errors import SetupError, SulqError
+from sulq.service.ipc import Frame, refusal
+from sulq.service.sandbox import isolation
+from sulq.service.supervisor import child
+
+WRITTEN: Final = 2**20  # bytes of one file; it has nothing to write
+
+_log = logging.getLogger("sulq.service.worker.file_look")  # the module is run, so its name is not its own
+
+
+def seen(path: Path) -> Frame:
+    """The reply to a look."""
+    try:
+        tables = offered(path)
+    except SulqError as error:
+        return refusal(error)
+    except Exception as error:  # noqa: BLE001 - a broken file's error may hold its bytes (T31)
+        _log.error("a file could not be looked at", extra={"error": type(error).__name__})
+        return refusal(SetupError("unreadable-data", "The file cannot be read."))
+    found = [{"table": name, "columns": [{"name": c, "type": t} for c, t in columns]} for name, columns in tables]
+    return {"ok": {"file": path.name, "tables": found, "columns": found[0]["columns"] if found else []}}
+
+
+def main() -> None:
+    """Answer on standard output, once."""
+    told = child.settings("look")
+    isolation.confine(cast("int", told["memory"]) << 20, 64, outside=cast("int", told["outside"]), written=WRITTEN)
+    sys.stdout.write(json.dumps(seen(Path(str(told["path"])))))
+    sys.stdout.flush()
+    os._exit(0)  # what the engine says as it is taken down is nobody's log
+
+
+if __name__ == "__main__":
+    main()

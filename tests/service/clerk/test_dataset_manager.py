@@ -1,0 +1,223 @@
+"""Datasets as the clerk takes them on: several tables, one person space in two datasets, ones that do not open."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import sulq
+from sulq.curator.ledger.ledger import Ledger
+from sulq.errors import BudgetExceeded, SetupError
+from sulq.service import ipc
+from sulq.service.call_counts import Counts
+from sulq.service.clerk import dataset_manager as staff_module
+from sulq.service.clerk.dataset_manager import Staff
+from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.open_dataset import Held
+from sulq.service.settings import Declared, Service
+from sulq.terms import wire
+from tests.service.service import COLUMNS, Running, service, survey
+
+COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}
+
+
+def declared(folder: Path) -> tuple[Declared, ...]:
+    pa.parquet.write_table(pa.table({"pid": range(300), "region": [i % 4 for i in range(300)]}), folder / "p.parquet")
+    (folder / "regions.csv").write_text("code,name\n0,n\n1,s\n2,e\n3,w\n")
+    (folder / "damaged.ledger").write_bytes(b"not a ledger" * 100)
+    shutil.copy(folder / "p.parquet", folder / "copy.parquet")
+    columns = {"region": sulq.Int(0, 3)}
+    unit, space = sulq.Unit("pid"), folder / "shared.ledger"
+    several = declare(
+        "clinic", {"people": folder / "p.parquet", "regions": folder / "regions.csv"},
+        {"people": columns, "regions": {"code": sulq.Int(0, 3), "name": ["n", "s", "e", "w"]}},
+        keys={"regions": "code"}, public=("regions",), unit=unit, budget=sulq.Epsilon(3), ledger=space,
+        prepared=folder / "clinic.prepared",
+    )  # fmt: skip
+    alone = declare(
+        "ward", folder / "p.parquet", columns, unit=unit, budget=sulq.Epsilon(3), ledger=space,
+        prepared=folder / "ward.prepared",
+    )  # fmt: skip
+    damaged = declare(
+        "damaged", folder / "copy.parquet", columns, unit=unit, budget=sulq.Epsilon(3), ledger=folder / "damaged.ledger"
+    )
+    missing = declare(
+        "missing", folder / "gone.parquet", columns, unit=unit, budget=sulq.Epsilon(3), ledger=folder / "gone.ledger"
+    )
+    return several, alone, damaged, missing
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with tempfile.TemporaryDirectory() as folder, service(more=declared(Path(folder)), workers=1) as found:
+        found.ready("clinic")
+        found.ready("ward")
+        yield found
+
+
+def test_a_dataset_of_several_tables_is_served(running: Running) -> None:
+    """Its facts name the tables, with the rows of the public one, which only a worker could count."""
+    facts = wire.from_json(running.ask("owner", "facts", dataset="clinic")["facts"])
+    assert [(table.schema.table, table.rows) for table in facts.tables] == [("people", None), ("regions", 4)]
+    answer = wire.from_json(running.ask("owner", "ask", COUNT, dataset="clinic")["answer"])
+    assert abs(float(answer.value) - 300) < 60
+
+
+def test_T56_two_datasets_of_one_person_space_share_its_budget(running: Running) -> None:
+    """What is asked of one is charged to both, and neither goes past the cap."""
+    before = wire.from_json(running.ask("owner", "budget", dataset="clinic")["spent"]).amount
+    running.ask("owner", "ask", COUNT, dataset="ward")
+    assert wire.from_json(running.ask("owner", "budget", dataset="clinic")["spent"]).amount == before + 1
+    codes = []
+    for dataset in ("ward", "clinic") * 2:
+        try:
+            running.ask("owner", "ask", COUNT, dataset=dataset)
+        except BudgetExceeded as error:
+            codes.append(error.code)
+    assert len(codes) >= 3
+    assert wire.from_json(running.ask("owner", "budget", dataset="ward")["spent"]).amount <= 3
+
+
+@pytest.mark.parametrize(("name", "code"), [("damaged", "ledger-damaged"), ("missing", "missing-file")])
+def test_T33_one_that_cannot_be_opened_stops_nobody_else(running: Running, name: str, code: str) -> None:
+    """Its owner is told why; who asks hears that it is not ready; the rest of the service goes on."""
+    listed = {item["name"]: item for item in running.ask("owner", "datasets")["datasets"]}
+    assert listed[name]["problem"]["code"] == code
+    assert not listed[name]["ready"]
+    assert all("problem" not in item for item in running.ask("auditor", "datasets")["datasets"])
+    with pytest.raises(SetupError) as refused:
+        running.ask("owner", "ask", COUNT, dataset=name)
+    assert refused.value.code == "not-ready"
+    running.ask("alice", "ask", COUNT)
+    assert running.line.ask("health")["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("code", "place", "times"),
+    [
+        ("ledger-failed", "survey.ledger", 2),
+        ("ledger-damaged", "survey.ledger", 0),
+        ("missing-file", "survey.ledger", 0),
+        ("missing-file", "postgresql://db/base", 2),  # a database that is away
+        ("ledger-damaged", "postgresql://db/base", 0),
+    ],
+)
+def test_T48_a_ledger_that_could_not_be_opened_on_a_full_disk_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, place: str, times: int
+) -> None:
+    """At every tick, until there is room; a fault that does not pass by itself waits for its owner."""
+    monkeypatch.setattr(staff_module, "AGAIN", 0.0)
+    ours, theirs = socket.socketpair()
+    staff = Staff(SimpleNamespace(state=tmp_path), ours, Counts())
+    tried: list[object] = []
+
+    def opened(declared: object) -> None:
+        tried.append(declared)
+        raise SetupError(code, "No.")
+
+    monkeypatch.setattr(staff_module, "_opened", opened)
+    declared = staff._declared["survey"] = SimpleNamespace(name="survey", ledger=place)
+    staff.datasets["survey"] = Held("survey", fault=SetupError(code, "No."))
+    for _ in range(2):
+        ticked(staff)
+    assert tried == [declared] * times
+    monkeypatch.setattr(staff_module, "AGAIN", 3600.0)
+    ticked(staff)
+    assert len(tried) == times + (code == "ledger-failed"), "a database is not tried at every tick"
+    ours.close()
+    theirs.close()
+
+
+def ticked(staff: Staff) -> None:
+    """One tick, and what it began."""
+    assert staff.tick()
+    if staff._trying is not None:
+        staff._trying.join(60)
+
+
+def test_a_ledger_whose_host_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is tried aside, one at a time, while other datasets are taken on and ticks go by; then it is there too.
+
+    One that was taken away meanwhile stays away, and its ledger is closed.
+    """
+    monkeypatch.setattr(staff_module, "AGAIN", 0.0)
+    usual, answers, tried = staff_module._opened, threading.Event(), []
+    unit, columns = sulq.Unit("person"), COLUMNS
+
+    def far(name: str) -> Declared:
+        """One whose ledger is far: a file, in this test, that is opened when the host answers."""
+        path = survey(tmp_path / f"{name}.parquet", 20)
+        made = declare(name, path, columns, unit=unit, budget=sulq.Epsilon(3), ledger=tmp_path / f"{name}.ledger")
+        return replace(made, ledger=f"postgresql://{name}/base")
+
+    def opened(declared: Declared) -> Ledger:
+        if "://" not in declared.ledger:
+            return usual(declared)
+        tried.append(declared.name)
+        if len(tried) <= 2:
+            raise SetupError("missing-file", "It is away.")
+        assert answers.wait(60)
+        return usual(replace(declared, ledger=str(tmp_path / f"{declared.name}.ledger")))
+
+    monkeypatch.setattr(staff_module, "_opened", opened)
+    ours, theirs = socket.socketpair()
+    staff = Staff(Service(tmp_path / "state"), ours, Counts())
+    for name in ("one", "two"):
+        staff.take_on(far(name))
+        assert staff.datasets[name].fault is not None
+    begun = time.monotonic()
+    for _ in range(3):
+        assert staff.tick()
+    near = survey(tmp_path / "near.parquet", 20)
+    staff.take_on(declare("near", near, columns, unit=unit, budget=sulq.Epsilon(3), ledger=tmp_path / "near.ledger"))
+    assert staff.datasets["near"].fault is None
+    assert staff.tick()
+    assert time.monotonic() - begun < 50, "nobody waited for the host"
+    assert tried == ["one", "two", "one"]
+    staff._drop("one")
+    answers.set()
+    ticked(staff)
+    assert "one" not in staff.datasets
+    assert "postgresql://one/base" not in staff._ledgers
+    ticked(staff)
+    assert tried[3:] == ["two"]
+    assert staff.datasets["two"].fault is None
+    assert ipc.receive(theirs)["start"] == "near"
+    assert ipc.receive(theirs)["start"] == "two"
+    staff.close()
+    ours.close()
+    theirs.close()
+
+
+def test_R10_a_worker_says_that_a_ledger_is_within_its_reach(tmp_path: Path) -> None:
+    """Its rows and a ledger lie in databases: it could come to that, and its files are called shared.
+
+    Control: a worker of a file does not, nor does one where every ledger is a file.
+    """
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for ledgers, said in (
+            (("l", "l"), ["own", "own"]),
+            (("postgresql://db/base?ledger=x", "l"), ["own", "shared"]),
+        ):
+            staff = Staff(Service(tmp_path / "state"), ours, Counts())
+            for name, data, ledger in zip("ab", (tmp_path / "a.csv", "postgresql://db/base"), ledgers, strict=True):
+                made = declare(
+                    name, data, COLUMNS, unit=sulq.Unit("person"), budget=sulq.Epsilon(3), ledger=ledger, table="t"
+                )
+                worker = SimpleNamespace(name=name, generation=1, isolation={"files": "own"})
+                staff._declared[name] = made
+                staff.datasets[name] = Held(name, rows=SimpleNamespace(workers=[worker]))
+            assert [told["files"] for told in staff.isolation()] == said
+            assert [told["files"] for told in staff.workers()] == said

@@ -1,0 +1,152 @@
+"""A registration under way: kinds from types alone, bounds asked for, warnings where they are due."""
+
+from __future__ import annotations
+
+import pytest
+
+from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit
+from sulq.service.console.draft import Declared, Draft, looked, suggested
+from sulq.service.console.guard import Fields
+
+GIVEN = {
+    "file": "f.parquet", "name": "f", "columns": "2", "n0": "who", "t0": "BIGINT", "k0": "skip", "n1": "age",
+    "t1": "INTEGER", "k1": "int", "a1": "0", "b1": "110", "whose": "column", "person": "who", "rows": "4",
+    "neighbors": "add_remove", "way": "epsilon", "epsilon": "1",
+}  # fmt: skip
+
+
+def draft(**more: str) -> Draft:
+    return Draft.of(Fields(list((GIVEN | more).items())))
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ("BIGINT", "int"), ("UTINYINT", "int"), ("int32", "int"), ("DOUBLE", "real"), ("DECIMAL(10,2)", "real"),
+        ("float", "real"), ("BOOLEAN", "bool"), ("bool", "bool"), ("VARCHAR", "category"), ("string", "category"),
+        ("DATE", "date"), ("date32[day]", "date"), ("TIMESTAMP WITH TIME ZONE", "timestamp"), ("BLOB", "skip"),
+    ],
+)  # fmt: skip
+def test_a_kind_is_suggested_from_the_type(kind: str, found: str) -> None:
+    """The schema's type suggests a kind; an unknown type is left out."""
+    assert suggested(kind) == found
+    (column,) = looked({"columns": [{"name": "c", "type": kind}]})
+    assert (column.kind, column.low, column.high, column.values) == (found, "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("one", "column"),
+    [
+        (Declared("c", "INT", "int", "0", "1,000"), Int(0, 1000)),
+        (Declared("c", "DOUBLE", "real", "-1.5", "2"), Real(-1.5, 2.0)),
+        (Declared("c", "VARCHAR", "category", values="a\n\n b \n"), Category(["a", "b"])),
+        (Declared("c", "INTEGER", "category", values="1\n2"), Category([1, 2])),
+        (Declared("c", "VARCHAR", "category", values="1\n2"), Category(["1", "2"])),
+        (Declared("c", "DATE", "date", "2020-01-01", "2021-01-01"), Date("2020-01-01", "2021-01-01")),
+        (Declared("c", "TIMESTAMP", "timestamp", "2020-01-01", "2021-01-01"), Timestamp("2020-01-01", "2021-01-01")),
+        (Declared("c", "BOOLEAN", "bool"), Bool()),
+        (Declared("c", "VARCHAR", "text"), Text()),
+        (Declared("c", "VARCHAR", "text", longest="2,000"), Text(2000)),
+        (Declared("c", "X", "skip"), None),
+    ],
+)
+def test_a_column_is_declared_as_it_is_written(one: Declared, column: object) -> None:
+    """The form's texts become the declaration they say."""
+    assert one.column() == column
+    assert one.problem == ""
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        Declared("c", "INT", "int", "0", ""),
+        Declared("c", "INT", "int", "a", "b"),
+        Declared("c", "INT", "int", "9", "0"),
+        Declared("c", "DOUBLE", "real", "nan", "1"),
+        Declared("c", "DATE", "date", "soon", "later"),
+        Declared("c", "VARCHAR", "category", values="\n"),
+        Declared("c", "VARCHAR", "category", values="a\na"),
+        Declared("c", "VARCHAR", "text", longest="20,000"),
+        Declared("c", "VARCHAR", "text", longest="long"),
+    ],
+)
+def test_what_is_not_right_says_so(one: Declared) -> None:
+    """No declaration is guessed: what is missing or wrong is said beside the column."""
+    assert one.column() is None
+    assert one.problem
+
+
+def test_the_first_step_that_is_not_right_is_shown() -> None:
+    """Nobody passes a step that is not right, whatever address is asked for."""
+    assert draft().reach("review") == "review"
+    assert draft(b1="").reach("review") == "columns"
+    assert draft(k1="skip").reach("unit") == "columns"
+    assert draft(person="nobody").reach("review") == "unit"
+    assert draft(rows="0").reach("budget") == "unit"
+    assert draft(neighbors="friends").reach("budget") == "unit"
+    assert draft(fold="upper").reach("budget") == "unit"
+    assert draft(fold="case").unit().fold == "case"
+    assert ("fold", "case") in draft(fold="case").hidden("budget")
+    assert draft(epsilon="-1").reach("review") == "budget"
+    assert draft(size="many").reach("review") == "budget"
+    assert draft(b1="").reach("file") == "file"
+
+
+def test_what_was_said_is_carried_along() -> None:
+    """Every step's form carries what the other steps said."""
+    for step in ("columns", "unit", "budget", "review"):
+        carried = dict(draft().hidden(step))
+        again = Draft.of(Fields(list((GIVEN | carried).items())))
+        assert again.body() == draft().body()
+
+
+def test_the_body_is_the_api_s_own() -> None:
+    """Columns, unit and budget travel in the canonical JSON."""
+    body = draft(size="1000").body()
+    assert body["columns"] == {"age": {"kind": "Int", "lo": 0, "hi": 110}}
+    assert body["unit"] == {"kind": "Unit", "column": "who", "rows": 4, "neighbors": "add_remove", "fold": None}
+    assert body["budget"] == {"kind": "Epsilon", "epsilon": 1.0}
+    assert body["size"] == 1000
+    assert draft(whose="row").unit() == Unit()
+    assert draft(way="rho", rho="0.2").budget() == Rho(0.2)
+    assert draft(way="both", delta="1e-6").budget() == EpsilonDelta(1, 1e-6)
+    assert draft().budget() == Epsilon(1)
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        ({"way": "both", "delta": "0.01", "size": "100"}, "1/size"),
+        ({"way": "both", "delta": "0.01"}, "well below"),
+        ({"epsilon": "25"}, "past epsilon 20"),
+        ({"epsilon": "8"}, "is a lot"),
+        ({"whose": "row"}, "two rows"),
+        ({"k0": "int", "a0": "0", "b0": "9"}, "person's own column"),
+    ],
+)
+def test_T93_a_careless_declaration_is_warned_of(more: dict[str, str], word: str) -> None:
+    """A delta of 1/n, an epsilon over policy and a unit that hides too little are said before the end."""
+    assert any(word in warning for warning in draft(**more).warnings())
+    assert draft(way="both", delta="1e-9", size="100").warnings() == []
+
+
+def test_a_column_may_be_never_missing() -> None:
+    """The form says so, and what a missing cell counts as; a default of another kind is a problem of its column."""
+    made = [
+        (Declared("c", "INT", "int", "0", "9", never=True, default="4"), Int(0, 9, missing=False, default=4)),
+        (Declared("c", "DOUBLE", "real", "0", "9", never=True), Real(0.0, 9.0, missing=False)),
+        (Declared("c", "BOOL", "bool", never=True, default="True"), Bool(missing=False, default=True)),
+        (Declared("c", "INTEGER", "category", values="1\n2", never=True, default="2"),
+         Category([1, 2], missing=False, default=2)),
+        (Declared("c", "TEXT", "text", never=True, default="none"), Text(missing=False, default="none")),
+    ]  # fmt: skip
+    for declared, column in made:
+        assert declared.column() == column, declared.problem
+    for wrong in (
+        Declared("c", "INT", "int", "0", "9", never=True, default="40"),
+        Declared("c", "INT", "int", "0", "9", never=True, default="x"),
+        Declared("c", "INT", "int", "0", "9", default="4"),
+        Declared("c", "BOOL", "bool", never=True, default="yes"),
+    ):
+        assert wrong.column() is None
+        assert wrong.problem

@@ -1,0 +1,68 @@
+"""Plain words, and true ones."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.service.console import words
+from sulq.terms import wire
+from sulq.terms.privacy import Queries
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1234567, "1,234,567"), (-5, "−5"), (203.97, "204"), (117.71, "117.7"), (0.00123, "0.00123"), (None, "–"),
+        (math.inf, "anything"), (12345.6, "12,346"), (True, "True"), ("Lod", "Lod"), (2.0, "2"),
+    ],
+)  # fmt: skip
+def test_a_number_is_read_easily(value: object, text: str) -> None:
+    """Thousands apart, a true minus, four digits where there are more."""
+    assert words.number(value) == text
+
+
+@pytest.mark.parametrize("loss", [Epsilon(0.25), EpsilonDelta(1, 1e-6), Rho(0.01), Queries(3), SubLinear(1, 1e-6, 9)])
+def test_a_loss_is_read_from_the_wire(loss: object) -> None:
+    """The canonical form reads back; the short forms do too; anything else is none."""
+    assert words.loss(wire.to_json(loss)) == loss
+    assert words.price(words.loss(wire.to_json(loss)))
+    assert words.loss({"epsilon": 0.5}) == Epsilon(0.5)
+    assert words.loss({"epsilon": 0.5, "delta": 1e-6}) == EpsilonDelta(0.5, 1e-6)
+    assert words.loss({"kind": "Int", "lo": 0, "hi": 1}) is None
+    assert words.loss({"kind": "<b>"}) is None
+    assert words.loss("x") is None
+
+
+def test_the_odds_are_those_of_the_unit() -> None:
+    """The factor is e to the epsilon, of what the unit compares; a budget without epsilon makes no such claim."""
+    assert "at most 2.72" in words.odds(Epsilon(1), Unit("who"))
+    assert "Whether a person is in the data" in words.odds(Epsilon(1), Unit("who"))
+    assert "another row in one's place" in words.odds(Epsilon(1), Unit(neighbors="replace_one"))
+    assert "more than a million" in words.odds(Epsilon(40), Unit())
+    assert words.odds(Rho(1), Unit()) == ""
+
+
+def test_T93_the_promise_names_the_unit_the_loss_and_the_chance_of_failure() -> None:
+    """Whom it hides, what nobody can tell, how much, and except with which probability."""
+    told = " ".join(words.guarantee(Unit("who", rows=4), EpsilonDelta(1, 1e-6)))
+    for word in ("all of their rows (up to 4)", "in the data at all", "2.72", "1e-06"):
+        assert word in told
+    assert "9 noisy sums" in " ".join(words.guarantee(Unit(), SubLinear(1, 1e-6, 9)))
+
+
+def test_what_is_left_is_a_part() -> None:
+    """Between nothing and all, also where there is nothing to divide by."""
+    assert words.left(Epsilon(0.5), Epsilon(2)) == 0.25
+    assert words.left(None, Epsilon(2)) == 0.0
+    assert words.left(Epsilon(3), Epsilon(2)) == 1.0
+    assert words.left(Epsilon(3), None) == 0.0
+
+
+def test_a_moment_is_in_utc() -> None:
+    """Unix seconds and ISO texts alike; what is none is shown as it is."""
+    assert words.moment(0) == "1970-01-01 00:00"
+    assert words.moment("2026-01-01T02:00:00+02:00") == "2026-01-01 00:00"
+    assert words.moment("never") == "never"

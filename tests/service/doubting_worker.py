@@ -1,0 +1,17 @@
+"""A worker that takes columns to reach twice as far as the plan does: it certifies counts and no sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sulq.curator.engines import stored_facts
+from sulq.service.worker import main
+
+if __name__ == "__main__":
+    real = stored_facts._columns
+
+    def wider(schema, rows):
+        return [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in real(schema, rows)]
+
+    stored_facts._columns = wider
+    main.main()

@@ -1,0 +1,125 @@
+"""Jobs with several web processes: they run in the first, and are found whichever one is asked (T79)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from sulq.errors import AccessDenied, QuestionError, SetupError
+from sulq.service.ipc import Line
+from sulq.service.jobs import manager
+from sulq.service.jobs.forwarding import Elsewhere, Here
+from sulq.service.jobs.manager import Jobs, Kind
+from tests.service.jobs.test_manager import COUNT, LONG, PLACE, Nothing, Slow
+from tests.service.office import Office, survey
+from tests.service.service import service
+
+ASKED = {"kind": "queries", "parameters": {"queries": [COUNT], "spends": [{"epsilon": 0.1}]}}
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    made = Office(tmp_path, survey=survey())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def far(office: Office, tmp_path: Path) -> Iterator[Elsewhere]:
+    """The jobs of a process, over a socket."""
+    several = Jobs()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(tmp_path / "jobs.sock"))
+    listener.listen(8)
+    threading.Thread(target=Here(several, office.call).serve, args=(listener,), daemon=True).start()
+    line = Line(tmp_path / "jobs.sock")
+    yield Elsewhere(line)
+    line.close()
+    listener.close()
+    several.close()
+
+
+def test_a_job_is_started_found_and_ended_from_another_process(
+    office: Office, far: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the process it runs in; what does not fit is refused with the same words."""
+    slow = Slow()
+    monkeypatch.setattr(manager, "KINDS", (*manager.KINDS, Kind("slow", "Slow", Nothing, slow.run)))
+    token = office.tokens["analyst"]
+
+    def do(what: str, **body: object) -> dict:
+        return far.do(what, body, token=token, owner="nobody is asked")
+
+    key = do("start", dataset="survey", kind="slow", parameters={})["id"]
+    assert [job["id"] for job in do("of")["jobs"]] == [key]
+    assert do("find", id=key)["state"] in {"waiting", "running"}
+    assert do("end", id=key)["state"] == "cancelled"
+    slow.let.release(3)
+    with pytest.raises(QuestionError) as refused:
+        do("start", dataset="survey", kind="nothing", parameters={})
+    assert refused.value.code == "bad-request"
+    with pytest.raises(AccessDenied) as missing:
+        do("find", id="nowhere")
+    assert missing.value.code == "not-found"
+
+
+def test_T79_whose_a_job_is_nobody_is_told(office: Office, far: Elsewhere) -> None:
+    """A process that says it speaks for another finds nothing of theirs: the token is what counts."""
+    body = {"dataset": "survey", **ASKED}
+    key = far.do("start", body, token=office.tokens["analyst"], owner="")["id"]
+    with pytest.raises(AccessDenied) as refused:
+        far.do("find", {"id": key}, token=office.tokens["other"], owner="analyst")
+    assert refused.value.code == "not-found"
+    with pytest.raises(AccessDenied) as unknown:
+        far.do("find", {"id": key}, token="sulq_none", owner="analyst")
+    assert unknown.value.code == "unauthorized"
+    assert far.do("find", {"id": key}, token=office.tokens["analyst"], owner="")["id"] == key
+
+
+def test_a_job_is_found_whichever_web_process_is_asked() -> None:
+    """Three of them behind one address: started over one connection, it is seen to its end over many others.
+
+    While the first is halted another process answers, but not about jobs; once it goes on, that too.
+    """
+    with service(web=3, workers=1, rate=10**6) as running:
+        token = {"Authorization": f"Bearer {running.tokens['alice']}"}
+        place = running.url + PLACE
+
+        def told(path: str) -> dict:
+            return httpx.get(running.url + path, headers=token, timeout=LONG).json()  # a connection of its own
+
+        key = httpx.post(place, json=ASKED, headers=token, timeout=LONG).json()["id"]
+        until = time.monotonic() + LONG
+        while told(f"/v1/jobs/{key}")["state"] in {"waiting", "running"}:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        for _ in range(30):
+            found = told(f"/v1/jobs/{key}")
+            assert (found["state"], found["done"]) == ("done", 1)
+            assert [job["id"] for job in told("/v1/jobs")["jobs"]] == [key]
+        first = running.supervisor.pids()["web-0"]
+        os.kill(first, signal.SIGSTOP)
+        with httpx.Client(base_url=running.url, headers=token, timeout=LONG) as other, ThreadPoolExecutor(1) as pool:
+            assert other.get("/v1/me").status_code == 200
+            asked = pool.submit(other.get, f"/v1/jobs/{key}")
+            time.sleep(0.5)
+            halted = asked.done()
+            os.kill(first, signal.SIGCONT)
+            assert not halted
+            assert asked.result().json()["id"] == key
+
+
+def test_a_first_process_that_is_gone_is_said_so(tmp_path: Path) -> None:
+    """Before there is one, a job is asked for in vain, and told to try again."""
+    with pytest.raises(SetupError) as away:
+        Elsewhere(Line(tmp_path / "none")).do("of", {}, token="t", owner="o")
+    assert away.value.code == "not-ready"

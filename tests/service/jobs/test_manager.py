@@ -1,0 +1,270 @@
+"""Jobs: progress, results that outlast a failure, an end when asked, one maker (T79)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sulq.desk import Desk
+from sulq.errors import AccessDenied, QuestionError
+from sulq.service.jobs import manager
+from sulq.service.jobs.forwarding import Here
+from sulq.service.jobs.manager import KINDS, LIVE, Job, Jobs, Kind, Step
+from sulq.service.web.requests import Body
+from tests.service.door import Door
+from tests.service.office import Office, survey
+
+COUNT = "SELECT COUNT(*) FROM survey"
+HIGH = "SELECT AVG(income) FROM survey"
+PLACE = "/v1/datasets/survey/jobs"
+LONG = 120.0  # seconds: nothing here takes long, but the machine may be busy
+
+
+class Nothing(Body):
+    """No parameters."""
+
+
+class Slow:
+    """A kind of job that takes a step each time it is let."""
+
+    def __init__(self) -> None:
+        self.let = threading.Semaphore(0)
+        self.steps = 0
+
+    def run(self, _desk: Desk, _asked: Nothing) -> Iterator[Step]:
+        for number in range(1, 4):
+            self.let.acquire(timeout=LONG)
+            self.steps = number
+            yield Step(number, 3, {"steps": number})
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    made = Slow()
+    monkeypatch.setattr(manager, "KINDS", (*KINDS, Kind("slow", "Slow", Nothing, made.run)))
+    return made
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    with survey() as db:
+        yield db
+
+
+@pytest.fixture
+def several() -> Iterator[Jobs]:
+    made = Jobs()
+    yield made
+    made.close()
+
+
+def until(job: Job, state: str) -> None:
+    deadline = time.monotonic() + LONG
+    while job.state != state and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert job.state == state, job
+
+
+def ended(door: Door, key: str) -> dict[str, object]:
+    deadline = time.monotonic() + LONG
+    while time.monotonic() < deadline:
+        told = door.get(f"/v1/jobs/{key}", "analyst").json()
+        if told["state"] not in ("waiting", "running"):
+            return told
+        time.sleep(0.01)
+    raise AssertionError("the job does not end")
+
+
+def test_queries_at_one_total_cost_no_more_than_it(door: Door) -> None:
+    """A total is divided over the queries as a plan divides it; each answer has its error bars and its receipt."""
+    asked = {"queries": [COUNT, HIGH], "spend": {"epsilon": 1}}
+    reply = door.post(PLACE, {"kind": "queries", "parameters": asked}, "analyst")
+    assert reply.status_code == 202
+    told = ended(door, reply.json()["id"])
+    assert (told["state"], told["done"], told["total"], told["error"]) == ("done", 2, 2, None)
+    answers = told["result"]["answers"]
+    assert [answer["columns"] for answer in answers] == [["count"], ["avg"]]
+    assert answers[0]["low"][0][0] < answers[0]["rows"][0][0] < answers[0]["high"][0][0]
+    spent = door.office.databases["survey"].spent.epsilon
+    assert 0.99 <= spent <= 1
+    assert door.get("/v1/jobs", "analyst").json()["jobs"][0]["id"] == told["id"]
+
+
+def test_what_was_answered_before_a_failure_stays(door: Door) -> None:
+    """A query that is refused ends the job with its error; the answers paid for before it are kept."""
+    asked = {"queries": [COUNT, "SELECT nothing FROM survey"], "spends": [{"epsilon": 0.1}, {"epsilon": 0.1}]}
+    told = ended(door, door.post(PLACE, {"kind": "queries", "parameters": asked}, "analyst").json()["id"])
+    assert (told["state"], told["done"], told["error"]["code"]) == ("failed", 1, "unknown-column")
+    assert len(told["result"]["answers"]) == 1
+
+
+def test_a_revoked_token_stops_its_jobs(tmp_path: Path, slow: Slow) -> None:
+    """A job asks with its maker's token, which is looked up at every question."""
+    with Door(Office(tmp_path, survey=survey())) as door:
+        asked = {"queries": [COUNT, HIGH], "spends": [{"epsilon": 0.1}] * 2}
+        desk_seen = threading.Event()
+        real = door.office.call
+
+        def call(frame):
+            if frame["call"] == "ask":
+                desk_seen.set()
+                slow.let.acquire(timeout=LONG)
+            return real(frame)
+
+        state = door.app.app.state
+        state.job_desk = Here(state.jobs, call)
+        key = door.post(PLACE, {"kind": "queries", "parameters": asked}, "analyst").json()["id"]
+        assert desk_seen.wait(LONG)
+        door.office.access.revoke("analyst")
+        slow.let.release(2)
+        job = door.app.app.state.jobs.find("analyst", key)
+        until(job, "failed")
+        assert job.error["code"] == "unauthorized"
+        assert door.office.databases["survey"].transcript() == []
+
+
+def test_a_job_can_be_ended(several: Jobs, desk: Desk, slow: Slow) -> None:
+    """No further step is taken; what was found until then stays."""
+    job = several.start("alice", "survey", "slow", {}, desk)
+    slow.let.release()
+    until_step(job, 1)
+    assert several.end("alice", job.id).state == "cancelled"
+    slow.let.release()
+    assert job.ended.wait(LONG)
+    assert (job.state, slow.steps) == ("cancelled", 2), "the step under way was finished, the third never begun"
+    assert several.end("alice", job.id).state == "cancelled"
+
+
+def until_step(job: Job, done: int) -> None:
+    deadline = time.monotonic() + LONG
+    while job.step.done < done and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert job.step.done == done
+
+
+def test_a_principal_has_few_live_jobs_and_some_old_ones(
+    several: Jobs, desk: Desk, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One more than allowed is refused, for its maker alone; old jobs make room for new ones."""
+    monkeypatch.setattr(manager, "KEPT", 6)
+    made = [several.start("alice", "survey", "slow", {}, desk) for _ in range(LIVE)]
+    with pytest.raises(AccessDenied) as caught:
+        several.start("alice", "survey", "slow", {}, desk)
+    assert caught.value.code == "too-many-jobs"
+    other = several.start("bob", "survey", "slow", {}, desk)
+    slow.let.release(100)
+    for job in (*made, other):
+        until(job, "done")
+    for _ in range(5):
+        until(several.start("alice", "survey", "slow", {}, desk), "done")
+    assert len(several.of("alice")) == 6
+    assert [job.id for job in several.of("bob")] == [other.id]
+
+
+def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One's oldest results give way, with a code; the latest stays, and so do others'. Control: small ones all stay."""
+
+    class Sized(Body):
+        size: int
+
+    def run(_desk: Desk, asked: Sized) -> Iterator[Step]:
+        yield Step(1, 1, {"text": "x" * asked.size})
+
+    monkeypatch.setattr(manager, "KINDS", (Kind("sized", "Sized", Sized, run),))
+    monkeypatch.setattr(manager, "HELD", 1000)
+
+    def made(owner: str, size: int) -> Job:
+        job = several.start(owner, "survey", "sized", {"size": size}, desk)
+        until(job, "done")
+        deadline = time.monotonic() + LONG
+        while not job.over and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return job
+
+    other = made("bob", 900)
+    few = [made("alice", 300) for _ in range(3)]
+    assert all(job.json()["result"] for job in few)
+    more = made("alice", 300)
+    told = few[0].json()
+    assert (told["state"], told["done"], told["result"]) == ("done", 1, None)
+    assert told["error"]["code"] == "result-let-go"
+    assert "ledger" in told["error"]["remedy"]
+    assert all(job.json()["result"] and not job.json()["error"] for job in (*few[1:], more, other))
+    large = made("alice", 5000)
+    assert large.json()["result"]
+    assert not any(job.json()["result"] for job in (*few, more))
+    assert sum(job.size for job in several.of("alice")) == large.size
+
+
+def test_T85_what_an_ended_job_found_counts_too(
+    several: Jobs, desk: Desk, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays there to be seen, so it takes room."""
+    monkeypatch.setattr(manager, "HELD", 1)
+    for _ in range(2):
+        job = several.start("alice", "survey", "slow", {}, desk)
+        slow.let.release()
+        until_step(job, 1)
+        several.end("alice", job.id)
+        slow.let.release()
+        assert job.ended.wait(LONG)
+        deadline = time.monotonic() + LONG
+        while not job.over and time.monotonic() < deadline:
+            time.sleep(0.005)
+    later, earlier = several.of("alice")
+    assert later.json()["result"]
+    assert earlier.json()["error"]["code"] == "result-let-go"
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("nothing", {}),
+        ("queries", {}),
+        ("queries", {"queries": []}),
+        ("queries", {"queries": "SELECT 1"}),
+        ("queries", {"queries": [COUNT], "spend": {"epsilon": 1}, "more": 1}),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused_at_once(
+    several: Jobs, desk: Desk, kind: str, parameters: object
+) -> None:
+    """A job that cannot run is not taken on."""
+    with pytest.raises(QuestionError) as caught:
+        several.start("alice", "survey", kind, parameters, desk)
+    assert caught.value.code == "bad-request"
+    assert several.of("alice") == []
+
+
+def test_two_prices_or_none_are_refused(several: Jobs, desk: Desk) -> None:
+    """A total or one spend each, not both and not neither; nothing is asked."""
+    for more in ({}, {"spend": {"epsilon": 1}, "spends": [{"epsilon": 1}]}, {"spends": [{"epsilon": 1}] * 2}):
+        job = several.start("alice", "survey", "queries", {"queries": [COUNT], **more}, desk)
+        until(job, "failed")
+        assert job.error["kind"] == "QuestionError"
+    assert desk.transcript() == []
+
+
+def test_T31_an_unexpected_failure_is_a_constant(several: Jobs, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever breaks inside a job, its maker reads one text."""
+
+    def broken(_desk: Desk, _asked: Nothing) -> Iterator[Step]:
+        yield Step(1, 2, {})
+        raise RuntimeError("CANARY")
+
+    monkeypatch.setattr(manager, "KINDS", (Kind("broken", "Broken", Nothing, broken),))
+    job = several.start("alice", "survey", "broken", {}, desk)
+    until(job, "failed")
+    assert job.error["code"] == "engine-failed"
+    assert "CANARY" not in str(job.json())
+
+
+def test_the_kinds_are_listed_with_their_parameters(door: Door) -> None:
+    """Each kind has the JSON schema of what it takes."""
+    told = door.get("/v1/kinds", "analyst").json()["kinds"]
+    assert [kind["name"] for kind in told] == [kind.name for kind in KINDS]
+    assert "queries" in told[0]["parameters"]["properties"]

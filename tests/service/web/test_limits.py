@@ -1,0 +1,284 @@
+"""Limits: rates by token and by address, bounded memory, bodies of bounded size and time (T85)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+from anyio import to_thread
+from starlette.requests import Request
+
+from sulq.errors import QuestionError, SetupError
+from sulq.service.clerk import open_dataset as held
+from sulq.service.ipc import Frame
+from sulq.service.settings import Service
+from sulq.service.web import limits
+from sulq.service.web.app import create_app
+from sulq.service.web.limits import AT_ONCE, FAILURES, PLANNED, WAITING, Limits, Rate, RateLimited, UnderWay, body_of
+from tests.service.door import Door
+from tests.service.office import Office, survey
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def taken(rate: Rate, who: str, most: int = 10_000) -> int:
+    """How many calls go through at once."""
+    for number in range(most):
+        try:
+            rate.take(who)
+        except RateLimited:
+            return number
+    return most
+
+
+def test_a_rate_fills_evenly_and_holds_half_a_minute() -> None:
+    """After a burst the next call comes when the bucket has filled by one; the refusal says when."""
+    clock = Clock()
+    rate = Rate(60, clock=clock)
+    assert taken(rate, "a") == 30
+    with pytest.raises(RateLimited) as caught:
+        rate.take("a")
+    assert caught.value.seconds == 1
+    clock.now += 0.99
+    assert taken(rate, "a") == 0
+    clock.now += 0.02
+    assert taken(rate, "a") == 1
+    assert taken(rate, "b") == 30, "another caller has its own"
+    clock.now += 10**6
+    assert taken(rate, "a") == 30, "and no more than half a minute's worth, however long it was quiet"
+
+
+def test_a_rate_over_any_minute_is_kept() -> None:
+    """However calls are spaced, a minute sees at most one and a half times the rate."""
+    clock = Clock()
+    rate = Rate(120, clock=clock)
+    passed = 0
+    for _ in range(600):
+        clock.now += 0.1
+        passed += taken(rate, "a")
+    assert 120 <= passed <= 180
+
+
+def test_callers_without_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only so many callers are remembered; the one that was quiet longest is forgotten first."""
+    monkeypatch.setattr(limits, "REMEMBERED", 10)
+    clock = Clock()
+    rate, known = Rate(2, clock=clock), limits.Known()
+    for number in range(100):
+        rate.take(str(number))
+        known.add(str(number))
+    assert len(rate._buckets) == len(known._seen) == 10
+    assert rate.spent("99")
+    assert not rate.spent("1")
+    assert "99" in known
+    assert "1" not in known
+
+
+def test_a_flood_of_wrong_tokens_leaves_good_ones_alone() -> None:
+    """From one address: guesses are cut off, a token that was good goes on, one revoked does not."""
+    clock = Clock()
+    limit = Limits.of(10**6, clock=clock)
+    limit.settle("here", "good", good=True)
+    for number in range(FAILURES // 2):
+        limit.admit("here", f"wrong {number}")
+        limit.settle("here", f"wrong {number}", good=False)
+    with pytest.raises(RateLimited):
+        limit.admit("here", "one more")
+    limit.admit("here", "good")
+    limit.admit("there", "wrong")
+    limit.settle("here", "good", good=False)
+    with pytest.raises(RateLimited):
+        limit.admit("here", "good")
+    clock.now += 60
+    limit.admit("here", "good")
+
+
+def test_T85_the_limits_reach_the_routes(tmp_path: Path) -> None:
+    """One token's flood gets 429 with Retry-After and costs nothing; another token is answered meanwhile."""
+    office = Office(tmp_path, survey=survey())
+    office.service = Service(tmp_path, rate=20)
+    with Door(office) as door:
+        ask = {"sql": "SELECT COUNT(*) FROM survey", "spend": {"epsilon": 0.1}, "fresh": True}
+        replies = [door.post("/v1/datasets/survey/sql", ask, "analyst") for _ in range(15)]
+        codes = [reply.status_code for reply in replies]
+        assert codes[:10] == [200] * 10
+        assert codes[-1] == 429
+        last = replies[-1]
+        assert (last.json()["error"]["code"], last.json()["error"]["kind"]) == ("rate-limited", "AccessDenied")
+        assert int(last.headers["retry-after"]) >= 1
+        assert len(office.databases["survey"].transcript()) == codes.count(200)
+        assert door.get("/v1/me", "owner").status_code == 200
+        office.tokens["guess"] = "sulq_guess"
+        guesses = [door.get("/v1/me", "guess").status_code for _ in range(40)]
+        assert guesses[0] == 401
+        assert guesses[-1] == 429
+        assert door.get("/v1/me", "owner").status_code == 200
+        assert Door(office, app=door.app, client="10.1.1.1", beside=door).get("/v1/me").status_code == 401
+
+
+def test_calls_without_a_token_are_no_guesses() -> None:
+    """However many come from an address, a new good token is let in from there; the address's own rate still counts.
+
+    Control: as many wrong tokens lock it out for a while.
+    """
+    limit = Limits.of(20, clock=Clock())
+    for _ in range(3 * FAILURES):
+        limit.admit("here", None)
+    limit.admit("here", "new")
+    for number in range(FAILURES):
+        limit.settle("here", f"wrong {number}", good=False)
+    with pytest.raises(RateLimited):
+        limit.admit("here", "another")
+    assert taken(limit.addresses, "here") < taken(limit.addresses, "there"), "they were counted for their address"
+
+
+def test_T85_one_caller_holds_few_threads_and_a_short_queue() -> None:
+    """At most AT_ONCE of its calls run, WAITING more wait, the rest are refused; others are not kept waiting."""
+
+    async def tried() -> tuple[int, int, int, int]:
+        under_way, go = UnderWay(), asyncio.Event()
+        running = most = refused = 0
+
+        async def call(who: str) -> None:
+            nonlocal running, most, refused
+            try:
+                async with under_way.turn(who):
+                    running += 1
+                    most = max(most, running)
+                    await go.wait()
+                    running -= 1
+            except RateLimited:
+                refused += 1
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE + WAITING + 7):
+                group.create_task(call("alice"))
+            await asyncio.sleep(0.01)
+            alone = most
+            group.create_task(call("bob"))
+            await asyncio.sleep(0.01)
+            beside = most
+            go.set()
+        return alone, beside, refused, len(under_way)
+
+    assert asyncio.run(tried()) == (AT_ONCE, AT_ONCE + 1, 7, 0)
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_T85_one_analyst_s_waiting_asks_leave_threads_for_others(tmp_path: Path, *, bounded: bool) -> None:
+    """Fifty asks of one token that hang keep at most AT_ONCE threads; another token, and its own pages, are answered.
+
+    Control: without the turns the same asks hold every thread the web process has.
+    """
+    office = Office(tmp_path, survey=survey())
+    hang, full, threads = threading.Event(), threading.Event(), set()
+    places, patience = (AT_ONCE, 60) if bounded else (8, 1)
+
+    def call(frame: Mapping[str, object]) -> Frame:
+        if frame["call"] == "budget" and not hang.is_set():
+            threads.add(threading.get_ident())
+            if len(threads) >= places:
+                full.set()
+            hang.wait(300)
+        return office.call(frame)
+
+    app = create_app(call, office.service, console=False)
+    if not bounded:
+        app.app.state.limits.under_way.turn = lambda _: contextlib.nullcontext()
+
+    async def tried() -> list[int]:
+        to_thread.current_default_thread_limiter().total_tokens = 8
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+
+            async def get(path: str, who: str) -> int:
+                headers = {"Authorization": f"Bearer {office.tokens[who]}"}
+                return (await http.get(path, headers=headers)).status_code
+
+            held = [asyncio.create_task(get("/v1/datasets/survey/budget", "analyst")) for _ in range(50)]
+            assert await asyncio.get_running_loop().run_in_executor(None, full.wait, 120)
+            try:
+                other = await asyncio.wait_for(get("/v1/me", "other"), patience)
+            except TimeoutError:
+                other = 0
+            hang.set()
+            return [other, *await asyncio.gather(*held)]
+
+    other, *held = asyncio.run(tried())
+    office.close()
+    assert other == (200 if bounded else 0)
+    assert len(threads) == places
+    assert held.count(429) == (50 - AT_ONCE - WAITING if bounded else 0)
+
+
+def test_T85_one_analyst_has_half_of_a_dataset_s_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that one analyst may hold taken, it is refused, and another finds a place; after its end it has one."""
+    monkeypatch.setattr(held, "PATIENCE", 0.05)
+    dataset = held.Held("survey")
+    with contextlib.ExitStack() as taken:
+        for _ in range(held.SLOTS // 2):
+            taken.enter_context(dataset.slot("alice"))
+        with pytest.raises(SetupError, match="under way"), dataset.slot("alice"):
+            raise AssertionError("no place")
+        for _ in range(held.SLOTS // 2):
+            taken.enter_context(dataset.slot("bob"))
+        with pytest.raises(SetupError, match="under way"), dataset.slot("carol"):
+            raise AssertionError("the control: all places are taken")
+    with dataset.slot("alice"), dataset.slot("carol"):
+        pass
+
+
+def test_T85_a_plan_has_so_many_queries(tmp_path: Path) -> None:
+    """PLANNED of them are planned, one more is refused."""
+    with Door(Office(tmp_path, survey=survey())) as door:
+        for number, status in ((PLANNED, 200), (PLANNED + 1, 400)):
+            asked = {"queries": ["SELECT COUNT(*) FROM survey"] * number, "spend": {"epsilon": 1}}
+            assert door.post("/v1/datasets/survey/plan", asked, "analyst").status_code == status
+
+
+def request(parts: AsyncIterator[dict[str, object]], **headers: str) -> Request:
+    async def receive() -> dict[str, object]:
+        return await anext(parts)
+
+    coded = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Request({"type": "http", "method": "POST", "path": "/", "headers": coded}, receive)
+
+
+async def pieces(*parts: bytes, pause: float = 0.0) -> AsyncIterator[dict[str, object]]:
+    for part in parts:
+        await asyncio.sleep(pause)
+        yield {"type": "http.request", "body": part, "more_body": True}
+    yield {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def gone() -> AsyncIterator[dict[str, object]]:
+    yield {"type": "http.request", "body": b"a", "more_body": True}
+    yield {"type": "http.disconnect"}
+
+
+def test_T85_a_body_is_read_within_its_size_and_time() -> None:
+    """Too long, said or unsaid, too slow, or cut short: each has its code; within the bounds it comes whole."""
+
+    def read(parts: AsyncIterator[dict[str, object]], seconds: float = 5.0, **headers: str) -> bytes | str:
+        try:
+            return asyncio.run(body_of(request(parts, **headers), 10, seconds))
+        except QuestionError as error:
+            return error.code
+
+    assert read(pieces(b"12345", b"67890")) == b"1234567890"
+    assert read(pieces(b"12345", b"678901")) == "body-too-large"
+    assert read(pieces(b"1"), content_length="11") == "body-too-large"
+    assert read(pieces(b"1"), content_length="9" * 5000) == "body-too-large"
+    assert read(pieces(b"1"), content_length="nonsense") == b"1"
+    assert read(pieces(*[b"1"] * 9, pause=0.05), seconds=0.1) == "body-too-slow"
+    assert read(gone()) == "bad-request"

@@ -1,0 +1,263 @@
+"""The web process over real sockets: slow heads, silent connections, no word about itself (T85, T87)."""
+
+from __future__ import annotations
+
+import datetime
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+import sulq
+from sulq.errors import CuratorError
+from sulq.service.settings import Service
+from sulq.service.web import main
+from sulq.service.web.app import create_app
+from tests.service.office import Office, survey
+
+HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+HASTY = 2.0  # seconds for a head, in tests of what does not come: still enough for what does, on a busy machine
+LONG = 60.0  # what does come may take this long there
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    with served(Office(tmp_path, survey=survey()), Service(tmp_path, rate=10**6)) as found:
+        yield found
+
+
+@pytest.fixture
+def hasty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr(main, "HEAD_SECONDS", HASTY)
+    with served(Office(tmp_path, survey=survey()), Service(tmp_path, rate=10**6)) as found:
+        yield found
+
+
+@contextmanager
+def served(office: Office, service: Service) -> Iterator[int]:
+    """The application on a port of its own."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    server = main.server(create_app(office.call, service, console=False), service)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(LONG)
+        office.close()
+    assert not thread.is_alive()
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=LONG)
+
+
+def response(sock: socket.socket) -> bytes:
+    """All until the head and the body it announces are there."""
+    found = b""
+    while b"\r\n\r\n" not in found:
+        found += (part := sock.recv(65536))
+        assert part, found
+    head, _, body = found.partition(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    while len(body) < length:
+        body += sock.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+def test_T87_a_response_says_nothing_of_the_server(port: int) -> None:
+    """No Server header; a connection serves one request after another."""
+    with connected(port) as sock:
+        for _ in range(3):
+            sock.sendall(HEALTH)
+            found = response(sock)
+            assert found.startswith(b"HTTP/1.1 200")
+            assert b"\r\nserver:" not in found.lower()
+            assert b"uvicorn" not in found.lower()
+
+
+@pytest.mark.parametrize("drip", [b"", b"G", b"GET /v1/health HTTP/1.1\r\nX: "])
+def test_T85_a_head_that_does_not_come_is_not_waited_for(hasty: int, drip: bytes) -> None:
+    """Silent or dripping connections are closed in time, and others are answered meanwhile."""
+    begun = time.monotonic()
+    with connected(hasty) as slow:
+        if drip:
+            slow.sendall(drip)
+        with connected(hasty) as quick:
+            quick.sendall(HEALTH)
+            assert response(quick).startswith(b"HTTP/1.1 200")
+        assert closed(slow, b"a" if drip else b"")
+        assert time.monotonic() - begun > HASTY - 0.1
+
+
+def closed(slow: socket.socket, drip: bytes) -> bool:
+    """Whether a connection that says nothing, or drips, is closed at some time; nothing else would close it."""
+    until = time.monotonic() + LONG
+    slow.settimeout(0.1)
+    while time.monotonic() < until:
+        try:
+            slow.sendall(drip)
+            if slow.recv(100) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("drip", [b"", b"a"])
+def test_T85_a_body_that_nobody_waits_for_holds_no_connection(hasty: int, drip: bytes) -> None:
+    """A request refused before its body came is answered at once, and its connection closed if the body never ends.
+
+    Control: where the body comes after the answer, the same connection serves the next request.
+    """
+    request = b"POST /v1/look HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na"
+    begun = time.monotonic()
+    with connected(hasty) as slow:
+        slow.sendall(request)
+        assert response(slow).startswith(b"HTTP/1.1 401")
+        assert closed(slow, drip)
+        assert time.monotonic() - begun > HASTY - 0.1
+    with connected(hasty) as sock:
+        sock.sendall(request)
+        response(sock)
+        sock.sendall(b"a" * 999)
+        sock.sendall(HEALTH)
+        assert response(sock).startswith(b"HTTP/1.1 200")
+
+
+def test_a_connection_that_asked_may_rest(hasty: int) -> None:
+    """Between requests a connection is kept open for longer than a head may take."""
+    with connected(hasty) as sock:
+        sock.sendall(HEALTH)
+        response(sock)
+        time.sleep(1.5 * HASTY)
+        sock.sendall(HEALTH)
+        assert response(sock).startswith(b"HTTP/1.1 200")
+
+
+def test_T85_many_silent_connections_leave_room(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred of them, which nobody closes meanwhile, do not keep a question waiting."""
+    monkeypatch.setattr(main, "HEAD_SECONDS", 10 * LONG)
+    idle = [connected(port) for _ in range(100)]
+    with connected(port) as sock:
+        sock.sendall(HEALTH)
+        assert response(sock).startswith(b"HTTP/1.1 200")
+    for sock in idle:
+        sock.setblocking(False)
+        with pytest.raises(BlockingIOError):  # the control: it is open
+            sock.recv(1)
+        sock.close()
+
+
+def test_T85_one_address_leaves_connections_for_others(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address with as many connections as it may have gets no more; another one, and it later, is answered."""
+    monkeypatch.setattr(main, "OF_ONE_ADDRESS", 5)
+    monkeypatch.setattr(main, "HEAD_SECONDS", 10 * LONG)
+    held = [connected(port) for _ in range(5)]  # taken in this order, and before the next one
+    with connected(port) as more:
+        try:
+            more.sendall(HEALTH)
+            refused = more.recv(100) == b""
+        except OSError:
+            refused = True
+    assert refused
+    with socket.create_connection(("127.0.0.1", port), LONG, source_address=("127.0.0.2", 0)) as other:
+        other.sendall(HEALTH)
+        assert response(other).startswith(b"HTTP/1.1 200")
+    for sock in held:
+        sock.close()
+    until = time.monotonic() + LONG
+    while not answered(port):  # until the server has noticed that they are gone
+        assert time.monotonic() < until
+
+
+def answered(port: int) -> bool:
+    """Whether a new connection is let in."""
+    try:
+        with connected(port) as again:
+            again.sendall(HEALTH)
+            return again.recv(100).startswith(b"HTTP/1.1 200")
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 600_000 + b"\r\n\r\n",
+        b"POST /v1/look HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
+        b"POST /v1/look HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde",
+    ],
+)
+def test_what_is_no_request_is_refused(port: int, text: bytes) -> None:
+    """A malformed or oversized head, or two lengths for one body, never reaches a route."""
+    with connected(port) as sock:
+        sock.sendall(text)
+        found = sock.recv(65536)
+    assert found.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401"))
+    assert b"Traceback" not in found
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for localhost that signs itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=2))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    cert, private = folder / "cert.pem", folder / "key.pem"
+    cert.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return cert, private
+
+
+def test_T86_over_tls_a_client_asks_the_curator_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the certificate trusted it is answered; without, no token is sent; http to the same port gets nothing."""
+    cert, key = certificate(tmp_path)
+    office = Office(tmp_path, survey=survey())
+    token = office.tokens["analyst"]
+    with served(office, Service(tmp_path, rate=10**6, tls_cert=cert, tls_key=key)) as port:
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        with sulq.connect(f"https://localhost:{port}/survey", token=token) as far:
+            assert far.count(spend=sulq.Epsilon(1)).accuracy(0.05) > 0
+        seen = len(office.seen)
+        monkeypatch.delenv("SSL_CERT_FILE")
+        with (
+            sulq.connect(f"https://localhost:{port}/survey", token=token) as stranger,
+            pytest.raises(CuratorError) as caught,
+        ):
+            stranger.ask(sulq.Sums((sulq.lit(1),)), spend=sulq.Epsilon(1))
+        assert caught.value.code == "unreachable"
+        assert len(office.seen) == seen
+        with connected(port) as plain:
+            plain.sendall(HEALTH)
+            assert not plain.recv(100).startswith(b"HTTP/1.1 200")

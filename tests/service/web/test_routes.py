@@ -1,0 +1,162 @@
+"""Every route by every role on every kind of object: the outcomes are written down here, and nowhere else (T79)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from sulq.service.clerk.access import hashed
+from sulq.service.web.app import routes
+from sulq.service.web.limits import Limits
+from tests.service.door import Door
+from tests.service.matrix import ASKED, JOB, MATRIX, REGISTERED
+from tests.service.office import Office, survey
+
+ROLES = ("owner", "analyst", "auditor")
+OF_A_DATASET = [key for key in MATRIX if "{name}" in key[1] and "datasets" in key[1]]
+
+
+def asked(
+    door: Door, method: str, path: str, role: str | None, *, dataset: str = "survey", maker: str | None = None
+) -> httpx.Response:
+    """One request of the matrix, to objects that the role (or `maker`) made."""
+    row = MATRIX[method, path]
+    made = maker or role
+    if "{seq}" in path:
+        path = path.replace("{seq}", str(receipt(door, made if made in ("owner", "analyst", "other") else "owner")))
+    if "{key}" in path:
+        path = path.replace("{key}", job(door, made) if made in ("owner", "analyst", "other") else "0" * 32)
+    path = path.replace("{analyst}", "analyst")
+    if (method, path) == ("DELETE", "/v1/datasets/{name}") and dataset == "survey":
+        dataset = doomed(door)  # one declared in the configuration cannot be taken away
+    path = path.replace("{name}", "other" if "analysts" in path else dataset)
+    headers = {"content-type": "application/json"} if row.body is not None else {}
+    content = None if row.body is None else json.dumps(row.body)
+    return door.request(method, path, role=role, content=content, headers=headers, params=row.query)
+
+
+def doomed(door: Door) -> str:
+    """A dataset registered over HTTP, to be taken away."""
+    name = "doomed"
+    if name not in door.office.datasets:
+        assert door.post("/v1/datasets", {**REGISTERED, "name": name}, "owner").status_code == 201
+    return name
+
+
+def receipt(door: Door, role: str) -> int:
+    told = door.post("/v1/datasets/survey/ask", ASKED, role).json()
+    return told["answer"]["receipt"]["seq"]
+
+
+def job(door: Door, role: str) -> str:
+    return door.post("/v1/datasets/survey/jobs", JOB, role).json()["id"]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """One application for the whole matrix; what a row makes or ends, no other row looks at."""
+    folder = tmp_path_factory.mktemp("office")
+    (folder / "people.csv").write_text("age\n1\n")
+    office = Office(folder, survey=survey(), hidden=survey())
+    office.tokens["revoked"] = office.access.add("gone", "owner")
+    office.access.revoke("gone")
+    office.tokens["expired"] = office.access.add("late", "owner", days=1)
+    office.tokens["unknown"] = "sulq_" + "a" * 43
+    office.tokens["hash"] = hashed(office.tokens["owner"])
+    with Door(office) as opened:
+        yield opened
+
+
+def test_T79_every_route_has_its_row() -> None:
+    """A new route fails this until its outcomes are written down; so does a row whose route is gone."""
+    found = {(method, route.path) for route in routes() for method in route.methods or ()}
+    assert found == set(MATRIX)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(("method", "path"), MATRIX)
+def test_T79_each_role_gets_what_is_written(shared: Door, method: str, path: str, role: str) -> None:
+    """The outcome of each route for each role, on what is its own."""
+    reply = asked(shared, method, path, role)
+    assert reply.status_code == getattr(MATRIX[method, path], role), reply.text
+    if reply.status_code == 403:
+        assert reply.json()["error"]["code"] == "forbidden"
+
+
+@pytest.mark.parametrize(("method", "path"), [key for key in MATRIX if key[1] != "/v1/health"])
+def test_T79_nobody_comes_in_without_a_good_token(
+    shared: Door, method: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No token, a made-up one, a hash in place of one, a revoked one and an expired one open nothing."""
+    shared.app.app.state.limits = Limits.of(10**6)  # wrong tokens are counted; here they must be looked at
+    told = {}
+    for role in (None, "unknown", "hash", "revoked"):
+        reply = asked(shared, method, path, role)
+        assert reply.status_code == 401, (role, reply.text)
+        assert reply.json()["error"]["code"] == "unauthorized"
+        assert reply.headers["www-authenticate"].startswith("Bearer")
+        told[role] = reply.text
+    assert told["unknown"] == told["hash"] == told["revoked"], "a token that ended is like one that never was"
+    monkeypatch.setattr(shared.office.access, "_clock", lambda: time.time() + 86400)
+    reply = asked(shared, method, path, "expired")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (401, "token-expired")
+
+
+@pytest.mark.parametrize("role", ["analyst", "auditor"])
+@pytest.mark.parametrize(("method", "path"), OF_A_DATASET)
+def test_T79_a_dataset_of_others_is_not_there(shared: Door, method: str, path: str, role: str) -> None:
+    """Forbidden and missing datasets answer byte for byte alike, and the hidden one's ledger is not touched."""
+    before = len(shared.office.databases["hidden"].transcript())
+    replies = [asked(shared, method, path, role, dataset=name) for name in ("hidden", "nowhere")]
+    may_come = getattr(MATRIX[method, path], role) < 300
+    assert {reply.status_code for reply in replies} <= ({404} if may_come else {403, 404})
+    assert (replies[0].status_code, replies[0].content) == (replies[1].status_code, replies[1].content)
+    assert len(shared.office.databases["hidden"].transcript()) == before
+    control = asked(shared, method, path, "owner", dataset="hidden")
+    declared = control.status_code == 400 and control.json()["error"]["code"] == "bad-config"
+    assert declared or control.status_code in (200, 202, 404), "the control: it is there for its owner"
+    assert control.status_code != 404 or "{seq}" in path
+
+
+def test_T79_another_analysts_things_are_not_there(door: Door) -> None:
+    """Another's receipt, lines of the transcript and jobs are not found; owner and auditor read the ledger's."""
+    path = "/v1/datasets/{name}/receipts/{seq}"
+    assert asked(door, "GET", path, "other", maker="analyst").status_code == 404
+    for role in ("analyst", "owner", "auditor"):
+        assert asked(door, "GET", path, role, maker="analyst").status_code == 200
+    lines = door.get("/v1/datasets/survey/transcript", "other").json()["lines"]
+    assert lines == []
+    assert len(door.get("/v1/datasets/survey/transcript", "analyst").json()["lines"]) > 0
+    key = job(door, "analyst")
+    for role in ("other", "owner", "auditor"):
+        for method in ("GET", "DELETE"):
+            assert door.request(method, f"/v1/jobs/{key}", role=role).status_code == 404
+    assert door.get("/v1/jobs", "other").json() == {"jobs": []}
+    assert door.get(f"/v1/jobs/{key}", "analyst").status_code == 200
+
+
+def test_T80_a_revocation_counts_at_the_next_request(door: Door) -> None:
+    """An owner ends a token over HTTP, and the very next request with it is refused."""
+    assert door.get("/v1/me", "other").status_code == 200
+    assert door.request("DELETE", "/v1/analysts/other", role="owner").status_code == 204
+    assert door.get("/v1/me", "other").status_code == 401
+    assert door.request("DELETE", "/v1/analysts/other", role="owner").status_code == 404
+
+
+def test_T80_a_new_token_is_shown_once_and_works(door: Door) -> None:
+    """A token made over HTTP opens what it was made for; the list of analysts shows neither it nor its hash."""
+    body = {"name": "carol", "role": "analyst", "datasets": ["survey"], "days": 3}
+    token = door.post("/v1/analysts", body, "owner").json()["token"]
+    door.office.tokens["carol"] = token
+    assert door.get("/v1/me", "carol").json()["name"] == "carol"
+    assert [item["name"] for item in door.get("/v1/datasets", "carol").json()["datasets"]] == ["survey"]
+    told = door.get("/v1/analysts", "owner").text
+    assert token not in told
+    assert hashed(token) not in told
+    assert '"carol"' in told, "the control: the list names who was let in"
+    again = door.post("/v1/analysts", body, "owner")
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "name-taken")

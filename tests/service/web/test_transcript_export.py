@@ -1,0 +1,85 @@
+"""The export is the whole transcript, or visibly is not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import sulq
+from sulq.errors import CuratorError, QuestionError
+from sulq.service.clerk import ledger_calls
+from sulq.service.web import transcript_export
+from tests.service.door import Door
+from tests.service.office import Office, survey
+
+COUNT = sulq.Sums((sulq.lit(1),))
+
+
+def test_an_export_holds_every_line_of_a_long_ledger(tmp_path: Path) -> None:
+    """More lines than one reply of the clerk's holds are all there, in order, once; the control: one reply is cut."""
+    lines = ledger_calls.PAGE + 7
+    office = Office(tmp_path, survey=survey(sulq.Epsilon(1000)))
+    with Door(office) as door:
+        view = office.databases["survey"]._oracle.for_analyst("analyst", dataset="survey")
+        for _ in range(lines):
+            view.ask(COUNT, spend=sulq.Epsilon(1e-4))
+        for role in ("owner", "auditor"):
+            reply = door.get("/v1/datasets/survey/export", role)
+            found = reply.json()
+            assert (reply.status_code, reply.headers["content-type"]) == (200, "application/json")
+            assert reply.headers["cache-control"] == "no-store"
+            seqs = [line["seq"] for line in found["lines"]]
+            assert seqs == sorted(set(seqs))
+            assert len(seqs) == found["report"]["debits"] == lines
+        page = door.get("/v1/datasets/survey/transcript", "owner", params={"limit": ledger_calls.PAGE}).json()
+        assert len(page["lines"]) == ledger_calls.PAGE < lines
+
+
+class Clerk:
+    """Answers export and transcript; messages of more than `most` lines do not fit, entries past `fails` fail."""
+
+    def __init__(self, entries: int, most: int, fails: int = 10**9) -> None:
+        self.entries, self.most, self.fails = entries, most, fails
+
+    async def __call__(self, name: str, body: Mapping[str, object]) -> dict[str, object]:
+        after, limit = body["after"], body["limit"]
+        lines = [{"seq": seq} for seq in range(after + 1, self.entries + 6)][:limit]  # some came after the report
+        if after >= self.fails:
+            raise CuratorError("unreachable", "gone")
+        if len(lines) > self.most:
+            raise QuestionError("too-large", "too long")
+        return {"lines": lines, "report": {"entries": self.entries}} if name == "export" else {"lines": lines}
+
+
+def whole(clerk: Clerk) -> bytes:
+    async def read() -> bytes:
+        text = b""
+        try:
+            async for part in transcript_export.whole(clerk, await transcript_export.first_part(clerk)):
+                text += part
+        except CuratorError:
+            pass
+        return text
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize("entries", [0, 1, 999, 1000, 1001, 2500])
+@pytest.mark.parametrize("most", [1000, 30, 1])
+def test_long_lines_come_in_shorter_parts_and_end_with_the_report(entries: int, most: int) -> None:
+    """Whatever fits one message, every line up to the verified entry is there, and none after it."""
+    found = json.loads(whole(Clerk(entries, most)))
+    assert [line["seq"] for line in found["lines"]] == list(range(1, entries + 1))
+
+
+def test_what_is_cut_off_is_no_json() -> None:
+    """A clerk that fails on the way leaves a text that no reader takes for whole."""
+    text = whole(Clerk(3000, 1000, fails=2000))
+    assert text.count(b"seq") == 2000
+    with pytest.raises(ValueError, match="Expecting"):
+        json.loads(text)
+    json.loads(whole(Clerk(3000, 1000)))  # the control
