@@ -13,7 +13,7 @@ from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from sulq import Epsilon, Unit
 from sulq.sql.compile import compile as compiled
-from sulq.sql.shown import prepare
+from sulq.sql.released.render import prepare
 
 ROUNDS = 9
 SPEND = Epsilon(0.001)

@@ -80,7 +80,7 @@ def test_what_sees_rows_is_followed_through_its_imports(capsys: pytest.CaptureFi
     """The closure holds what is imported at second hand and inside functions, and the figures are printed."""
     sees = {path.relative_to(lines.SRC).as_posix() for path in lines.closure(lines.files("curator/run.py"))}
     assert {"curator/run.py", "kernel/entropy.py", "terms/rowfn/scalar.py"} <= sees
-    assert "sql/parse.py" not in sees
+    assert "sql/parse/text.py" not in sees
     assert lines.main() == 0
     shown = capsys.readouterr().out
     for word in ("certifier", "mechanisms", "ledger", "annex", "respondent", "guard", "decoding", "what sees rows"):

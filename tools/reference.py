@@ -24,11 +24,11 @@ from sulq import errors
 from sulq.cli import app
 from sulq.cli.config import SETTINGS
 from sulq.curator.plan import draw
-from sulq.sql.arithmetic import CALLS
 from sulq.sql.compile import compile as compile_sql
-from sulq.sql.functions import KNOWN
-from sulq.sql.shown import prepare
-from sulq.sql.wording import NAMES as TEXTS
+from sulq.sql.released.functions import KNOWN
+from sulq.sql.released.render import prepare
+from sulq.sql.rows.arithmetic import CALLS
+from sulq.sql.rows.text_functions import NAMES as TEXTS
 from sulq.terms.facts import Facts
 from sulq.terms.privacy import EpsilonDelta
 from tests.sql import constructs

@@ -15,9 +15,9 @@ from typing import Final, cast
 from sulq.errors import QuestionError
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
-from sulq.sql.named import count_distinct, or_missing, parts, quantiles
+from sulq.sql.named_asks import count_distinct, or_missing, parts, quantiles
+from sulq.sql.rows.statistics import Stat
 from sulq.sql.session import Sql, Within
-from sulq.sql.stats import Stat
 from sulq.sql.workload import Workload
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.columns import Columns, GraphTable

@@ -11,8 +11,8 @@ import pytest
 import sulq
 from sulq import EpsilonDelta
 from sulq.errors import SulqError
-from sulq.sql import parse as parsing
-from sulq.sql.parse import LONGEST, parse
+from sulq.sql.parse import text as parsing
+from sulq.sql.parse.text import LONGEST, parse
 from tests.sql.bombs import BOMBS
 from tests.sql.queries import opened, tables
 

@@ -10,7 +10,7 @@ import pytest
 from sulq.curator.plan import draw
 from sulq.errors import SulqError
 from sulq.sql.compile import compile as compiled
-from sulq.sql.shown import prepare
+from sulq.sql.released.render import prepare
 from sulq.terms.engine import Engine
 from sulq.terms.facts import Facts
 from sulq.terms.plan import Plan

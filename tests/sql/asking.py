@@ -6,12 +6,12 @@ import pytest
 
 from sulq.errors import QuestionError
 from sulq.sql.compile import compile as compiled_of
-from sulq.sql.names import resolve
-from sulq.sql.parse import parse
-from sulq.sql.program import Program
-from sulq.sql.rows import Maker, Rows
-from sulq.sql.stats import Groups
-from sulq.sql.syntax import Node, Select
+from sulq.sql.parse.syntax import Node, Select
+from sulq.sql.parse.text import parse
+from sulq.sql.released.program import Program
+from sulq.sql.rows.names import resolve
+from sulq.sql.rows.row_set import Maker, Rows
+from sulq.sql.rows.statistics import Groups
 from sulq.terms import wire
 from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.terms.facts import Facts, TableFacts

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 import sulq
-from sulq.sql.program import Apply, Expr, Key, Program, StatAt
-from sulq.sql.shown import Asked, prepare
-from sulq.sql.stats import Groups, Stat
+from sulq.sql.released.program import Apply, Expr, Key, Program, StatAt
+from sulq.sql.released.render import Asked, prepare
+from sulq.sql.rows.statistics import Groups, Stat
 from sulq.terms.privacy import Loss
 from sulq.terms.relation import Table
 from sulq.terms.released import Released

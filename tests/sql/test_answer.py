@@ -12,9 +12,9 @@ from scipy.stats import binom
 import sulq
 from sulq.errors import QuestionError
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.program import Const, Key, Program, StatAt
-from sulq.sql.shown import prepare
-from sulq.sql.stats import Groups, Stat
+from sulq.sql.released.program import Const, Key, Program, StatAt
+from sulq.sql.released.render import prepare
+from sulq.sql.rows.statistics import Groups, Stat
 from sulq.terms.privacy import Epsilon, EpsilonDelta, Unit
 from sulq.terms.relation import Table
 from sulq.terms.rowfn import Col

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sulq.sql.program import Apply, Regroup, Single
 from sulq.sql.prune import needed
-from sulq.sql.stats import Groups
+from sulq.sql.released.program import Apply, Regroup, Single
+from sulq.sql.rows.statistics import Groups
 from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Where
 from sulq.terms.rowfn import Col
 from sulq.terms.shape import shape

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sulq.errors import SetupError
 from sulq.service.console.words import kind
-from sulq.sql.rows import type_of
+from sulq.sql.rows.row_set import type_of
 from sulq.terms import wire
 from sulq.terms.domain import (
     COLUMNS,

@@ -17,8 +17,8 @@ from sulq.release.paid import Chart, Paid, unreadable
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.price import amount
+from sulq.sql.released.render import Asked, prepare
 from sulq.sql.session import Sql
-from sulq.sql.shown import Asked, prepare
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
 from sulq.terms.bounding import kept_rows

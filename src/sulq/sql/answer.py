@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.sql.figures import Figure, interval
-from sulq.sql.functions import number
-from sulq.sql.shown import Table
+from sulq.sql.released.cells import Figure, interval
+from sulq.sql.released.functions import number
+from sulq.sql.released.render import Table
 from sulq.terms.answer import Answers, bar, extra, paid
 from sulq.terms.privacy import Loss, Unit
 from sulq.terms.receipt import Receipt

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sulq.errors import QuestionError
-from sulq.sql.aggregate import Listed, PerPersonValues, aggregates, grouped, listed, released
-from sulq.sql.names import Item, resolve
-from sulq.sql.over import over_released, stacked
-from sulq.sql.parse import Parsed, parse
-from sulq.sql.program import Program
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import Aggregate, Literal, Node, Place, Query, Select, Union, conjuncts, holds
+from sulq.sql.parse.text import Parsed, parse
 from sulq.sql.prune import pruned, read
-from sulq.sql.refused import Refused, unsupported
-from sulq.sql.released import Released
-from sulq.sql.rows import Rows, called
+from sulq.sql.released.expressions import Released
+from sulq.sql.released.grouped_query import Listed, PerPersonValues, aggregates, grouped, listed, released
+from sulq.sql.released.program import Program
+from sulq.sql.released.queries import over_released, stacked
+from sulq.sql.rows.names import Item, resolve
+from sulq.sql.rows.row_set import Rows, called
+from sulq.sql.rows.unions import united
+from sulq.sql.rows.values import Cell, Fixed, Person, Term, cell
 from sulq.sql.scope import Env, Scope
 from sulq.sql.semijoin import SemiJoins, subqueries
-from sulq.sql.syntax import Aggregate, Literal, Node, Place, Query, Select, Union, conjuncts, holds
-from sulq.sql.unions import united
-from sulq.sql.values import Cell, Fixed, Person, Term, cell
 from sulq.terms.facts import Facts
 from sulq.terms.rowfn import Col
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sulq.sql.program import Apply, Cond, Expr, Program, Regroup, Single, Stack
-from sulq.sql.stats import Groups
+from sulq.sql.released.program import Apply, Cond, Expr, Program, Regroup, Single, Stack
+from sulq.sql.rows.statistics import Groups
 from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.terms.rowfn import Col, RowFn
 

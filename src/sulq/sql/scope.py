@@ -6,12 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sulq.sql.joins import Joins, linked
-from sulq.sql.names import Visible, find, known, resolve
-from sulq.sql.refused import Refused, unsupported
-from sulq.sql.released import Released
-from sulq.sql.rows import Maker, Rows
-from sulq.sql.syntax import (
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import (
     Call,
     Column,
     Derived,
@@ -26,6 +22,10 @@ from sulq.sql.syntax import (
     parts,
     rebuilt,
 )
+from sulq.sql.released.expressions import Released
+from sulq.sql.rows.joins import Joins, linked
+from sulq.sql.rows.names import Visible, find, known, resolve
+from sulq.sql.rows.row_set import Maker, Rows
 from sulq.terms.facts import Facts
 
 MOST_TABLES: Final = 32

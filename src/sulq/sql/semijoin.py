@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sulq.sql.express import Express
-from sulq.sql.joins import SAME_PERSON, alike
-from sulq.sql.names import Item, known, refers, resolve
-from sulq.sql.refused import Refused, unsupported
-from sulq.sql.released import Released
-from sulq.sql.rows import Rows, shaped
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import Call, Exists, Node, Place, Query, Select, Within, conjuncts, parts
+from sulq.sql.released.expressions import Released
+from sulq.sql.rows.expressions import Express
+from sulq.sql.rows.joins import SAME_PERSON, alike
+from sulq.sql.rows.names import Item, known, refers, resolve
+from sulq.sql.rows.row_set import Rows, shaped
+from sulq.sql.rows.values import Fixed, Person, Term, cell
 from sulq.sql.scope import Env, Scope
-from sulq.sql.syntax import Call, Exists, Node, Place, Query, Select, Within, conjuncts, parts
-from sulq.sql.values import Fixed, Person, Term, cell
 from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Where
 from sulq.terms.relation import Select as Columns
 from sulq.terms.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, RowFn

@@ -14,13 +14,13 @@ from sulq.errors import QuestionError
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import Compiled
 from sulq.sql.compile import compile as compiled_of
+from sulq.sql.expected_error import SOME, Foreteller, slip, wished
 from sulq.sql.explain import Explanation
-from sulq.sql.foretell import SOME, Foreteller, slip, wished
-from sulq.sql.parse import reader
+from sulq.sql.parse.text import reader
 from sulq.sql.price import Off, amount, divided, price
-from sulq.sql.shown import prepare, sources_of
-from sulq.sql.stats import Groups, Stat
-from sulq.sql.supposed import LEANS
+from sulq.sql.released.forecast import LEANS
+from sulq.sql.released.render import prepare, sources_of
+from sulq.sql.rows.statistics import Groups, Stat
 from sulq.sql.workload import Planned, Workload
 from sulq.terms.answer import Answers
 from sulq.terms.facts import Facts

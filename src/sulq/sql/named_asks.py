@@ -1,0 +1,103 @@
+"""The named asks that are made as SQL's are: quantiles, extremes and counts of different values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import cast
+
+from sulq.errors import QuestionError
+from sulq.sql.released.questions import Asking, Rows, labels, leaves_of
+from sulq.sql.rows.statistics import Stat
+from sulq.terms.answer import Answer, Answers
+from sulq.terms.domain import Schema
+from sulq.terms.facts import Facts
+from sulq.terms.kinds import Code, Scalar, Truth
+from sulq.terms.oracle import Oracle
+from sulq.terms.privacy import Loss
+from sulq.terms.quantiles import Quantile, Quantiles
+from sulq.terms.question import WHOLE
+from sulq.terms.readings import Reading
+from sulq.terms.rowfn import Col, Each, OrMissing, RowFn
+
+
+def quantiles(
+    oracle: Oracle,
+    fn: RowFn,
+    wanted: Sequence[Stat],
+    names: tuple[str, ...],
+    *,
+    where: RowFn | None,
+    by: tuple[RowFn, ...],
+    spend: Loss | None,
+    fresh: bool,
+) -> Answer:
+    """Order statistics of a bounded number, all from one tree of counts."""
+    kind = fn.kind(oracle.facts.schema)
+    if isinstance(kind, Scalar) and kind.clock is not None:
+        raise QuestionError("wrong-kind", "Quantiles of dates are asked in SQL.", "db.sql('SELECT MAX(visit) ...')")
+    return _asked(oracle, list(wanted), names, where=where, by=by, spend=spend, fresh=fresh)
+
+
+def count_distinct(
+    oracle: Oracle, fn: RowFn, *, where: RowFn | None, by: tuple[RowFn, ...], spend: Loss | None, fresh: bool
+) -> Answer:
+    """How many different values, or different people where the value is the person."""
+    people = isinstance(fn, Col) and fn.name == oracle.facts.unit.column
+    stat = Stat("persons") if people else Stat("count", (fn,), distinct=True)
+    return _asked(oracle, [stat], ("count",), where=where, by=by, spend=spend, fresh=fresh)
+
+
+def _asked(
+    oracle: Oracle,
+    stats: list[Stat],
+    names: tuple[str, ...],
+    *,
+    where: RowFn | None,
+    by: tuple[RowFn, ...],
+    spend: Loss | None,
+    fresh: bool,
+) -> Answer:
+    facts: Facts = oracle.facts
+    if not isinstance(fresh, bool) or (where is not None and not isinstance(where, RowFn)):
+        raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0, and fresh is True or False.")
+    asking = Asking(facts, spend)
+    rows = Rows(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by), alone=len(stats) == 1)
+    leaves = leaves_of(asking, rows, stats)
+    question = asking.question()
+    if question is None:  # pragma: no cover - every statistic asks for something
+        raise QuestionError("bad-question", "Nothing is asked.")
+    answers = cast("Answers", oracle.ask(question, spend=spend, reuse=not fresh))
+    readings = [leaf.reading for leaf in leaves]
+    reading = cast("Reading", readings[0])
+    if all(isinstance(one, Quantile) for one in readings):
+        reading = Quantiles(tuple(one for one in readings if isinstance(one, Quantile)))
+    released = leaves[0].released([answer.released for answer in answers])
+    keys = tuple((_title(fn, i), labels(fn, facts.schema)[1]) for i, fn in enumerate(by))
+    return replace(answers[0], released=released, reading=reading, keys=keys, columns=names)
+
+
+def or_missing(fn: RowFn, schema: Schema) -> RowFn:
+    """A key as SQL groups by it: where it can be missing, the rows without it are a group of their own."""
+    kind = fn.kind(schema)
+    if not isinstance(kind, (Code, Truth, Scalar)) or not kind.nullable:
+        return fn
+    return OrMissing(fn if isinstance(kind, Code) else Each(fn))
+
+
+def _title(fn: RowFn, i: int) -> str:
+    while isinstance(fn, (OrMissing, Each)):
+        fn = fn.item
+    name = getattr(fn, "name", None)
+    return name if isinstance(name, str) else f"key{i}"
+
+
+def parts(q: object) -> tuple[Fraction, ...]:
+    """The quantiles asked for: one or several numbers from 0 to 1."""
+    several = q if isinstance(q, (list, tuple)) else (q,)
+    if not several or not all(isinstance(x, (int, float, Fraction)) and not isinstance(x, bool) for x in several):
+        raise QuestionError("bad-literal", "A quantile is a number from 0 to 1, or a list of them.")
+    if not all(0 <= x <= 1 for x in several):  # false for NaN too
+        raise QuestionError("bad-literal", "A quantile lies between 0 and 1.")
+    return tuple(Fraction(repr(float(x))) if isinstance(x, float) else Fraction(x) for x in several)

@@ -1,0 +1,209 @@
+"""From text to a checked syntax tree: limits first, then one SELECT and nothing else.
+
+sqlglot parses; what it found is read through a whitelist of exact node classes
+and of the parts each may have, into sql/parse/syntax.py. Whatever is not on the list is
+refused by name and place, so nothing an analyst wrote is ever quietly ignored
+(T69 to T74).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sulq.errors import QuestionError
+from sulq.sql.parse.queries import QueryReader
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import Query, Select
+from sulq.terms.domain import is_text
+
+LONGEST: Final = 100_000  # bytes
+SHORT, KEPT = 1_000, 256  # texts so short are kept for one asker once they are read, so many of them
+MOST_TOKENS: Final = 4_000
+WORD: Final = re.compile(r"\w+|[^\w\s]")
+SIGN: Final = re.compile(r"\S")
+DEEPEST: Final = 80
+MOST_UNIONS: Final = 32
+LONGEST_PREFIX: Final = 16
+LONGEST_NUMBER: Final = 18  # digits of TOP
+# What a whole query may hold of a construct, and how many parts one of them may have: each costs time to plan (T74).
+MOST: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
+    (exp.Select, 64, "SELECTs"),
+    (exp.Join, 16, "joins"),
+    (exp.AggFunc, 128, "aggregates"),
+    ((exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile), 32, "quantiles"),
+)
+WIDEST: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
+    ((exp.Group, exp.Rollup, exp.Cube), 32, "keys"),
+    (exp.GroupingSets, 64, "grouping sets"),
+    (exp.Order, 64, "columns to sort by"),
+    (exp.Func, 100, "values of a function"),
+)
+DIALECT: Final = "postgres"
+PREFIXES: Final = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
+OPENING: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
+FIRST: Final = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN}
+CLOSING: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """One statement: a SELECT to be answered, or to be explained."""
+
+    query: Query
+    explain: bool
+
+
+def reader() -> Callable[[str], Parsed]:
+    """Reads texts as `parse` does, and a short one that comes again no second time, as a page of charts sends them.
+
+    Each asker has one of its own: how long a text takes tells nobody what others asked (T39).
+    """
+    known = functools.lru_cache(KEPT)(parse)
+    return lambda text: known(text) if isinstance(text, str) and len(text) <= SHORT else parse(text)
+
+
+def parse(text: str) -> Parsed:
+    """Read a query's text, or refuse it with the place where it goes wrong."""
+    if not isinstance(text, str) or not text.strip():
+        raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
+    if len(text) > LONGEST or len(text.encode("utf-8", "replace")) > LONGEST:
+        raise QuestionError("too-large", f"A query has at most {LONGEST:,} bytes.")
+    if "\x00" in text or not is_text(text):
+        raise QuestionError("sql-syntax", "A query is text: it holds no NUL and no half of a character.")
+    rough = itertools.islice(WORD.finditer(text), 2 * MOST_TOKENS + 1)  # counted first: the parser's own words are dear
+    if sum(1 for _ in rough) > 2 * MOST_TOKENS:
+        raise QuestionError("too-large", f"A query has at most {MOST_TOKENS:,} words.")
+    try:
+        return _parse(text)
+    except Refused as refused:
+        raise refused.located(text) from None
+    except RecursionError:
+        raise QuestionError("too-large", "The query is nested too deeply.") from None
+
+
+def _parse(text: str) -> Parsed:
+    text, found, explain = _explain(text)
+    _limits(found)
+    found, top = _top(found)
+    tree = _tree(found, text)
+    _measured(tree)
+    query = QueryReader(text).query(tree)
+    if top is not None:
+        if not isinstance(query, Select) or query.limit is not None:
+            unsupported("TOP beside LIMIT or UNION", found[0].start)
+        query = replace(query, limit=top)
+    return Parsed(query, explain)
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        found = list(sqlglot.tokenize(text, dialect=DIALECT))
+        plain = _without_remarks(text, found)
+        return found if plain == text else list(sqlglot.tokenize(plain, dialect=DIALECT))
+    except SqlglotError:
+        raise QuestionError("sql-syntax", "The text breaks off inside a quotation or holds a stray sign.") from None
+
+
+def _without_remarks(text: str, found: list[Token]) -> str:
+    """The text with blanks for remarks, every word in its place, so that GROUP /* so */ BY is one keyword.
+
+    Between two of the parser's words there are blanks and remarks alone: quotations are words.
+    """
+    pieces, last = [], 0
+    for token in found:
+        pieces += [SIGN.sub(" ", text[last : token.start]), text[token.start : token.end + 1]]
+        last = token.end + 1
+    return "".join([*pieces, SIGN.sub(" ", text[last:])])
+
+
+def _explain(text: str) -> tuple[str, list[Token], bool]:
+    """Take EXPLAIN off the front, leaving every other place in the text as it was."""
+    found = _tokens(text)
+    if not found or found[0].text.upper() != "EXPLAIN":
+        return text, found, False
+    first = found[0]
+    text = text[: first.start] + " " * (first.end + 1 - first.start) + text[first.end + 1 :]
+    return text, _tokens(text), True
+
+
+def _limits(found: list[Token]) -> None:
+    """Refuse a bomb before it is parsed: too many words, too deep, too long a chain (T74)."""
+    if not found:
+        raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
+    first = found[0]
+    if first.token_type not in FIRST:
+        unsupported(
+            f"{first.text[:40].upper()}", first.start, "Write one SELECT statement; the data can only be asked."
+        )
+    if len(found) > MOST_TOKENS:
+        raise Refused("too-large", f"A query has at most {MOST_TOKENS:,} words", found[MOST_TOKENS].start)
+    depth = run = unions = 0
+    for token in found:
+        kind = token.token_type
+        depth += (kind in OPENING) - (kind in CLOSING)
+        run = run + 1 if kind in PREFIXES else 0
+        unions += kind == TokenType.UNION
+        if depth > DEEPEST or run > LONGEST_PREFIX or unions > MOST_UNIONS:
+            raise Refused("too-large", "The query is nested too deeply", token.start)
+
+
+def _top(found: list[Token]) -> tuple[list[Token], int | None]:
+    """Take T-SQL's TOP n out of the first SELECT: the parser does not know it in this dialect."""
+    for i in range(len(found) - 2):
+        at = i + 1 + (found[i + 1].token_type == TokenType.DISTINCT)
+        if found[i].token_type != TokenType.SELECT or at + 1 >= len(found):
+            continue
+        word, number = found[at], found[at + 1]
+        if word.text.upper() == "TOP" and number.token_type == TokenType.NUMBER:
+            if i or not (number.text.isdecimal() and len(number.text) <= LONGEST_NUMBER):
+                unsupported("TOP here", word.start, "Write LIMIT at the end of the query.")
+            return found[:at] + found[at + 2 :], int(number.text)
+    return found, None
+
+
+def _tree(found: list[Token], text: str) -> exp.Expr:
+    """The parser's tree of the one statement."""
+    try:
+        trees = sqlglot.Dialect.get_or_raise(DIALECT).parser().parse(found, text)
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        line, column = first.get("line"), first.get("col")
+        where = f" near line {line}, column {column}" if line and column else ""
+        raise QuestionError("sql-syntax", f"This is not SQL as PostgreSQL writes it{where}.") from None
+    trees = [tree for tree in trees if tree is not None]
+    if len(trees) != 1 or trees[0] is None:
+        semicolon = next((t.start for t in found if t.token_type == TokenType.SEMICOLON), 0)
+        raise Refused("sql-syntax", "One query at a time", semicolon)
+    return trees[0]
+
+
+def _measured(tree: exp.Expr) -> None:
+    """Refuse a tree deeper than is read by recursion (a chain of AND or OR is one step), or of too many parts."""
+    counts: Counter[str] = Counter()
+    front = [(tree, 0)]
+    while front:
+        node, depth = front.pop()
+        if depth > DEEPEST:
+            raise Refused("too-large", "The query is nested too deeply", 0)
+        for kind, most, what in MOST:
+            counts[what] += isinstance(node, kind)
+            if counts[what] > most:
+                raise Refused("too-large", f"A query has at most {most} {what}", 0)
+        wide = len(node.args.get("expressions") or ())
+        for kind, most, what in WIDEST:
+            if wide > most and isinstance(node, kind):
+                raise Refused("too-large", f"At most {most} {what} stand side by side", 0)
+        for child in node.iter_expressions():
+            chained = type(child) is type(node) and type(node) in (exp.And, exp.Or)
+            front.append((child, depth + (not chained)))

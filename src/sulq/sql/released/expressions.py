@@ -1,0 +1,194 @@
+"""Expressions over released values: what a SELECT does once its aggregates are known. All of it is free.
+
+The same syntax as over rows, lowered to sql/released/program.py instead of row functions. A
+column that is neither grouped nor aggregated has no released value and is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sulq.sql.parse.intervals import moved
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import (
+    Aggregate,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Exists,
+    Grouping,
+    Interval,
+    Literal,
+    Node,
+    Place,
+    Query,
+    Single,
+    Star,
+    Within,
+)
+from sulq.sql.released import program
+from sulq.sql.released.functions import KNOWN
+from sulq.sql.released.program import Apply, Cond, Const, Expr
+from sulq.sql.rows.names import Shown, Visible
+from sulq.sql.rows.values import read_moment
+
+CASTS: Final = {
+    "int": "cast integer",
+    "float": "cast real",
+    "text": "cast text",
+    "bool": "cast boolean",
+    "date": "cast date",
+    "timestamp": "cast timestamp",
+}
+RENAMED: Final = {"btrim": "trim", "extract": "date_part"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Released:
+    """A released table: the program that makes it, and the names and types of its columns."""
+
+    program: program.Program
+    items: tuple[Shown, ...]
+
+
+class After:
+    """Lowers expressions over one released table.
+
+    `bound` says what keys, aggregates and columns stand for; `single` compiles a
+    subquery used as a value; `items` name the columns for a refusal.
+    """
+
+    def __init__(
+        self,
+        bound: Mapping[Node, Expr],
+        items: Sequence[Visible],
+        single: Callable[[Query], program.Program],
+        *,
+        grouped: bool,
+    ) -> None:
+        self.bound = bound
+        self.items = items
+        self.single = single
+        self.grouped = grouped
+
+    def expr(self, node: Node) -> Expr:
+        """An expression over the released table."""
+        found = self.bound.get(node)
+        if found is not None:
+            return found
+        match node:
+            case Literal():
+                return Const(self._constant(node.value, node.at))
+            case Call():
+                return self._call(node)
+            case Case():
+                branches = tuple((self.expr(when), self.expr(then)) for when, then in node.branches)
+                return Cond(branches, None if node.otherwise is None else self.expr(node.otherwise))
+            case Cast():
+                return self._cast(node)
+            case Single():
+                return program.Single(self.single(node.query))
+            case Grouping():
+                return self._grouping(node)
+            case Place():
+                name = self.items[node.index].name
+                why = f"Column {name[:80]!r} is neither grouped nor inside an aggregate"
+                raise Refused("not-grouped", why, node.at)
+            case Column():
+                raise Refused("unknown-column", f"No column {node.name.text[:80]!r} here", node.at)
+            case Aggregate():
+                raise Refused("sql-syntax", "An aggregate cannot stand here", node.at)
+            case Star():
+                raise Refused("not-grouped", "A star is neither grouped nor inside an aggregate", node.at)
+            case Exists() | Within():
+                return unsupported("A subquery that decides about released rows", node.at)
+
+    def _constant(self, value: Constant, at: int) -> program.Constant:
+        if isinstance(value, Interval):
+            return unsupported("An INTERVAL beside a released value", at)
+        return value
+
+    def _call(self, node: Call) -> Expr:
+        op = RENAMED.get(node.op, node.op)
+        if op == "random":
+            if self.grouped:
+                unsupported("random() beside groups", node.at)
+            return Const(int.from_bytes(os.urandom(6), "big") / 2**48)  # a number of the analyst's, no noise
+        moved_ = self._interval(node)
+        if moved_ is not None:
+            return moved_
+        if op == "between":
+            item, low, high = (self.expr(arg) for arg in node.args)
+            return Apply("and", (Apply(">=", (item, low)), Apply("<=", (item, high))))
+        args = tuple(self.expr(arg) for arg in node.args)
+        if op == "position":
+            args = args[::-1]
+        if op == "div":
+            return Apply("trunc", (Apply("/", args),))
+        if op in ("trim", "ltrim", "rtrim") and len(args) > 1:
+            if args[1] != Const(" "):
+                unsupported(f"{node.op}() of other signs on a released text", node.at)
+            args = args[:1]
+        if op == "clip":
+            return Apply("least", (Apply("greatest", (args[0], args[1])), args[2]))
+        if op not in KNOWN:
+            unsupported(f"{node.op}() of a released value", node.at)
+        return Apply(op, args)
+
+    def _interval(self, node: Call) -> Expr | None:
+        """A date moved by an interval: a constant one is worked out here, else by whole days."""
+        if node.op not in ("+", "-") or not any(
+            isinstance(arg, Literal) and arg.type == "interval" for arg in node.args
+        ):
+            return None
+        first, last = node.args
+        if node.op == "+" and isinstance(first, Literal) and first.type == "interval":
+            first, last = last, first
+        if not isinstance(last, Literal) or not isinstance(last.value, Interval):
+            return unsupported("An INTERVAL here", node.at)
+        by = last.value if node.op == "+" else -last.value
+        inner = self.expr(first)
+        if (
+            isinstance(inner, Apply)
+            and inner.op in ("cast date", "cast timestamp")
+            and isinstance(inner.args[0], Const)
+        ):
+            return self._moved(inner, by, node.at)
+        if by.months or by.microseconds:
+            return unsupported("Months or hours added to a released date", node.at)
+        return Apply("+", (inner, Const(by.days)))
+
+    def _moved(self, inner: Apply, by: Interval, at: int) -> Expr:
+        from_text = inner.args[0]
+        value = (
+            read_moment(str(from_text.value), inner.op.removeprefix("cast ")) if isinstance(from_text, Const) else None
+        )
+        found = None if value is None else moved(value, by)
+        if found is None:
+            raise Refused("bad-literal", "This date cannot be read", at)
+        return Const(found.date() if inner.op == "cast date" and not by.microseconds else found)
+
+    def _cast(self, node: Cast) -> Expr:
+        found: Expr = Apply(CASTS[node.to], (self.expr(node.item),))
+        if node.wide is None:
+            return found
+        if node.to == "text":
+            return Apply("left", (found, Const(node.wide)))
+        return Apply("round", (found, Const(node.wide))) if node.to == "float" else found
+
+    def _grouping(self, node: Grouping) -> Expr:
+        """GROUPING(a, b): a bit for each key, the last one the lowest."""
+        total: Expr | None = None
+        for key in node.keys:
+            found = self.bound.get(key)
+            inner = found.args[0] if isinstance(found, Apply) else found
+            if not isinstance(inner, program.Key):
+                raise Refused("not-grouped", "GROUPING takes what is grouped by", node.at)
+            bit = program.Grouping(inner.index)
+            total = bit if total is None else Apply("+", (Apply("*", (total, Const(2))), bit))
+        return Const(0) if total is None else total

@@ -1,0 +1,345 @@
+"""Grouped queries: keys, aggregates, HAVING, ORDER BY and LIMIT over rows that are to be released.
+
+What is aggregated becomes statistics of private rows (sql/rows/statistics.py); what is done
+with them becomes a program over released values (sql/released/program.py). A key made of a
+person's identity would list the persons and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sulq.errors import QuestionError
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import (
+    NUMERIC,
+    Aggregate,
+    Column,
+    Grouping,
+    Literal,
+    Node,
+    Order,
+    Query,
+    Select,
+    Sets,
+    Star,
+    holds,
+    parts,
+)
+from sulq.sql.released import program
+from sulq.sql.released.expressions import After, Released
+from sulq.sql.released.program import Apply, Expr, Key, Program, StatAt
+from sulq.sql.rows.expressions import Express
+from sulq.sql.rows.keys import key
+from sulq.sql.rows.names import Shown, Visible, alias_of, called, expand, known, resolve
+from sulq.sql.rows.row_set import Rows
+from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.rows.values import Cell, Fixed, Person
+from sulq.terms.kinds import Code, Scalar
+from sulq.terms.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, Value
+from sulq.terms.rowfn.vectors import bounded
+
+MOST_SETS: Final = 64
+MOST_ITEMS: Final = 1024
+CLOCKS: Final = {"date": "cast date", "timestamp": "cast timestamp"}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A SELECT list with its stars expanded and its names looked up."""
+
+    nodes: tuple[Node, ...]
+    names: tuple[str, ...]
+    aliases: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """GROUP BY: its different keys, and the grouping sets by their places."""
+
+    keys: tuple[Node, ...]
+    sets: tuple[tuple[int, ...], ...]
+
+
+def aggregates(select: Select) -> bool:
+    """Whether a SELECT gives one row for a group of rows."""
+    nodes = [node for node, _ in select.items] + [order.item for order in select.order]
+    nodes += [] if select.having is None else [select.having]
+    return select.groups is not None or select.having is not None or any(holds(node, Aggregate) for node in nodes)
+
+
+def listed(select: Select, items: Sequence[Visible]) -> Listed:
+    """The columns a SELECT lists."""
+    nodes: list[Node] = []
+    names: list[str] = []
+    aliases: list[str | None] = []
+    for node, alias in select.items:
+        if isinstance(node, Star):
+            found = expand(node, items)
+            nodes += [place for place, _ in found]
+            names += [name for _, name in found]
+            aliases += [name for _, name in found]
+            if len(nodes) > MOST_ITEMS:  # stars of stars double at each step (T74)
+                raise Refused("too-large", f"A SELECT lists 1 to {MOST_ITEMS} columns", node.at)
+            continue
+        nodes.append(resolve(node, items))
+        names.append(alias or called(node, items))
+        aliases.append(alias or (names[-1] if isinstance(node, Column) else None))
+    return Listed(tuple(nodes), tuple(names), tuple(aliases))
+
+
+def grouped(select: Select, columns: Listed, items: Sequence[Visible]) -> Grouped:
+    """The keys of GROUP BY: columns, expressions, aliases and positions, and their grouping sets."""
+    keys: list[Node] = []
+
+    def place(node: Node) -> int:
+        """A key's place among the different ones."""
+        found = _key(node, columns, items)
+        if holds(found, (Aggregate, Grouping)):
+            raise Refused("sql-syntax", "An aggregate cannot be grouped by", node.at)
+        if found not in keys:
+            keys.append(found)
+        return keys.index(found)
+
+    sets: list[tuple[int, ...]] = [()]
+    for item in select.groups or ():
+        options = (
+            [tuple(place(node) for node in one) for one in item.sets] if isinstance(item, Sets) else [(place(item),)]
+        )
+        sets = [(*before, *(i for i in option if i not in before)) for before in sets for option in options]
+        if len(sets) > MOST_SETS:
+            raise Refused("too-large", f"A query has at most {MOST_SETS} grouping sets", select.at)
+    plain = not any(isinstance(item, Sets) for item in select.groups or ())
+    return Grouped(tuple(keys), () if plain else tuple(tuple(dict.fromkeys(one)) for one in sets))
+
+
+def _key(node: Node, columns: Listed, items: Sequence[Visible]) -> Node:
+    if isinstance(node, Literal) and node.type == "int":
+        return _position(node, columns, "GROUP BY")
+    if isinstance(node, Column) and node.table is None and not known(node, items):
+        place = alias_of(node.name, columns.aliases)
+        if place is not None:
+            return columns.nodes[place]
+    return resolve(node, items)
+
+
+def _position(node: Literal, columns: Listed, what: str) -> Node:
+    place = node.value
+    if not isinstance(place, int) or not 1 <= place <= len(columns.nodes):
+        raise Refused("sql-syntax", f"{what} has no column {place} to name", node.at)
+    return columns.nodes[place - 1]
+
+
+def ordering(order: Order, columns: Listed, items: Sequence[Visible]) -> Node:
+    """What ORDER BY sorts by: a result by its name or position, else an expression."""
+    node = order.item
+    if isinstance(node, Literal) and node.type == "int":
+        return _position(node, columns, "ORDER BY")
+    if isinstance(node, Column) and node.table is None:
+        place = alias_of(node.name, columns.aliases)
+        place = alias_of(node.name, columns.names) if place is None else place
+        if place is not None:
+            return columns.nodes[place]
+    return resolve(node, items)
+
+
+def aggregates_of(node: Node) -> list[Aggregate]:
+    """Every aggregate of an expression; one inside another is refused."""
+    found: list[Aggregate] = []
+    front = [node]
+    while front:
+        item = front.pop()
+        if not isinstance(item, Aggregate):
+            front += parts(item)
+        elif any(holds(part, Aggregate) for part in parts(item)):
+            raise Refused("sql-syntax", "Aggregates are not nested", item.at, "Use a subquery.")
+        else:
+            found.append(item)
+    return found
+
+
+class Statistics:
+    """Collects the statistics of one query's groups, each once."""
+
+    def __init__(self, express: Express, identifies: Callable[[RowFn], bool]) -> None:
+        self.express = express
+        self.identifies = identifies
+        self.stats: list[Stat] = []
+        self.bound: dict[Node, Expr] = {}
+
+    def collect(self, node: Node) -> None:
+        """Take every aggregate of an expression."""
+        for item in aggregates_of(node):
+            if item not in self.bound:
+                self.bound[item] = self._put(self.stat(item))
+
+    def _put(self, stat: Stat) -> Expr:
+        self.stats.append(stat)
+        return StatAt(len(self.stats) - 1)
+
+    def stat(self, node: Aggregate) -> Stat:
+        """An aggregate of private rows as a statistic."""
+        where = None if node.where is None else self.express.condition(node.where)
+        if node.name == "rows":
+            return Stat("rows", where=where)
+        if node.name == "count":
+            return self._count(node, where)
+        if node.name in ("bool_and", "bool_or"):
+            return unsupported(f"{node.called}() of rows", node.at, "Count the rows with and without: COUNT(*) FILTER.")
+        args = tuple(self._argument(node, arg) for arg in node.args)
+        distinct = node.distinct and node.name not in ("min", "max")
+        return Stat(node.name, args, where, distinct, node.q)
+
+    def _argument(self, node: Aggregate, arg: Node) -> RowFn:
+        """A number, or for extremes and quantiles a date, that an aggregate is taken of."""
+        found = self.express.operand(arg)
+        if isinstance(found, Cell) and found.type in CLOCKS and isinstance(found.kind, Scalar):
+            if node.name in ("min", "max", "quantile_disc", "quantile_cont"):
+                return found.fn
+            unsupported(f"{node.called}() of dates", node.at)
+        if found.type in ("bool", "text", "date", "timestamp") and not (
+            isinstance(found, Fixed) and found.value is None
+        ):
+            raise Refused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", arg.at)
+        return self._bounded(self.express.number(arg).fn, arg.at)
+
+    def _bounded(self, fn: RowFn, at: int) -> RowFn:
+        """A number with bounds: what has none is refused where it stands."""
+        try:
+            bounded(fn, self.express.schema)
+        except QuestionError as error:
+            raise Refused(error.code, error.message, at, error.remedy) from None
+        return fn
+
+    def _count(self, node: Aggregate, where: RowFn | None) -> Stat:
+        found = self.express.term(node.args[0])
+        if isinstance(found, Person):
+            if found.present is not None:
+                there = Not(IsMissing(found.present))
+                where = there if where is None else Logic("and", (where, there))
+            return Stat("persons" if node.distinct else "rows", where=where)
+        if isinstance(found, Fixed):
+            if found.value is None:
+                return Stat("rows", where=Lit(False))
+            if node.distinct:
+                unsupported("COUNT(DISTINCT constant)", node.at)
+            return Stat("rows", where=where)
+        return Stat("count", (found.fn,), where, node.distinct)
+
+
+def released(
+    select: Select,
+    rows: Rows,
+    columns: Listed,
+    groups: Grouped,
+    single: Callable[[Query], Program],
+) -> Released:
+    """A grouped SELECT over private rows: its statistics, and the program over them."""
+    express = rows.express()
+    bound: dict[Node, Expr] = {}
+    keys: list[RowFn] = []
+    places: dict[int, int] = {}
+    types: dict[Node, str] = {}
+    for i, node in enumerate(groups.keys):
+        found = express.term(node)
+        if isinstance(found, Fixed):
+            bound[node] = program.Const(found.value)  # type: ignore[arg-type]
+            continue
+        if isinstance(found, Person) or rows.identifies(found.fn):
+            why = "Grouping a released table by the person would show single persons"
+            raise Refused("raw-rows", why, node.at, "Group by something many people share, or count per person inside.")
+        places[i] = len(keys)
+        label: Expr = Key(len(keys))
+        bound[node] = Apply(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
+        types[node] = found.type
+        keys.append(key(found, rows.filters, rows.schema))
+    sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
+    statistics = Statistics(express, rows.identifies)
+    orders = [(ordering(order, columns, rows.items), order) for order in select.order]
+    having = None if select.having is None else resolve(select.having, rows.items)
+    for node in (*columns.nodes, *(node for node, _ in orders), *(() if having is None else (having,))):
+        statistics.collect(node)
+    after = After(bound | statistics.bound, rows.items, single, grouped=bool(keys))
+    shown = tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True))
+    source = Groups(rows.relation, rows.where(), tuple(keys), sets, tuple(statistics.stats))
+    found_program = Program(
+        source,
+        shown,
+        None if having is None else after.expr(having),
+        tuple((after.expr(node), order.descending, order.nulls_first) for node, order in orders),
+        select.limit,
+        select.offset,
+        select.distinct,
+    )
+    return Released(found_program, tuple(Shown(name, None, "") for name in columns.names))
+
+
+PER_PERSON: Final = {"rows": "count", "count": "count", "sum": "sum", "mean": "mean", "min": "min", "max": "max"}
+
+
+class PerPersonValues:
+    """Collects what is put together of each person's rows, each once."""
+
+    def __init__(self, express: Express) -> None:
+        self.express = express
+        self.values: list[tuple[str, RowFn | None, str, str]] = []  # how, what, its type, its name
+        self.places: dict[Node, int] = {}
+
+    def collect(self, node: Node) -> None:
+        """Take every aggregate of an expression."""
+        for item in aggregates_of(node):
+            if item not in self.places:
+                self.places[item] = len(self.values)
+                self.values.append(self._own(item))
+
+    def _own(self, node: Aggregate) -> tuple[str, RowFn | None, str, str]:
+        where = None if node.where is None else self.express.condition(node.where)
+        name = node.called
+        if node.name not in PER_PERSON or (node.distinct and node.name not in ("count", "min", "max")):
+            unsupported(f"{node.called}() for each person", node.at, "Use COUNT, SUM, AVG, MIN or MAX there.")
+        if node.name == "rows":
+            return "count", None if where is None else _when(where, Lit(1)), "int", name
+        found = self.express.term(node.args[0])
+        if node.name == "count":
+            return *self._counted(found, where, distinct=node.distinct), "int", name
+        if isinstance(found, Person):
+            found = self.express.operand(node.args[0])
+        clock = isinstance(found, Cell) and found.type in CLOCKS and node.name in ("min", "max")
+        if not clock and found.type not in (*NUMERIC, "null"):
+            raise Refused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", node.at)
+        item = self.express.cell(node.args[0]) if clock else self.express.number(node.args[0])
+        kind = item.type if node.name != "mean" else "float"
+        return PER_PERSON[node.name], item.fn if where is None else _when(where, item.fn), kind, name
+
+    def _counted(
+        self, found: Cell | Fixed | Person, where: RowFn | None, *, distinct: bool
+    ) -> tuple[str, RowFn | None]:
+        how = "distinct" if distinct else "count"
+        if isinstance(found, Person):
+            if found.present is not None:
+                there = Not(IsMissing(found.present))
+                where = there if where is None else Logic("and", (where, there))
+            if distinct:
+                return "distinct", Lit(1) if where is None else _when(where, Lit(1))
+            return "count", None if where is None else _when(where, Lit(1))
+        if isinstance(found, Fixed):
+            if found.value is None or distinct:
+                raise Refused("sql-unsupported", "A constant counted for each person is not answered", 0)
+            return "count", None if where is None else _when(where, Lit(1))
+        if where is None:
+            return how, found.fn
+        if isinstance(found.kind, (Scalar,)):
+            return how, _when(where, found.fn)
+        if distinct and isinstance(found.kind, Code):
+            names = tuple(range(found.kind.size))
+            return how, _when(where, Value(Relabel(found.fn, names)))
+        if distinct:
+            raise Refused("sql-unsupported", "COUNT(DISTINCT text) with FILTER for each person is not answered", 0)
+        return how, _when(Logic("and", (where, Not(IsMissing(found.fn)))), Lit(1))
+
+
+def _when(where: RowFn, then: RowFn) -> RowFn:
+    """A value, missing where the filter is not true."""
+    return Case(((where, then),))

@@ -1,0 +1,220 @@
+"""Groups and their grouping sets: which sets are asked, which are summed from a finer one, and their rows in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sulq.errors import QuestionError
+from sulq.sql.released.columns import Leaf
+from sulq.sql.released.functions import moment, number
+from sulq.sql.released.questions import Asking, Rows, labels, leaves_of
+from sulq.sql.rows.statistics import Groups, Stat
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Code, Scalar, Truth, Words
+from sulq.terms.released import Released
+from sulq.terms.rowfn import RowFn
+from sulq.terms.shape import shape
+
+MOST_LISTED: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
+MOST_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Set:
+    """One grouping set as it was asked: its keys, where its leaves are, and the labels of its groups."""
+
+    keys: tuple[int, ...]
+    leaves: tuple[Leaf, ...]
+    groups: tuple[tuple[object, ...], ...] | None  # in the order of the leaves; None: found in the data
+    question: int = 0  # of groups found in the data: whose labels they are
+    clocks: tuple[str | None, ...] = ()
+    rest: tuple[Leaf, ...] = ()  # what the groups shown leave of the total, where that is asked for
+    texts: tuple[bool, ...] = ()  # with it: which keys are texts, so that a text can stand for the rest
+
+    def rows(self, answers: Sequence[Released], width: int) -> list[tuple[int, tuple[object, ...]]]:
+        """Each group's place and its labels over all keys, ascending, missing labels last."""
+        found = self.groups
+        if found is None:
+            several = answers[self.question].labels or ()
+            found = tuple(
+                tuple(_read(label, clock) for label, clock in zip(one, self.clocks, strict=True)) for one in several
+            )
+        rows = []
+        for place, group in enumerate(found):
+            full: list[object] = [None] * width
+            for key, label in zip(self.keys, group, strict=True):
+                full[key] = label
+            rows.append((place, tuple(full)))
+        return sorted(rows, key=lambda row: tuple(ascending(label) for label in row[1]))
+
+    def label(self, other: str, width: int) -> tuple[object, ...]:
+        """The keys of the row for the rest: the given text; missing where a key is no text, or left out."""
+        full: list[object] = [None] * width
+        for key, text in zip(self.keys, self.texts, strict=True):
+            full[key] = other if text else None
+        return tuple(full)
+
+
+def ascending(value: object) -> tuple[bool, object]:
+    """A value's place in ascending order, missing ones last (PostgreSQL's order; texts by code point)."""
+    if value is None:
+        return (True, 0)
+    return (False, value if isinstance(value, str) else number(value))
+
+
+def _read(label: object, clock: str | None) -> object:
+    """A label as SQL shows it: a moment by its clock, a bin as an interval."""
+    if label is not None and clock is not None and isinstance(label, (int, float)):
+        return moment(label, clock)
+    if isinstance(label, tuple) and len(label) == 2:
+        return f"[{label[0]}, {label[1]})"
+    return label
+
+
+def ask(asking: Asking, groups: Groups, *, rest: bool = False) -> list[Set]:
+    """Ask for the groups of all grouping sets, each its own question or summed from a finer one (SR13).
+
+    `rest`: also for the totals beside groups found in the data, which tell of those not shown (SR14).
+    """
+    sets = groups.sets or (tuple(range(len(groups.keys))),)
+    if any(not 0 <= key < len(groups.keys) for keys in sets for key in keys):
+        raise QuestionError("bad-question", "A grouping set names keys by their places.")
+    schema = asking.schema(Rows(groups.over, groups.where, ()))
+    sizes = [_size(key, schema) for key in groups.keys]
+    opened = [math.prod(sizes[key] for key in keys) > MOST_LISTED for keys in sets]
+    listed = [i for i, is_open in enumerate(opened) if not is_open]
+    if sum(math.prod(sizes[key] for key in sets[i]) for i in listed) * max(len(groups.stats), 1) > MOST_CELLS:
+        raise QuestionError("too-large", f"An answer in SQL has at most {MOST_CELLS:,} cells.")
+    source = dict(zip(listed, sources([sets[i] for i in listed], sizes, gaussian=asking.gaussian), strict=True))
+    adding = [i for i, stat in enumerate(groups.stats) if adds(stat)]
+    own: dict[int, list[Leaf]] = {}
+    made: list[Set] = []
+    for i, keys in enumerate(sets):
+        rows = _rows(groups, keys, schema, open_=opened[i])
+        if opened[i]:
+            made.append(_open(asking, groups, keys, rows, schema, rest=rest))
+            continue
+        finer = listed[source[i]]
+        if finer == i:
+            leaves = leaves_of(asking, rows, groups.stats)
+            own[i] = leaves
+        else:
+            base = own.get(finer)
+            if base is None:
+                base = own[finer] = leaves_of(asking, _rows(groups, sets[finer], schema, open_=False), groups.stats)
+            once = [stat for j, stat in enumerate(groups.stats) if j not in adding]
+            asked = iter(leaves_of(asking, rows, once) if once else [])
+            spread = (tuple(sizes[key] for key in sets[finer]), tuple(sets[finer].index(key) for key in keys))
+            leaves = [_coarser(base[j], spread) if j in adding else next(asked) for j in range(len(groups.stats))]
+        made.append(Set(keys, tuple(leaves), _groups(groups, keys, schema)))
+    return made
+
+
+def _coarser(leaf: Leaf, spread: tuple[tuple[int, ...], tuple[int, ...]]) -> Leaf:
+    return replace(leaf, summed=spread, _kept={}, _of=None)
+
+
+def _rows(groups: Groups, keys: tuple[int, ...], schema: Schema, *, open_: bool) -> Rows:
+    fitted = tuple(groups.keys[key] if open_ else labels(groups.keys[key], schema)[0] for key in keys)
+    return Rows(groups.over, groups.where, fitted, open_, alone=len(groups.sets) < 2)
+
+
+def _groups(groups: Groups, keys: tuple[int, ...], schema: Schema) -> tuple[tuple[object, ...], ...]:
+    """The labels of all groups of listed keys, the last key fastest."""
+    found: list[tuple[object, ...]] = [()]
+    for key in keys:
+        _, known, clock = labels(groups.keys[key], schema)
+        found = [(*one, _read(label, clock)) for one in found for label in known]
+    return tuple(found)
+
+
+def _open(asking: Asking, groups: Groups, keys: tuple[int, ...], rows: Rows, schema: Schema, *, rest: bool) -> Set:
+    """Groups that are found in the data and shown if enough people are in them (SR14)."""
+    leaves = leaves_of(asking, rows, _additive(asking, rows, groups.stats) if rest else groups.stats)
+    kinds = [groups.keys[key].kind(schema) for key in keys]
+    clocks = tuple(kind.clock if isinstance(kind, Scalar) else None for kind in kinds)
+    found = Set(keys, tuple(leaves), None, asking.place(rows), clocks)
+    if not rest:
+        return found
+    return replace(found, rest=tuple(asking.rest(leaves)), texts=tuple(map(_worded, kinds)))
+
+
+def _additive(asking: Asking, rows: Rows, stats: Sequence[Stat]) -> list[Stat]:
+    """Statistics whose rest is a total less the groups shown: people add up only where each has one row."""
+    found = shape(rows.over, asking.facts)
+    single = found.owned and found.rows == 1
+    made = []
+    for stat in stats:
+        people = stat.name == "persons" and stat.where is None
+        if people and not single:
+            why = (
+                "A person may be in several groups: how many different people are in none of those shown is not known."
+            )
+            raise QuestionError("open-keys", why, "Count rows, or leave out other=.")
+        made.append(Stat("rows") if people else stat)
+    return made
+
+
+def _worded(kind: object) -> bool:
+    """Whether a key's labels are shown as texts."""
+    if isinstance(kind, Code):
+        return all(isinstance(_read(label, None), str) for label in kind.labels if label is not None)
+    return isinstance(kind, Words)
+
+
+def _size(key: RowFn, schema: Schema) -> int:
+    """How many labels a key has; more than may be listed where nobody can list them."""
+    kind = key.kind(schema)
+    if isinstance(kind, Words):
+        return MOST_LISTED + 1
+    if isinstance(kind, Truth):
+        return 2
+    if isinstance(kind, Code):
+        return kind.size
+    if isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None:
+        if kind.step is None or kind.step < 1:
+            raise QuestionError("wrong-kind", "A number that is not whole cannot be a key.", "Group by a range of it.")
+        return max(math.floor(kind.hi) - math.ceil(kind.lo) + 1, 1)
+    raise QuestionError("wrong-kind", "This cannot be a key.", "Group by a range of it.")
+
+
+def adds(stat: Stat) -> bool:
+    """Whether a statistic of a union of groups follows from those of its parts: not so for what is counted once."""
+    return stat.name != "persons" and not stat.distinct
+
+
+def sources(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], *, gaussian: bool) -> list[int]:
+    """For each grouping set the set it is read from: itself, or a finer one whose groups are added up.
+
+    Asking k sets at once divides the spend by k: each has noise of k units (Laplace) or
+    root k (Gaussian); adding up m groups multiplies a set's noise by root m. Taken
+    greedily so that the product of all sets' noise is small.
+    """
+    cells = [math.prod(sizes[key] for key in keys) for keys in sets]
+
+    def cost(asked: set[int]) -> tuple[float, list[int]]:
+        read = []
+        noise = len(sets) * math.log(len(asked)) * (0.5 if gaussian else 1.0)
+        for i, keys in enumerate(sets):
+            finer = [j for j in asked if set(keys) <= set(sets[j])]
+            if not finer:
+                return math.inf, []
+            best = min(finer, key=lambda j: (cells[j], j != i))
+            read.append(best)
+            noise += 0.5 * math.log(cells[best] / cells[i])
+        return noise, read
+
+    maximal = [i for i, keys in enumerate(sets) if not any(set(keys) < set(other) for other in sets)]
+    asked = {i for n, i in enumerate(maximal) if not any(set(sets[i]) == set(sets[j]) for j in maximal[:n])}
+    if not asked:
+        return []
+    best, read = cost(asked)
+    while True:
+        tried = [(cost(asked | {i}), i) for i in range(len(sets)) if i not in asked]
+        if not tried or min(tried)[0][0] >= best:
+            return read
+        (best, read), one = min(tried)
+        asked.add(one)

@@ -1,0 +1,127 @@
+"""Queries over a released table: filters, new columns, groups and unions of released rows. All of it is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import Aggregate, Node, Order, Place, Query, Select, Union
+from sulq.sql.released import program
+from sulq.sql.released.expressions import After, Released
+from sulq.sql.released.grouped_query import Listed, aggregates, aggregates_of, grouped, listed, ordering
+from sulq.sql.released.program import Apply, Expr, Field, Key, Program, Regroup, Stack, StatAt, There
+from sulq.sql.rows.names import Shown, Visible, resolve
+from sulq.sql.rows.statistics import Groups, Stat
+
+PAIRS = ("covar_pop", "covar_samp", "corr")
+Single = Callable[[Query], Program]
+
+
+def over_released(query: Select, source: Released, where: list[Node], single: Single) -> Released:
+    """A SELECT whose FROM is a released table."""
+    columns = listed(query, source.items)
+    fields: dict[Node, Expr] = {Place(i): Field(i) for i in range(len(source.items))}
+    before = After(fields, source.items, single, grouped=True)
+    conditions = tuple(before.expr(resolve(node, source.items)) for node in where)
+    condition = conditions[0] if len(conditions) == 1 else Apply("and", conditions) if conditions else None
+    if aggregates(query):
+        regroup, after = _regrouped(query, source, columns, before, condition)
+        having = None if query.having is None else after.expr(resolve(query.having, source.items))
+        found = _program(query, columns, after, regroup, having)
+    else:
+        found = _program(query, columns, before, source.program, condition)
+    return Released(found, tuple(Shown(name, None, "") for name in columns.names))
+
+
+def _program(query: Select, columns: Listed, after: After, source: Program | Regroup, having: Expr | None) -> Program:
+    orders = [(ordering(order, columns, after.items), order) for order in query.order]
+    return Program(
+        source,
+        tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True)),
+        having,
+        tuple((after.expr(node), order.descending, order.nulls_first) for node, order in orders),
+        query.limit,
+        query.offset,
+        query.distinct,
+    )
+
+
+def _regrouped(
+    query: Select, source: Released, columns: Listed, before: After, where: Expr | None
+) -> tuple[Regroup, After]:
+    """Groups of released rows, and expressions over them."""
+    groups = grouped(query, columns, source.items)
+    keys = tuple(before.expr(node) for node in groups.keys)
+    bound: dict[Node, Expr] = {node: Key(i) for i, node in enumerate(groups.keys)}
+    stats: list[program.Aggregate] = []
+    having = () if query.having is None else (resolve(query.having, source.items),)
+    orders = [ordering(order, columns, source.items) for order in query.order]
+    for node in (*columns.nodes, *orders, *having):
+        for aggregate in aggregates_of(node):
+            if aggregate not in bound:
+                bound[aggregate] = StatAt(len(stats))
+                stats.append(_stat(aggregate, before))
+    after = After(bound, source.items, before.single, grouped=bool(keys))
+    inner = source.program if all(stat.name == "sum" for stat in stats) else _present(source.program)
+    return Regroup(inner, where, keys, groups.sets, tuple(stats)), after
+
+
+def _present(program: Program) -> Program:
+    """The same released rows without the groups that may have none.
+
+    All declared keys are returned (T24); a count or a mean of groups would take those
+    without rows for groups. Whether a group has rows can only be told from the interval
+    of a released count, which is asked along: a count above 0 may be noise alone, and is
+    for half of the groups nobody is in. A sum needs none: what is not there adds noise alone.
+    """
+    source = program.source
+    if isinstance(source, Program):
+        return replace(program, source=_present(source))
+    if isinstance(source, Stack):
+        return replace(program, source=Stack(tuple(map(_present, source.programs))))
+    if not isinstance(source, Groups) or not source.keys:
+        return program
+    found = [i for i, stat in enumerate(source.stats) if stat.name == "rows" and stat.where is None]
+    place = found[0] if found else len(source.stats)
+    stats = source.stats if found else (*source.stats, Stat("rows"))
+    there = There(place)
+    having = there if program.having is None else Apply("and", (program.having, there))
+    return replace(program, source=replace(source, stats=stats), having=having)
+
+
+def _stat(node: Aggregate, before: After) -> program.Aggregate:
+    if node.name in PAIRS:
+        unsupported(f"{node.called}() of released values", node.at)
+    arg = before.expr(node.args[0]) if node.args else None
+    where = None if node.where is None else before.expr(node.where)
+    return program.Aggregate(node.name, arg, where, node.distinct, node.q)
+
+
+def stacked(query: Union, left: Released, right: Released) -> Released:
+    """UNION of released tables: one after the other, each different row once where it is not ALL."""
+    if len(left.items) != len(right.items):
+        raise Refused("sql-syntax", "The parts of a UNION have different numbers of columns", query.at)
+    names = tuple(item.name for item in left.items)
+    columns = Listed(tuple(Place(i) for i in range(len(names))), names, names)
+    fields: dict[Node, Expr] = {Place(i): Field(i) for i in range(len(names))}
+    after = After(fields, left.items, _never, grouped=True)
+    orders = tuple(_order(order, columns, left.items, after) for order in query.order)
+    found = Program(
+        Stack((left.program, right.program)),
+        tuple((name, Field(i)) for i, name in enumerate(names)),
+        None,
+        orders,
+        query.limit,
+        query.offset,
+        not query.every,
+    )
+    return Released(found, left.items)
+
+
+def _order(order: Order, columns: Listed, items: Sequence[Visible], after: After) -> tuple[Expr, bool, bool]:
+    return after.expr(ordering(order, columns, items)), order.descending, order.nulls_first
+
+
+def _never(query: Query) -> Program:
+    return unsupported("A subquery in ORDER BY of a UNION", query.at)

@@ -1,0 +1,375 @@
+"""Interval arithmetic: all that an expression can be while each statistic in it lies in its interval.
+
+Sound by construction: if every leaf lies in its interval, the expression of the true
+leaves lies in the range worked out here. So a cell is held by its range except
+with probability the sum of its leaves' betas.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sulq.sql.released.functions import COMPARISONS, act, is_number, number
+
+INF: Final = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A number from low to high; `null`: or missing."""
+
+    low: float
+    high: float
+    null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Few:
+    """One of a few values: truths, labels, a constant."""
+
+    values: frozenset[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Nothing is known."""
+
+
+Outcome = Span | Few | Anything
+MOST: Final = 16  # combinations of few values worked out one by one
+
+
+def only(value: object) -> Few:
+    """A value that is certain."""
+    return Few(frozenset((value,)))
+
+
+def span(outcome: Outcome) -> Span | None:
+    """The numbers among the outcomes; None where there may be other things."""
+    if isinstance(outcome, Span):
+        return outcome
+    if isinstance(outcome, Anything):
+        return None
+    there = [value for value in outcome.values if value is not None]
+    try:
+        places = [number(value) for value in there if not isinstance(value, str)]
+    except TypeError:  # pragma: no cover - number() takes whatever else a value may be
+        return None
+    if not places or len(places) < len(there):
+        return None
+    return Span(min(places), max(places), None in outcome.values)
+
+
+def hull(outcomes: Sequence[Outcome]) -> Outcome:
+    """Whatever any of these can be."""
+    if all(isinstance(outcome, Few) for outcome in outcomes):
+        joined = frozenset().union(*(outcome.values for outcome in outcomes if isinstance(outcome, Few)))
+        if len(joined) <= MOST:
+            return Few(joined)
+    spans, null = [], False
+    for outcome in outcomes:
+        if isinstance(outcome, Few) and outcome.values == frozenset((None,)):
+            null = True
+            continue
+        found = span(outcome)
+        if found is None:
+            return Anything()
+        spans.append(found)
+        null = null or found.null
+    return Span(min(s.low for s in spans), max(s.high for s in spans), null)
+
+
+def may(outcome: Outcome, value: object) -> bool:
+    """Whether a truth value, or missing, is among the outcomes."""
+    if isinstance(outcome, Few):
+        return any(found is value or (isinstance(found, bool) and found == value) for found in outcome.values)
+    return True
+
+
+def _times(a: float, b: float) -> float:
+    return 0.0 if a == 0 or b == 0 else a * b
+
+
+def _corners(fn: Callable[[float, float], float]) -> Callable[[Span, Span], Span]:
+    def act_(a: Span, b: Span) -> Span:
+        found = [fn(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        return Span(min(found), max(found))
+
+    return act_
+
+
+def _over(a: Span, b: Span) -> Span:
+    if b.low <= 0 <= b.high:
+        return Span(-INF, INF, null=True)
+    return _corners(lambda x, y: 0.0 if math.isinf(y) and not math.isinf(x) else x / y if math.isfinite(y) else 0.0)(
+        a, b
+    )
+
+
+def _power(a: Span, b: Span) -> Span:
+    if b.low == b.high and b.low == int(b.low) and b.low >= 0:
+        n = int(b.low)
+        ends = [_raised(a.low, n), _raised(a.high, n)]
+        if n % 2 == 0 and a.low <= 0 <= a.high:
+            ends.append(0.0 if n else 1.0)
+        return Span(min(ends), max(ends))
+    if a.low > 0:
+        found = [_raised(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        return Span(min(found), max(found))
+    if a.low >= 0 and b.low > 0:
+        return Span(0.0, max(_raised(a.high, b.low), _raised(a.high, b.high)))
+    return Span(-INF, INF, null=True)
+
+
+def _raised(x: float, y: float) -> float:
+    try:
+        return float(x**y)
+    except OverflowError:
+        return INF if x > 0 or y % 2 == 0 else -INF
+    except ZeroDivisionError:
+        return INF
+
+
+def _modulo(a: Span, b: Span) -> Span:
+    if b.low <= 0 <= b.high:
+        return Span(-INF, INF, null=True)
+    most = max(abs(b.low), abs(b.high))
+    if b.low == b.high and math.isfinite(a.low) and math.isfinite(a.high) and a.low * a.high >= 0:
+        m = abs(b.low)
+        if math.trunc(a.low / m) == math.trunc(a.high / m):
+            return Span(math.fmod(a.low, m), math.fmod(a.high, m))
+    return Span(-most if a.low < 0 else 0.0, most if a.high > 0 else 0.0)
+
+
+def _absolute(a: Span) -> Span:
+    ends = (abs(a.low), abs(a.high))
+    return Span(0.0 if a.low <= 0 <= a.high else min(ends), max(ends))
+
+
+def _wave(a: Span, fn: Callable[[float], float], peak: float) -> Span:
+    """A sine or cosine: its ends, and the peaks at peak + k pi between them."""
+    if not a.high - a.low < 2 * math.pi:
+        return Span(-1.0, 1.0)
+    ends = [fn(a.low), fn(a.high)]
+    first = math.ceil((a.low - peak) / math.pi)
+    last = math.floor((a.high - peak) / math.pi)
+    ends += [1.0 if k % 2 == 0 else -1.0 for k in range(first, last + 1)]
+    return Span(max(min(ends) - 1e-12, -1.0), min(max(ends) + 1e-12, 1.0))
+
+
+def _domain(low: float, high: float, fn: Callable[[float], float]) -> Callable[[Span], Span]:
+    """An increasing function on [low, high]; outside it is missing."""
+
+    def act_(a: Span) -> Span:
+        out = a.low < low or a.high > high
+        if a.high < low or a.low > high:
+            return Span(-INF, INF, null=True)
+        return Span(fn(max(a.low, low)), fn(min(a.high, high)), null=out)
+
+    return act_
+
+
+def _safe(fn: Callable[[float], float], below: float = -INF, above: float = INF) -> Callable[[float], float]:
+    def act_(x: float) -> float:
+        if x == -INF:
+            return below
+        try:
+            return above if x == INF else fn(x)
+        except OverflowError:
+            return above
+        except ValueError:
+            return below
+
+    return act_
+
+
+def _logarithm(*args: Span) -> Span:
+    rising = _domain(0.0, INF, _safe(math.log))
+    if len(args) == 1:
+        found = rising(args[0])
+        return Span(found.low / math.log(10), found.high / math.log(10), found.null or args[0].low <= 0)
+    return _over(rising(args[1]), rising(args[0]))
+
+
+def _rising(op: str) -> Callable[[Span], Span]:
+    """A step or a line that never falls: floor, round and their kind take their extremes at the ends."""
+
+    def act_(a: Span, *rest: Span) -> Span:
+        if any(digits.low != digits.high for digits in rest):  # nobody knows to how many digits
+            return Span(-INF, INF)
+        low, high = (x if math.isinf(x) else number(act(op, [x, *(r.low for r in rest)])) for x in (a.low, a.high))
+        return Span(low, high)
+
+    return act_
+
+
+_RANGES: Final[dict[str, Callable[..., Span]]] = {
+    "+": lambda a, b: Span(a.low + b.low, a.high + b.high),
+    "-": lambda a, b: Span(a.low - b.high, a.high - b.low),
+    "*": _corners(_times),
+    "/": _over,
+    "%": _modulo,
+    "mod": _modulo,
+    "^": _power,
+    "power": _power,
+    "pow": _power,
+    "neg": lambda a: Span(-a.high, -a.low),
+    "abs": _absolute,
+    "sign": _rising("sign"),
+    "floor": _rising("floor"),
+    "ceil": _rising("ceil"),
+    "ceiling": _rising("ceil"),
+    "round": _rising("round"),
+    "trunc": _rising("trunc"),
+    "sqrt": _domain(0.0, INF, _safe(math.sqrt)),
+    "cbrt": lambda a: Span(_cube_root(a.low), _cube_root(a.high)),
+    "exp": lambda a: Span(_safe(math.exp, 0.0)(a.low), _safe(math.exp, 0.0)(a.high)),
+    "ln": lambda a: _log_of(a, math.log),
+    "log10": lambda a: _log_of(a, math.log10),
+    "log2": lambda a: _log_of(a, math.log2),
+    "log": _logarithm,
+    "sin": lambda a: _wave(a, math.sin, math.pi / 2),
+    "cos": lambda a: _wave(a, math.cos, 0.0),
+    "asin": _domain(-1.0, 1.0, math.asin),
+    "acos": lambda a: _falling(_domain(-1.0, 1.0, lambda x: -math.acos(x))(a)),
+    "atan": lambda a: Span(math.atan(a.low), math.atan(a.high)),
+    "tanh": lambda a: Span(math.tanh(a.low), math.tanh(a.high)),
+    "sinh": lambda a: Span(_safe(math.sinh)(a.low), _safe(math.sinh)(a.high)),
+    "degrees": lambda a: Span(math.degrees(a.low), math.degrees(a.high)),
+    "radians": lambda a: Span(math.radians(a.low), math.radians(a.high)),
+    "cast integer": _rising("cast integer"),
+    "cast real": lambda a: a,
+}
+
+
+def _cube_root(x: float) -> float:
+    return math.copysign(abs(x) ** (1 / 3), x)
+
+
+def _log_of(a: Span, fn: Callable[[float], float]) -> Span:
+    found = _domain(0.0, INF, _safe(fn))(a)
+    return Span(found.low, found.high, null=a.low <= 0)
+
+
+def _falling(a: Span) -> Span:
+    return Span(-a.high, -a.low, a.null)
+
+
+def _compared(op: str, a: Span, b: Span) -> Few:
+    """Which truths a comparison of two ranges can have."""
+    apart = a.high < b.low or b.high < a.low
+    same = a.low == a.high == b.low == b.high
+    can = {
+        "=": (not apart, not same),
+        "<>": (not same, not apart),
+        "<": (a.low < b.high, a.high >= b.low),
+        "<=": (a.low <= b.high, a.high > b.low),
+        ">": (a.high > b.low, a.low <= b.high),
+        ">=": (a.high >= b.low, a.low < b.high),
+    }[op]
+    found: set[object] = {truth for truth, possible in zip((True, False), can, strict=True) if possible}
+    if a.null or b.null:
+        found.add(None)
+    return Few(frozenset(found))
+
+
+def _logic(op: str, args: Sequence[Outcome]) -> Outcome:
+    sets: list[set[object]] = [set(arg.values) if isinstance(arg, Few) else {True, False, None} for arg in args]
+    decides = op == "or"
+    found: set[object] = set()
+    if any(decides in values for values in sets):
+        found.add(decides)
+    if all(values - {decides} for values in sets):
+        if any(None in values for values in sets):
+            found.add(None)
+        if all((not decides) in values for values in sets):
+            found.add(not decides)
+    return Few(frozenset(found))
+
+
+def outcome(op: str, args: Sequence[Outcome]) -> Outcome:
+    """What an operator or function can be of what its arguments can be."""
+    few = [arg.values for arg in args if isinstance(arg, Few)]
+    if len(few) == len(args) and math.prod(len(values) for values in few) <= MOST:
+        return Few(frozenset(act(op, list(values)) for values in itertools.product(*few)))
+    if op in ("and", "or"):
+        return _logic(op, args)
+    if op in ("is null", "is not null"):
+        found = span(args[0])
+        if found is None:
+            return Few(frozenset((True, False)))
+        there = op == "is not null"
+        return Few(frozenset((there, not there))) if found.null else only(there)
+    if op == "coalesce":
+        return _first_of(args)
+    spans = [span(arg) for arg in args]
+    numeric = [found for found in spans if found is not None]
+    return Anything() if len(numeric) < len(args) else _numeric(op, numeric)
+
+
+def _numeric(op: str, args: Sequence[Span]) -> Outcome:
+    """What an operator or function of numbers can be."""
+    null = any(found.null for found in args)
+    if op in COMPARISONS:
+        return _compared(op, *args)
+    if op in ("greatest", "least"):
+        pick = max if op == "greatest" else min
+        return Anything() if null else Span(pick(s.low for s in args), pick(s.high for s in args))
+    if op == "in":
+        return _among(args)
+    if op == "nullif":
+        return Span(args[0].low, args[0].high, null=True)
+    if op not in _RANGES:
+        return Anything()
+    made = _RANGES[op](*args)
+    if math.isnan(made.low) or math.isnan(made.high):
+        return Span(-INF, INF, null=True)
+    endless = math.isinf(made.low) or math.isinf(made.high)  # what overflows is missing
+    return Span(made.low, made.high, null or made.null or endless)
+
+
+def whole_quotient(args: Sequence[Outcome]) -> Outcome:
+    """A quotient of whole numbers, cut off towards zero."""
+    found = outcome("/", args)
+    if not isinstance(found, Span):
+        return found
+    low, high = (x if math.isinf(x) else float(math.trunc(x)) for x in (found.low, found.high))
+    return Span(low, high, found.null)
+
+
+def _first_of(args: Sequence[Outcome]) -> Outcome:
+    taken: list[Outcome] = []
+    for arg in args:
+        found = span(arg)
+        if found is None:
+            if isinstance(arg, Few) and arg.values == frozenset((None,)):
+                continue
+            return Anything()
+        taken.append(Span(found.low, found.high))
+        if not found.null:
+            return hull(taken)
+    return hull([*taken, only(None)])
+
+
+def _among(numeric: Sequence[Span]) -> Few:
+    found: set[object] = set()
+    each = [_compared("=", numeric[0], option).values for option in numeric[1:]]
+    if any(True in values for values in each):
+        found.add(True)
+    if all(values != frozenset((True,)) for values in each):
+        found.add(False)
+    if any(None in values for values in each):
+        found.add(None)
+    return Few(frozenset(found))
+
+
+def shown(found: Outcome) -> tuple[float, float] | None:
+    """The ends of a range of numbers; None where there is none to show."""
+    if isinstance(found, Few) and not all(is_number(v) and not isinstance(v, bool) for v in found.values):
+        return None
+    made = span(found)
+    return None if made is None else (made.low, made.high)

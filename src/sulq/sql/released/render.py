@@ -1,0 +1,355 @@
+"""From a program to its questions, and from their released answers to the rows of the SELECT."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sulq.errors import QuestionError
+from sulq.sql.released.aggregates import gather
+from sulq.sql.released.cells import At, Figure, Unclear, Unknown, applied, either, quotient, there
+from sulq.sql.released.columns import Leaf
+from sulq.sql.released.functions import moment
+from sulq.sql.released.grouping_sets import Set, ascending, ask
+from sulq.sql.released.program import (
+    Aggregate,
+    Apply,
+    Cond,
+    Const,
+    Expr,
+    Field,
+    Grouping,
+    Key,
+    Program,
+    Regroup,
+    Single,
+    Stack,
+    StatAt,
+    There,
+)
+from sulq.sql.released.questions import Asking
+from sulq.sql.rows.statistics import Groups, Stat
+from sulq.terms.answer import Answers
+from sulq.terms.facts import Facts
+from sulq.terms.presence import UNKNOWN
+from sulq.terms.privacy import Loss
+from sulq.terms.question import Together
+from sulq.terms.released import Released
+
+LONGEST_LABEL: Final = 200
+CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"
+HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate over groups: those have no error bar"
+
+__all__ = [
+    "Aggregate",
+    "Apply",
+    "Asked",
+    "Cond",
+    "Const",
+    "Expr",
+    "Field",
+    "Grouping",
+    "Groups",
+    "Key",
+    "Program",
+    "Regroup",
+    "Single",
+    "Stack",
+    "Stat",
+    "StatAt",
+    "Table",
+    "plan_of",
+    "prepare",
+    "read",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """What the expressions of one row speak of; `member` says whether the row is in the table at all."""
+
+    keys: tuple[Figure, ...] = ()
+    stats: tuple[Figure, ...] = ()
+    fields: tuple[Figure, ...] = ()
+    left_out: frozenset[int] = frozenset()  # keys that the row's grouping set leaves out
+    member: Figure = field(default_factory=lambda: Figure(value=True))
+    found: bool = False  # the group was found in the data, so somebody is in it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Rows of figures under names; `clear`: whether every row that could be there is there, marked by its member.
+
+    `tries`: from how many rows those shown were chosen by their noisy values (HAVING,
+    ORDER BY with LIMIT). Noise helps a row to be chosen, so an interval that holds for
+    one row in 1 - beta of the cases does not for the chosen ones; intervals that hold
+    for all those rows at once do, whichever are chosen.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Figure, ...], ...]
+    members: tuple[Figure, ...]
+    clear: bool = True
+    tries: int = 1
+    notes: tuple[str, ...] = ()
+
+    def shown(self) -> list[tuple[Figure, ...]]:
+        """The rows the point values select."""
+        return [row for row, member in zip(self.rows, self.members, strict=True) if member.value is True]
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A program with its questions: ask `question` (None: nothing is asked of the rows), then `read` the answers.
+
+    `other`: the keys of a row for the groups that are not shown; None: there is no such row.
+    """
+
+    program: Program
+    question: Together | None
+    sets: dict[int, list[Set]]
+    other: str | None = None
+
+    def read(self, answers: Sequence[Released]) -> Table:
+        """The rows of the SELECT: the point values, with what they rest on."""
+        found = Reader(self, answers).table(self.program)
+        notes = (CHOSEN,) if found.tries > 1 else ()
+        if any(figure.value is None and figure.origin is not None for row in found.shown() for figure in row):
+            notes = (*notes, UNKNOWN)
+        hidden = any(one.groups is None for several in self.sets.values() for one in several)
+        return replace(found, notes=(*notes, HIDDEN) if hidden and _regroups(self.program) else notes)
+
+    def leaves(self) -> list[tuple[Groups, Stat, Leaf]]:
+        """Every statistic that is asked for, with where it is read (for explanations)."""
+        found = []
+        for groups in sources_of(self.program):
+            for one in self.sets[id(groups)]:
+                found += [(groups, stat, leaf) for stat, leaf in zip(groups.stats, one.leaves, strict=True)]
+        return found
+
+
+def prepare(program: Program, facts: Facts, spend: Loss | None, other: str | None = None) -> Asked:
+    """All that a program asks, as one question at one debit; with `other` also what its hidden groups are together."""
+    asking = Asking(facts, spend)
+    sets = {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
+    if other is not None:
+        _some_hidden([one for several in sets.values() for one in several], other)
+    return Asked(program, asking.question(), sets, other)
+
+
+def _some_hidden(sets: list[Set], other: object) -> None:
+    """Refuse a row for the rest where it would have no label, nothing to tell, or nothing to stand for."""
+    if not isinstance(other, str) or not 0 < len(other) <= LONGEST_LABEL or not other.isprintable():
+        raise QuestionError("bad-question", f"other is the label of a row: 1 to {LONGEST_LABEL} printable letters.")
+    remedy = "Leave out other=."
+    if all(one.groups is not None for one in sets):
+        raise QuestionError("bad-question", "Every group of this query is returned: there is no other.", remedy)
+    if not any(one.rest for one in sets):
+        raise QuestionError("bad-question", "Nothing is counted of the groups, so nothing of all others.", remedy)
+
+
+def plan_of(program: Program, facts: Facts, spend: Loss | None) -> Together | None:
+    """The question a program asks."""
+    return prepare(program, facts, spend).question
+
+
+def read(program: Program, answers: Answers | Sequence[Released], facts: Facts, spend: Loss | None) -> Table:
+    """The rows of a program from the answers to its question."""
+    several = [answer.released for answer in answers] if isinstance(answers, Answers) else list(answers)
+    return prepare(program, facts, spend).read(several)
+
+
+def sources_of(program: Program) -> list[Groups]:
+    """Every Groups of a program, of the programs under it and of those its expressions use; each once."""
+    found: dict[int, Groups] = {}
+    front: list[object] = [program]
+    while front:
+        node = front.pop(0)
+        if isinstance(node, Groups):
+            found.setdefault(id(node), node)
+        elif isinstance(node, Program):
+            order = [expr for expr, _, _ in node.order]
+            front += [node.source, *(expr for _, expr in node.columns), node.having, *order]
+        elif isinstance(node, Regroup):
+            front += [node.source, node.where, *node.keys]
+            front += [expr for stat in node.stats for expr in (stat.arg, stat.where)]
+        elif isinstance(node, Stack):
+            front += node.programs
+        elif isinstance(node, Single):
+            front.append(node.program)
+        elif isinstance(node, Apply):
+            front += node.args
+        elif isinstance(node, Cond):
+            front += [expr for pair in node.branches for expr in pair]
+            front.append(node.otherwise)
+    return list(found.values())
+
+
+def _regroups(program: Program) -> bool:
+    """Whether released rows are grouped once more."""
+    source = program.source
+    programs = source.programs if isinstance(source, Stack) else (source,)
+    return isinstance(source, Regroup) or any(_regroups(one) for one in programs if isinstance(one, Program))
+
+
+class Reader:
+    """Works a program's rows out from released numbers alone."""
+
+    def __init__(self, asked: Asked, answers: Sequence[Released]) -> None:
+        self._asked = asked
+        self._answers = answers
+        self._singles: dict[int, Figure] = {}
+
+    def table(self, program: Program) -> Table:
+        """The rows of a program, in order."""
+        source, clear, tries = self._source(program.source)
+        names = tuple(name for name, _ in program.columns)
+        made: list[tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]] = []
+        for row in source:
+            member = row.member
+            if program.having is not None:
+                member = applied("and", [member, self.figure(program.having, row)])
+            if member.value is not True and member.origin is None:
+                continue
+            cells = tuple(self.figure(expr, row) for _, expr in program.columns)
+            made.append((cells, member, tuple(self.figure(expr, row) for expr, _, _ in program.order)))
+        if program.distinct:
+            made, clear = _different(made), clear and not _noisy(made)
+        candidates, chosen = len(made), any(member.origin is not None for _, member, _ in made)
+        for i in reversed(range(len(program.order))):
+            _, down, nulls_first = program.order[i]
+            made.sort(key=functools.partial(_place, i=i, down=down, nulls_first=nulls_first))
+        if program.limit is not None or program.offset:
+            made = [one for one in made if one[1].value is True]
+            end = None if program.limit is None else program.offset + program.limit
+            cut = program.offset > 0 or (end is not None and len(made) > end)
+            clear = clear and not cut
+            chosen = chosen or (cut and any(figure.origin is not None for _, _, order in made for figure in order))
+            made = made[program.offset : end]
+        tries = max(tries, candidates) if chosen else tries
+        rows, members = tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made)
+        return Table(names, rows, members, clear, tries)
+
+    def _source(self, source: Groups | Regroup | Program | Stack) -> tuple[Iterable[Row], bool, int]:
+        """Rows, whether all that could be there are, and from how many they were chosen."""
+        if isinstance(source, Groups):
+            # Of groups found in the data those of too few people are not there, and nobody knows how many.
+            return self._groups(source), all(one.groups is not None for one in self._asked.sets[id(source)]), 1
+        if isinstance(source, Regroup):
+            inner = self.table(source.source)
+            rows = [Row(fields=cells, member=m) for cells, m in zip(inner.rows, inner.members, strict=True)]
+            # Whether a row counts is in the ranges of its aggregates: nothing is chosen here.
+            found = gather(source, rows, self.figure, clear=inner.clear)
+            return [Row(keys, stats, left_out=out, member=m) for keys, stats, out, m in found], inner.clear, 1
+        tables = [self.table(p) for p in source.programs] if isinstance(source, Stack) else [self.table(source)]
+        if len({len(table.names) for table in tables}) > 1:
+            raise QuestionError("bad-question", "The parts of a union have different numbers of columns.")
+        found_rows = [
+            Row(fields=cells, member=member)
+            for table in tables
+            for cells, member in zip(table.rows, table.members, strict=True)
+        ]
+        return found_rows, all(table.clear for table in tables), sum(table.tries for table in tables)
+
+    def _groups(self, groups: Groups) -> Iterable[Row]:
+        for one in self._asked.sets[id(groups)]:
+            left = frozenset(range(len(groups.keys))) - frozenset(one.keys)
+            labelled = one.rows(self._answers, len(groups.keys))
+            many = len(labelled) if one.keys else 0
+            for place, labels in labelled:
+                stats = tuple(_figure(leaf, self._answers, place, many) for leaf in one.leaves)
+                found = one.groups is None
+                yield Row(tuple(Figure(label) for label in labels), stats, left_out=left, found=found)
+            if self._asked.other is not None and one.rest:
+                keys = one.label(self._asked.other, len(groups.keys))
+                stats = tuple(_figure(leaf, self._answers, 0, 1) for leaf in one.rest)
+                yield Row(tuple(Figure(label) for label in keys), stats, left_out=left, found=True)
+
+    def figure(self, expr: Expr, row: Row) -> Figure:
+        """An expression's figure in one row."""
+        match expr:
+            case Key():
+                return row.keys[expr.index]
+            case StatAt():
+                return row.stats[expr.index]
+            case Field():
+                return row.fields[expr.index]
+            case Const():
+                return Figure(expr.value)
+            case Grouping():
+                return Figure(int(expr.index in row.left_out))
+            case There():
+                return Figure(value=True) if row.found else there(row.stats[expr.index], self._answers)
+            case Apply():
+                args = [self.figure(arg, row) for arg in expr.args]
+                return quotient(args, self._answers) if expr.op == "/" else applied(expr.op, args)
+            case Cond():
+                branches = [(self.figure(when, row), self.figure(then, row)) for when, then in expr.branches]
+                last = Figure(None) if expr.otherwise is None else self.figure(expr.otherwise, row)
+                return either(branches, last)
+            case Single():
+                return self._single(expr.program)
+
+    def _single(self, program: Program) -> Figure:
+        """The one cell of a subquery; missing where it has no row."""
+        if id(program) not in self._singles:
+            table = self.table(program)
+            rows = table.shown()
+            if len(table.names) != 1 or len(rows) > 1:
+                raise QuestionError("bad-question", "A subquery used as a value has one column and one row.")
+            noisy = not table.clear or any(member.origin is not None for member in table.members)
+            found = rows[0][0] if rows else Figure(None)
+            self._singles[id(program)] = Figure(found.value, Unclear()) if noisy else found
+        return self._singles[id(program)]
+
+
+def _figure(leaf: Leaf, answers: Sequence[Released], place: int, groups: int) -> Figure:
+    """A statistic of one of so many groups (0: of the whole table) as SQL shows it."""
+    nothing = leaf.unknown(answers) if groups else None
+    if nothing is not None and nothing[0][place]:
+        return Figure(None, Unknown(nothing[1], nothing[2]), leaf.clock)
+    value = leaf.values(answers)[place]
+    number: object = moment(value, leaf.clock) if leaf.clock else round(float(value)) if leaf.whole else float(value)
+    return Figure(number, At(leaf, place, groups), leaf.clock)
+
+
+Made = tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]
+
+
+def _place(one: Made, *, i: int, down: bool, nulls_first: bool) -> tuple[int, object]:
+    """Where a row comes in an order: missing values together, at the end that was asked for; unknown ones last."""
+    value, origin = one[2][i].value, one[2][i].origin
+    if value is None:
+        return (0 if nulls_first and origin is None else 2, 0)
+    found = ascending(value)[1]
+    return (1, _Down(found) if down else found)
+
+
+@dataclass(frozen=True, slots=True)
+@functools.total_ordering
+class _Down:
+    """A value that comes before smaller ones."""
+
+    value: object
+
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, _Down) and bool(other.value < self.value)  # type: ignore[operator]
+
+
+def _different(made: list[Made]) -> list[Made]:
+    seen: set[object] = set()
+    kept = []
+    for one in made:
+        values = tuple(figure.value for figure in one[0])
+        if one[1].value is True and values in seen:
+            continue
+        if one[1].value is True:
+            seen.add(values)
+        kept.append(one)
+    return kept
+
+
+def _noisy(made: list[Made]) -> bool:
+    return any(figure.origin is not None for one in made for figure in (*one[0], one[1]))

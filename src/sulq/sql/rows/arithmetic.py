@@ -1,0 +1,313 @@
+"""Arithmetic over rows, dates and constants, each operation total: what has no value is missing."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+from sulq.sql.parse.intervals import moved
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
+from sulq.sql.rows.values import Cell, Fixed, as_number, cell, constant_fn, fitted, number_type
+from sulq.terms.domain import Schema
+from sulq.terms.rowfn import (
+    Arith,
+    Clip,
+    DatePart,
+    DateTrunc,
+    Greatest,
+    Least,
+    Lit,
+    Maths,
+    Modulo,
+    Power,
+    Round,
+    RowFn,
+    ToDate,
+    ToTimestamp,
+)
+
+CLOCKS: Final = ("date", "timestamp")
+Operand = Cell | Fixed
+MICRO: Final = 86_400_000_000
+
+
+class Arithmetic:
+    """Builds the row functions of arithmetic over one relation's columns."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def number(self, item: Operand, at: int) -> Cell:
+        """An operand as a number of a row."""
+        if isinstance(item, Fixed):
+            return cell(constant_fn(fitted(item, "float", at), at), item.type, self.schema, at)
+        return as_number(item, self.schema, at)
+
+    def clock(self, item: Operand, to: str, at: int) -> Cell:
+        """An operand as a date or timestamp of a row."""
+        if isinstance(item, Fixed):
+            return cell(constant_fn(Fixed(fitted(item, to, at).value, to), at), to, self.schema, at)
+        if item.type not in CLOCKS:
+            raise Refused("wrong-kind", "A date or timestamp is needed here", at)
+        if item.type == to:
+            return item
+        return cell(ToTimestamp(item.fn) if to == "timestamp" else ToDate(item.fn), to, self.schema, at)
+
+    def binary(self, op: str, left: Operand, right: Operand, at: int) -> Operand:
+        """One of + - * / of two operands."""
+        left, right = beside(left, right, op, at), beside(right, left, op, at)
+        if isinstance(left, Fixed) and isinstance(right, Fixed):
+            return folded(op, left, right, at)
+        if {left.type, right.type} & {*CLOCKS, "interval"}:
+            return self._dates(op, left, right, at)
+        a, b = self.number(left, at), self.number(right, at)
+        if op == "/" and a.type == b.type == "int":
+            return cell(Maths("trunc", Arith("/", a.fn, b.fn)), "int", self.schema, at)
+        return Cell(Arith(op, a.fn, b.fn), number_type(a.type, b.type), self.schema, at, number=True)
+
+    def _dates(self, op: str, left: Operand, right: Operand, at: int) -> Operand:
+        if op == "+" and left.type not in CLOCKS:
+            left, right = right, left
+        if isinstance(right, Fixed) and isinstance(right.value, Interval) and op in ("+", "-"):
+            return self._moved(left, right.value if op == "+" else -right.value, at)
+        if left.type in CLOCKS and right.type in CLOCKS and op == "-":
+            if left.type == right.type == "date":
+                a, b = self.clock(left, "date", at), self.clock(right, "date", at)
+                return cell(Arith("-", a.fn, b.fn), "int", self.schema, at)
+            unsupported("The difference of two timestamps", at, "Subtract dates, or compare the timestamps.")
+        if left.type == "date" and right.type == "int" and op in ("+", "-"):
+            day, count = self.clock(left, "date", at), self.number(right, at)
+            return cell(Arith(op, day.fn, count.fn), "date", self.schema, at)
+        raise Refused("wrong-kind", f"{left.type} {op} {right.type} has no meaning", at)
+
+    def _moved(self, item: Operand, by: Interval, at: int) -> Operand:
+        """A date or timestamp of a row, an interval later; months have no fixed length and are refused."""
+        if by.months:
+            unsupported("A column plus months or years", at, "Move the constant instead: d < DATE '...' - INTERVAL ...")
+        stamp = self.clock(item, "timestamp", at)
+        if by.microseconds == 0 and item.type == "date":
+            day = self.clock(item, "date", at)
+            return cell(ToTimestamp(Arith("+", day.fn, Lit(by.days))), "timestamp", self.schema, at)
+        return cell(Arith("+", stamp.fn, Lit(by.days * MICRO + by.microseconds)), "timestamp", self.schema, at)
+
+    def call(self, op: str, args: list[Operand], at: int) -> Operand:
+        """A function of numbers or dates."""
+        if op in CALLS:
+            return CALLS[op](self, args, at)
+        return unsupported(f"{op}() on rows", at)
+
+    def neg(self, args: list[Operand], at: int) -> Operand:
+        """The opposite number."""
+        (item,) = args
+        if isinstance(item, Fixed):
+            value = fitted(item, "float", at).value if isinstance(item.value, str) else item.value
+            if value is None or (isinstance(value, (int, float, Fraction, Interval)) and not isinstance(value, bool)):
+                return Fixed(None if value is None else -value, item.type)
+            raise Refused("wrong-kind", "A number is needed here", at)
+        inner = self.number(item, at)
+        return cell(Arith("-", Lit(0), inner.fn), inner.type, self.schema, at)
+
+    def mod(self, args: list[Operand], at: int) -> Operand:
+        """The remainder, of the left number's sign."""
+        left, right = args
+        a = self.number(left, at)
+        if isinstance(right, Fixed) and right.type in NUMERIC and right.value:
+            return cell(Modulo(a.fn, figure(right, at)), number_type(a.type, right.type), self.schema, at)
+        b = self.number(right, at)
+        whole = Maths("trunc", Arith("/", a.fn, b.fn))
+        return cell(Arith("-", a.fn, Arith("*", whole, b.fn)), number_type(a.type, b.type), self.schema, at)
+
+    def div(self, args: list[Operand], at: int) -> Operand:
+        """The quotient cut to a whole number."""
+        a, b = (self.number(arg, at) for arg in args)
+        return cell(Maths("trunc", Arith("/", a.fn, b.fn)), number_type(a.type, b.type), self.schema, at)
+
+    def power(self, args: list[Operand], at: int) -> Operand:
+        """A constant power, or a power of a constant."""
+        base, exponent = args
+        if isinstance(exponent, Fixed):
+            return cell(Power(self.number(base, at).fn, figure(exponent, at)), "float", self.schema, at)
+        if isinstance(base, Fixed) and figure(base, at) > 0:
+            scaled = Arith("*", self.number(exponent, at).fn, Lit(math.log(figure(base, at))))
+            return cell(Maths("exp", scaled), "float", self.schema, at)
+        return unsupported("A power with neither side constant", at)
+
+    def log(self, args: list[Operand], at: int) -> Operand:
+        """The logarithm to base 10, or to a constant base."""
+        base = 10.0 if len(args) == 1 else figure(args[0], at)
+        if base <= 0 or base == 1:
+            raise Refused("bad-literal", "This base has no logarithm", at)
+        return cell(
+            Arith("/", Maths("ln", self.number(args[-1], at).fn), Lit(math.log(base))), "float", self.schema, at
+        )
+
+    def rounded(self, args: list[Operand], at: int, *, cut: bool = False) -> Operand:
+        """Round and cut to a constant number of digits; of a whole number too this is no whole number to PostgreSQL."""
+        item = self.number(args[0], at)
+        digits = figure(args[1], at) if len(args) > 1 else 0
+        if digits != int(digits):
+            raise Refused("bad-literal", "A number of digits is whole", at)
+        if not cut:
+            return cell(Round(item.fn, int(digits)), "float", self.schema, at)
+        if not digits:
+            return cell(Maths("trunc", item.fn), "float", self.schema, at)
+        scale = Lit(10.0 ** int(digits))
+        return cell(Arith("/", Maths("trunc", Arith("*", item.fn, scale)), scale), "float", self.schema, at)
+
+    def extreme(self, args: list[Operand], at: int, which: type[Least | Greatest]) -> Operand:
+        """The least or greatest: whatever is missing left aside."""
+        if any(arg.type in CLOCKS for arg in args):
+            to = "timestamp" if any(arg.type == "timestamp" for arg in args) else "date"
+            return cell(which(tuple(self.clock(arg, to, at).fn for arg in args)), to, self.schema, at)
+        numbers = [self.number(arg, at) for arg in args if not (isinstance(arg, Fixed) and arg.value is None)]
+        if not numbers:
+            return Fixed(None, "null")
+        found = "int" if all(item.type == "int" for item in numbers) else "float"
+        return cell(which(tuple(item.fn for item in numbers)), found, self.schema, at)
+
+    def width_bucket(self, args: list[Operand], at: int) -> Operand:
+        """Which of equal bins a number falls into: 0 below the first, one more than the last above it."""
+        if len(args) != 4:
+            unsupported("width_bucket with thresholds", at)
+        low, high, count = (figure(arg, at) for arg in args[1:])
+        if count != int(count) or not 1 <= count <= 2**20 or low == high:
+            raise Refused("bad-literal", "width_bucket takes two different ends and a whole number of bins", at)
+        share = Arith(
+            "/", Arith("*", Arith("-", self.number(args[0], at).fn, Lit(low)), Lit(int(count))), Lit(high - low)
+        )
+        return cell(Clip(Arith("+", Maths("floor", share), Lit(1)), 0, int(count) + 1), "int", self.schema, at)
+
+    def extract(self, args: list[Operand], at: int) -> Operand:
+        """A part of a date or timestamp: to PostgreSQL no whole number, so that a quotient of it is not cut off."""
+        part = str(args[0].value) if isinstance(args[0], Fixed) else ""
+        item = self._clocked(args[1], at)
+        derived: dict[str, Callable[[RowFn], RowFn]] = {
+            "decade": lambda year: Maths("floor", Arith("/", year, Lit(10))),
+            "century": lambda year: Maths("ceil", Arith("/", year, Lit(100))),
+            "millennium": lambda year: Maths("ceil", Arith("/", year, Lit(1000))),
+        }
+        if part in derived:
+            return cell(derived[part](DatePart("year", item.fn)), "float", self.schema, at)
+        return cell(DatePart(part, item.fn), "float", self.schema, at)
+
+    def date_trunc(self, args: list[Operand], at: int) -> Operand:
+        """The beginning of a period; of a date it stays a date."""
+        part = str(args[0].value) if isinstance(args[0], Fixed) else ""
+        item = self._clocked(args[1], at)
+        return cell(DateTrunc(part, item.fn), item.type, self.schema, at)
+
+    def _clocked(self, item: Operand, at: int) -> Cell:
+        to = item.type if item.type in CLOCKS else "timestamp"
+        return self.clock(item, to, at)
+
+    def clip(self, args: list[Operand], at: int) -> Operand:
+        """A number clamped into constant bounds."""
+        item = self.number(args[0], at)
+        return cell(Clip(item.fn, figure(args[1], at), figure(args[2], at)), item.type, self.schema, at)
+
+    def maths(self, op: str, args: list[Operand], at: int) -> Operand:
+        """A function of one number; only the amount of a whole number is one to PostgreSQL."""
+        item = self.number(args[0], at)
+        kept = op == "abs" and item.type == "int"
+        return cell(Maths(op, item.fn), "int" if kept else "float", self.schema, at)
+
+    def cbrt(self, args: list[Operand], at: int) -> Operand:
+        """The cube root, of either sign."""
+        item = self.number(args[0], at)
+        size = Power(Maths("abs", item.fn), 1 / 3)
+        return cell(Arith("*", Maths("sign", item.fn), size), "float", self.schema, at)
+
+    def scaled(self, args: list[Operand], at: int, factor: float) -> Operand:
+        """A number times a constant: degrees and radians."""
+        return cell(Arith("*", self.number(args[0], at).fn, Lit(factor)), "float", self.schema, at)
+
+
+CALLS: Final[dict[str, Callable[[Arithmetic, list[Operand], int], Operand]]] = {
+    "neg": Arithmetic.neg,
+    "mod": Arithmetic.mod,
+    "div": Arithmetic.div,
+    "power": Arithmetic.power,
+    "log": Arithmetic.log,
+    "round": Arithmetic.rounded,
+    "trunc": lambda self, args, at: self.rounded(args, at, cut=True),
+    "least": lambda self, args, at: self.extreme(args, at, Least),
+    "greatest": lambda self, args, at: self.extreme(args, at, Greatest),
+    "width_bucket": Arithmetic.width_bucket,
+    "extract": Arithmetic.extract,
+    "date_trunc": Arithmetic.date_trunc,
+    "clip": Arithmetic.clip,
+    "cbrt": Arithmetic.cbrt,
+    "degrees": lambda self, args, at: self.scaled(args, at, 180 / math.pi),
+    "radians": lambda self, args, at: self.scaled(args, at, math.pi / 180),
+    "pi": lambda _self, _args, _at: Fixed(math.pi, "float"),
+    **{
+        op: lambda self, args, at, op=op: self.maths(op, args, at)  # type: ignore[misc]
+        for op in ("abs", "floor", "ceil", "sqrt", "ln", "exp", "sign")
+    },
+}
+
+
+def figure(item: Operand, at: int) -> int | float:
+    """A constant number."""
+    if isinstance(item, Fixed):
+        value = fitted(item, "float", at).value
+        if isinstance(value, (int, float, Fraction)) and not isinstance(value, bool):
+            return float(value) if isinstance(value, Fraction) else value
+    raise Refused("sql-unsupported", "Only a constant number is answered here", at)
+
+
+def beside(item: Operand, other: Operand, op: str, at: int) -> Operand:
+    """A text literal beside a typed value is read as that type."""
+    if isinstance(item, Fixed) and isinstance(item.value, str):
+        to = other.type if other.type not in ("text", "null", "bool") else "float"
+        if to in CLOCKS and op == "-":
+            return fitted(item, to, at)
+        return fitted(item, "int" if to in CLOCKS else "float" if to == "interval" else to, at)
+    return item
+
+
+def folded(op: str, left: Fixed, right: Fixed, at: int) -> Fixed:
+    """Arithmetic of two constants."""
+    a, b = left.value, right.value
+    if a is None or b is None:
+        return Fixed(None, "null")
+    if op == "+" and isinstance(a, Interval):
+        a, b = b, a
+    if isinstance(a, datetime.date):
+        return _dated(op, a, b, at)
+    if any(isinstance(x, bool) or not isinstance(x, (int, float, Fraction)) for x in (a, b)):
+        raise Refused("wrong-kind", f"{left.type} {op} {right.type} has no meaning", at)
+    return Fixed(*_figured(op, a, b, whole=left.type == right.type == "int"))  # type: ignore[arg-type]
+
+
+def _figured(op: str, a: float | Fraction, b: float | Fraction, *, whole: bool) -> tuple[Constant, str]:
+    x, y = Fraction(a), Fraction(b)
+    if op == "/":
+        if y == 0:
+            return None, "float"
+        return (math.trunc(x / y), "int") if whole else (x / y, "float")
+    found = x + y if op == "+" else x - y if op == "-" else x * y
+    return (int(found), "int") if whole else (found, "float")
+
+
+def _dated(op: str, a: datetime.date, b: Constant, at: int) -> Fixed:
+    """A constant date and what is added to or taken from it."""
+    stamp = isinstance(a, datetime.datetime)
+    if isinstance(b, Interval) and op in ("+", "-"):
+        found = moved(a, b if op == "+" else -b)
+        if found is None:
+            raise Refused("bad-literal", "This date is out of range", at)
+        plain = not stamp and b.microseconds == 0
+        return Fixed(found.date(), "date") if plain else Fixed(found, "timestamp")
+    if isinstance(b, int) and not isinstance(b, bool) and op in ("+", "-") and not stamp:
+        try:
+            return Fixed(a + datetime.timedelta(days=b if op == "+" else -b), "date")
+        except OverflowError:
+            raise Refused("bad-literal", "This date is out of range", at) from None
+    if isinstance(b, datetime.date) and op == "-" and not stamp and not isinstance(b, datetime.datetime):
+        return Fixed((a - b).days, "int")
+    raise Refused("wrong-kind", f"These constants have no {op}", at)

@@ -1,0 +1,416 @@
+"""Scalar expressions over rows, lowered to row functions with SQL's three-valued logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+from sulq.errors import QuestionError
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import (
+    NUMERIC,
+    Aggregate,
+    Call,
+    Case,
+    Cast,
+    Constant,
+    Exists,
+    Grouping,
+    Literal,
+    Node,
+    Place,
+    Single,
+    Star,
+    Within,
+)
+from sulq.sql.rows import casts
+from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic
+from sulq.sql.rows.text_functions import NAMES as WORDING
+from sulq.sql.rows.text_functions import Wording
+from sulq.sql.rows.values import TYPE_WORDS, Cell, Fixed, Person, Term, cell, constant_fn, fitted, unknown
+from sulq.terms import rowfn
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Code, Truth, Words
+from sulq.terms.rowfn import Choice, Compare, First, IsIn, IsMissing, Lit, Logic, Not, NullIf, RowFn
+
+COMPARISONS: Final = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+ARITHMETIC: Final = ("+", "-", "*", "/")
+MOST_BRANCHES: Final = 4096
+Operand = Cell | Fixed
+
+
+class Express:
+    """Lowers expressions over one relation's rows.
+
+    `bound` says what names and already worked out expressions stand for; it is
+    looked into at every node, so a grouped expression is recognised wherever it occurs.
+    """
+
+    def __init__(self, schema: Schema, bound: Mapping[Node, Term]) -> None:
+        self.schema = schema
+        self.bound = bound
+        self.arithmetic = Arithmetic(schema)
+        self.wording = Wording(schema)
+        self.calls: dict[str, Callable[[Call], Operand]] = {
+            "and": self._logic,
+            "or": self._logic,
+            "not": self._not,
+            "is null": self._is_null,
+            "is true": self._is,
+            "is false": self._is,
+            "between": self._between,
+            "in": self._in,
+            "is distinct from": self._distinct,
+            "is not distinct from": self._distinct,
+            "coalesce": self._coalesce,
+            "nullif": self._nullif,
+            "random": lambda call: unsupported("random() on rows", call.at),
+        }
+
+    def term(self, node: Node) -> Term:
+        """What an expression is."""
+        found = self.bound.get(node)
+        if found is not None:
+            return found
+        try:
+            return self._term(node)
+        except QuestionError as error:
+            raise Refused(error.code, error.message, node.at, error.remedy) from None
+
+    def operand(self, node: Node) -> Operand:
+        """An expression as a value: the person itself only where its column is declared."""
+        found = self.term(node)
+        if not isinstance(found, Person):
+            return found
+        if found.cell is None:
+            why = "The person's column is not declared, so it has no value to compute with"
+            raise Refused("unknown-column", why, node.at, "Count the persons, group by them in a subquery, or join.")
+        return found.cell
+
+    def cell(self, node: Node) -> Cell:
+        """An expression as a row function, a constant too."""
+        found = self.operand(node)
+        if isinstance(found, Cell):
+            return found
+        kind = "float" if found.type == "null" else found.type
+        return cell(constant_fn(found, node.at), kind, self.schema, node.at)
+
+    def condition(self, node: Node) -> RowFn:
+        """An expression as a condition."""
+        found = self.operand(node)
+        if isinstance(found, Fixed):
+            if found.value is None:
+                return unknown()
+            found = fitted(found, "bool", node.at)
+            return Lit(bool(found.value))
+        if not isinstance(found.kind, Truth) or found.type != "bool":
+            raise Refused("wrong-kind", f"A condition is needed here, not {TYPE_WORDS[found.type]}", node.at)
+        return found.fn
+
+    def number(self, node: Node) -> Cell:
+        """An expression as a number."""
+        return self.arithmetic.number(self.operand(node), node.at)
+
+    def _term(self, node: Node) -> Term:
+        match node:
+            case Literal():
+                return Fixed(node.value, node.type)
+            case Case():
+                return self._case(node)
+            case Cast():
+                item = self.operand(node.item)
+                if isinstance(item, Fixed):
+                    return casts.constant(item, node.to, node.wide, node.at)
+                return casts.row(item, node.to, node.wide, self.arithmetic, node.at)
+            case Call():
+                return self._call(node)
+            case Aggregate() | Grouping():
+                raise Refused("sql-syntax", "An aggregate cannot stand here", node.at, "Use HAVING or a subquery.")
+            case Single():
+                why = "A subquery's value cannot decide about rows: it would have to be released first"
+                raise Refused("sql-unsupported", why, node.at, "Ask for the value first, and write it into the query.")
+            case Within() | Exists():
+                why = "A subquery that decides about rows is answered only as a condition joined by AND in WHERE"
+                raise Refused("sql-unsupported", why, node.at)
+            case Star():
+                raise Refused("sql-syntax", "A star cannot stand here", node.at)
+            case Place():
+                raise Refused("not-grouped", "This column is not grouped", node.at)
+            case _:
+                raise Refused("unknown-column", "This column is not known here", node.at)
+
+    def _call(self, node: Call) -> Operand:
+        if node.op in self.calls:
+            return self.calls[node.op](node)
+        if node.op in COMPARISONS:
+            return self._compare(node.op, self.term(node.args[0]), self.term(node.args[1]), node.at)
+        args = [self.operand(arg) for arg in node.args]
+        if node.op in ARITHMETIC:
+            return self.arithmetic.binary(node.op, args[0], args[1], node.at)
+        if node.op in WORDING:
+            return self.wording.call(node.op, args, node.at)
+        if node.op in CALLS:
+            if node.op not in ("least", "greatest") and any(isinstance(x, Fixed) and x.value is None for x in args):
+                return Fixed(None, "null")
+            return self.arithmetic.call(node.op, args, node.at)
+        return unsupported(f"{node.op}() on rows", node.at, "Apply it to an aggregate, after grouping.")
+
+    def truth(self, fn: RowFn, at: int) -> Cell:
+        """A condition as a value."""
+        return cell(fn, "bool", self.schema, at)
+
+    def _logic(self, node: Call) -> Operand:
+        fns = tuple(self.condition(arg) for arg in node.args)
+        return self.truth(Logic(node.op, fns), node.at)
+
+    def _not(self, node: Call) -> Operand:
+        return self.truth(Not(self.condition(node.args[0])), node.at)
+
+    def _is_null(self, node: Call) -> Operand:
+        found = self.term(node.args[0])
+        if isinstance(found, Person):
+            return Fixed(False, "bool") if found.present is None else self.truth(IsMissing(found.present), node.at)
+        if isinstance(found, Fixed):
+            return Fixed(found.value is None, "bool")
+        return self.truth(IsMissing(found.fn), node.at)
+
+    def _is(self, node: Call) -> Operand:
+        fn = self.condition(node.args[0])
+        return self.truth((fn if node.op == "is true" else Not(fn)).fill(False), node.at)
+
+    def _between(self, node: Call) -> Operand:
+        item, low, high = (self.term(arg) for arg in node.args)
+        both = self._compare(">=", item, low, node.at), self._compare("<=", item, high, node.at)
+        return self.truth(Logic("and", tuple(self._truth_fn(half, node.at) for half in both)), node.at)
+
+    def _truth_fn(self, item: Operand, at: int) -> RowFn:
+        return constant_fn(Fixed(item.value, "bool"), at) if isinstance(item, Fixed) else item.fn
+
+    def _compare(self, op: str, left: Term, right: Term, at: int) -> Operand:
+        if isinstance(left, Person) and isinstance(right, Person) and op == "=":
+            return self._same_person(left, right, at)
+        left, right = self._operand(left, at), self._operand(right, at)
+        if isinstance(left, Fixed) and isinstance(right, Fixed):
+            return self._compared(op, left, right, at)
+        if isinstance(left, Fixed):
+            return self._compare(MIRRORED[op], right, left, at)
+        if isinstance(right, Fixed):
+            return self._against(op, left, right, at)
+        if left.type in CLOCKS and right.type in CLOCKS and left.type != right.type:
+            left, right = (self.arithmetic.clock(item, "timestamp", at) for item in (left, right))
+        elif (
+            left.type in NUMERIC
+            and right.type in NUMERIC
+            and not (
+                isinstance(left.kind, Code) and isinstance(right.kind, Code) and left.kind.labels == right.kind.labels
+            )
+        ):
+            left, right = self.arithmetic.number(left, at), self.arithmetic.number(right, at)
+        elif left.type == right.type == "bool" and op not in ("=", "<>"):
+            unsupported("An order of truth values", at)
+        return self.truth(Compare(COMPARISONS[op], left.fn, right.fn), at)
+
+    def _operand(self, item: Term, at: int) -> Operand:
+        if isinstance(item, Person):
+            if item.cell is None:
+                why = "The person's column is not declared, so it cannot be compared with anything but a person"
+                raise Refused("unknown-column", why, at)
+            return item.cell
+        return item
+
+    def _same_person(self, left: Person, right: Person, at: int) -> Operand:
+        """Rows of one relation belong to one person, so its persons are equal wherever there are two."""
+        absent = [Not(IsMissing(item.present)) for item in (left, right) if item.present is not None]
+        if not absent:
+            return Fixed(True, "bool")
+        known = Logic("and", tuple(absent))
+        return self.truth(Compare("==", rowfn.case((known, 1)), Lit(1)), at)
+
+    def _compared(self, op: str, left: Fixed, right: Fixed, at: int) -> Fixed:
+        """Two constants."""
+        if left.value is None or right.value is None:
+            return Fixed(None, "bool")
+        if left.type == "text" and right.type != "text":
+            left = fitted(left, right.type, at)
+        elif right.type == "text" and left.type != "text":
+            right = fitted(right, left.type, at)
+        try:
+            a, b = left.value, right.value
+            tests: dict[str, Callable[[], bool]] = {
+                "=": lambda: a == b,
+                "<>": lambda: a != b,
+                "<": lambda: a < b,  # type: ignore[operator]
+                "<=": lambda: a <= b,  # type: ignore[operator]
+                ">": lambda: a > b,  # type: ignore[operator]
+                ">=": lambda: a >= b,  # type: ignore[operator]
+            }
+            return Fixed(tests[op](), "bool")
+        except TypeError:
+            raise Refused("wrong-kind", "These constants cannot be compared", at) from None
+
+    def _against(self, op: str, item: Cell, fixed: Fixed, at: int) -> Operand:
+        """A row's value and a constant."""
+        if fixed.value is None:
+            return Fixed(None, "bool")
+        fixed = fitted(fixed, item.type, at) if not (item.type in NUMERIC and fixed.type == "bool") else fixed
+        value = fixed.value
+        if isinstance(item.kind, Code):
+            return self._label(op, item, value, at)
+        if isinstance(item.kind, Words) and op not in ("=", "<>"):
+            unsupported("An order of free text", at, "Compare with = or LIKE.")
+        if item.type in CLOCKS:
+            to = "timestamp" if "timestamp" in (item.type, fixed.type) else "date"
+            left = self.arithmetic.clock(item, to, at)
+            return self.truth(Compare(COMPARISONS[op], left.fn, constant_fn(Fixed(value, to), at)), at)
+        if item.type == "bool":
+            if not isinstance(value, bool) or op not in ("=", "<>"):
+                raise Refused("wrong-kind", "A condition is compared with TRUE or FALSE", at)
+            return item if value == (op == "=") else self.truth(Not(item.fn), at)
+        return self.truth(Compare(COMPARISONS[op], item.fn, constant_fn(fixed, at)), at)
+
+    def _label(self, op: str, item: Cell, value: Constant, at: int) -> Operand:
+        """A category and a constant: equal to a declared label (SR21), or before or after it."""
+        if op in ("=", "<>"):
+            return self.truth(Compare(COMPARISONS[op], item.fn, constant_fn(Fixed(value, item.type), at)), at)
+        labels = item.kind.labels if isinstance(item.kind, Code) else ()
+        test = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[op]
+        chosen = tuple(label for label in labels if label is not None and getattr(label, test)(value) is True)
+        return self.truth(IsIn(item.fn, cast("tuple[str, ...]", chosen)), at)
+
+    def _in(self, node: Call) -> Operand:
+        item = self._operand(self.term(node.args[0]), node.at)
+        values = [self.operand(arg) for arg in node.args[1:]]
+        fixed = [value for value in values if isinstance(value, Fixed)]
+        plain = isinstance(item, Cell) and item.type not in (*CLOCKS, "bool") and len(fixed) == len(values)
+        if isinstance(item, Cell) and plain and all(value.value is not None for value in fixed):
+            found = [fitted(value, item.type, node.at).value for value in fixed]
+            numbers = tuple(float(x) if item.type in NUMERIC and not isinstance(x, int) else x for x in found)  # type: ignore[arg-type]
+            return self.truth(IsIn(item.fn, cast("tuple[str, ...]", numbers)), node.at)
+        tests = tuple(self._truth_fn(self._compare("=", item, value, node.at), node.at) for value in values)
+        return self.truth(Logic("or", tests), node.at)
+
+    def _distinct(self, node: Call) -> Operand:
+        left, right = (self._operand(self.term(arg), node.at) for arg in node.args)
+        differ = self._truth_fn(self._compare("<>", left, right, node.at), node.at).fill(False)
+        gone = [self._truth_fn(self._is_missing(item, node.at), node.at) for item in (left, right)]
+        one = Logic("and", (gone[0], Not(gone[1]))), Logic("and", (Not(gone[0]), gone[1]))
+        found = Logic("or", (differ, *one))
+        return self.truth(found if node.op == "is distinct from" else Not(found), node.at)
+
+    def _is_missing(self, item: Operand, at: int) -> Operand:
+        if isinstance(item, Fixed):
+            return Fixed(item.value is None, "bool")
+        return self.truth(IsMissing(item.fn), at)
+
+    def _nullif(self, node: Call) -> Operand:
+        item, other = self.cell(node.args[0]), self.operand(node.args[1])
+        if isinstance(other, Fixed) and other.value is None:
+            return item
+        if isinstance(item.kind, Code) and isinstance(other, Fixed):
+            kept = tuple(None if label == other.value else label for label in item.kind.labels)
+            if all(label is None for label in kept):
+                return Fixed(None, item.type)
+            return cell(rowfn.Relabel(item.fn, cast("tuple[str, ...]", kept)), item.type, self.schema, node.at)
+        if item.type in NUMERIC and isinstance(other, Cell):
+            item, other = self.arithmetic.number(item, node.at), self.arithmetic.number(other, node.at)
+        fn = constant_fn(fitted(other, item.type, node.at), node.at) if isinstance(other, Fixed) else other.fn
+        return cell(NullIf(item.fn, fn), item.type, self.schema, node.at)
+
+    def _coalesce(self, node: Call) -> Operand:
+        items = [self.operand(arg) for arg in node.args]
+        items = [item for item in items if not (isinstance(item, Fixed) and item.value is None)]
+        if not items:
+            return Fixed(None, "null")
+        if len(items) == 1 or isinstance(items[0], Fixed):
+            return items[0]
+        if any(isinstance(item, Cell) and isinstance(item.kind, Code) for item in items):
+            missing = [(Not(IsMissing(item.fn)), item) for item in items if isinstance(item, Cell)]
+            last = next((item for item in items if isinstance(item, Fixed)), None)
+            return self._chosen(cast("list[tuple[RowFn, Operand]]", missing), last, node.at)
+        to = self._common(items, node.at)
+        fns = tuple(self._as(item, to, node.at) for item in items)
+        return cell(First(fns), to, self.schema, node.at)
+
+    def _common(self, items: list[Operand], at: int) -> str:
+        """The one type of several results, as PostgreSQL finds it."""
+        cells = {item.type for item in items if isinstance(item, Cell)}
+        types = cells or {item.type for item in items if item.type != "null"}
+        if not types:
+            return "null"
+        fixed = {item.type for item in items if isinstance(item, Fixed)} - {"text", "null"}
+        types |= fixed
+        if types <= set(NUMERIC):
+            return "int" if types == {"int"} else "float"
+        if types <= set(CLOCKS):
+            return "timestamp" if "timestamp" in types else "date"
+        if len(types) == 1:
+            return types.pop()
+        raise Refused("wrong-kind", f"These results are of different types: {', '.join(sorted(types))}", at)
+
+    def _as(self, item: Operand, to: str, at: int) -> RowFn:
+        if to in CLOCKS:
+            return self.arithmetic.clock(item, to, at).fn
+        if isinstance(item, Fixed):
+            return constant_fn(fitted(item, to, at), at)
+        return self.arithmetic.number(item, at).fn if to in NUMERIC else item.fn
+
+    def _case(self, node: Case) -> Operand:
+        whens = [self.condition(when) for when, _ in node.branches]
+        thens = [self.operand(then) for _, then in node.branches]
+        last = Fixed(None, "null") if node.otherwise is None else self.operand(node.otherwise)
+        items = [*thens, last]
+        branches = list(zip(whens, thens, strict=True))
+        to = self._common(items, node.at)
+        if to == "null":
+            return Fixed(None, "null")
+        if to == "text":
+            if any(isinstance(item, Cell) and isinstance(item.kind, Words) for item in items):
+                return unsupported("CASE with free text as a result", node.at)
+            return self._chosen(branches, last, node.at)
+        pairs = tuple((when, self._as(item, to, node.at)) for when, item in branches)
+        empty = isinstance(last, Fixed) and last.value is None
+        found = rowfn.Case(pairs, None if empty else self._as(last, to, node.at))
+        if to == "bool":
+            return self.truth(Compare("==", found, Lit(1)), node.at)
+        return cell(found, to, self.schema, node.at)
+
+    def _chosen(self, branches: list[tuple[RowFn, Operand]], last: Operand | None, at: int) -> Cell:
+        """A case whose results are constants or categories: one public label for each row.
+
+        Labels that are numbers are of one type; they are told apart as values.
+        """
+        several = [item for _, item in branches] + ([] if last is None else [last])
+        to = self._common(several, at)
+        labels: dict[object, int] = {}
+        found: list[tuple[RowFn, int | None]] = []
+        for when, item in (*branches, *(() if last is None else ((Lit(True), last),))):
+            if isinstance(item, Fixed):
+                found.append((when, None if item.value is None else self._place(labels, fitted(item, to, at).value)))
+                continue
+            if not isinstance(item.kind, Code):
+                unsupported("CASE with both constants and columns of this kind as results", at)
+            for label in item.kind.labels:
+                if label is not None:
+                    test = Logic("and", (when, Compare("==", item.fn, Lit(cast("str", label)))))
+                    found.append((test, self._place(labels, label)))
+            found.append((when, None))
+        if len(found) > MOST_BRANCHES:
+            raise Refused("too-large", f"A CASE gives at most {MOST_BRANCHES} categories", at)
+        if not labels:
+            return cell(constant_fn(Fixed(None, to), at), to, self.schema, at)
+        names = tuple(labels)
+        return cell(self._sorted(found, names), to, self.schema, at)
+
+    def _place(self, labels: dict[object, int], value: object) -> int:
+        return labels.setdefault(value if isinstance(value, (str, int)) else float(cast("float", value)), len(labels))
+
+    def _sorted(self, found: list[tuple[RowFn, int | None]], names: tuple[object, ...]) -> Choice:
+        """The labels in ascending order, as keys are returned."""
+        order = sorted(range(len(names)), key=lambda i: cast("str", names[i]))
+        places = {old: new for new, old in enumerate(order)}
+        last = found[-1][1] if isinstance(found[-1][0], Lit) else None
+        body = found[:-1] if isinstance(found[-1][0], Lit) else found
+        branches = tuple((when, None if place is None else places[place]) for when, place in body)
+        labels = tuple(cast("str", names[i]) for i in order)
+        return Choice(branches, labels, None if last is None else places[last])

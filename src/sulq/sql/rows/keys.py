@@ -1,0 +1,444 @@
+"""Keys of a released table: which labels a grouped expression can have, from public facts alone.
+
+An expression of one column with a finite declared domain is worked out on every
+value of the domain, so its labels are exactly those that can occur; a condition
+of WHERE on the same column leaves out the values it excludes. Of other columns the
+condition bounds what the expression can be (boxes), and of an expression that the
+condition names itself every value is tried. What is missing is a label of its own,
+the last one, wherever a row can have it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, TypeGuard, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sulq.sql.rows import boxes
+from sulq.sql.rows.values import Cell
+from sulq.terms import domain, wire
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Cells, Code, Integers, Scalar, Truth
+from sulq.terms.rowfn import (
+    Arith,
+    Bucket,
+    Case,
+    Choice,
+    Clip,
+    Col,
+    Compare,
+    DatePart,
+    DateTrunc,
+    Each,
+    Lit,
+    Logic,
+    Maths,
+    Modulo,
+    Moment,
+    Not,
+    OrMissing,
+    Position,
+    Relabel,
+    Round,
+    RowFn,
+    ToDate,
+    periods,
+)
+from sulq.terms.rowfn.dates import written
+from sulq.terms.rowfn.scalar import evaluate
+from sulq.terms.shape import numeric
+
+MOST_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
+MOST_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open
+MOST_WORK: Final = 2**22  # values times nodes that are tried
+MOST_NAMED: Final = 4  # expressions whose values are tried
+MOST_NODES: Final = 200  # of an expression that is compared with others
+CLOCKED: Final = (domain.Date, domain.Timestamp)
+STRICT: Final = (Col, Lit, Moment, Arith, Maths, Round, Modulo, DatePart, DateTrunc, ToDate, Clip, Each, Compare)
+Label = int | float | str | bool | None
+Finite = domain.Int | domain.Bool | domain.Category | domain.Date  # kinds whose every value may be tried
+
+
+class Domain:
+    """Every value of one column, and a missing one, as a batch of rows."""
+
+    _values: Integers
+
+    def __init__(self, name: str, column: Finite) -> None:
+        self.schema = Schema("", ((name, column),))
+        self._values: Integers = np.append(np.arange(column.low, column.high + 1, dtype=np.int64), column.low)
+        self.size = len(self._values)
+        self.nullable = column.missing
+        self.seen: dict[int, Cells] = {}
+
+    def codes(self, name: str) -> Cells:
+        """The column's cells; the last is missing."""
+        missing = np.zeros(self.size, dtype=np.bool_)
+        missing[-1] = True
+        return Cells(self._values, missing)
+
+    def person(self) -> Integers:
+        """No value of a domain is a person."""
+        raise LookupError("no persons")
+
+    def position(self) -> Integers:
+        """No value of a domain has a place."""
+        raise LookupError("no positions")
+
+
+def finite(column: domain.Column | None) -> TypeGuard[Finite]:
+    """Whether every value of a column can be tried."""
+    if column is None or isinstance(column, (domain.Text, domain.Real, domain.Timestamp)):
+        return False
+    return column.high - column.low < MOST_VALUES
+
+
+def columns(fn: RowFn) -> set[str] | None:
+    """The columns a row function is made of; None where it looks at more than columns."""
+    names, front, size = set[str](), [fn], 0
+    while front:
+        size += len(front)
+        if size > MOST_WORK or any(isinstance(item, (Bucket, Position)) for item in front):
+            return None
+        names |= {item.name for item in front if isinstance(item, Col)}
+        front = [part for item in front for part in item.parts()]
+    return names
+
+
+def key(item: Cell, conditions: Sequence[RowFn], schema: Schema) -> RowFn:
+    """A grouped expression as a key: closed, with all its labels, or open where they are not known."""
+    names = columns(item.fn)
+    bounds = [] if not names else projected(conditions, lambda fn: _within(fn, names))
+    if names is not None and len(names) == 1:
+        name = next(iter(names))
+        column = schema.find(name)
+        if finite(column):
+            found = _tried(item, name, column, bounds)
+            if found is not None:
+                return found
+    fn, possible, nameless = _bounded(item, sorted(names or ()), bounds, schema)
+    kind = fn.kind(schema)
+    if not isinstance(kind, Code):
+        return fn
+    for part in _named_by(conditions, item, schema) if conditions else ():
+        known, may = _outcomes(item, part, conditions, schema)
+        nameless &= may
+        possible &= np.array([label in known for label in kind.labels], dtype=np.bool_)
+    fn = _masked(fn, kind, possible)
+    if not kind.nullable or not nameless or _never_missing(item.fn, names, conditions, schema):
+        return fn
+    return OrMissing(fn)
+
+
+def _within(fn: RowFn, names: set[str]) -> bool:
+    found = columns(fn)
+    return found is not None and found <= names
+
+
+def projected(conditions: Sequence[RowFn], fits: Callable[[RowFn], bool]) -> list[RowFn]:
+    """What conditions say by their fitting parts alone: true wherever they are, perhaps elsewhere too."""
+    found = [_projected(condition, fits, denied=False) for condition in conditions]
+    return [fn for fn in found if fn is not None]
+
+
+def _projected(fn: RowFn, fits: Callable[[RowFn], bool], *, denied: bool) -> RowFn | None:
+    """The same of one condition, or of its opposite where it is denied."""
+    if isinstance(fn, Not):
+        return _projected(fn.item, fits, denied=not denied)
+    if isinstance(fn, Logic):
+        parts = [_projected(item, fits, denied=denied) for item in fn.items]
+        known = tuple(part for part in parts if part is not None)
+        both = (fn.op == "and") is not denied
+        if not known or (not both and len(known) < len(parts)):
+            return None
+        return Logic("and" if both else "or", known)
+    return None if not fits(fn) else Not(fn) if denied else fn
+
+
+def _bounded(
+    item: Cell, names: list[str], conditions: list[RowFn], schema: Schema
+) -> tuple[RowFn, npt.NDArray[np.bool_], bool]:
+    """The key over what the conditions leave of its columns, which labels they leave, and if it can be missing."""
+    conditions = [fn for fn in conditions if boxes.understood(fn)]
+    everything = boxes.whole(names, schema) if conditions else None
+    left = None if everything is None else boxes.allowed(conditions, everything)
+    if left is None or not left.size:
+        fn, _ = closed(item, schema, schema)
+        kind = fn.kind(schema)
+        return fn, np.ones(kind.size if isinstance(kind, Code) else 0, dtype=np.bool_), left is None
+    fn, rises_with = closed(item, schema, _narrowed(schema, left))
+    kind = fn.kind(schema)
+    if not isinstance(kind, Code) or not boxes.understood(fn if rises_with is None else rises_with):
+        return fn, np.ones(kind.size if isinstance(kind, Code) else 0, dtype=np.bool_), True
+    return fn, *boxes.labels(fn, left, rises_with)
+
+
+def _narrowed(schema: Schema, left: boxes.Boxes) -> Schema:
+    """The columns as what is left of them: numbers between the ends of the boxes in which they are there."""
+    found = []
+    for name, column in schema.columns:
+        here = ~left.missing[name] if name in left.low else None
+        if here is not None and here.any() and isinstance(column, (domain.Int, domain.Real, *CLOCKED)):
+            low, high = int(left.low[name][here].min()), int(left.high[name][here].max())
+            kind = Scalar(low * column.step, high * column.step, column.step, clock=_clock(column))
+            found.append((name, numeric(kind) if isinstance(column, CLOCKED) else _like(column, low, high)))
+        else:
+            found.append((name, column))
+    return Schema(schema.table, tuple(found))
+
+
+def _like(column: domain.Int | domain.Real, low: int, high: int) -> domain.Column:
+    if isinstance(column, domain.Int):
+        return domain.Int(low, high)
+    return domain.Real(float(low * column.step), float(high * column.step), float(column.step))
+
+
+def _clock(column: domain.Column) -> str | None:
+    return {domain.Date: "date", domain.Timestamp: "timestamp"}.get(type(column))
+
+
+def _masked(fn: RowFn, kind: Code, possible: npt.NDArray[np.bool_]) -> RowFn:
+    """A key without the labels that no row can have; as it is where none would be left, or labels are no constants."""
+    constants = all(isinstance(label, (int, float, str)) for label in kind.labels)
+    if possible.all() or not possible.any() or not constants:
+        return fn
+    kept = [cast("Label", label) if here else None for label, here in zip(kind.labels, possible.tolist(), strict=True)]
+    return Relabel(fn, tuple(kept))
+
+
+def _named_by(conditions: Sequence[RowFn], item: Cell, schema: Schema) -> list[RowFn]:
+    """The expressions of few values that the key is made of and a condition speaks of."""
+    said = {wire.encode(fn) for condition in conditions for fn in _walk(condition) if not isinstance(fn, (Col, Lit))}
+    made = [fn for fn in _walk(item.fn) if not isinstance(fn, (Col, Lit)) and _few(fn, schema)]
+    return [fn for fn in made if wire.encode(fn) in said and _over(item.fn, fn)][:MOST_NAMED]
+
+
+def _walk(fn: RowFn) -> list[RowFn]:
+    """A row function and all it is made of; nothing where that is too much to compare with others."""
+    found: list[RowFn] = []
+    front = [fn]
+    while front:
+        found += front
+        if len(found) > MOST_NODES:
+            return []
+        front = [part for inner in front for part in inner.parts()]
+    return found
+
+
+def _few(fn: RowFn, schema: Schema) -> bool:
+    kind = fn.kind(schema)
+    if isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None:
+        return kind.step is not None and kind.step.denominator == 1 and kind.hi - kind.lo < MOST_VALUES
+    return isinstance(kind, (Truth, Code))
+
+
+def _over(fn: RowFn, part: RowFn) -> bool:
+    """Whether a row function is made of constants and a part, in whatever place it stands."""
+    text = wire.encode(part)
+
+    def made(inner: RowFn) -> bool:
+        if type(inner) is type(part) and wire.encode(inner) == text:
+            return True
+        return not isinstance(inner, (Col, Bucket, Position)) and all(map(made, inner.parts()))
+
+    return made(fn)
+
+
+def _outcomes(item: Cell, part: RowFn, conditions: Sequence[RowFn], schema: Schema) -> tuple[set[object], bool]:
+    """The labels of an expression over the values of its part that conditions leave, and if it can be missing."""
+    bounds = projected(conditions, lambda fn: bool(_walk(fn)) and _over(fn, part))
+    frame, text = _Tried(part, schema), wire.encode(part)
+    for fn in (item.fn, *bounds):
+        for inner in _walk(fn):
+            if type(inner) is type(part) and wire.encode(inner) == text:
+                frame.seen[id(inner)] = frame.cells(inner)
+    labels, nameless = _evaluated(item, frame, bounds)
+    return set(labels), nameless
+
+
+class _Tried(Domain):
+    """Every value of an expression, and a missing one."""
+
+    def __init__(self, part: RowFn, schema: Schema) -> None:
+        self.schema = schema
+        kind = part.kind(schema)
+        low, high = (math.ceil(kind.lo), math.floor(kind.hi)) if isinstance(kind, Scalar) else (0, 1)  # type: ignore[arg-type]
+        if isinstance(kind, Code):
+            high = kind.size - 1
+        self._values = np.append(np.arange(low, high + 1, dtype=np.int64), low)
+        self._type = {Scalar: np.float64, Truth: np.bool_}.get(type(kind), np.int64)
+        self.size = len(self._values)
+        self.nullable = kind.nullable
+        self.seen = {}
+
+    def codes(self, name: str) -> Cells:
+        """No column is looked at but by the expression."""
+        raise LookupError(name)
+
+    def cells(self, part: RowFn) -> Cells:
+        """The values as those of a part."""
+        return Cells(self._values.astype(self._type), np.arange(self.size) == self.size - 1, part)
+
+
+def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> RowFn | None:
+    """The labels of an expression of one column, by trying all its values; None where that says nothing."""
+    frame = Domain(name, column)
+    labels, nameless = _evaluated(item, frame, conditions)
+    different = set(labels) - {None}
+    many = len(different) > MOST_LABELS and not isinstance(column, domain.Category)
+    if not different or many:
+        return None
+    base: RowFn = Col(name) if isinstance(column, domain.Category) else Each(Col(name))
+    if labels[-1] is not None:  # the expression has a value even where the column has none
+        renamed: RowFn = Relabel(OrMissing(base), tuple(labels))
+    elif labels[:-1] == list(_labels_of(base, frame.schema)):
+        renamed = base
+    else:
+        renamed = Relabel(base, tuple(labels[:-1]))
+    return OrMissing(renamed) if nameless else renamed
+
+
+def _evaluated(item: Cell, frame: Domain, conditions: Sequence[RowFn]) -> tuple[list[Label], bool]:
+    """The label of each row that the conditions leave, None of the others, and whether one of them has none."""
+    cells = evaluate(item.fn, frame)
+    kept = np.ones(frame.size, dtype=np.bool_)
+    kept[-1] = frame.nullable
+    for condition in conditions:
+        holds = evaluate(condition, frame)
+        kept &= holds.values.astype(np.bool_)
+        kept &= True if holds.missing is None else ~holds.missing
+    gone = np.zeros(frame.size, dtype=np.bool_) if cells.missing is None else cells.missing
+    shown = zip(cells.values.tolist(), (kept & ~gone).tolist(), strict=True)
+    return [_label(item, value) if here else None for value, here in shown], bool((kept & gone).any())
+
+
+def _labels_of(base: RowFn, schema: Schema) -> tuple[object, ...]:
+    kind = base.kind(schema)
+    return kind.labels if isinstance(kind, Code) else ()
+
+
+def _label(item: Cell, value: object) -> Label:
+    """One value as it is shown: a whole number, a date's text, a category's name."""
+    kind = item.kind
+    if isinstance(kind, Code):
+        return cast("Label", kind.labels[int(cast("int", value))])
+    if isinstance(kind, Truth):
+        return bool(value)
+    if isinstance(kind, Scalar):
+        number = cast("float", value)
+        if kind.clock is not None:
+            return written(int(number), kind.clock)
+        return int(number) if number == int(number) else number
+    return str(value)
+
+
+def closed(item: Cell, schema: Schema, left: Schema) -> tuple[RowFn, RowFn | None]:
+    """The key of an expression of several columns, or of one that is not finite; open where no list of labels is.
+
+    `left`: the same columns as far as rows that count can have them. Beside the key what
+    it rises with, where it is made of that.
+    """
+    fn, kind = item.fn, item.fn.kind(left)
+    if isinstance(kind, Code):
+        return fn, None
+    if isinstance(kind, Truth):
+        return Each(fn), None
+    if not isinstance(kind, Scalar):
+        return fn, None
+    chosen = _constant_case(fn)
+    if chosen is not None:
+        return chosen, None
+    if isinstance(fn, DateTrunc):
+        inner = fn.item.kind(left)
+        few = isinstance(inner, Scalar) and _periods(fn.part, inner) <= MOST_LABELS
+        return (periods(fn.part, fn.item, left), fn.item) if few else (fn, None)
+    if kind.step is None or kind.step.denominator != 1 or kind.lo is None or kind.hi is None:
+        return fn, None
+    if kind.hi - kind.lo >= MOST_LABELS or kind.clock == "timestamp":
+        return fn, None
+    if kind.clock == "date":
+        return periods("day", fn, left), fn
+    low, high = math.ceil(kind.lo), math.floor(kind.hi)
+    narrower = (kind.lo, kind.hi) != _ends(fn.kind(schema))
+    return Each(Clip(fn, low, high) if narrower and low <= high else fn), None
+
+
+def _ends(kind: object) -> tuple[object, object]:
+    return (kind.lo, kind.hi) if isinstance(kind, Scalar) else (None, None)
+
+
+def _periods(part: str, kind: Scalar) -> int:
+    """About how many periods a range of dates holds."""
+    if kind.lo is None or kind.hi is None:
+        return MOST_LABELS + 1
+    days = {"year": 365, "quarter": 90, "month": 28, "week": 7}.get(part, 1)
+    unit = 1 if kind.clock == "date" else domain.MICROSECONDS
+    if kind.clock == "timestamp" and part in ("hour", "minute", "second"):
+        unit = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}[part]
+    return int((kind.hi - kind.lo) / (days * unit)) + 1
+
+
+def _constant_case(fn: RowFn) -> Choice | None:
+    """CASE with constant numbers as results: its labels are those numbers and no others."""
+    if not isinstance(fn, Case):
+        return None
+    results = [then for _, then in fn.branches] + ([] if fn.otherwise is None else [fn.otherwise])
+    if not all(isinstance(result, Lit) and isinstance(result.value, (int, float)) for result in results):
+        return None
+    values = sorted({cast("float", result.value) for result in results if isinstance(result, Lit)})
+    place = {value: i for i, value in enumerate(values)}
+    branches = tuple((when, place[cast("float", cast("Lit", then).value)]) for when, then in fn.branches)
+    last = None if fn.otherwise is None else place[cast("float", cast("Lit", fn.otherwise).value)]
+    return Choice(branches, tuple(values), last)
+
+
+def _never_missing(fn: RowFn, names: set[str] | None, conditions: Sequence[RowFn], schema: Schema) -> bool:
+    """Whether WHERE leaves no row in which the key is missing: each of its columns is asked for by a condition."""
+    if names is None or not _strict(fn):
+        return False
+    return all(any(_rejects(condition, name, schema) for condition in conditions) for name in names)
+
+
+def _strict(fn: RowFn) -> bool:
+    """Whether a row function is missing only where one of its columns is."""
+    front = [fn]
+    while front:
+        for item in front:
+            if isinstance(item, Arith) and item.op == "/":
+                if not (isinstance(item.right, Lit) and item.right.value):
+                    return False
+            elif isinstance(item, Maths):
+                if item.op in ("sqrt", "ln", "exp"):
+                    return False
+            elif isinstance(item, Relabel):
+                if None in item.labels:
+                    return False
+            elif not isinstance(item, STRICT):
+                return False
+        front = [part for item in front for part in item.parts()]
+    return True
+
+
+def _rejects(condition: RowFn, name: str, schema: Schema) -> bool:
+    """Whether a condition on one column is not true where that column is missing."""
+    column = schema.find(name)
+    if columns(condition) != {name} or column is None:
+        return False
+    frame = _Missing(name, column)
+    found = evaluate(condition, frame)
+    return bool(not found.values[0] or (found.missing is not None and found.missing[0]))
+
+
+class _Missing(Domain):
+    """One row in which the column is missing."""
+
+    def __init__(self, name: str, column: domain.Column) -> None:
+        self.schema = Schema("", ((name, column),))
+        text = isinstance(column, domain.Text)
+        empty = np.array([""], dtype=object) if text else np.array([column.low], dtype=np.int64)  # type: ignore[union-attr]
+        self._values = cast("Integers", empty)
+        self.size = 1
+        self.seen = {}

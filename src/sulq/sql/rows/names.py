@@ -1,0 +1,200 @@
+"""Names: which column an identifier means, what a star stands for, and what PostgreSQL calls a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.syntax import (
+    Aggregate,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Exists,
+    Grouping,
+    Literal,
+    Name,
+    Node,
+    Place,
+    Select,
+    Single,
+    Star,
+    Within,
+    parts,
+    rebuilt,
+)
+from sulq.sql.rows.values import Term
+
+SHOWN = 20
+CAST_NAMES = {"int": "int4", "float": "float8"}
+
+
+class Visible(Protocol):
+    """A column that a name may mean."""
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+        ...
+
+    @property
+    def table(self) -> str | None:
+        """Its table's name in this query."""
+        ...
+
+    @property
+    def hidden(self) -> bool:
+        """Whether only its table's name leads to it: the second of two columns that USING made one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """A column of rows: its names and what it stands for.
+
+    Where it is a registered column as it stands: `key_of`, the table whose declared key
+    it is; `refers_to`, the table whose key it is declared to refer to.
+    """
+
+    name: str
+    table: str | None
+    term: Term
+    key_of: str | None = None
+    refers_to: str | None = None
+    hidden: bool = False
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column of a released table: its names and type."""
+
+    name: str
+    table: str | None
+    type: str
+    hidden: bool = False
+
+
+def refers(one: Item, other: Item) -> bool:
+    """Whether equating two columns can only match rows of one person, by declarations alone (SR15).
+
+    Either both are the key of one table, so that both rows are the same row; or one is
+    a key, and the other was declared to refer to it. Names are no declaration.
+    """
+    if one.key_of is not None and one.key_of in (other.key_of, other.refers_to):
+        return True
+    return other.key_of is not None and other.key_of == one.refers_to
+
+
+def find(column: Column, items: Sequence[Visible]) -> int | None:
+    """The place of the column a name means; None where there is none, a refusal where there are several."""
+    found = [
+        i
+        for i, item in enumerate(items)
+        if column.name.fits(item.name)
+        and (not item.hidden if column.table is None else item.table is not None and column.table.fits(item.table))
+    ]
+    exact = [i for i in found if items[i].name == column.name.text]
+    found = exact if len(exact) == 1 else found
+    if len(found) > 1:
+        raise Refused(
+            "unknown-column", f"{column.name.text[:80]!r} may be one of several columns", column.at, "Name its table."
+        )
+    return found[0] if found else None
+
+
+def look_up(column: Column, items: Sequence[Visible]) -> Place:
+    """The column a name means, or a refusal that lists what there is."""
+    place = find(column, items)
+    if place is not None:
+        return Place(place, column.at)
+    table = "" if column.table is None else f" of {column.table.text[:80]!r}"
+    known = ", ".join(dict.fromkeys(item.name[:80] for item in items[:SHOWN]))
+    why = f"No column {column.name.text[:80]!r}{table} is declared (there are: {known})"
+    raise Refused("unknown-column", why, column.at)
+
+
+def resolve(node: Node, items: Sequence[Visible]) -> Node:
+    """An expression with every name replaced by the place of its column; subqueries are left to themselves."""
+    if isinstance(node, Column):
+        return look_up(node, items)
+    inner = parts(node)
+    return rebuilt(node, tuple(resolve(part, items) for part in inner)) if inner else node
+
+
+def known(node: Node, items: Sequence[Visible]) -> bool:
+    """Whether every name of an expression means a column here, and none several."""
+    front = [node]
+    while front:
+        item = front.pop()
+        if isinstance(item, Column):
+            try:
+                if find(item, items) is None:
+                    return False
+            except Refused:
+                return False
+        front += parts(item)
+    return True
+
+
+def expand(star: Star, items: Sequence[Visible]) -> list[tuple[Place, str]]:
+    """The columns a star stands for, with their names."""
+    if star.table is None:
+        found = [(Place(i, star.at), item.name) for i, item in enumerate(items) if not item.hidden]
+    else:
+        named = [(i, item) for i, item in enumerate(items) if item.table is not None and star.table.fits(item.table)]
+        found = [(Place(i, star.at), item.name) for i, item in named]
+    if not found:
+        raise Refused("unknown-table", "No table of this name is in FROM", star.at)
+    return found
+
+
+def called(node: Node, items: Sequence[Visible]) -> str:
+    """The name PostgreSQL gives a result without an alias."""
+    return _called(node, items)[0] or "?column?"
+
+
+def _called(node: Node, items: Sequence[Visible]) -> tuple[str | None, int]:
+    """A result's name and how strongly it is one: 2 a column's or function's, 1 a guess, 0 none."""
+    match node:
+        case Column():
+            place = find(node, items)
+            return node.name.text if place is None else items[place].name, 2
+        case Place():
+            return items[node.index].name, 2
+        case Call() | Aggregate():
+            return (None, 0) if node.called == "?column?" else (node.called, 2)
+        case Case():
+            name, strength = (None, 0) if node.otherwise is None else _called(node.otherwise, items)
+            return (name, strength) if strength == 2 else ("case", 1)
+        case Cast():
+            name, strength = _called(node.item, items)
+            return (name, strength) if strength else (CAST_NAMES.get(node.to, node.to), 1)
+        case Literal():
+            return (node.type, 1) if node.type == "interval" else (None, 0)
+        case Grouping():
+            return "grouping", 2
+        case Exists():
+            return "exists", 2
+        case Single():
+            return _first(node), 2
+        case Star() | Within():
+            return None, 0
+
+
+def _first(node: Single) -> str:
+    query = node.query
+    while not isinstance(query, Select):
+        query = query.left
+    inner, alias = query.items[0]
+    return alias or called(inner, ())
+
+
+def alias_of(name: Name, aliases: Sequence[str | None]) -> int | None:
+    """The place of the result an alias names."""
+    found = [i for i, alias in enumerate(aliases) if alias is not None and name.fits(alias)]
+    exact = [i for i in found if aliases[i] == name.text]
+    return (exact or found)[0] if found else None

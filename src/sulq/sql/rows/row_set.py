@@ -1,0 +1,240 @@
+"""Rows before anything is released: a relation, what its columns are called, and what still filters it.
+
+A subquery is not a new relation: its columns are row functions of the same rows.
+Only where a relation must have columns of its own (a join, a group of each
+person, different rows, a union) are they worked out, under names made up here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sulq.errors import QuestionError
+from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.syntax import Node, Place
+from sulq.sql.rows.expressions import Express
+from sulq.sql.rows.names import Item
+from sulq.sql.rows.values import Cell, Fixed, Person, Term, cell, constant_fn
+from sulq.terms import domain
+from sulq.terms.domain import Schema
+from sulq.terms.facts import Facts, TableFacts
+from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Table, Union, Where
+from sulq.terms.relation import Select as Columns
+from sulq.terms.rowfn import Col, Lit, Logic, RowFn
+from sulq.terms.shape import Shape, shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """A relation with named columns.
+
+    `filters` are conditions still to be applied; `personal` names the relation's
+    columns that hold a person's identity, from which no released key may be made.
+    """
+
+    relation: Relation
+    shape: Shape
+    items: tuple[Item, ...]
+    filters: tuple[RowFn, ...] = ()
+    personal: frozenset[str] = frozenset()
+
+    @property
+    def schema(self) -> Schema:
+        """The relation's columns."""
+        return self.shape.schema
+
+    @property
+    def bound(self) -> dict[Node, Term]:
+        """What each place stands for."""
+        return {Place(i): item.term for i, item in enumerate(self.items)}
+
+    def express(self) -> Express:
+        """Expressions over these rows."""
+        return Express(self.schema, self.bound)
+
+    def where(self) -> RowFn | None:
+        """The filters as one condition."""
+        if len(self.filters) > 1:
+            return Logic("and", self.filters)
+        return self.filters[0] if self.filters else None
+
+    def filtered(self) -> Relation:
+        """The relation with its filters applied."""
+        condition = self.where()
+        return self.relation if condition is None else Where(self.relation, condition)
+
+    def identifies(self, fn: RowFn) -> bool:
+        """Whether a row function is made of a person's identity."""
+        front = [fn]
+        while front:
+            if any(isinstance(part, Col) and part.name in self.personal for part in front):
+                return True
+            front = [inner for part in front for inner in part.parts()]
+        return False
+
+
+def shaped(relation: Relation, facts: Facts, at: int) -> Shape:
+    """A relation's shape, or its refusal with the place in the text."""
+    try:
+        return shape(relation, facts)
+    except QuestionError as error:
+        raise Refused(error.code, error.message, at, error.remedy) from None
+
+
+def called(fn: RowFn, name: str = "value") -> str:
+    """What a column made of a row function is called: as the column it is, never as the analyst names it.
+
+    So the same rows are the same relation in whatever words they were asked for (SR12).
+    """
+    return fn.name.rpartition(".")[2][:60] if isinstance(fn, Col) else name
+
+
+TYPES = {domain.Int: "int", domain.Real: "float", domain.Bool: "bool", domain.Text: "text"}
+TYPES |= {domain.Date: "date", domain.Timestamp: "timestamp", domain.Vertices: "int"}
+
+
+def type_of(column: domain.Column) -> str:
+    """The SQL type of a declared column."""
+    if isinstance(column, domain.Category):
+        return "int" if isinstance(column.values[0], int) else "text"
+    return TYPES[type(column)]
+
+
+class Maker:
+    """Makes rows of tables, and gives relations columns of their own under fresh names."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.numbers: Iterator[int] = itertools.count(1)
+
+    def table(self, table: TableFacts, alias: str, at: int) -> Rows:
+        """The rows of a registered table."""
+        only = len(self.facts.catalogue.tables) == 1
+        relation = Table("" if only else table.schema.table)
+        person = None if table.public else self.facts.person_of(table)
+        found = shaped(relation, self.facts, at)
+        items = []
+        for name, column in table.schema.columns:
+            item = cell(Col(name), type_of(column), found.schema, at)
+            term: Term = Person(item) if name == person else item
+            key = table.schema.table if name == table.key else None
+            items.append(Item(name, alias, term, key, table.refers(name)))
+        if person is not None and person not in table.schema.names:
+            key = table.schema.table if person == table.key else None
+            items.insert(0, Item(person, alias, Person(), key))
+        return Rows(relation, found, tuple(items), personal=frozenset(() if person is None else (person,)))
+
+    def columns(
+        self, rows: Rows, extra: Sequence[tuple[Term, int]] = (), *, optional: bool = False, only: bool = False
+    ) -> Laid:
+        """The rows with their columns worked out under fresh names, and further expressions beside them.
+
+        `optional`: the rows may be absent beside others (the right of a LEFT JOIN), so
+        that even what is constant or always there needs a column that can be missing.
+        `only`: no column that is not listed may be left, since rows are told apart by all of them.
+        """
+        number = next(self.numbers)
+        made: list[tuple[str, RowFn]] = []
+        personal: set[str] = set()
+
+        def lay(fn: RowFn, name: str) -> str:
+            """Give a row function a column, the same one if it has one already."""
+            for known, other in made:
+                if other is fn or (isinstance(fn, Col) and isinstance(other, Col) and fn.name == other.name):
+                    return known
+            name = called(fn, name)
+            label = f"t{number}.{name}"
+            label = label if all(label != known for known, _ in made) else f"t{number}.{len(made)}.{name}"
+            made.append((label, fn))
+            if rows.identifies(fn):
+                personal.add(label)
+            return label
+
+        laid = [self._laid(item.term, "value", lay, optional=optional) for item in rows.items]
+        beside = [self._laid(term, "on", lay, optional=False, at=at) for term, at in extra]
+        marker = lay(Lit(True), "here") if optional or not made else ""
+        plain = not only and not isinstance(rows.relation, Table) and all(isinstance(fn, Col) for _, fn in made)
+        own = {label: fn.name for label, fn in made if isinstance(fn, Col)} if plain else {}
+        relation = rows.filtered() if plain else Columns(rows.filtered(), tuple(made))
+        found = shaped(relation, self.facts, extra[0][1] if extra else 0)
+
+        def column(label: str) -> str:
+            """A column's name in the new relation: its own where all are columns of fresh names already."""
+            return own.get(label, label)
+
+        def again(plan: _Plan) -> Term:
+            """What a column stands for in the new relation."""
+            if isinstance(plan, Fixed):
+                return plan
+            value = None if plan.column is None else cell(Col(column(plan.column)), plan.type, found.schema, 0)
+            if not plan.person:
+                return value if value is not None else Fixed(None, "null")
+            present = plan.present if plan.present is not None else (marker if optional else None)
+            return Person(value, None if present is None else Col(column(present)))
+
+        items = tuple(replace(item, term=again(plan)) for item, plan in zip(rows.items, laid, strict=True))
+        result = Rows(relation, found, items, personal=frozenset(map(column, personal)))
+        names = tuple(column(plan.column or "") if isinstance(plan, _Laid) else "" for plan in beside)
+        return Laid(result, names, marker)
+
+    def _laid(self, term: Term, name: str, lay: _Lay, *, optional: bool, at: int = 0) -> _Plan:
+        if isinstance(term, Fixed):
+            if not optional and at == 0:
+                return term
+            if term.value is None:
+                return term
+            return _Laid(lay(constant_fn(term, at), name), term.type)
+        if isinstance(term, Cell):
+            return _Laid(lay(term.fn, name), term.type)
+        inner = None if term.cell is None else lay(term.cell.fn, name)
+        present = None if term.present is None else lay(term.present, "here")
+        return _Laid(inner, "" if term.cell is None else term.cell.type, present, person=True)
+
+    def per_person(
+        self, laid: Rows, keys: tuple[str, ...], values: tuple[tuple[str, str, RowFn | None], ...], at: int
+    ) -> Rows:
+        """One row for each person and combination of keys; the caller names its columns."""
+        relation = PerPerson(laid.relation, keys, values)
+        return Rows(relation, shaped(relation, self.facts, at), ())
+
+    def distinct(self, rows: Rows, at: int) -> Rows:
+        """The different rows of a relation, by the columns they are listed with."""
+        laid = self.columns(rows, only=True).rows
+        relation = Distinct(laid.relation)
+        return replace(laid, relation=relation, shape=shaped(relation, self.facts, at))
+
+    def join(
+        self, left: Rows, right: Rows, on: tuple[tuple[str, str], ...], how: str, *, person: bool, at: int
+    ) -> Rows:
+        """Two laid out relations side by side."""
+        relation = Join(left.relation, right.relation, on, how, person)
+        found = shaped(relation, self.facts, at)
+        return Rows(relation, found, (*left.items, *right.items), personal=left.personal | right.personal)
+
+    def union(self, relations: tuple[Relation, ...], at: int) -> tuple[Relation, Shape]:
+        """Several laid out relations one after the other."""
+        relation = Union(relations)
+        return relation, shaped(relation, self.facts, at)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Laid:
+    """Rows with columns of their own, what was laid beside them, and the marker of optional rows."""
+
+    rows: Rows
+    beside: tuple[str, ...]
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    column: str | None
+    type: str
+    present: str | None = None
+    person: bool = False
+
+
+_Plan = _Laid | Fixed
+_Lay = Callable[[RowFn, str], str]

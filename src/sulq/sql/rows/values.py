@@ -1,0 +1,179 @@
+"""What an expression over rows is: a constant, a row function of a SQL type, or the person itself."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sulq.errors import QuestionError
+from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
+from sulq.terms.domain import Schema
+from sulq.terms.kinds import Code, Kind, Scalar, Truth
+from sulq.terms.rowfn import Arith, Case, Compare, Lit, Moment, RowFn, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A constant."""
+
+    value: Constant
+    type: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """A row function and its SQL type. Its kind is worked out when it is first asked for.
+
+    A long sum would otherwise be gone through again at each of its terms. `number`:
+    it is made by arithmetic, so that it is a number is known without its kind.
+    """
+
+    fn: RowFn
+    type: str
+    schema: Schema
+    at: int = 0
+    number: bool = False
+    known: list[Kind] = field(default_factory=list)
+
+    @property
+    def kind(self) -> Kind:
+        """What the row function gives, or a refusal that says where it stands."""
+        if not self.known:
+            try:
+                self.known.append(self.fn.kind(self.schema))
+            except QuestionError as error:
+                raise Refused(error.code, error.message, self.at, error.remedy) from None
+        return self.known[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Person:
+    """The person a row belongs to: to be counted, grouped and joined by; a value only where its column is declared.
+
+    `present`: a row function that is missing where there is no person (the unmatched
+    rows of a LEFT JOIN); None: there always is one.
+    """
+
+    cell: Cell | None = None
+    present: RowFn | None = None
+
+
+Term = Fixed | Cell | Person
+TYPE_WORDS = {"int": "a whole number", "float": "a number", "bool": "a condition", "text": "text"}
+TYPE_WORDS |= {"date": "a date", "timestamp": "a timestamp", "interval": "an interval", "null": "NULL"}
+
+
+def cell(fn: RowFn, sql_type: str, schema: Schema, at: int) -> Cell:
+    """A row function whose kind is known to be right, or a refusal that says where it stands."""
+    found = Cell(fn, sql_type, schema, at)
+    _ = found.kind
+    return found
+
+
+def number_type(left: str, right: str) -> str:
+    """The type of a sum or product."""
+    return "int" if left == right == "int" else "float"
+
+
+def moment(value: datetime.date, clock: str) -> Moment:
+    """A constant date or timestamp."""
+    if clock == "timestamp" and not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time())
+    if clock == "date" and isinstance(value, datetime.datetime):
+        value = value.date()
+    return Moment(value.isoformat(), "date" if clock == "date" else "timestamp")
+
+
+def nothing() -> RowFn:
+    """A number that is always missing."""
+    return Case(((Lit(False), Lit(0)),))
+
+
+def unknown() -> RowFn:
+    """A condition that is never known."""
+    return Compare("==", nothing(), Lit(0))
+
+
+def constant_fn(fixed: Fixed, at: int) -> RowFn:
+    """A constant as a row function."""
+    value = fixed.value
+    try:
+        if value is None:
+            return unknown() if fixed.type == "bool" else nothing()
+        if isinstance(value, datetime.date):
+            return moment(value, fixed.type)
+        if isinstance(value, Interval):
+            raise Refused("wrong-kind", "An interval stands only beside a date", at)
+        return Lit(float(value) if isinstance(value, Fraction) else value)
+    except QuestionError as error:
+        raise Refused(error.code, error.message, at, error.remedy) from None
+
+
+def as_number(item: Cell, schema: Schema, at: int) -> Cell:
+    """A cell as a number: a category of numbers by its labels, a truth value as 0 or 1."""
+    if item.number:
+        return item
+    if isinstance(item.kind, Code) and item.type in NUMERIC:
+        return cell(Value(item.fn), item.type, schema, at)
+    if isinstance(item.kind, Truth) and item.type in NUMERIC:
+        return cell(Arith("+", item.fn, Lit(0)), item.type, schema, at)
+    if not isinstance(item.kind, Scalar):
+        raise Refused("wrong-kind", f"A number is needed here, not {TYPE_WORDS.get(item.type, item.type)}", at)
+    return item
+
+
+def read_number(text: str) -> int | Fraction | None:
+    """A number written as text, or None."""
+    text = text.strip()
+    try:
+        found = Fraction(text) if len(text) <= 60 and "/" not in text and "_" not in text else None
+    except (ValueError, ZeroDivisionError):
+        return None
+    if found is None or abs(found) > 10**60:
+        return None
+    return int(found) if found.denominator == 1 and text.lstrip("+-").isdigit() else found
+
+
+def read_moment(text: str, clock: str) -> datetime.date | None:
+    """A date or timestamp written as text, or None."""
+    text = text.strip()
+    try:
+        if clock == "date" and len(text) <= 10:
+            return datetime.date.fromisoformat(text)
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if found.tzinfo is not None:
+        found = found.astimezone(datetime.UTC).replace(tzinfo=None)
+    return found.date() if clock == "date" else found
+
+
+def read_bool(text: str) -> bool | None:
+    """A truth value written as text, or None."""
+    word = text.strip().lower()
+    if word in ("t", "true", "yes", "y", "on", "1"):
+        return True
+    return False if word in ("f", "false", "no", "n", "off", "0") else None
+
+
+def fitted(fixed: Fixed, to: str, at: int) -> Fixed:
+    """A constant beside a value of another type: a text literal is read as that type, as PostgreSQL does."""
+    value = fixed.value
+    if value is None or fixed.type == to or (fixed.type in NUMERIC and to in NUMERIC):
+        return Fixed(value, fixed.type if value is not None else to)
+    found: Constant = None
+    if isinstance(value, str):
+        if to in NUMERIC:
+            found = read_number(value)
+        elif to in ("date", "timestamp"):
+            found = read_moment(value, to)
+        elif to == "bool":
+            found = read_bool(value)
+        if found is None:
+            raise Refused("bad-literal", f"{value[:40]!r} cannot be read as {TYPE_WORDS[to]}", at)
+        return Fixed(found, to)
+    if isinstance(value, datetime.date) and to in ("date", "timestamp"):
+        return fixed
+    raise Refused("wrong-kind", f"{TYPE_WORDS[fixed.type].capitalize()} stands where {TYPE_WORDS[to]} is needed", at)

@@ -1,0 +1,85 @@
+"""Aggregates of released rows: values, and ranges that stay open where the noise leaves membership open."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from sulq.errors import QuestionError
+from sulq.sql.released.aggregates import value_of
+from sulq.sql.released.cells import AddedUp, Gathered, Unclear
+from sulq.sql.released.program import Aggregate, Const, Field, Key, Program, Regroup, StatAt
+from sulq.sql.rows.statistics import Groups, Stat
+from sulq.terms.privacy import Epsilon
+from sulq.terms.relation import Table
+from sulq.terms.rowfn import Col
+from tests.sql.programs import apply, truth
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("count", [], 0),
+        ("sum", [], None),
+        ("sum", [1, 2], 3),
+        ("sum", [1, 2.5], 3.5),
+        ("mean", [1, 2], 1.5),
+        ("min", ["b", "a"], "a"),
+        ("max", [1, 3, 2], 3),
+        ("var_pop", [1, 3], 1.0),
+        ("var_samp", [1, 3], 2.0),
+        ("var_samp", [1], None),
+        ("std_pop", [1, 3], 1.0),
+        ("std_samp", [4], None),
+        ("quantile_cont", [1, 2], 1.25),
+        ("quantile_disc", [3, 1, 2], 1),
+        ("bool_and", [True, False], False),
+        ("every", [True], True),
+        ("bool_or", [True, False], True),
+        ("bool_or", [], None),
+    ],
+)
+def test_aggregates_are_those_of_sql(name, values, expected):
+    """Of no values only a count is known; whole sums stay whole."""
+    found = value_of(name, values, Fraction(1, 4))
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_an_unknown_aggregate_is_refused():
+    """What is no aggregate is refused with a code."""
+    with pytest.raises(QuestionError):
+        value_of("mode", [1], None)
+
+
+def inner(**more: object) -> Program:
+    groups = Groups(Table(), None, (Col("city"),), (), (Stat("rows"),))
+    return Program(groups, (("city", Key(0)), ("n", StatAt(0))), **more)  # type: ignore[arg-type]
+
+
+def origins(source: Program, *stats: Aggregate, keys: tuple[object, ...] = ()) -> list[object]:
+    program = Program(
+        Regroup(source, None, keys, (), stats),
+        tuple((f"s{i}", StatAt(i)) for i in range(len(stats))),  # type: ignore[arg-type]
+    )
+    asked, released = truth(program, Epsilon(1))
+    return [figure.origin for figure in asked.read(released).shown()[0]]
+
+
+def test_ranges_know_what_they_rest_on():
+    """A plain sum has the law of a sum; membership that noise decides is kept; what is cut off has no range."""
+    total, rows, different = origins(
+        inner(), Aggregate("sum", Field(1)), Aggregate("rows"), Aggregate("count", Field(1), distinct=True)
+    )
+    assert isinstance(total, AddedUp)
+    assert rows is None
+    assert isinstance(different, Unclear)
+    kept = inner(having=apply(">", StatAt(0), Const(100)))
+    assert all(isinstance(origin, Gathered) for origin in origins(kept, Aggregate("rows"), Aggregate("sum", Field(1))))
+    cut = inner(limit=1)
+    assert isinstance(origins(cut, Aggregate("rows"))[0], Unclear)
+    by_noise = origins(inner(), Aggregate("rows"), keys=(apply(">", Field(1), Const(100)),))
+    assert isinstance(by_noise[0], Unclear)
+    mixed = origins(inner(), Aggregate("sum", apply("*", Field(1), Const(2))))
+    assert isinstance(mixed[0], Gathered)

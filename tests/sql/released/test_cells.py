@@ -1,0 +1,76 @@
+"""Figures: how a cell's error probability is divided, and what has an interval at all."""
+
+from __future__ import annotations
+
+import datetime
+from fractions import Fraction
+
+import pytest
+
+from sulq.sql.released.cells import At, Figure, Unclear, applied, either, interval, leaves
+from sulq.sql.released.program import Cond, Const, Key, Program, StatAt
+from sulq.sql.rows.statistics import Groups, Stat
+from sulq.terms.privacy import Epsilon
+from sulq.terms.relation import Table
+from sulq.terms.rowfn import Col
+from tests.sql.programs import apply, truth
+
+GROUPS = Groups(
+    Table(),
+    None,
+    (Col("city"),),
+    (),
+    (Stat("rows"), Stat("rows", where=Col("smoker")), Stat("max", (Col("visit"),))),
+)
+N, S, LAST = StatAt(0), StatAt(1), StatAt(2)
+
+
+def cell(expr: object) -> tuple[Figure, list[object]]:
+    asked, released = truth(Program(GROUPS, (("x", expr),)), Epsilon(1))  # type: ignore[arg-type]
+    return asked.read(released).shown()[0][0], released
+
+
+def test_the_error_probability_is_divided_over_the_statistics():
+    """A cell of one statistic has its own exact interval; of two, each at half of beta."""
+    figure, released = cell(N)
+    assert len(leaves(figure)) == 1
+    law = figure.origin.leaf.released(released).noise[0].law
+    low, high = interval(figure, released, 0.05)
+    assert (high - low) / 2 == law.accuracy(0.05)
+    figure, released = cell(apply("+", N, S))
+    assert len(leaves(figure)) == 2
+    low, high = interval(figure, released, 0.05)
+    assert (high - low) / 2 == 2 * law.accuracy(0.025)
+    figure, _ = cell(apply("-", N, N))
+    assert len(leaves(figure)) == 1
+
+
+def test_truths_texts_and_keys_have_no_interval():
+    """Comparisons, labels and constants are shown as they are; a case of numbers spans what could hold."""
+    for expr in (apply(">", N, Const(3)), Key(0), Const(4), Cond(((apply(">", N, S), Const("a")),), Const("b"))):
+        figure, released = cell(expr)
+        assert interval(figure, released, 0.05) is None
+    figure, released = cell(Cond(((apply(">", N, S), Const(1)),), Const(0)))
+    assert figure.value == 1
+    assert interval(figure, released, 0.05) in ((1.0, 1.0), (0.0, 1.0))
+    certain = either([(Figure(value=True), Figure(3))], Figure(4))
+    assert (certain.value, certain.origin) == (3, None)
+    assert interval(Figure(3, Unclear()), [], 0.05) is None
+    assert applied("+", [Figure(1), Figure(2)]).origin is None
+
+
+def test_moments_have_intervals_of_moments():
+    """The interval of a date is made of dates."""
+    figure, released = cell(LAST)
+    assert isinstance(figure.origin, At)
+    low, high = interval(figure, released, 0.05)
+    assert isinstance(low, datetime.date)
+    assert low <= figure.value <= high
+
+
+def test_wider_confidence_is_a_wider_interval():
+    """A smaller beta never narrows an interval."""
+    figure, released = cell(apply("/", apply("*", Const(1.0), S), N))
+    widths = [b - a for a, b in (interval(figure, released, beta) for beta in (0.5, 0.1, 0.01))]
+    assert widths == sorted(widths)
+    assert figure.value == pytest.approx(float(Fraction(figure.value)))

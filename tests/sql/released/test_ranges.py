@@ -1,0 +1,140 @@
+"""Interval arithmetic: whatever the statistics are within their intervals, the expression is within its range."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sulq.errors import QuestionError
+from sulq.sql.released.functions import COMPARISONS, LAX, STRICT, act
+from sulq.sql.released.ranges import (
+    Anything,
+    Few,
+    Outcome,
+    Span,
+    hull,
+    may,
+    only,
+    outcome,
+    shown,
+    span,
+    whole_quotient,
+)
+from tests.counts import count
+
+NUMERIC = [op for op in (*COMPARISONS, *STRICT, *LAX) if op not in ("pi", "like", "ilike", "and", "or")]
+RUNS = count("ranges of expressions", short=1_000, long=200_000)
+ends = st.one_of(st.integers(-20, 20).map(float), st.floats(-1e3, 1e3, allow_nan=False))
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> tuple[Outcome, object]:
+    """A range and a value within it."""
+    if draw(st.booleans()):
+        low, high = sorted((draw(ends), draw(ends)))
+        value = min(max(low + (high - low) * draw(st.sampled_from([0.0, 1.0, 0.5, 0.3])), low), high)
+        null = draw(st.booleans()) and draw(st.booleans())
+        return Span(low, high, null), None if null and draw(st.booleans()) else value
+    values = draw(st.lists(st.sampled_from([None, True, False, 3, -2, 2.5]), min_size=1, max_size=3))
+    return Few(frozenset(values)), draw(st.sampled_from(values))
+
+
+def within(value: object, found: Outcome) -> bool:
+    if isinstance(found, Anything):
+        return True
+    if isinstance(found, Few):
+        return any(value is one or (value == one and value is not None and one is not None) for one in found.values)
+    if value is None:
+        return found.null
+    slip = 1e-9 * max(1.0, abs(float(value)))
+    return found.low - slip <= float(value) <= found.high + slip
+
+
+@given(st.sampled_from(NUMERIC), st.lists(parts(), min_size=1, max_size=3))
+@settings(max_examples=RUNS)
+def test_a_range_holds_every_value_it_could_have(op, args):
+    """Any value of the arguments' ranges gives a value of the result's range, missing ones included."""
+    try:
+        found = outcome(op, [range_ for range_, _ in args])
+        value = act(op, [value for _, value in args])
+    except (QuestionError, TypeError):
+        return
+    assert within(value, found), (op, args, found, value)
+
+
+@given(st.sampled_from(["and", "or"]), st.lists(st.sets(st.sampled_from([True, False, None]), min_size=1), min_size=1))
+def test_logic_of_what_may_be_true(op, several):
+    """Three-valued logic of possible truths is the set of its possible results, whether worked out or enumerated."""
+    ranges = [Few(frozenset(values)) for values in several]
+    found = outcome(op, [*ranges, *[Few(frozenset((op == "and",)))] * 5])
+    for values in itertools.islice(itertools.product(*several), 50):
+        assert within(act(op, list(values)), found)
+
+
+@given(parts(), parts())
+def test_whole_quotients_are_cut_off(a, b):
+    """A quotient of whole numbers lies in the range of the cut-off quotient."""
+    if any(value is None for _, value in (a, b)) or b[1] == 0:
+        return
+    found = whole_quotient([a[0], b[0]])
+    if isinstance(found, Span):
+        assert found.low <= math.trunc(float(a[1]) / float(b[1])) <= found.high
+
+
+@given(st.lists(parts(), min_size=1, max_size=4))
+def test_a_hull_holds_all_of_them(several):
+    """Whatever one of several ranges holds, their hull holds."""
+    found = hull([range_ for range_, _ in several])
+    assert all(within(value, found) for _, value in several)
+
+
+def test_ranges_that_decide_are_certain():
+    """Ranges apart decide a comparison; overlapping ones leave it open; logic follows."""
+    assert outcome("<", [Span(0, 1), Span(2, 3)]) == only(value=True)
+    assert outcome("<", [Span(0, 2), Span(1, 3)]) == Few(frozenset((True, False)))
+    open_ = outcome("<", [Span(0, 2), only(1)])
+    assert outcome("and", [open_, only(value=False)]) == only(value=False)
+    assert outcome("or", [Anything(), only(value=True)]).values >= {True}
+    assert may(Anything(), None)
+    assert not may(only(value=True), None)
+    assert shown(only("x")) is None
+    assert shown(only(value=True)) is None
+    assert shown(Span(1, 2)) == (1, 2)
+    assert shown(Anything()) is None
+    assert span(Few(frozenset(("x", 1)))) is None
+    assert outcome("coalesce", [Span(1, 2, null=True), only(5)]) == Span(1, 5)
+    assert isinstance(outcome("coalesce", [Anything(), only(5)]), Anything)
+    assert outcome("is null", [Anything()]) == Few(frozenset((True, False)))
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "low", "high"),
+    [
+        ("+", [Span(1, 2), Span(3, 5)], 4, 7),
+        ("-", [Span(1, 2), Span(3, 5)], -4, -1),
+        ("*", [Span(-1, 2), Span(3, 5)], -5, 10),
+        ("/", [Span(1, 2), Span(4, 8)], 0.125, 0.5),
+        ("abs", [Span(-3, 2)], 0, 3),
+        ("power", [Span(-3, 2), only(2)], 0, 9),
+        ("sqrt", [Span(4, 9)], 2, 3),
+        ("ln", [Span(1, math.e)], 0, 1),
+        ("log", [Span(10, 100)], 1, 2),
+        ("cos", [Span(0, math.pi)], -1, 1),
+        ("sin", [Span(0, 0.1)], 0, math.sin(0.1)),
+        ("round", [Span(1.24, 1.26), only(1)], 1.2, 1.3),
+        ("floor", [Span(1.5, 2.5)], 1, 2),
+        ("mod", [Span(7, 8), only(5)], 2, 3),
+        ("exp", [Span(-math.inf, 0)], 0, 1),
+        ("greatest", [Span(1, 5), only(3)], 3, 5),
+        ("least", [Span(1, 5), only(3)], 1, 3),
+    ],
+)
+def test_ranges_are_no_wider_than_they_must_be(op, args, low, high):
+    """The range of one operation is exact."""
+    found = outcome(op, args)
+    assert isinstance(found, Span)
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))
