@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.terms.bounding import kept_rows
+from sulq.terms.bounding import heavy_share, kept_rows
 from sulq.terms.domain import Int, Schema
 from sulq.terms.facts import Facts, Heavy, TableFacts
 from sulq.terms.law import LaplaceLaw
@@ -65,7 +65,7 @@ def test_a_share_lies_within_its_interval_and_holds_what_both_counts_allow() -> 
     noise = (Noise(LaplaceLaw(Fraction(3)), Fraction(1), 2),)
     radius = noise[0].law.accuracy(0.025)
     for heavy, others in ((12, 88), (0, 5), (-4, -9), (500, 0), (3, 3)):
-        found = Heavy.of("t", Released(np.array([[heavy, others]], dtype=np.int64), noise))
+        found = heavy_share("t", Released(np.array([[heavy, others]], dtype=np.int64), noise))
         assert 0 <= found.low <= found.share <= found.high <= 1
         for up in (-radius, 0, radius):
             for down in (-radius, 0, radius):

@@ -15,7 +15,7 @@ from sulq.curator.plan import draw
 from sulq.curator.runner import Runner
 from sulq.terms import wire
 from sulq.terms.answer import Answer, Answers
-from sulq.terms.bounding import kept_rows
+from sulq.terms.bounding import heavy_share, kept_rows
 from sulq.terms.domain import Schema
 from sulq.terms.facts import Facts, Heavy, TableFacts, Tables
 from sulq.terms.plan import Part, Plan
@@ -125,7 +125,7 @@ class Curator:
                 best = max(lines, key=lambda line: (strength(line.event), -line.seq), default=None)
                 if best is not None:
                     (released,) = cast("tuple[Released, ...]", wire.decode(best.answer or ""))
-                    self._bought[known] = Heavy.of(table, released)
+                    self._bought[known] = heavy_share(table, released)
             if known in self._bought:
                 return self._bought[known]
         return None
@@ -222,7 +222,7 @@ def _told(asked: Single, part: Part, released: Released, facts: Facts) -> tuple[
     """What of an answer rests on the owner's word (SR5), and which rows it is about."""
     rests = () if part.whole is None or not part.whole.declared else (f"rests on the {part.whole.declared}",)
     if part.whole is not None and isinstance(part.whole.statistic, HeavyPersons):
-        return (str(Heavy.of("", released)),)
+        return (str(heavy_share("", released)),)
     return (*kept_rows(asked, facts), *rests)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sulq.terms.facts import Facts
+from sulq.terms.facts import Facts, Heavy
 from sulq.terms.question import Above, Choose, Holistic, Question, Together
 from sulq.terms.relation import Relation, Table
+from sulq.terms.released import Released
 from sulq.terms.statistic import HeavyPersons
 
 
@@ -29,3 +30,13 @@ def _tables(relation: Relation, facts: Facts) -> list[str]:
     if isinstance(relation, Table):
         return [facts.table_of(relation.name).schema.table]
     return [name for source in relation.sources() for name in _tables(source, facts)]
+
+
+def heavy_share(table: str, released: Released) -> Heavy:
+    """The share from the two noisy counts of persons, each within its interval at 97.5%: both hold at once at 95%."""
+    (heavy, others), ends = released.values()[0], [end[0] for end in released.interval(0.025)]
+    (least, fewest), (most, many) = ([max(float(n), 0.0) for n in end] for end in ends)
+    whole = max(heavy, 0.0) + max(others, 0.0)
+    low = least / (least + many) if least + many else 0.0
+    high = most / (most + fewest) if most + fewest else 1.0
+    return Heavy(table, min(max(max(heavy, 0.0) / whole if whole else 0.0, low), high), low, high)

@@ -10,7 +10,6 @@ from sulq.errors import QuestionError
 from sulq.terms.domain import Category, Column, Schema
 from sulq.terms.estimator import Estimator
 from sulq.terms.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
-from sulq.terms.released import Released
 from sulq.terms.statistic import Graph
 from sulq.terms.sublinear import noise_for
 
@@ -92,16 +91,6 @@ class Heavy:
     share: float
     low: float
     high: float
-
-    @classmethod
-    def of(cls, table: str, released: Released) -> Heavy:
-        """From the two noisy counts of persons, each within its interval at 97.5%: both hold at once at 95%."""
-        (heavy, others), ends = released.values()[0], [end[0] for end in released.interval(0.025)]
-        (least, fewest), (most, many) = ([max(float(n), 0.0) for n in end] for end in ends)
-        whole = max(heavy, 0.0) + max(others, 0.0)
-        low = least / (least + many) if least + many else 0.0
-        high = most / (most + fewest) if most + fewest else 1.0
-        return cls(table, min(max(max(heavy, 0.0) / whole if whole else 0.0, low), high), low, high)
 
     def __str__(self) -> str:
         away = max(self.high - self.share, self.share - self.low)
