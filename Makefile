@@ -36,7 +36,7 @@ $(HEAVY): $(READY)
 demo: $(READY) ## show sulq at work on made-up people, then open the console (DEMO_ONCE=1: leave after the story)
 	@$(BIN)/sulq demo
 
-test: $(HEAVY) ## run the tests, heavy tools included (JOBS=2; TESTS="tests/terms -k grid" for some of them)
+test: $(HEAVY) ## run the tests, heavy tools included (JOBS=2; TESTS="tests/language -k grid" for some of them)
 	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
 check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), the kernel's lines

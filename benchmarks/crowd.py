@@ -13,7 +13,7 @@ import time
 from collections import Counter
 
 import sulq
-from sulq.terms import wire
+from sulq.answers import wire
 
 SPEND = 0.0001
 HEAD = (

@@ -122,7 +122,7 @@ def levels(report: Report, folder: Path, con: duckdb.DuckDBPyConnection) -> None
         compare(report, what, grow, lambda: con.execute(scan).fetchall(), 10)
 
 
-def level(attributes: list[sulq.terms.rowfn.Col], depth: int) -> Together:
+def level(attributes: list[sulq.language.rowfn.Col], depth: int) -> Together:
     """The tables of attribute against label in every leaf of a full tree of this depth."""
     inner = sum(3**i for i in range(depth))
     tree = [

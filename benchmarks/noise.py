@@ -10,7 +10,7 @@ from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from sulq.cli import audit_opendp
 from sulq.kernel.mechanisms import bulk
-from sulq.terms.law import GaussianLaw, LaplaceLaw
+from sulq.language.law import GaussianLaw, LaplaceLaw
 
 GROUP = "Noise on one cell and on 1M cells, against OpenDP's sampler"
 SCALE = Fraction(1000)

@@ -29,18 +29,18 @@ from benchmarks import data
 from benchmarks.crowd import MARK, SPEND
 from benchmarks.report import Line, Report
 from benchmarks.timing import Timing
+from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
 from sulq.kernel.mechanisms import MECHANISMS
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
 from sulq.service import ipc
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.declaration import declare
 from sulq.service.settings import Service
 from sulq.service.supervisor import process
 from sulq.service.supervisor.main import Supervisor
-from sulq.terms import wire
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
 from sulq.version import noise_versions
 from tests.postgres import server
 

@@ -17,9 +17,9 @@ import sulq
 from sulq.curator.plan import work
 from sulq.database import Database
 from sulq.errors import QuestionError
-from sulq.terms.facts import Facts
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Col, Concat, IndexOf, Like, Lit, Logic, Lowered, RowFn, Substring, Trimmed
+from sulq.language.facts import Facts
+from sulq.language.question import Sums
+from sulq.language.rowfn import Col, Concat, IndexOf, Like, Lit, Logic, Lowered, RowFn, Substring, Trimmed
 
 LONGEST = 1_000
 MOST = 1_000  # conditions of one question that are tried

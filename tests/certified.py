@@ -13,8 +13,8 @@ from sulq.kernel import layout
 from sulq.kernel.facts import Refused
 from sulq.kernel.moves import Certified
 from sulq.kernel.request import Asking
-from sulq.terms.engine import Tally
-from sulq.terms.shape import shape
+from sulq.language.shape import shape
+from sulq.language.tally import Tally
 
 loose: list[str] = []  # what a test must not leave behind
 

@@ -6,9 +6,9 @@ import functools
 
 from hypothesis import strategies as st
 
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.kinds import Scalar
-from sulq.terms.rowfn import (
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.kinds import Scalar
+from sulq.language.rowfn import (
     Arith,
     Bernstein,
     Bins,
@@ -61,7 +61,7 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
-from sulq.terms.rowfn.dates import PARTS, PERIODS
+from sulq.language.rowfn.dates import PARTS, PERIODS
 from tests.frames import Row
 
 SCHEMA = Schema.of(

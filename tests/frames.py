@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sulq.terms.domain import Schema, Text
-from sulq.terms.engine import Tally
-from sulq.terms.kinds import Cells
-from sulq.terms.rowfn.scalar import evaluate, numbers
-from sulq.terms.rowfn.vectors import to_grid
+from sulq.language.domain import Schema, Text
+from sulq.language.kinds import Cells
+from sulq.language.rowfn.scalar import evaluate, numbers
+from sulq.language.rowfn.vectors import to_grid
+from sulq.language.tally import Tally
 
 Row = dict[str, object]  # a column's code (or text, or None) by its name; "person" and "position" beside them
 

@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sulq.errors import QuestionError
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.engine import Block, Key, Tally
-from sulq.terms.kinds import Code, Grid, Scalar
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import (
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.kinds import Code, Grid, Scalar
+from sulq.language.privacy import Unit
+from sulq.language.relation import Table
+from sulq.language.rowfn import (
     Arith,
     Bernstein,
     Bins,
@@ -72,8 +71,9 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
-from sulq.terms.rowfn.dates import PARTS, PERIODS
-from sulq.terms.rowfn.vectors import bounded, scalar_grid
+from sulq.language.rowfn.dates import PARTS, PERIODS
+from sulq.language.rowfn.vectors import bounded, scalar_grid
+from sulq.language.tally import Block, Key, Tally
 
 DAY = 86_400_000_000
 NUMBER_TEXTS = (

@@ -13,10 +13,10 @@ import math
 import operator
 from fractions import Fraction
 
-from sulq.terms import domain
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Code, Scalar, Truth
-from sulq.terms.rowfn import (
+from sulq.language import domain
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code, Scalar, Truth
+from sulq.language.rowfn import (
     Arith,
     Bernstein,
     Bins,

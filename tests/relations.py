@@ -19,16 +19,16 @@ import pyarrow as pa
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import QuestionError
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, grid_for
-from sulq.terms.engine import Key, Tally
-from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.kinds import Code, Scalar, Truth, Words
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import AGGREGATES, Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import Clip, Col, Lit, RowFn
-from sulq.terms.rowfn.scalar import number
-from sulq.terms.rowfn.vectors import scalar_grid
-from sulq.terms.shape import Shape, shape
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, grid_for
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.privacy import Unit
+from sulq.language.relation import AGGREGATES, Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn import Clip, Col, Lit, RowFn
+from sulq.language.rowfn.scalar import number
+from sulq.language.rowfn.vectors import scalar_grid
+from sulq.language.shape import Shape, shape
+from sulq.language.tally import Key, Tally
 from tests import generate
 from tests.curator.engines import oracle
 from tests.generate import Data, Language, Made

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.terms.question import Question, Sums, Together
-from sulq.terms.rowfn import Arith, Compare, IsIn, Logic, Not, RowFn
+from sulq.language.question import Question, Sums, Together
+from sulq.language.rowfn import Arith, Compare, IsIn, Logic, Not, RowFn
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 

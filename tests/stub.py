@@ -8,17 +8,17 @@ from fractions import Fraction
 
 import numpy as np
 
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.estimators import Plain
+from sulq.answers.plan import Plan
+from sulq.answers.receipt import Receipt
+from sulq.answers.released import Noise, Released
 from sulq.curator.plan import draw
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
-from sulq.terms.law import BinomialLaw, LaplaceLaw, Law
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Question, Together
-from sulq.terms.readings import Plain
-from sulq.terms.receipt import Receipt
-from sulq.terms.released import Noise, Released
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
+from sulq.language.law import BinomialLaw, LaplaceLaw, Law
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.question import Question, Together
 from tests.frames import Frame, Row, sums
 
 NOBODY = Epsilon.total(Fraction(0))

@@ -22,8 +22,8 @@ import sulq
 from sulq import Certificate, Epsilon, Int, Real, Unit, col, lit
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.errors import QuestionError, SetupError, SulqError
-from sulq.terms.question import Sums
-from sulq.terms.relation import Join, Table
+from sulq.language.question import Sums
+from sulq.language.relation import Join, Table
 from sulq.testing import exact
 
 COLUMNS = {"x": Int(0, 9), "g": ["a", "b"]}

@@ -31,8 +31,8 @@ from sulq import (
     lit,
 )
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError, SetupError, SulqError
-from sulq.terms.facts import UNCERTIFIED
-from sulq.terms.rowfn import Lit
+from sulq.language.facts import UNCERTIFIED
+from sulq.language.rowfn import Lit
 from sulq.testing import exact
 from tests.data import need
 
@@ -76,7 +76,7 @@ BAD_ASKS = {
     "no question": (lambda db: db.ask("SELECT 1", spend=Epsilon(1)), "bad-question"),
     "empty question": (lambda db: db.ask(Sums(()), spend=Epsilon(1)), "too-large"),
     "other table": (
-        lambda db: db.ask(Sums((Lit(1),), over=sulq.terms.relation.Table("other")), spend=Epsilon(1)),
+        lambda db: db.ask(Sums((Lit(1),), over=sulq.language.relation.Table("other")), spend=Epsilon(1)),
         "unknown-table",
     ),
     "buckets of rows": (lambda db: db.count(by=bucket(3), spend=Epsilon(1)), "needs-position"),

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sulq
+from sulq.answers.columns import Columns
+from sulq.answers.estimators import Average, CentredMean, Mean
+from sulq.answers.plan import Plan
 from sulq.desk import Desk, keys
 from sulq.errors import QuestionError
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Sums
-from sulq.terms.readings import Average, CentredMean, Mean
-from sulq.terms.rowfn import Bins, Col, Lit
+from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text
+from sulq.language.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.language.question import Sums
+from sulq.language.rowfn import Bins, Col, Lit
 from sulq.testing import exact
 from tests.stub import Stub
 

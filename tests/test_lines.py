@@ -67,7 +67,7 @@ def test_decoding_imports_itself_the_kernel_errors_and_few_libraries() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["import sulq.terms.plan", "from sulq import terms", "from sulq.kernelized import x", "import pyarrow",
+    "text", ["import sulq.answers.plan", "from sulq import language", "from sulq.kernelized import x", "import pyarrow",
              "def f():\n    from sulq.curator.run import Rows", "from . import x"],
 )  # fmt: skip
 def test_an_import_outward_is_found(text: str) -> None:
@@ -79,7 +79,7 @@ def test_an_import_outward_is_found(text: str) -> None:
 def test_what_sees_rows_is_followed_through_its_imports(capsys: pytest.CaptureFixture[str]) -> None:
     """The closure holds what is imported at second hand and inside functions, and the figures are printed."""
     sees = {path.relative_to(lines.SRC).as_posix() for path in lines.closure(lines.files("curator/run.py"))}
-    assert {"curator/run.py", "kernel/entropy.py", "terms/rowfn/scalar.py"} <= sees
+    assert {"curator/run.py", "kernel/entropy.py", "language/rowfn/scalar.py"} <= sees
     assert "sql/parse/text.py" not in sees
     assert lines.main() == 0
     shown = capsys.readouterr().out

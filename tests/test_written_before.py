@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, learn, release
+from sulq.answers import wire
 from sulq.cli import app
 from sulq.errors import SetupError
 from sulq.local import Diary, Respondent
@@ -28,7 +29,6 @@ from sulq.service.clerk.declaration import declare
 from sulq.service.ipc import Line
 from sulq.service.settings import Service
 from sulq.service.supervisor.main import Supervisor
-from sulq.terms import wire
 from tests.fixtures.write import CITIES, PEOPLE, VISITS
 
 FIXTURES = Path(__file__).with_name("fixtures")

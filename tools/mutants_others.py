@@ -30,7 +30,7 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #317",
         "without declared bounds the sensitivity is nothing, and so is the noise",
-        "terms/rowfn/vectors.py",
+        "language/rowfn/vectors.py",
         '        raise QuestionError("unbounded", f"{describe(fn)} has no bounds.")',
         "        return Fraction(0), Fraction(0), kind",
         (
@@ -43,7 +43,8 @@ OTHERS: Final = (
         "the threshold is that of Laplace noise of the same price, and the noise is Gaussian, of five times the scale",
         "curator/plan/threshold.py",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
-        '    return __import__("sulq.terms.law", fromlist=["law"]).LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1',
+        '    law = __import__("sulq.language.law", fromlist=["law"])\n'
+        "    return law.LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1",
         (
             "tests/kernel/mechanisms/test_table_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
         ),

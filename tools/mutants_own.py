@@ -9,7 +9,7 @@ from tools.mutant import Mutant
 PLAN: Final = "tests/curator/plan"
 CSV_FILE: Final = "tests/sources/decode/test_csv_file.py"
 FILES: Final = "tests/privacy/test_files.py"
-TEXTS: Final = "tests/terms/rowfn/test_texts.py"
+TEXTS: Final = "tests/language/rowfn/test_texts.py"
 LEDGER: Final = "tests/kernel/ledger"
 
 OWN: Final = (
@@ -179,7 +179,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, the matcher",
         "a pattern with wildcards is tried at each place of a long text",
-        "terms/rowfn/texts.py",
+        "language/rowfn/texts.py",
         "            if wild and (len(text) - place) * len(part) > FEW_STEPS:",
         "            if wild and len(text) < 0:",
         (f"{TEXTS}::test_T74_T100_a_pattern_that_begins_with_a_wildcard_is_decided_in_linear_time",),
@@ -195,11 +195,11 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, groups without rows, the value",
         "a declared group nobody is in has the middle of the bounds as its mean",
-        "terms/presence.py",
+        "answers/presence.py",
         "    found: Truths = reading.least(released, beta_of(released.cells)) <= 0",
         "    found: Truths = np.zeros(released.cells, dtype=bool)",
         (
-            "tests/terms/test_presence.py::test_SR18_groups_without_rows_are_seldom_taken_for_groups",
+            "tests/answers/test_presence.py::test_SR18_groups_without_rows_are_seldom_taken_for_groups",
             "tests/sql/released/test_render.py::test_SR18_groups_without_rows_do_not_win",
         ),
     ),
@@ -246,10 +246,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, columns that are never missing, joins",
         "beside unmatched left rows a column is taken to be there",
-        "terms/shape.py",
+        "language/shape.py",
         "        beside = tuple((name, may_be_missing(column)) for name, column in beside)",
         "        beside = tuple(beside)",
-        ("tests/terms/test_shape.py::test_SR1_columns_of_rows_without_a_match_may_be_missing",),
+        ("tests/language/test_shape.py::test_SR1_columns_of_rows_without_a_match_may_be_missing",),
     ),
     Mutant(
         "sulq 0.1.0, a person's declared column",
@@ -286,7 +286,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, operators of columns",
         "an operator without a meaning ends in Python's error",
-        "terms/rowfn/scalar.py",
+        "language/rowfn/scalar.py",
         '        return OPERATORS["%"](self, other)',
         "        return NotImplemented",
         ("tests/privacy/test_doors_fuzz.py::test_T30_what_once_ended_in_a_foreign_exception_does_not",),
@@ -294,10 +294,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, kept rows, the note",
         "an answer over a table of which some rows of a person are kept says nothing of it",
-        "terms/bounding.py",
+        "answers/row_bounding.py",
         '    return ("; ".join([note, *beside]),)',
         "    return ()",
-        ("tests/terms/test_bounding.py::test_an_answer_over_a_bounded_table_says_so",),
+        ("tests/answers/test_row_bounding.py::test_an_answer_over_a_bounded_table_says_so",),
     ),
     Mutant(
         "sulq 0.1.0, kept rows, the share",
@@ -318,19 +318,19 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, pre-checks of rho",
         "a check before the first ask knows less room than the ledger's filter",
-        "terms/purse.py",
+        "answers/spend_plan.py",
         "        short = facts.rho is not None and spend.exact > facts.rho",
         "        short = facts.rho is not None and spend.exact > facts.rho * Fraction(9, 10)",
-        ("tests/terms/test_purse.py::test_SR3_a_check_before_the_first_ask_says_what_the_ledger_says",),
+        ("tests/answers/test_spend_plan.py::test_SR3_a_check_before_the_first_ask_says_what_the_ledger_says",),
     ),
     Mutant(
         "sulq 0.1.0, sums over halves",
         "sums are centred on one noisy number, whose noise never averages out",
-        "terms/subset_covariance.py",
+        "answers/subset_covariance.py",
         "    found: Floats = (a - a.mean(axis=0)).T @ (b - b.mean(axis=0)) / (len(a) - 1)",
         "    found: Floats = (a - a[0]).T @ (b - b[0]) / len(a)",
         (
-            "tests/terms/test_subset_covariance.py::test_it_is_the_covariance_whatever_is_added_to_a_column",
+            "tests/answers/test_subset_covariance.py::test_it_is_the_covariance_whatever_is_added_to_a_column",
             "tests/learn/test_vertical.py::test_S0_12_errors_of_halves_are_as_large_as_they_say_where_noise_is",
         ),
     ),

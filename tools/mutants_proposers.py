@@ -13,7 +13,7 @@ ASKED: Final = "tests/curator/test_certificates_asked.py::test_what_is_asked_is_
 TWO: Final = (f"{ASKED}[two rows]",)
 EXCHANGED: Final = (f"{ASKED}[three rows exchanged]",)
 QUERIES: Final = (f"{ASKED}[queries]",)
-SHAPE: Final = "terms/shape.py"
+SHAPE: Final = "language/shape.py"
 SQL: Final = "curator/engines/derive_sql.py"
 
 PROPOSERS: Final = (
@@ -124,7 +124,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, products",
         "products of a vector in a ball are taken to be as long as the vector",
-        "terms/rowfn/vectors.py",
+        "language/rowfn/vectors.py",
         "        ball = None if inner.ball is None else inner.ball**2",
         "        ball = inner.ball",
         TWO,
@@ -132,7 +132,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, squares",
         "terms of the second degree are taken to sum to what those of the first do",
-        "terms/rowfn/vectors.py",
+        "language/rowfn/vectors.py",
         "        whole = (high - low) ** self.degree",
         "        whole = high - low",
         TWO,

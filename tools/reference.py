@@ -24,13 +24,13 @@ from sulq import errors
 from sulq.cli import app
 from sulq.cli.config import SETTINGS
 from sulq.curator.plan import draw
+from sulq.language.facts import Facts
+from sulq.language.privacy import EpsilonDelta
 from sulq.sql.compile import compile as compile_sql
 from sulq.sql.released.functions import KNOWN
 from sulq.sql.released.render import prepare
 from sulq.sql.rows.arithmetic import CALLS
 from sulq.sql.rows.text_functions import NAMES as TEXTS
-from sulq.terms.facts import Facts
-from sulq.terms.privacy import EpsilonDelta
 from tests.sql import constructs
 from tools import http, threats
 
@@ -49,8 +49,8 @@ OPERATORS: Final = {"and", "ilike", "in", "like", "neg", "not", "or"}
 
 # What `sulq.connect` gives and what asking gives: not names of the package, but what its user holds.
 HELD: Final = (
-    "sulq.database.Database", "sulq.terms.answer.Answer", "sulq.sql.answer.SqlAnswer", "sulq.sql.explain.Explanation",
-    "sulq.sql.workload.Workload", "sulq.terms.columns.GraphTable", "sulq.testing.exact",
+    "sulq.database.Database", "sulq.answers.answer.Answer", "sulq.sql.answer.SqlAnswer", "sulq.sql.explain.Explanation",
+    "sulq.sql.workload.Workload", "sulq.answers.columns.GraphTable", "sulq.testing.exact",
 )  # fmt: skip
 
 

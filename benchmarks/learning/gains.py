@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sulq import Epsilon, EpsilonDelta
+from sulq.answers.spend_plan import Purse
 from sulq.learn import PCA, min_n
 from sulq.learn.features import Features
 from sulq.learn.sketch import Task
 from sulq.learn.space import Space
-from sulq.terms.purse import Purse
 from tests.learn.cases import exact, opened
 from tests.learn.matrices import DELTA, EPSILON, captured, cube, mirrored, theorem_1, top
 from tests.learn.test_kmeans import PLACES, SQUARE, TWO, square

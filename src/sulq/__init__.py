@@ -13,11 +13,11 @@ from types import ModuleType
 
 from sulq import errors
 from sulq.connect import connect
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
-from sulq.terms.estimator import Certificate, sensitivity_from_sampler
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
-from sulq.terms.rowfn import (
+from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
+from sulq.language.estimator import Certificate, sensitivity_from_sampler
+from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
+from sulq.language.rowfn import (
     bins,
     bucket,
     case,
@@ -34,9 +34,9 @@ from sulq.terms.rowfn import (
     vector,
     within_ball,
 )
-from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
-from sulq.terms.space import Box, Cube, Points
-from sulq.terms.statistic import (
+from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
+from sulq.language.space import Box, Cube, Points
+from sulq.language.statistic import (
     Aggregated,
     Certified,
     Degrees,

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
 
+from sulq.addresses.defaults import begun, beside, copy_of, stem
+from sulq.addresses.postgres import Address, is_address, same_database
 from sulq.errors import QuestionError, SetupError, SetupWarning
-from sulq.terms.domain import Category, Schema, Text, is_text, joinable
-from sulq.terms.estimator import Certificate, Estimator
-from sulq.terms.facts import TableFacts
-from sulq.terms.places import begun, beside, copy_of, stem
-from sulq.terms.postgres_address import Address, is_address, same_database
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.terms.statistic import Graph
+from sulq.language.domain import Category, Schema, Text, is_text, joinable
+from sulq.language.estimator import Certificate, Estimator
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.statistic import Graph
 
 if TYPE_CHECKING:
     from sulq.client.client import Client

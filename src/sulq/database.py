@@ -23,8 +23,8 @@ from sulq.curator.statistics.owned import load
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.terms.facts import TableFacts
-from sulq.terms.privacy import Budget, Unit
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Budget, Unit
 from sulq.version import noise_versions
 
 __all__ = ["Data", "Database", "ledger_place", "sources_of"]

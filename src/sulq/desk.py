@@ -12,31 +12,31 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final, cast
 
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.columns import Columns, GraphTable
+from sulq.answers.estimators import Average, CentredMean, Covariance, Mean, Plain, Reading, Spread
+from sulq.answers.oracle import Oracle
+from sulq.answers.plan import Plan
+from sulq.answers.pricing import affordable, price_of_mean, price_of_sums, probe
 from sulq.errors import QuestionError
+from sulq.language.domain import INT_LIMIT
+from sulq.language.facts import Facts
+from sulq.language.kinds import Code, Scalar, Truth
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, exactly, probability
+from sulq.language.question import Holistic, Question, Sums
+from sulq.language.relation import Table
+from sulq.language.rowfn import Bernstein, Bins, Each, IsMissing, Lit, Not, Outer, RowFn, Vector, named
+from sulq.language.rowfn import bins as edges
+from sulq.language.rowfn.scalar import several
+from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
+from sulq.language.space import Cube
+from sulq.language.statistic import Aggregated, HeavyPersons, Occurring, ToSorted, ToUnique
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.named_asks import count_distinct, or_missing, parts, quantiles
 from sulq.sql.rows.statistics import Stat
 from sulq.sql.session import Sql, Within
 from sulq.sql.workload import Workload
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.columns import Columns, GraphTable
-from sulq.terms.domain import INT_LIMIT
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Code, Scalar, Truth
-from sulq.terms.oracle import Oracle
-from sulq.terms.plan import Plan
-from sulq.terms.pricing import affordable, price_of_mean, price_of_sums, probe
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, exactly, probability
-from sulq.terms.question import Holistic, Question, Sums
-from sulq.terms.readings import Average, CentredMean, Covariance, Mean, Plain, Reading, Spread
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Bernstein, Bins, Each, IsMissing, Lit, Not, Outer, RowFn, Vector, named
-from sulq.terms.rowfn import bins as edges
-from sulq.terms.rowfn.scalar import several
-from sulq.terms.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
-from sulq.terms.space import Cube
-from sulq.terms.statistic import Aggregated, HeavyPersons, Occurring, ToSorted, ToUnique
 
 By = Sequence[object] | str | RowFn | None
 

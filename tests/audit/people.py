@@ -10,9 +10,9 @@ import pyarrow as pa
 
 import sulq
 from sulq import Bool, Epsilon, Int, Unit
+from sulq.answers.oracle import Oracle
 from sulq.database import Database
-from sulq.terms.oracle import Oracle
-from sulq.terms.privacy import Budget
+from sulq.language.privacy import Budget
 
 SEAT, SECRET = sulq.each("seat"), sulq.col("secret")
 REPLACED = Unit(neighbors="replace_one")

@@ -10,7 +10,7 @@ import pytest
 
 from sulq.audit.beliefs import Heard, Tracker, conf, confidence, independent, inv_conf, posterior, shift
 from sulq.errors import QuestionError
-from sulq.terms.law import GaussianLaw, LaplaceLaw
+from sulq.language.law import GaussianLaw, LaplaceLaw
 
 GEOMETRIC = LaplaceLaw(Fraction(10, 7))  # epsilon .7 for a bit
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sulq.audit.finding import Finding, allowed_chance, exchanges
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
 
 
 def test_the_chance_of_a_right_guess_follows_from_the_loss() -> None:

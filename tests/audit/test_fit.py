@@ -12,7 +12,7 @@ from sulq.audit.fit import FAR, fit
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
-from sulq.terms.law import GaussianLaw, LaplaceLaw
+from sulq.language.law import GaussianLaw, LaplaceLaw
 
 
 @pytest.mark.parametrize(

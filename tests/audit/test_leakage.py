@@ -11,7 +11,7 @@ from sulq.audit.leakage import learned_rule, most_told, random_row
 from sulq.audit.neighbourhood import enumerated, group_epsilon
 from sulq.audit.pmf import exact_epsilon, noisy, product, statistical_distance
 from sulq.errors import QuestionError
-from sulq.terms.law import LaplaceLaw
+from sulq.language.law import LaplaceLaw
 
 
 @pytest.mark.parametrize("people", [1, 2, 5])

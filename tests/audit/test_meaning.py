@@ -13,10 +13,10 @@ from sulq import Epsilon, EpsilonDelta, Int, Rho, SubLinear, Unit
 from sulq.audit.beliefs import Tracker, conf, inv_conf
 from sulq.audit.meaning import Moved, moved, report, sentences
 from sulq.audit.pmf import noisy
+from sulq.language import sublinear
+from sulq.language.law import GaussianLaw, LaplaceLaw
+from sulq.language.privacy import Queries
 from sulq.local import Collector, Respondent
-from sulq.terms import sublinear
-from sulq.terms.law import GaussianLaw, LaplaceLaw
-from sulq.terms.privacy import Queries
 
 TABLE = pa.table({"x": [0, 1, 1]})
 

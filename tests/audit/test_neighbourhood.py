@@ -20,7 +20,7 @@ from sulq.audit.neighbourhood import (
 )
 from sulq.audit.pmf import noisy, product
 from sulq.errors import QuestionError
-from sulq.terms.law import LaplaceLaw
+from sulq.language.law import LaplaceLaw
 
 KEEP = Fraction(3, 4)
 

@@ -11,7 +11,7 @@ import pytest
 import sulq
 from sulq.audit.pmf import exact_epsilon, excess, log_ratio, mixture, noisy, product, renyi, statistical_distance
 from sulq.errors import QuestionError
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw
 
 
 def response(keep: Fraction, values: int = 2) -> list[dict[int, Fraction]]:

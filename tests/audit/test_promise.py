@@ -11,8 +11,8 @@ import pytest
 
 from sulq.audit.promise import gaussian_walks, rate, shift_chance, verify
 from sulq.errors import QuestionError
-from sulq.terms import sublinear
-from sulq.terms.law import GaussianLaw, LaplaceLaw
+from sulq.language import sublinear
+from sulq.language.law import GaussianLaw, LaplaceLaw
 from tests.counts import count
 
 T, DELTA = 50, 0.05

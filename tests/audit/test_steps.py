@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from sulq.audit.promise import gaussian_walks, rate
 from sulq.audit.steps import azuma, divergence, expected_step, largest_step, theorem4_terms, walk_bound
 from sulq.errors import QuestionError
-from sulq.terms import sublinear
+from sulq.language import sublinear
 
 
 def test_S0_23_E06_azuma_is_one_sided_and_needs_no_independence() -> None:

@@ -12,7 +12,7 @@ import pytest
 from sulq.audit.beliefs import shift
 from sulq.audit.targets import audit_targets
 from sulq.errors import QuestionError
-from sulq.terms.law import GaussianLaw
+from sulq.language.law import GaussianLaw
 
 
 def test_S1_4_no_property_of_four_bits_moves_farther_than_the_likelihoods_are_apart() -> None:

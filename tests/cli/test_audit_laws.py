@@ -10,9 +10,9 @@ import pytest
 
 from sulq.cli.audit_laws import Scope
 from sulq.kernel.mechanisms import MECHANISMS, Cost
+from sulq.language.law import LaplaceLaw
+from sulq.language.privacy import Draw
 from sulq.local.methods import METHODS
-from sulq.terms.law import LaplaceLaw
-from sulq.terms.privacy import Draw
 
 checks = importlib.import_module("sulq.cli.audit_laws")
 

@@ -23,7 +23,7 @@ from sulq.cli import app, audit_opendp
 from sulq.cli.audit_laws import Result, Scope
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.mechanisms import priced
-from sulq.terms.law import LARGEST_SCALE, SMALLEST_SCALE, GaussianLaw, LaplaceLaw
+from sulq.language.law import LARGEST_SCALE, SMALLEST_SCALE, GaussianLaw, LaplaceLaw
 
 SRC = Path(sulq.__file__).parent
 MEASUREMENT = audit_opendp.load()  # enables `contrib`, too

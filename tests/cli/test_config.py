@@ -8,9 +8,9 @@ import pytest
 
 from sulq.cli.config import SETTINGS, Config, Dataset, Server, find, read
 from sulq.errors import SetupError
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
-from sulq.terms.estimator import Certificate
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
+from sulq.language.estimator import Certificate
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 SURVEY = """
 [dataset.survey]

@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.client import client as clients
 from sulq.client.client import Client
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.service.web.app import create_app
-from sulq.terms import wire
 from tests.client.far import Loop
 from tests.service.office import Office, survey
 

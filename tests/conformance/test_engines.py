@@ -22,10 +22,10 @@ from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.curator.engines.tables import Dataset
-from sulq.terms.domain import Schema, may_be_missing
-from sulq.terms.engine import Block, Tally, sums_of
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import ROW_FUNCTIONS, Col, IsMissing
+from sulq.language.domain import Schema, may_be_missing
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import ROW_FUNCTIONS, Col, IsMissing
+from sulq.language.tally import Block, Tally, sums_of
 from tests import counts, generate, spark
 from tests.counts import count
 from tests.curator.engines import oracle

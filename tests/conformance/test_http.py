@@ -21,6 +21,8 @@ import pytest
 import sulq
 import sulq.testing
 from sulq import Epsilon, Rho, col
+from sulq.answers import wire
+from sulq.answers.plan import Plan
 from sulq.client.client import Client
 from sulq.database import Database
 from sulq.desk import Desk
@@ -32,8 +34,6 @@ from sulq.service.web.app import create_app
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.workload import Workload
-from sulq.terms import wire
-from sulq.terms.plan import Plan
 from sulq.testing.exact import Exact
 from tests import counts
 from tests.client.far import Loop

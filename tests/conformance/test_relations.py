@@ -13,13 +13,13 @@ import pytest
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.spark.engine import SparkEngine
-from sulq.terms.domain import Int, Schema
-from sulq.terms.engine import Groups
-from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import RELATIONS, Join, Select, Table
-from sulq.terms.rowfn import Col
-from sulq.terms.shape import shape
+from sulq.language.domain import Int, Schema
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.privacy import Unit
+from sulq.language.relation import RELATIONS, Join, Select, Table
+from sulq.language.rowfn import Col
+from sulq.language.shape import shape
+from sulq.language.tally import Groups
 from tests import counts, relations, spark
 from tests.counts import count
 from tests.curator.engines import oracle

@@ -11,6 +11,8 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.answers.plan import Part, Plan
+from sulq.answers.receipt import Receipt
 from sulq.curator import plan, run
 from sulq.curator.engines import aggregate, derive_sql, emit, stored_facts
 from sulq.curator.engines.emit import Emitter
@@ -21,17 +23,15 @@ from sulq.curator.plan.draft import Draft
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column
 from sulq.kernel.scores import Span
-from sulq.terms import shape
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Block, Tally
-from sulq.terms.law import BinomialLaw, LaplaceLaw, Law, PassedLaw
-from sulq.terms.plan import Part, Plan
-from sulq.terms.privacy import Draw, Event
-from sulq.terms.question import Above, Choose, OpenSums, Sums
-from sulq.terms.receipt import Receipt
-from sulq.terms.relation import Table, Where
-from sulq.terms.rowfn import Dot, Vector, col, lit, vector
-from sulq.terms.score import Linear, Rank
+from sulq.language import shape
+from sulq.language.domain import Schema
+from sulq.language.law import BinomialLaw, LaplaceLaw, Law, PassedLaw
+from sulq.language.privacy import Draw, Event
+from sulq.language.question import Above, Choose, OpenSums, Sums
+from sulq.language.relation import Table, Where
+from sulq.language.rowfn import Dot, Vector, col, lit, vector
+from sulq.language.score import Linear, Rank
+from sulq.language.tally import Block, Tally
 from tests.curator.engines.cases import ask, duck
 
 ROWS = pa.table(

@@ -33,16 +33,16 @@ from sulq import (
     Unit,
     col,
 )
+from sulq.answers.plan import Plan
 from sulq.curator import run
 from sulq.curator.engines.duckdb import StoredEngine
 from sulq.curator.engines.proposal import Scan
 from sulq.curator.engines.propose import Proposer
 from sulq.errors import QuestionError
 from sulq.kernel.whole.figure import Move
-from sulq.terms import shape
-from sulq.terms.plan import Plan
-from sulq.terms.rowfn import Bucket, Dot, vector
-from sulq.terms.statistic import HeavyPersons, Statistic
+from sulq.language import shape
+from sulq.language.rowfn import Bucket, Dot, vector
+from sulq.language.statistic import HeavyPersons, Statistic
 
 SIZE = 60
 RNG = np.random.default_rng(1)

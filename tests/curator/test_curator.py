@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from sulq import Bool, Category, Epsilon, Int, Queries, Rho, Sums, Together, Unit, col, vector
+from sulq.answers import wire
+from sulq.answers.answer import Answers
 from sulq.curator.curator import Curator, keys_of, names_of
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Share
@@ -16,10 +18,8 @@ from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.kernel.private import Private
-from sulq.terms import wire
-from sulq.terms.answer import Answers
-from sulq.terms.domain import Schema
-from sulq.terms.rowfn import Bins, Each, Lit
+from sulq.language.domain import Schema
+from sulq.language.rowfn import Bins, Each, Lit
 
 SCHEMA = Schema.of("data", {"x": Int(0, 9), "flag": Bool(), "city": Category(("b", "a"))})
 COUNT = Sums((Lit(1),))

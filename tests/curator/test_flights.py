@@ -20,8 +20,8 @@ from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, CuratorError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.kernel.private import Private
-from sulq.terms.domain import Schema
-from sulq.terms.rowfn import Lit
+from sulq.language.domain import Schema
+from sulq.language.rowfn import Lit
 
 T = TypeVar("T")
 SCHEMA = Schema.of("data", {"x": sulq.Int(0, 9)})

@@ -9,14 +9,14 @@ from fractions import Fraction
 
 import pytest
 
+from sulq.answers import wire
 from sulq.curator import plan as planning
 from sulq.curator.plan import STEPS, draw
 from sulq.errors import QuestionError
-from sulq.terms import wire
-from sulq.terms.domain import Bool, Category, Int, Schema
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Rho, Unit
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import Bernstein, Col, Each, Lit, Lookup, Nearest, Vector
+from sulq.language.domain import Bool, Category, Int, Schema
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Rho, Unit
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Bernstein, Col, Each, Lit, Lookup, Nearest, Vector
 from tests.stub import facts
 
 SCHEMA = Schema.of("people", {"age": Int(0, 120), "smoker": Bool(), "city": Category(["Lod", "Yafo"])})

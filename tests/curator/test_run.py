@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
+from sulq.answers import wire
+from sulq.answers.receipt import Receipt
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
@@ -17,11 +19,9 @@ from sulq.kernel.laws import own
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.kernel.private import SATURATED as LIMIT
 from sulq.kernel.private import Private
-from sulq.terms import wire
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
-from sulq.terms.receipt import Receipt
-from sulq.terms.rowfn import Bins, Lit
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
+from sulq.language.rowfn import Bins, Lit
 
 SCHEMA = Schema.of("data", {"x": Int(0, 9)})
 RECEIPT = Receipt(1, "entry", "plan", "mac")

@@ -23,6 +23,8 @@ import pytest
 
 import sulq
 from sulq import Above, Epsilon, EpsilonDelta, Rho, SubLinear, Sums, Together, Unit, col, lit
+from sulq.answers import wire
+from sulq.answers.receipt import Receipt
 from sulq.curator import certificates
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
@@ -30,11 +32,9 @@ from sulq.kernel import price
 from sulq.kernel import run as kernel_run
 from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw, PassedLaw, own
 from sulq.kernel.mechanisms import Cost
-from sulq.terms import wire
-from sulq.terms.question import OpenSums
-from sulq.terms.receipt import Receipt
-from sulq.terms.relation import Join, Table
-from sulq.terms.rowfn import Bins, Vector
+from sulq.language.question import OpenSums
+from sulq.language.relation import Join, Table
+from sulq.language.rowfn import Bins, Vector
 from sulq.testing.exact import all_groups, without_noise
 from tests import counts
 

@@ -42,11 +42,11 @@ from sulq.kernel.ledger.chain import Receipt, Seal
 from sulq.kernel.mechanisms import release, reveal
 from sulq.kernel.private import Private
 from sulq.kernel.run import Checked, Kernel
-from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
-from sulq.terms.relation import Distinct, Join, PerPerson, Table, Union
-from sulq.terms.rowfn import Bernstein, Bins, Vector, lookup, nearest, outer, vector, within_ball
-from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
-from sulq.terms.sublinear import noise_for
+from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
+from sulq.language.relation import Distinct, Join, PerPerson, Table, Union
+from sulq.language.rowfn import Bernstein, Bins, Vector, lookup, nearest, outer, vector, within_ball
+from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
+from sulq.language.sublinear import noise_for
 
 Request = tuple[tuple[Any, ...], Event]
 Call = tuple[Any, Any]  # a law, or the laws of groups, and the exact numbers that its noise was to hide

@@ -17,10 +17,10 @@ from sulq.errors import CuratorError
 from sulq.kernel import entropy
 from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 
 SRC = Path(sulq.kernel.mechanisms.__file__).parents[2]
-TRUSTED = ("kernel", "curator", "terms", "local")
+TRUSTED = ("kernel", "curator", "language", "answers", "sources", "local")
 SEEDS = re.compile(r"(^|_)(seed|seeds|random_state|set_state)(_|$)", re.IGNORECASE)
 SOURCES = ("random", "secrets", "numpy.random", "uuid")
 

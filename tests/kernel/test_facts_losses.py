@@ -10,7 +10,7 @@ import pytest
 
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.facts import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.terms.privacy import divided
+from sulq.language.privacy import divided
 
 
 def group(loss: Epsilon | Rho | EpsilonDelta, persons: int) -> Epsilon | Rho | EpsilonDelta:

@@ -12,9 +12,9 @@ import pytest
 from sulq.errors import QuestionError
 from sulq.kernel import laws
 from sulq.kernel.mechanisms import MECHANISMS, law_of
-from sulq.terms import law
-from sulq.terms.privacy import Draw
-from tests.terms.exact import gaussian_upper
+from sulq.language import law
+from sulq.language.privacy import Draw
+from tests.language.exact import gaussian_upper
 
 
 def fields_of(kind: type) -> list[str]:

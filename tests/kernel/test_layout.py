@@ -13,7 +13,7 @@ from sulq.kernel.programs import Fold, Program, Stack, Step, Sum
 from sulq.kernel.programs import Unit as Coordinate
 from sulq.kernel.relations import certify
 from sulq.kernel.request import Combined, Key, Looked, Part, Proposal, Scan, Statement
-from sulq.terms.privacy import Unit
+from sulq.language.privacy import Unit
 from tests.curator.engines.cases import duck, table
 
 

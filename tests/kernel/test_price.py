@@ -17,7 +17,7 @@ from sulq.kernel.request import Outside, Release
 from sulq.kernel.run import Kernel
 from sulq.kernel.whole.asked import Asked
 from sulq.kernel.whole.rows import ToUnique
-from sulq.terms.score import Linear
+from sulq.language.score import Linear
 
 SCALE = Fraction(4)
 UNITS = [Unit("who", rows, neighbors) for rows in (1, 2) for neighbors in ("add_remove", "replace_one", "zero_out")]

@@ -7,7 +7,7 @@ import typing
 import numpy as np
 
 from sulq.kernel import private
-from sulq.terms import kinds
+from sulq.language import kinds
 
 
 def test_the_vocabulary_names_the_kernels_own_types() -> None:

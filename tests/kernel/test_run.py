@@ -20,10 +20,10 @@ from sulq.kernel.private import Private
 from sulq.kernel.request import Release
 from sulq.kernel.run import Checked, Kernel
 from sulq.kernel.scores import Rank
-from sulq.terms.domain import Category, Int, Schema
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import col, lit
-from sulq.terms.score import Linear
+from sulq.language.domain import Category, Int, Schema
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import col, lit
+from sulq.language.score import Linear
 from tests.curator.engines.cases import ask, duck
 
 SCHEMA = Schema.of("data", {"x": Int(0, 6), "g": Category(("a", "b"))})

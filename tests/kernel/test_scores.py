@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sulq.errors import QuestionError
 from sulq.kernel import scores as kernel
 from sulq.kernel.scores import BITS, LIMIT, Rank, Span, Weighted, candidates, scores, span
-from sulq.terms.score import Linear, NegL1
+from sulq.language.score import Linear, NegL1
 
 
 def whole(*numbers: int) -> np.ndarray:

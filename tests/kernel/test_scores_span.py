@@ -14,9 +14,9 @@ from sulq.errors import QuestionError
 from sulq.kernel import scores as kernel
 from sulq.kernel.private import Integers
 from sulq.kernel.scores import LIMIT, Span
-from sulq.terms.engine import Block
-from sulq.terms.rowfn import Col, Lit, Lookup
-from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score, form
+from sulq.language.rowfn import Col, Lit, Lookup
+from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score, form
+from sulq.language.tally import Block
 
 
 def candidates(score: Score, blocks: tuple[Block, ...], cells: int, choices: int = 1) -> int:

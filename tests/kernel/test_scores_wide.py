@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sulq.kernel.scores import Wide, scores
-from sulq.terms.score import Contrast, Linear, NegAbs, Rank, form
+from sulq.language.score import Contrast, Linear, NegAbs, Rank, form
 
 LIMIT = 2**61
 EDGES = [

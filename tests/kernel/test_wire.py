@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
+from sulq.answers import wire as whole
 from sulq.errors import SulqError
 from sulq.kernel import wire
 from sulq.kernel.facts import Draw, Epsilon, EpsilonDelta, Event, Rho, SubLinear, Unit
 from sulq.kernel.ledger.entries import KINDS
-from sulq.terms import wire as whole
-from sulq.terms.privacy import divided
+from sulq.language.privacy import divided
 
 DRAW = Draw("passed", "add_remove", "l2", Fraction(9), Fraction(7, 2), Fraction(1, 4), 0, threshold=30, alone=3)
 VALUES = [

@@ -10,12 +10,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 import sulq
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import checked, whole
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
-from sulq.terms.columns import Columns
-from sulq.terms.parameters import checked, whole
-from sulq.terms.purse import Purse
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import sulq
 import sulq.testing
 from sulq.database import Database
 from sulq.desk import Desk
-from sulq.terms.privacy import Budget, Unit
+from sulq.language.privacy import Budget, Unit
 from tests.data import need
 
 COLUMNS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import sulq
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import whole
 from sulq.learn.base import Learner
-from sulq.terms.columns import Columns
-from sulq.terms.parameters import whole
-from sulq.terms.purse import Purse
 
 
 class Counter(Learner):

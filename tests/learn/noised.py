@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 import sulq.testing
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.columns import Columns
+from sulq.answers.plan import Part, Plan
 from sulq.database import Database
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.columns import Columns
-from sulq.terms.facts import Facts
-from sulq.terms.plan import Part, Plan
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Question
+from sulq.language.facts import Facts
+from sulq.language.privacy import Loss
+from sulq.language.question import Question
 from tests.stub import noise
 
 

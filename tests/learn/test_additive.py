@@ -10,10 +10,10 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Sums, learn
+from sulq.answers.columns import Columns
 from sulq.learn import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.additive import REACH, STEPS
 from sulq.learn.attributes import Attributes
-from sulq.terms.columns import Columns
 from tests.learn.cases import adult, exact, opened, refused
 from tests.learn.test_id3 import Watch
 

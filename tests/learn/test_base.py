@@ -7,11 +7,11 @@ import pytest
 
 import sulq
 from sulq import Epsilon, SubLinear, Unit
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import whole
 from sulq.learn import ID3, PCA, KMeans
 from sulq.learn.base import Learner
-from sulq.terms.columns import Columns
-from sulq.terms.parameters import whole
-from sulq.terms.purse import Purse
 from tests.learn.cases import COLUMNS, DATA, opened, refused
 from tests.learn.counter import Counter
 

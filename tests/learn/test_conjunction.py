@@ -11,11 +11,11 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.answers.columns import Columns
 from sulq.errors import SulqError
 from sulq.learn import MonotoneConjunction, load, min_n
 from sulq.learn.conjunction import queries
 from sulq.learn.sq import Adversarial, Exact
-from sulq.terms.columns import Columns
 from tests.counts import count
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import ODD, Arrays, boolean, correlated, rows

@@ -9,13 +9,13 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Sums, Unit, col
+from sulq.answers.spend_plan import Purse
+from sulq.language.rowfn import Outer, Vector
 from sulq.learn.covariance import LOOK, Blur, kept, products, symmetric
 from sulq.learn.features import Features
 from sulq.learn.gauge import deviations
 from sulq.learn.location import Location
 from sulq.learn.space import Space
-from sulq.terms.purse import Purse
-from sulq.terms.rowfn import Outer, Vector
 from tests.learn.cases import opened
 
 ROWS = Location(1000.0, 1000.0, np.zeros(1), np.zeros(1), 1.0, 0.1, sure=True)

@@ -8,10 +8,10 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, Queries, Rho, SubLinear, Unit
+from sulq.answers.columns import Columns
 from sulq.errors import SulqError
 from sulq.learn import DecisionList, load
 from sulq.learn.sq import Adversarial, Exact
-from sulq.terms.columns import Columns
 from tests.counts import count
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import ODD, Arrays, boolean, correlated, listed, rows

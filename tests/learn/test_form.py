@@ -7,10 +7,10 @@ import json
 import pytest
 
 from sulq.errors import QuestionError
+from sulq.forms.signature import Field
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
 from sulq.learn.form import form
-from sulq.terms.form import Field
 from tests.learn.averages import Averages, Majority
 
 FIELDS = {field.name: field for field in form(Averages).fields}

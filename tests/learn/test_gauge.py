@@ -7,9 +7,9 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Rho, Sums
+from sulq.language.question import Together
+from sulq.language.rowfn import Col, Lit, Vector
 from sulq.learn.gauge import deviations, divided
-from sulq.terms.question import Together
-from sulq.terms.rowfn import Col, Lit, Vector
 from tests.learn.sq.noisy import Arrays
 
 COLUMNS = {"a": sulq.Real(-1, 1), "b": sulq.Real(-1, 1)}

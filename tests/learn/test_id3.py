@@ -12,15 +12,15 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, learn
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
 from sulq.database import Database
+from sulq.language.question import Choose, Sums, Together
 from sulq.learn import ID3
 from sulq.learn.attributes import Labels
 from sulq.learn.trees.counted import Counted
 from sulq.learn.trees.growth import Rule
 from sulq.learn.trees.tree import Tree
-from sulq.terms.columns import Columns
-from sulq.terms.purse import Purse
-from sulq.terms.question import Choose, Sums, Together
 from tests.learn.cases import adult, exact, opened, refused
 
 NOISELESS = Epsilon(900)  # on the exact oracle: so that no rule finds a count too small

@@ -10,13 +10,13 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
+from sulq.answers.spend_plan import Purse
 from sulq.learn import KMeans
 from sulq.learn.features import Features
 from sulq.learn.lloyd import Round
 from sulq.learn.quantizer import nearest_of
 from sulq.learn.sketch import Task
 from sulq.learn.space import Space
-from sulq.terms.purse import Purse
 from tests.counts import count
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.learn.matrices import POSTERIOR, theorem_1

@@ -8,9 +8,9 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
+from sulq.answers.columns import Columns
 from sulq.learn import LinearRegression
 from sulq.learn.linear import ridge
-from sulq.terms.columns import Columns
 from tests.learn.cases import exact, opened, refused
 from tests.learn.sq.noisy import Arrays
 

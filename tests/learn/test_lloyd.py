@@ -9,11 +9,11 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
+from sulq.answers.spend_plan import Purse
 from sulq.learn.features import Features
 from sulq.learn.lloyd import Rounds
 from sulq.learn.quantizer import nearest_of
 from sulq.learn.space import Space
-from sulq.terms.purse import Purse
 from tests.learn.cases import exact, opened
 
 COLUMNS = {"a": sulq.Real(0, 1), "b": sulq.Real(0, 8), "c": sulq.Real(-50, 50)}

@@ -9,10 +9,10 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
+from sulq.answers.spend_plan import Purse
 from sulq.learn.features import Features
 from sulq.learn.location import Location, locate, question
 from sulq.learn.space import Space
-from sulq.terms.purse import Purse
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
 

@@ -13,13 +13,13 @@ from scipy.stats import binom, norm
 
 import sulq
 from sulq import Epsilon, Queries, Rho, SubLinear, Unit
+from sulq.answers.columns import Columns
+from sulq.answers.released import Noise
 from sulq.errors import SulqError
+from sulq.language.law import SMALLEST_SCALE, GaussianLaw
 from sulq.learn import Perceptron, load
 from sulq.learn.gauge import deviations
 from sulq.learn.perceptron import most_rounds
-from sulq.terms.columns import Columns
-from sulq.terms.law import SMALLEST_SCALE, GaussianLaw
-from sulq.terms.released import Noise
 from tests.counts import count
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import Arrays

@@ -8,11 +8,11 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Sums
+from sulq.answers import wire
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Bool, Category, Int, Real
 from sulq.learn.attributes import Attributes
 from sulq.learn.shapes import GRID, Shape, Written
-from sulq.terms import wire
-from sulq.terms.attribute import Attribute
-from sulq.terms.domain import Bool, Category, Int, Real
 from tests.learn.cases import exact
 
 AGE = Attribute("age", Int(0, 99), 10)

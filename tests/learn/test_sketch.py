@@ -7,11 +7,11 @@ import pytest
 
 import sulq
 from sulq import Epsilon
+from sulq.answers.spend_plan import Purse
 from sulq.learn.features import Features
 from sulq.learn.lloyd import Round
 from sulq.learn.sketch import LOOK, Shrink, Task
 from sulq.learn.space import Space
-from sulq.terms.purse import Purse
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
 

@@ -8,9 +8,9 @@ import pytest
 
 import sulq
 from sulq import Epsilon
+from sulq.language.rowfn import WithinBall
 from sulq.learn.features import Features
 from sulq.learn.space import LEAST, Space, ball, moved
-from sulq.terms.rowfn import WithinBall
 from tests.learn.cases import ALL, COLUMNS, DATA, exact, opened
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import sulq
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Bool, Category, Int, Real
 from sulq.learn.attributes import Attributes
 from sulq.learn.trees.branches import Options, gain_of, gamma, magnitude, options, value_of
 from sulq.learn.trees.drawing import export_text, laid_out, plot
 from sulq.learn.trees.tree import Tree
-from sulq.terms.attribute import Attribute
-from sulq.terms.domain import Bool, Category, Int, Real
 from tests.counts import count
 from tests.learn.cases import exact, opened
 

@@ -13,10 +13,10 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Sums, Together, Unit, col, lit, vector
+from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.learn import DecisionList, MonotoneConjunction, StatisticalQueries
 from sulq.local import METHODS, Collector, Respondent
-from sulq.terms.oracle import Oracle
 from tests.counts import count
 
 COLUMNS = {"x0": sulq.Bool(), "x1": sulq.Bool(), "x2": sulq.Bool(), "y": sulq.Bool()}

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from sulq.errors import BudgetExceeded, QuestionError, SetupError
+from sulq.language.privacy import Epsilon, Rho
 from sulq.local import Diary, Respondent
-from sulq.terms.privacy import Epsilon, Rho
 
 
 def together(calls: list[tuple[Callable[[int], None], int]]) -> None:
@@ -164,7 +164,7 @@ def test_another_process_spends_the_same_budget(tmp_path: Path) -> None:
     """A report told elsewhere is charged here, without opening the diary anew."""
     path = tmp_path / "diary.json"
     here = Respondent(2, epsilon=1, method="krr", diary=Diary(Epsilon(1), path))
-    code = "import sys; from sulq.local import *; from sulq.terms.privacy import Epsilon\n"
+    code = "import sys; from sulq.local import *; from sulq.language.privacy import Epsilon\n"
     code += (
         "print(Respondent(2, epsilon=1, method='krr', diary=Diary(Epsilon(1), sys.argv[1])).report(1, question='q'))"
     )

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from sulq.errors import QuestionError, SetupError
+from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.local.record import MOST_CELLS, Record, tuples
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 
 
 class Spiteful:

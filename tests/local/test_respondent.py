@@ -7,8 +7,8 @@ import pytest
 
 import sulq
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon
 from sulq.local import METHODS, Diary, Respondent
-from sulq.terms.privacy import Epsilon
 
 
 def test_one_record_gives_one_report() -> None:

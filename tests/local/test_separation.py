@@ -15,6 +15,7 @@ from sulq import Epsilon, Unit, each, lookup
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
+from sulq.language.law import LaplaceLaw
 from sulq.local import Collector, Respondent, separation
 from sulq.local.bitwise import BitwiseResponse
 from sulq.local.hadamard import HadamardResponse
@@ -30,7 +31,6 @@ from sulq.local.separation import (
     release_bound,
     variance_bound,
 )
-from sulq.terms.law import LaplaceLaw
 
 
 def parity(r: int, x: int) -> int:

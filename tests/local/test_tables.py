@@ -8,10 +8,10 @@ import pytest
 import sulq
 from sulq import Above, Choose, OpenSums, Sums, Together, bins, bucket, case, col, lit, lookup, position, vector
 from sulq.errors import QuestionError
+from sulq.language.relation import Table, Where
+from sulq.language.score import Linear
 from sulq.local.record import Record, tuples
 from sulq.local.tables import asked
-from sulq.terms.relation import Table, Where
-from sulq.terms.score import Linear
 
 DOMAIN = {"age": sulq.Int(0, 5), "smoker": sulq.Bool(), "city": ["Lod", "Yafo"]}
 

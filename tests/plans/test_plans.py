@@ -15,11 +15,11 @@ import pytest
 
 from sulq.desk import Desk
 from sulq.errors import QuestionError
-from sulq.terms import rowfn
-from sulq.terms.domain import Bool, Category, Int, Real, Schema
-from sulq.terms.facts import Facts
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Sums
+from sulq.language import rowfn
+from sulq.language.domain import Bool, Category, Int, Real, Schema
+from sulq.language.facts import Facts
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.question import Sums
 from tests.stub import Stub, facts
 
 FILES = sorted(Path(__file__).parent.glob("*.txt"))

@@ -21,7 +21,7 @@ from typing import NoReturn
 from sulq.curator.ledger.ledger import Ledger, reconcile
 from sulq.curator.ledger.postgres_place import is_address
 from sulq.errors import BudgetExceeded, SulqError
-from sulq.terms.privacy import Epsilon, Unit
+from sulq.language.privacy import Epsilon, Unit
 from tests.curator.ledger.cases import MECHANISMS, memory_folder, pure
 from tests.curator.ledger.places import Place, copied
 

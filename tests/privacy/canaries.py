@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sulq
+from sulq.answers import wire
 from sulq.service.clerk.declaration import declare
-from sulq.terms import wire
 from sulq.testing import neighbours
 from tests.privacy.cases import people
 from tests.service.service import Running, service

@@ -28,10 +28,10 @@ from sulq.kernel import run as kernel_run
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.kernel.private import Private
 from sulq.kernel.request import Outside, Release
-from sulq.terms.engine import Engine
-from sulq.terms.facts import Facts
-from sulq.terms.privacy import Budget, Epsilon, Loss, Unit
-from sulq.terms.question import Question
+from sulq.language.facts import Facts
+from sulq.language.privacy import Budget, Epsilon, Loss, Unit
+from sulq.language.question import Question
+from sulq.language.tally import Engine
 from sulq.testing import neighbours, replay
 from sulq.testing.bad import Plain
 from sulq.testing.neighbours import Row

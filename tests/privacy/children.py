@@ -25,7 +25,7 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.errors import BudgetExceeded, SulqError
-from sulq.terms.privacy import Budget, Epsilon, Unit
+from sulq.language.privacy import Budget, Epsilon, Unit
 from tests.curator.ledger.cases import MECHANISMS, memory_folder, pure
 from tests.privacy.disks import Disk
 

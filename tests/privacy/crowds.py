@@ -26,7 +26,7 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.shares import Share
 from sulq.errors import BudgetExceeded, SulqError
-from sulq.terms.privacy import Epsilon
+from sulq.language.privacy import Epsilon
 from tests.curator.ledger.cases import memory_folder, pure
 from tests.privacy.children import laid, open_ledger
 

@@ -30,7 +30,7 @@ import pyarrow.parquet
 import sulq
 from sulq import EpsilonDelta, Int, Text, Unit, col
 from sulq.errors import SulqError
-from sulq.terms.rowfn import Choice, Col, Concat, IsIn, Like, Lit, Relabel
+from sulq.language.rowfn import Choice, Col, Concat, IsIn, Like, Lit, Relabel
 from tests.escapes import CANARY, TEXTS, Outside, statements, texts
 
 SINGLE, DOUBLE = "'", '"'

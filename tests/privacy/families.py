@@ -21,11 +21,11 @@ from sulq import Unit, col
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import SetupError, SulqError
-from sulq.terms.domain import Category, Int, Schema
-from sulq.terms.engine import Engine, Tally, sums_of
-from sulq.terms.facts import TableFacts
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Case, OrMissing, lit
+from sulq.language.domain import Category, Int, Schema
+from sulq.language.facts import TableFacts
+from sulq.language.relation import Table
+from sulq.language.rowfn import Case, OrMissing, lit
+from sulq.language.tally import Engine, Tally, sums_of
 from tests.curator.engines.cases import KEY
 from tests.generate import question
 

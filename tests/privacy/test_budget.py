@@ -13,10 +13,10 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Int, Rho, Sums, Unit, col
+from sulq.answers import wire
 from sulq.database import Database
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError
-from sulq.terms import wire
-from sulq.terms.rowfn import Bins, Lit
+from sulq.language.rowfn import Bins, Lit
 from tests.privacy.cases import ENGINES, broken, opened, people, replayed, seeded
 
 TABLE = pa.table({"x": [1, 2, 3], "pid": ["a", "b", "b"]})

@@ -17,7 +17,7 @@ import pytest
 
 from sulq.curator.ledger.opening import verify
 from sulq.errors import SulqError
-from sulq.terms.privacy import Epsilon
+from sulq.language.privacy import Epsilon
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure

@@ -30,7 +30,7 @@ import sulq.testing
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, Unit, col, errors
 from sulq.cli import app
 from sulq.errors import CuratorError, SulqError
-from sulq.terms.rowfn import RowFn
+from sulq.language.rowfn import RowFn
 from tests import counts
 from tests.sql.queries import Grammar, opened, tables
 

@@ -38,8 +38,8 @@ from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.private import Private
-from sulq.terms.facts import Facts
-from sulq.terms.rowfn import Dot, Lookup, Nearest, Outer, Route, RowFn, Scaled, WithinBall
+from sulq.language.facts import Facts
+from sulq.language.rowfn import Dot, Lookup, Nearest, Outer, Route, RowFn, Scaled, WithinBall
 from sulq.testing.neighbours import SPECIAL, Row
 from sulq.testing.replay import differences
 from tests.privacy.cases import ENGINES, asking, engine, facts_of, opened, people, run

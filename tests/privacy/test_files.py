@@ -34,9 +34,9 @@ from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.source import Origin, describe
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import SetupError, SulqError
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.rowfn import lit
 from sulq.sources.decode import csv_file
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.rowfn import lit
 from sulq.testing.replay import differences
 from tests import spark
 from tests.counts import auditing, count, generator

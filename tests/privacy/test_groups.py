@@ -12,16 +12,16 @@ import pytest
 
 import sulq
 from sulq import Above, Choose, OpenSums, Rank, Sums, Together, col
+from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Release, Rows
 from sulq.desk import Desk
 from sulq.errors import BudgetExceeded, QuestionError, SulqError
 from sulq.kernel.mechanisms import Shown
 from sulq.kernel.private import Private
-from sulq.terms import wire
-from sulq.terms.engine import Engine, Groups
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.terms.rowfn import Each, Lit, Vector
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.language.rowfn import Each, Lit, Vector
+from sulq.language.tally import Engine, Groups
 from sulq.testing import exact as without_noise
 from sulq.testing import neighbours
 from sulq.testing.bad import bare

@@ -43,6 +43,7 @@ from sulq import (
     Unit,
     col,
 )
+from sulq.answers import wire
 from sulq.curator.certificates import certifying
 from sulq.curator.engines import listed as listing
 from sulq.curator.engines import memory, open_engine
@@ -55,14 +56,13 @@ from sulq.curator.statistics.owned import load
 from sulq.errors import SetupError, SulqError
 from sulq.kernel.whole import graphs
 from sulq.kernel.whole.figure import Figure, monotone
+from sulq.language.domain import Bool, Category, Int, Real, Schema
+from sulq.language.estimator import Estimator
+from sulq.language.facts import Facts, TableFacts, Tables
+from sulq.language.law import LaplaceLaw
+from sulq.language.statistic import HeavyPersons
+from sulq.language.tally import Engine
 from sulq.sql.explain import Explanation
-from sulq.terms import wire
-from sulq.terms.domain import Bool, Category, Int, Real, Schema
-from sulq.terms.engine import Engine
-from sulq.terms.estimator import Estimator
-from sulq.terms.facts import Facts, TableFacts, Tables
-from sulq.terms.law import LaplaceLaw
-from sulq.terms.statistic import HeavyPersons
 from sulq.testing import neighbours
 from sulq.testing.neighbours import Row
 from sulq.testing.replay import Run, differences

@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.errors import CODES
-from sulq.terms import wire
-from sulq.terms.rowfn import RowFn
+from sulq.language.rowfn import RowFn
 from tests import escapes
 from tests.counts import count, generator
 from tests.privacy.canaries import CANARY, NUMBER, PRICE, Door, seen, survey, watched

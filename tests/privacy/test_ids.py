@@ -31,14 +31,14 @@ from sulq.curator.engines.tables import Dataset, Given
 from sulq.curator.ledger import founding
 from sulq.errors import SetupError
 from sulq.kernel.ledger import chain
+from sulq.language.domain import Int, Schema
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Epsilon, Unit
+from sulq.language.relation import Join, Table
+from sulq.language.rowfn import lit
+from sulq.language.shape import shape
+from sulq.language.tally import Tally
 from sulq.sources.decode import frames
-from sulq.terms.domain import Int, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.facts import TableFacts
-from sulq.terms.privacy import Epsilon, Unit
-from sulq.terms.relation import Join, Table
-from sulq.terms.rowfn import lit
-from sulq.terms.shape import shape
 from sulq.testing import exact
 from tests import generate
 from tests.counts import auditing, count, generator

@@ -14,8 +14,8 @@ import sulq
 from sulq import Int, Text, Unit, col
 from sulq.desk import Desk
 from sulq.errors import SetupError, SulqError
-from sulq.terms.privacy import EpsilonDelta
-from sulq.terms.rowfn import Choice, Col, Concat, IndexOf, IsIn, Like, Lit, Relabel, StartsWith
+from sulq.language.privacy import EpsilonDelta
+from sulq.language.rowfn import Choice, Col, Concat, IndexOf, IsIn, Like, Lit, Relabel, StartsWith
 from sulq.testing import exact
 from tests import counts
 from tests.curator.engines.reread import faults, listen

@@ -9,12 +9,12 @@ import pytest
 
 import sulq
 from sulq.curator.engines import open_engine
-from sulq.terms.domain import Category, Int, Schema, Text
-from sulq.terms.engine import Tally
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Relation, Select, Table
-from sulq.terms.rowfn import Bins, Choice, Col, Concat, Each, Length, Like, Lit, OrMissing, Relabel, RowFn, Value
-from sulq.terms.shape import column_of
+from sulq.language.domain import Category, Int, Schema, Text
+from sulq.language.privacy import Unit
+from sulq.language.relation import Relation, Select, Table
+from sulq.language.rowfn import Bins, Choice, Col, Concat, Each, Length, Like, Lit, OrMissing, Relabel, RowFn, Value
+from sulq.language.shape import column_of
+from sulq.language.tally import Tally
 from tests import generate, loaded
 from tests.curator.engines.cases import KEY, parquet
 

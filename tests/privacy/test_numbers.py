@@ -13,10 +13,10 @@ import pytest
 
 import sulq
 from sulq import Category, Epsilon, EpsilonDelta, Int, Real, Rho, Sums, Unit, col
+from sulq.answers import wire
 from sulq.errors import SulqError
-from sulq.terms import wire
-from sulq.terms.law import SMALLEST_SCALE, GaussianLaw, LaplaceLaw
-from sulq.terms.rowfn import Bins, Lit
+from sulq.language.law import SMALLEST_SCALE, GaussianLaw, LaplaceLaw
+from sulq.language.rowfn import Bins, Lit
 from sulq.testing import exact, neighbours
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import cost

@@ -12,11 +12,11 @@ import pytest
 
 import sulq
 from sulq.curator.plan import draw
-from sulq.terms.law import BinomialLaw, LaplaceLaw
-from sulq.terms.privacy import Epsilon, SubLinear, Unit
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Lit, bins, bucket, col, position
-from sulq.terms.sublinear import conf
+from sulq.language.law import BinomialLaw, LaplaceLaw
+from sulq.language.privacy import Epsilon, SubLinear, Unit
+from sulq.language.question import Sums
+from sulq.language.rowfn import Lit, bins, bucket, col, position
+from sulq.language.sublinear import conf
 from tests.stub import facts
 
 OUT = range(-60, 61)
@@ -38,7 +38,7 @@ def test_S2_1_S3_2_the_planned_noise_has_exactly_the_loss_that_is_paid() -> None
     """For a count under add_remove and under replace_one the exact epsilon by enumeration is the spend (S2.1, S3.2)."""
     spend = Fraction(7, 10)
     for unit, sizes in ((Unit(), (2, 3)), (Unit(neighbors="replace_one"), (3, 3))):
-        told = facts(sulq.terms.domain.Schema.of("t", {"x": BITS}), unit)
+        told = facts(sulq.language.domain.Schema.of("t", {"x": BITS}), unit)
         scale = draw(Sums((col("x"),)), told, Epsilon(spend)).parts[0].laws[0].scale
         small, large = (list(itertools.product((0, 1), repeat=n)) for n in sizes)
         pairs = [
@@ -59,7 +59,7 @@ def test_S2_1_S3_2_the_planned_noise_has_exactly_the_loss_that_is_paid() -> None
 
 def test_S2_5_S4_6_histograms_cost_one_or_two() -> None:
     """A histogram has scale 1/epsilon under add_remove and 2/epsilon under replace_one, whatever its bins."""
-    schema = sulq.terms.domain.Schema.of("t", {"x": sulq.Int(0, 99)})
+    schema = sulq.language.domain.Schema.of("t", {"x": sulq.Int(0, 99)})
     for edges in ([0, 50, 99], list(range(100))):
         question = Sums((Lit(1),), by=(bins("x", edges),))
         scales = [

@@ -32,13 +32,13 @@ from sulq import (
     col,
     each,
 )
+from sulq.answers import wire
+from sulq.answers.answer import Answer
 from sulq.database import Database
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.kernel.private import Private
-from sulq.terms import wire
-from sulq.terms.answer import Answer
-from sulq.terms.rowfn import Lit
+from sulq.language.rowfn import Lit
 from sulq.testing import exact
 from tests.privacy.cases import ENGINES, opened
 

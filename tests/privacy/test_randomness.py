@@ -21,7 +21,7 @@ from sulq.cli.config import SETTINGS
 from sulq.database import Database
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import entropy
-from sulq.terms.rowfn import Bins, Lit
+from sulq.language.rowfn import Bins, Lit
 from tests import counts
 from tests.privacy.cases import ENGINES, opened
 
@@ -76,7 +76,7 @@ def test_T66_no_environment_variable_reaches_the_noise() -> None:
         lines = [line.strip() for path in sources for line in path.read_text(encoding="utf-8").splitlines()]
         return [line for line in lines if "os.environ" in line or "getenv" in line]
 
-    assert read("kernel", "curator", "terms") == []
+    assert read("kernel", "curator", "language", "answers", "sources") == []
     assert read("server", "cli")
 
 

@@ -7,14 +7,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from sulq.answers.plan import Plan
 from sulq.curator.plan import draw
 from sulq.errors import SulqError
+from sulq.language.facts import Facts
+from sulq.language.privacy import EpsilonDelta, Unit
+from sulq.language.tally import Engine
 from sulq.sql.compile import compile as compiled
 from sulq.sql.released.render import prepare
-from sulq.terms.engine import Engine
-from sulq.terms.facts import Facts
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import EpsilonDelta, Unit
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from tests import counts

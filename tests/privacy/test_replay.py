@@ -28,8 +28,8 @@ from sulq.curator.run import Rows
 from sulq.errors import SulqError
 from sulq.kernel import layout
 from sulq.kernel.moves import Norms
-from sulq.terms.privacy import CALIBRATIONS, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.terms.rowfn import Bins, Lit
+from sulq.language.privacy import CALIBRATIONS, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.rowfn import Bins, Lit
 from sulq.testing import neighbours
 from sulq.testing.bad import Late, nosy, silent
 from sulq.testing.questions import Drawer

@@ -18,14 +18,14 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Int, Queries, Rho, SubLinear, Sums, Together, Unit, col
+from sulq.answers.answer import Answer
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.kernel.private import Private
-from sulq.terms.answer import Answer
-from sulq.terms.rowfn import Lit
+from sulq.language.rowfn import Lit
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from tests import counts

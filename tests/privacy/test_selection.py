@@ -11,18 +11,30 @@ import numpy as np
 import pytest
 
 from sulq import Choose, Sums, col
+from sulq.answers.answer import Answers
 from sulq.curator.plan import choice, draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel import run as kernel_run
 from sulq.kernel.scores import Span, scores, span
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.language.rowfn import Col, Lit
+from sulq.language.score import (
+    SCORES,
+    Contrast,
+    Diagonal,
+    Distance,
+    Linear,
+    NegAbs,
+    NegL1,
+    NegMaxAbs,
+    Rank,
+    Score,
+    form,
+)
 from sulq.release import Release, blr, contingency, halfspaces, infer, publish
 from sulq.release.directions import asking as asking_of_planes
 from sulq.release.saving import description
 from sulq.select import agnostic, choose, price
-from sulq.terms.answer import Answers
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.terms.rowfn import Col, Lit
-from sulq.terms.score import SCORES, Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score, form
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences

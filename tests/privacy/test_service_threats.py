@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.service.clerk.calls import CALLS
-from sulq.terms import wire
 from sulq.testing import exact
 from tests.service.kills import question
 from tests.service.office import COLUMNS, Office

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Sums, Unit, col
-from sulq.terms import wire
-from sulq.terms.readings import Average, CentredMean, Covariance, Mean, Plain, Spread
-from sulq.terms.rowfn import Bins, Each, Lit
+from sulq.answers import wire
+from sulq.answers.estimators import Average, CentredMean, Covariance, Mean, Plain, Spread
+from sulq.language.rowfn import Bins, Each, Lit
 from sulq.testing import exact, neighbours
 from tests.privacy.cases import ENGINES, asking, opened, people, replayed, seeded
 

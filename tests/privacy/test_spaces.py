@@ -20,13 +20,13 @@ from typer.testing import CliRunner
 
 import sulq
 from sulq import Epsilon, Int, Unit
+from sulq.addresses.defaults import begun, beside
 from sulq.cli import app
 from sulq.curator.ledger import sources
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.shelves import books_in, ledger_place, sources_of
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.terms.places import begun, beside
 from tests.counts import count, generator
 from tests.postgres import server
 

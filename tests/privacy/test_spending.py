@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from sulq import Epsilon, Int, Queries, SubLinear, Sums, Together, Unit, col
+from sulq.answers import wire
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SulqError
-from sulq.terms import wire
-from sulq.terms.law import LaplaceLaw
-from sulq.terms.rowfn import Bins, Lit
+from sulq.language.law import LaplaceLaw
+from sulq.language.rowfn import Bins, Lit
 from sulq.testing import exact
 from tests import counts
 from tests.privacy.cases import ENGINES, asking, broken, engine, opened, people, run

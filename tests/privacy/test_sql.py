@@ -10,16 +10,17 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 
+from sulq.answers import wire
 from sulq.curator.engines import open_dataset
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.desk import Desk
 from sulq.kernel.mechanisms import MECHANISMS, release
-from sulq.terms import domain, wire
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Engine
-from sulq.terms.facts import TableFacts
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho, Unit
+from sulq.language import domain
+from sulq.language.domain import Schema
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho, Unit
+from sulq.language.tally import Engine
 from sulq.testing.replay import Run, differences, record
 from tests import counts
 from tests.privacy.cases import ENGINES, KEY

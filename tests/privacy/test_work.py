@@ -11,7 +11,7 @@ from benchmarks import work as worst
 from sulq.curator import plan
 from sulq.database import Database
 from sulq.errors import QuestionError
-from sulq.terms.rowfn import Col, Like, Lowered
+from sulq.language.rowfn import Col, Like, Lowered
 from tests import loaded, spark
 from tests.counts import auditing, count
 

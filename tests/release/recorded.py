@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.terms import wire
+from sulq.answers import wire
 
 Answers = list[tuple[str, object]]
 

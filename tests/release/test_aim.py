@@ -11,12 +11,12 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
+from sulq.answers import wire
 from sulq.errors import SetupError
 from sulq.release.aim import aim
 from sulq.release.synthetic.graphical import Graph
 from sulq.release.synthetic.measurement import Measurement
 from sulq.release.synthetic.space import Space
-from sulq.terms import wire
 from tests.learn.cases import exact, opened, refused
 from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows, truth

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from sulq import Epsilon, Sums, Together, col
+from sulq.language.rowfn import Lit
 from sulq.release.answered import chart_of, columns_of, plain
-from sulq.terms.rowfn import Lit
 from tests.learn.cases import COLUMNS, DATA, exact, opened
 
 

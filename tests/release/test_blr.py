@@ -159,7 +159,7 @@ def test_SR6_empty_data_are_answered_like_any_other() -> None:
         db = opened(BITS, {name: column[:n] for name, column in bits(60).items()}, budget=Epsilon(2))
         assert len(blr(Spy(db, asked[i]), list("abc"), rows=3, spend=Epsilon(1))) == 3
         assert db.spent == Epsilon(1)
-    assert [sulq.terms.wire.encode(q) for q in asked[0]] == [sulq.terms.wire.encode(q) for q in asked[1]]
+    assert [sulq.answers.wire.encode(q) for q in asked[0]] == [sulq.answers.wire.encode(q) for q in asked[1]]
 
 
 def test_bad_input_is_refused_and_nothing_is_spent() -> None:

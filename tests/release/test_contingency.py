@@ -15,12 +15,12 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, release
+from sulq.answers import wire
 from sulq.errors import QuestionError, SulqError
 from sulq.release.contingency import METHODS, ContingencyTable, contingency
 from sulq.release.tables import measures, program
 from sulq.release.tables.program import LARGEST
 from sulq.release.tables.shift import gamma_quantile
-from sulq.terms import wire
 from tests.counts import count
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import Arrays

@@ -13,10 +13,10 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, release
+from sulq.answers import wire
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError
 from sulq.release.halfspaces import Halfspaces, halfspace_n, halfspaces
-from sulq.terms import wire
 from tests.counts import count
 from tests.frames import Frame, sums
 from tests.learn.cases import exact, opened, refused

@@ -11,8 +11,8 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, release
+from sulq.answers import wire
 from sulq.release.inference import Direct, Inference, infer
-from sulq.terms import wire
 from tests.learn.cases import exact, opened, refused
 from tests.learn.sq.noisy import Arrays
 

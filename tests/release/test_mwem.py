@@ -10,9 +10,9 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
+from sulq.answers import wire
 from sulq.database import Database
 from sulq.release.mwem import mwem
-from sulq.terms import wire
 from tests.learn.cases import exact, opened, refused
 from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows

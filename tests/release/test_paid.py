@@ -7,15 +7,15 @@ import pickle
 
 import pytest
 
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.spend_plan import Purse
 from sulq.desk import Desk
+from sulq.language.question import Question, Sums
+from sulq.language.rowfn import Lit
 from sulq.release.paid import Paid
 from sulq.release.saving import Layout
 from sulq.select.selected import Selected
 from sulq.service.jobs.publication import Published
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.purse import Purse
-from sulq.terms.question import Question, Sums
-from sulq.terms.rowfn import Lit
 from tests.release.programs import EACH, SPEND, Program, people
 
 

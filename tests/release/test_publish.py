@@ -13,8 +13,8 @@ import pytest
 
 import sulq
 from sulq import Choose, Epsilon, EpsilonDelta, Int, Queries, Rank, Rho, SubLinear, Sums, Text, Together, Unit, col
+from sulq.language.rowfn import Each, Lit
 from sulq.release import Transcript, load, publish, saving
-from sulq.terms.rowfn import Each, Lit
 from tests.learn.cases import COLUMNS, exact, opened, refused
 
 rng = np.random.default_rng(3)

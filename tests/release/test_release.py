@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from sulq import Epsilon, Unit, release
+from sulq.answers.receipt import Receipt
 from sulq.errors import QuestionError, SetupError
 from sulq.release import saving
 from sulq.release.base import Release
 from sulq.release.paid import Chart, Paid
-from sulq.terms.receipt import Receipt
 
 PAID = Paid(Epsilon(1), Unit(), "dp", (Receipt(3, "ab" * 32, "cd" * 32, "ef"),))
 HOSTILE = "<script>alert(1)</script>"

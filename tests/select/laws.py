@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from sulq.terms.law import ExponentialLaw, FlipLaw
+from sulq.language.law import ExponentialLaw, FlipLaw
 
 
 def exponential(scores: np.ndarray, scale: float) -> np.ndarray:

@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import binom
 
 from sulq import Bool, Epsilon, Int, Unit, col
+from sulq.language.law import FlipLaw
 from sulq.select import agnostic, agnostic_n
-from sulq.terms.law import FlipLaw
 from tests.counts import count
 from tests.learn.cases import exact, opened, refused
 from tests.select.laws import flip

@@ -28,14 +28,14 @@ from sulq import (
     Unit,
     col,
 )
+from sulq.answers import wire
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
+from sulq.language.law import ExponentialLaw, FlipLaw
+from sulq.language.question import Together
+from sulq.language.rowfn import Each, Lit
 from sulq.select import Selected, choose
-from sulq.terms import wire
-from sulq.terms.law import ExponentialLaw, FlipLaw
-from sulq.terms.question import Together
-from sulq.terms.rowfn import Each, Lit
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.select.laws import by_orders, exponential, flip, law_of
 

@@ -11,10 +11,10 @@ from scipy.stats import beta
 
 from sulq import Epsilon, Int, Real, Sums, Unit, col
 from sulq.errors import QuestionError
+from sulq.language.law import FlipLaw
+from sulq.language.rowfn import Bins, Lit
+from sulq.language.rowfn.vectors import bounded
 from sulq.select import price
-from sulq.terms.law import FlipLaw
-from sulq.terms.rowfn import Bins, Lit
-from sulq.terms.rowfn.vectors import bounded
 from tests.learn.cases import exact, opened, refused
 from tests.select.laws import exponential, flip
 

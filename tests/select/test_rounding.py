@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sulq import Int, Real, col
+from sulq.language.domain import Schema
+from sulq.language.rowfn import Fill, RowFn
 from sulq.select.rounding import rounding
-from sulq.terms.domain import Schema
-from sulq.terms.rowfn import Fill, RowFn
 
 GRID = 0.25
 SCHEMA = Schema.of("t", {"a": Real(0, 8, grid=GRID), "b": Real(2, 5, grid=GRID), "n": Int(1, 9)})

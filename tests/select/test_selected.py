@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from sulq import Epsilon, Rho, Unit
+from sulq.answers.receipt import Receipt
 from sulq.errors import QuestionError, SetupError
+from sulq.language.law import ExponentialLaw, FlipLaw
 from sulq.select import Selected, load
-from sulq.terms.law import ExponentialLaw, FlipLaw
-from sulq.terms.receipt import Receipt
 
 RECEIPT = Receipt(3, "ab" * 32, "cd" * 32, "")
 

@@ -14,8 +14,8 @@ from fractions import Fraction
 import httpx
 
 import sulq
+from sulq.answers import wire
 from sulq.curator.ledger.opening import verify
-from sulq.terms import wire
 from tests.service import faulty_worker
 from tests.service.service import Running, service
 

@@ -13,14 +13,14 @@ import pyarrow.parquet
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
+from sulq.language.rowfn import Like, Logic
 from sulq.service.clerk.ask_calls import timed
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.open_dataset import SLOTS, Held
 from sulq.service.schedule import Paced, Schedule, Turn
 from sulq.service.settings import Declared
-from sulq.terms import wire
-from sulq.terms.rowfn import Like, Logic
 from tests.counts import count
 from tests.service import faulty_worker
 from tests.service.kills import question

@@ -17,11 +17,11 @@ import httpx
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
 from sulq.errors import AccessDenied, SulqError
 from sulq.service.clerk.access import Access, hashed
-from sulq.terms import wire
 from tests.counts import count
 from tests.service.kills import PRICE, Seen, asking, question, violations
 from tests.service.service import Running, service

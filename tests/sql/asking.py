@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sulq.answers import wire
 from sulq.errors import QuestionError
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.privacy import EpsilonDelta, Unit
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.parse.syntax import Node, Select
 from sulq.sql.parse.text import parse
@@ -12,10 +16,6 @@ from sulq.sql.released.program import Program
 from sulq.sql.rows.names import resolve
 from sulq.sql.rows.row_set import Maker, Rows
 from sulq.sql.rows.statistics import Groups
-from sulq.terms import wire
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.privacy import EpsilonDelta, Unit
 
 TABLES: dict[str, dict[str, Column]] = {
     "people": {

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sulq.terms.domain import Category, Int, Real, Schema
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.privacy import EpsilonDelta, Unit
+from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.privacy import EpsilonDelta, Unit
 
 ANSWERED = "answered"
 COLUMNS = {

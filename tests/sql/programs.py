@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 import sulq
+from sulq.answers.released import Released
+from sulq.language.privacy import Loss
+from sulq.language.relation import Table
+from sulq.language.rowfn import RowFn
 from sulq.sql.released.program import Apply, Expr, Key, Program, StatAt
 from sulq.sql.released.render import Asked, prepare
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.terms.privacy import Loss
-from sulq.terms.relation import Table
-from sulq.terms.released import Released
-from sulq.terms.rowfn import RowFn
 from sulq.testing import exact
 from tests.stub import noise
 

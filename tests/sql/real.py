@@ -11,9 +11,9 @@ import pandas as pd
 
 import sulq
 from sulq import Int, Unit
-from sulq.terms.domain import Category, Real, Text
-from sulq.terms.domain import Int as Whole
-from sulq.terms.facts import Facts
+from sulq.language.domain import Category, Real, Text
+from sulq.language.domain import Int as Whole
+from sulq.language.facts import Facts
 from tests.data import need
 from tests.sql import suites
 

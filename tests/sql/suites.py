@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import dataclass
 
-from sulq.terms.domain import Bool, Category, Column, Int, Real, Schema, Text, Timestamp
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.privacy import EpsilonDelta, Unit
+from sulq.language.domain import Bool, Category, Column, Int, Real, Schema, Text, Timestamp
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.privacy import EpsilonDelta, Unit
 from tests.data import need
 
 SUITES = ("smartnoise-sql", "pyqrlew-census", "uber-elastic-sensitivity")

@@ -11,13 +11,13 @@ from scipy.stats import binom
 
 import sulq
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
+from sulq.language.relation import Table
+from sulq.language.rowfn import Col
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.released.program import Const, Key, Program, StatAt
 from sulq.sql.released.render import prepare
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Unit
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Col
 from sulq.testing import exact
 from tests.sql.programs import apply, database, table
 

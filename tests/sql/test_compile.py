@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import QuestionError
+from sulq.language.relation import Distinct, PerPerson
+from sulq.language.shape import shape
 from sulq.sql.compile import compile as compiled_of
-from sulq.terms.relation import Distinct, PerPerson
-from sulq.terms.shape import shape
 from tests.sql import constructs
 from tests.sql.asking import facts, groups, program, refused
 from tests.sql.suites import Case, cases

@@ -8,10 +8,10 @@ import pytest
 
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError
+from sulq.language.domain import Category, Date, Int, Schema
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.sql.compile import compile as compiled
 from sulq.sql.expected_error import Foreteller, slip, wished
-from sulq.terms.domain import Category, Date, Int, Schema
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
 from tests.stub import facts
 
 SCHEMA = Schema.of(

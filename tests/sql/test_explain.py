@@ -7,13 +7,13 @@ import math
 import pytest
 
 from sulq.curator.plan import draw
+from sulq.language.domain import Bool, Category, Int, Schema, Text
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.language.question import Choose, OpenSums, Sums, Together
+from sulq.language.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
+from sulq.language.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, Vector
+from sulq.language.score import Rank
 from sulq.sql.explain import Explanation, Foretold, figure, words
-from sulq.terms.domain import Bool, Category, Int, Schema, Text
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.terms.question import Choose, OpenSums, Sums, Together
-from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
-from sulq.terms.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, Vector
-from sulq.terms.score import Rank
 from tests.stub import facts
 
 SCHEMA = Schema.of("people", {"age": Int(0, 60), "flag": Bool(), "city": Category(["Lod", "Yafo"]), "name": Text()})

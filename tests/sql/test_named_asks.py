@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon, Rho
+from sulq.language.rowfn import Col
 from sulq.sql.named_asks import parts
-from sulq.terms.privacy import Epsilon, Rho
-from sulq.terms.rowfn import Col
 from sulq.testing import exact
 from tests.sql.programs import database, people
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho
 from sulq.sql.price import amount, divided, price
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho
 
 
 @given(st.floats(1e-9, 500), st.sampled_from([Epsilon, Rho]))

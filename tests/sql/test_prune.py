@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from sulq.language.relation import Distinct, Join, PerPerson, Select, Table, Where
+from sulq.language.rowfn import Col
+from sulq.language.shape import shape
 from sulq.sql.prune import needed
 from sulq.sql.released.program import Apply, Regroup, Single
 from sulq.sql.rows.statistics import Groups
-from sulq.terms.relation import Distinct, Join, PerPerson, Select, Table, Where
-from sulq.terms.rowfn import Col
-from sulq.terms.shape import shape
 from tests.sql.asking import facts, groups, program
 
 AGE = Select(Table("people"), (("a", Col("age")), ("b", Col("sex")), ("c", Col("married"))))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sulq.language.relation import Join, PerPerson, Select, Table
 from sulq.sql.rows.statistics import Groups
-from sulq.terms.relation import Join, PerPerson, Select, Table
 from tests.sql.asking import facts, groups, program, refused
 from tests.sql.suites import pums
 

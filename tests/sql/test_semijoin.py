@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table
-from sulq.terms.shape import shape
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table
+from sulq.language.shape import shape
 from tests.sql.asking import facts, groups, refused
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from sulq import Epsilon, Sums, Unit, col
 from sulq.curator.plan import draw
-from sulq.terms.engine import Tally
-from sulq.terms.facts import Facts
-from sulq.terms.rowfn import Lit
+from sulq.language.facts import Facts
+from sulq.language.rowfn import Lit
+from sulq.language.tally import Tally
 from sulq.testing import neighbours
 from sulq.testing.bad import FAULTS, Plain
 from sulq.testing.questions import Drawer

@@ -12,7 +12,7 @@ import sulq
 from sulq import Above, Epsilon, EpsilonDelta, Int, Real, Rho, SubLinear, Sums, Together, col
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, QuestionError
-from sulq.terms.rowfn import Bins, Lit, Vector
+from sulq.language.rowfn import Bins, Lit, Vector
 from sulq.testing import exact
 from sulq.testing.exact import without_noise
 

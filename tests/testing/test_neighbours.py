@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sulq.terms.privacy import Unit
+from sulq.language.privacy import Unit
 from sulq.testing import neighbours
 from sulq.testing.neighbours import PERSON, Row, canonical
 from tests.privacy.cases import seeded

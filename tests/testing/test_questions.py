@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from sulq.answers import wire
 from sulq.curator.plan import draw
 from sulq.curator.plan.bind import walk
 from sulq.errors import SulqError
-from sulq.terms import wire
-from sulq.terms.facts import Facts
-from sulq.terms.privacy import Epsilon, Unit
-from sulq.terms.question import Together
-from sulq.terms.rowfn import ROW_FUNCTIONS
+from sulq.language.facts import Facts
+from sulq.language.privacy import Epsilon, Unit
+from sulq.language.question import Together
+from sulq.language.rowfn import ROW_FUNCTIONS
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from tests.privacy.cases import seeded

@@ -16,9 +16,9 @@ from sulq.desk import Desk
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.kernel.private import Private
-from sulq.terms.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw
-from sulq.terms.privacy import Draw, Event
-from sulq.terms.rowfn import Lit
+from sulq.language.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw
+from sulq.language.privacy import Draw, Event
+from sulq.language.rowfn import Lit
 from sulq.testing import neighbours
 from sulq.testing.bad import Plain
 from sulq.testing.replay import Call, Entry, Run, cost, differences, overruns, record

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import cast
 
+from sulq.answers.answer import Answer
+from sulq.answers.oracle import Oracle
 from sulq.audit.door import Door
 from sulq.audit.finding import Finding, allowed_by
-from sulq.terms.answer import Answer
-from sulq.terms.oracle import Oracle
-from sulq.terms.privacy import Epsilon, Rho
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Lit, RowFn
+from sulq.language.privacy import Epsilon, Rho
+from sulq.language.question import Sums
+from sulq.language.rowfn import Lit, RowFn
 
 
 def averaging(

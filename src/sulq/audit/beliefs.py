@@ -15,7 +15,7 @@ from typing import Final
 
 from sulq.audit.pmf import Noise, Pmf, checked, log_ratio
 from sulq.errors import QuestionError
-from sulq.terms.sublinear import conf, inv_conf
+from sulq.language.sublinear import conf, inv_conf
 
 MOST: Final = 10**6  # databases that are looked at one by one
 

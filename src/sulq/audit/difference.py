@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from sulq.answers.answer import Answers
 from sulq.audit.door import Door
 from sulq.audit.finding import Finding, allowed_by
-from sulq.terms.answer import Answers
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import Lit, RowFn
+from sulq.language.privacy import Loss
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Lit, RowFn
 
 
 def differencing(oracle: Door, *, targets: Sequence[tuple[RowFn, bool]], secret: RowFn, spend: Loss | None) -> Finding:

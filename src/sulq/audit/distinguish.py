@@ -16,14 +16,14 @@ from typing import Final, Literal, cast
 
 import numpy as np
 
+from sulq.answers.answer import Answer
 from sulq.audit.door import Door
 from sulq.audit.interval import binomial_interval
 from sulq.errors import QuestionError
-from sulq.terms.answer import Answer
-from sulq.terms.kinds import Floats
-from sulq.terms.privacy import Epsilon
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import RowFn, vector
+from sulq.language.kinds import Floats
+from sulq.language.privacy import Epsilon
+from sulq.language.question import Sums
+from sulq.language.rowfn import RowFn, vector
 
 ALPHA: Final = 1e-6
 AT_ONCE: Final = 4096  # coordinates of one question

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.facts import Facts
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Question
+from sulq.answers.answer import Answer, Answers
+from sulq.language.facts import Facts
+from sulq.language.privacy import Loss
+from sulq.language.question import Question
 
 
 class Door(Protocol):

@@ -8,8 +8,8 @@ from typing import Final
 
 from sulq.audit.conversion import epsilon_of
 from sulq.audit.interval import binomial_tail
-from sulq.terms.facts import Facts
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.facts import Facts
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 
 ALPHA: Final = 1e-7  # how often luck alone may pass for a broken guarantee
 RARE: Final = 1e-12  # the delta at which a zero-concentrated loss is read

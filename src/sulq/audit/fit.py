@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.terms.kinds import Integers
+from sulq.language.kinds import Integers
 
 FEWEST: Final = 10.0  # expected draws of a cell; what is rarer is put together
 FAR: Final = 6.0  # standard deviations: all laws of a run together pass this less than once in ten million runs

@@ -14,9 +14,9 @@ from typing import Final
 from sulq.audit.conversion import epsilon_of
 from sulq.audit.finding import exchanges
 from sulq.audit.leakage import most_told
-from sulq.terms.facts import Facts, Whose
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
-from sulq.terms.sublinear import conf, inv_conf
+from sulq.language.facts import Facts, Whose
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.sublinear import conf, inv_conf
 
 PRIORS: Final = (0.01, 0.1, 0.5)
 WIDER: Final = 0.1  # a: what is added to epsilon so that a delta of differential privacy bounds the odds

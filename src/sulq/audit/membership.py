@@ -8,14 +8,14 @@ from typing import Final, cast
 
 import numpy as np
 
+from sulq.answers.answer import Answer
 from sulq.audit.door import Door
 from sulq.audit.finding import Finding, allowed_by
 from sulq.audit.interval import binomial_interval
-from sulq.terms.answer import Answer
-from sulq.terms.kinds import Floats, Truths
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Each, Lit, RowFn
+from sulq.language.kinds import Floats, Truths
+from sulq.language.privacy import Loss
+from sulq.language.question import Sums
+from sulq.language.rowfn import Each, Lit, RowFn
 
 SURE: Final = 1e-7
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw
 
 Probability = float | Fraction
 Pmf = Mapping[Hashable, Probability]

@@ -19,7 +19,7 @@ from sulq.audit.beliefs import Holds, Tracker
 from sulq.audit.interval import binomial_interval
 from sulq.audit.pmf import Noise, Pmf, checked
 from sulq.errors import QuestionError
-from sulq.terms.kinds import Floats
+from sulq.language.kinds import Floats
 
 Adversary = Callable[[Sequence[int], float], Mapping[Hashable, int] | None]
 ALPHA: Final = 1e-7  # how often a promise that is just kept may seem broken

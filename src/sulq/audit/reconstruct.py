@@ -12,14 +12,14 @@ from typing import Final, Literal, cast
 import highspy
 import numpy as np
 
+from sulq.answers.answer import Answer
 from sulq.audit.door import Door
 from sulq.audit.finding import Finding, allowed_by
 from sulq.errors import QuestionError
-from sulq.terms.answer import Answer
-from sulq.terms.kinds import Floats, Truths
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import RowFn, lookup
+from sulq.language.kinds import Floats, Truths
+from sulq.language.privacy import Loss
+from sulq.language.question import Sums
+from sulq.language.rowfn import RowFn, lookup
 
 Method = Literal["least squares", "linear program"]
 METHODS: Final[tuple[Method, ...]] = ("least squares", "linear program")

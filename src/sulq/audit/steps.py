@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from sulq.errors import QuestionError
-from sulq.terms.sublinear import azuma
+from sulq.language.sublinear import azuma
 
 __all__ = ["azuma", "divergence", "expected_step", "largest_step", "theorem4_terms", "walk_bound"]
 

@@ -42,14 +42,14 @@ from sulq.database import Database
 from sulq.desk import Desk
 from sulq.errors import SulqError
 from sulq.kernel.mechanisms import MECHANISMS, release
-from sulq.terms.domain import Bool, Int
-from sulq.terms.engine import Engine
-from sulq.terms.kinds import Truths
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.terms.question import Holistic, OpenSums, Question, Together
-from sulq.terms.rowfn import col, each, lit, lookup
-from sulq.terms.space import Box, Cube
-from sulq.terms.statistic import Aggregated, Occurring, ToSorted, ToUnique
+from sulq.language.domain import Bool, Int
+from sulq.language.kinds import Truths
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.language.question import Holistic, OpenSums, Question, Together
+from sulq.language.rowfn import col, each, lit, lookup
+from sulq.language.space import Box, Cube
+from sulq.language.statistic import Aggregated, Occurring, ToSorted, ToUnique
+from sulq.language.tally import Engine
 from sulq.testing import exact, neighbours
 from sulq.testing.bad import Late, silent
 from sulq.testing.neighbours import Row

@@ -14,11 +14,11 @@ from sulq.audit.fit import FAR, Fit, fit
 from sulq.audit.pmf import Pmf, exact_epsilon, excess, noisy, renyi
 from sulq.kernel.mechanisms import MECHANISMS, cost_of, law_of, release
 from sulq.kernel.private import Private
+from sulq.language.kinds import Integers
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw, accurate
+from sulq.language.privacy import Draw
+from sulq.language.sublinear import coin_delta
 from sulq.local.methods import METHODS, Reports, Response
-from sulq.terms.kinds import Integers
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw, accurate
-from sulq.terms.privacy import Draw
-from sulq.terms.sublinear import coin_delta
 
 T = TypeVar("T")
 DRAWS: Final = (60_000, 400_000)  # of each law, and of the long audit

@@ -17,8 +17,8 @@ from sulq.audit.fit import fit
 from sulq.cli.audit_laws import WRONG, Result, Scope, controls
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import priced
-from sulq.terms.kinds import Integers
-from sulq.terms.law import GaussianLaw, LaplaceLaw
+from sulq.language.kinds import Integers
+from sulq.language.law import GaussianLaw, LaplaceLaw
 
 DRAWS: Final = (20_000, 400_000)  # of each law, and of the long audit
 MOVES: Final = (1, 2, 7, 1000, 2**40)  # of one person, in L1 or L2

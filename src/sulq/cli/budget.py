@@ -14,7 +14,7 @@ from sulq.cli.show import console
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear
 
 
 def budget(

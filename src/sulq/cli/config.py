@@ -41,12 +41,12 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeVar, cast
 from urllib.parse import unquote
 
+from sulq.addresses.postgres import is_address
 from sulq.connect import lies_elsewhere
 from sulq.errors import SetupError, SulqError
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
-from sulq.terms.estimator import CERTIFIES, Certificate
-from sulq.terms.postgres_address import is_address
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
+from sulq.language.estimator import CERTIFIES, Certificate
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 SUFFIX: Final = ".sulq.toml"
 CONFIG: Final = "sulq.toml"

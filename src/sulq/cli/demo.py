@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from rich.markup import escape
 
+from sulq.answers.answer import Answer
 from sulq.cli.show import console
 from sulq.cli.survey import COLUMNS, survey
 from sulq.connect import connect
 from sulq.errors import SulqError
-from sulq.terms.answer import Answer
-from sulq.terms.privacy import Epsilon, Unit
-from sulq.terms.rowfn import col
+from sulq.language.privacy import Epsilon, Unit
+from sulq.language.rowfn import col
 
 PEOPLE = 100_000
 

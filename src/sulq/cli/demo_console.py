@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from sulq.cli.show import console
 from sulq.cli.survey import COLUMNS
 from sulq.cli.tokens import hand_over
-from sulq.terms.privacy import Epsilon, Unit
+from sulq.language.privacy import Epsilon, Unit
 
 if TYPE_CHECKING:
     from sulq.service.supervisor.main import Supervisor

@@ -15,11 +15,11 @@ from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
 from sulq.cli.show import console
 from sulq.cli.signature import SETTINGS, DeltaOf, chosen, progress
 from sulq.errors import QuestionError, SetupError
+from sulq.forms.signature import Form
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
 from sulq.learn.form import form
 from sulq.learn.shown import text
-from sulq.terms.form import Form
 
 XOf = Annotated[str | None, typer.Option("--x", metavar="A,B,C", help="The columns to learn from.")]
 YOf = Annotated[str | None, typer.Option("--y", metavar="LABEL", help="The column to predict.")]

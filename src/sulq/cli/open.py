@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from sulq.addresses.defaults import begun, copy_of
 from sulq.cli.config import Dataset, find
 from sulq.connect import connect, in_spark, lies_elsewhere
 from sulq.errors import AccessDenied, SetupError
-from sulq.terms.places import begun, copy_of
 
 if TYPE_CHECKING:
     from sulq.client.client import Client

@@ -13,13 +13,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from sulq.answers.answer import bar
 from sulq.cli.open import asked
 from sulq.cli.show import console
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
-from sulq.terms.answer import bar
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho
 
 Dataset = Annotated[str, typer.Argument(help="A data file with its NAME.sulq.toml, a name in sulq.toml, or a URL.")]
 Text = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, or EXPLAIN SELECT.")]

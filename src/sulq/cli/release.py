@@ -15,9 +15,9 @@ from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
 from sulq.cli.show import console
 from sulq.cli.signature import SETTINGS, DeltaOf, chosen, progress, within
 from sulq.errors import QuestionError, SetupError
+from sulq.forms.signature import Form
 from sulq.release.saving import replaced
 from sulq.service.jobs.publication import ALL, Published, Publishing, form
-from sulq.terms.form import Form
 
 FolderOf = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the release into this folder.")]
 FileOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the selection here, as JSON.")]

@@ -13,11 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from typer.core import TyperGroup
 
+from sulq.answers.spend_plan import Progress
 from sulq.cli.query import Dataset
 from sulq.cli.show import console
 from sulq.errors import QuestionError
-from sulq.terms.form import Field, Form
-from sulq.terms.purse import Progress
+from sulq.forms.signature import Field, Form
 
 DeltaOf = Annotated[str | None, typer.Option("--delta", help="With --epsilon: the delta that goes with it.")]
 # Python names parameters with underscores and the command line with hyphens: both are understood.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real
 
 CITIES = ("Haifa", "Jerusalem", "Lod", "Nazareth", "Yafo")
 COLUMNS: dict[str, Column] = {

@@ -17,8 +17,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import httpx
 
+from sulq.answers import wire
 from sulq.errors import CODES, FAMILIES, AccessDenied, CuratorError, QuestionError, SetupError, SulqError
-from sulq.terms import wire
 from sulq.version import __version__
 
 SECONDS: Final = 300.0  # an answer may wait for its release time

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import TypeVar, cast
 
+from sulq.answers import wire
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.plan import Plan
 from sulq.client.http import Http, Tree
 from sulq.errors import CuratorError, SulqError
-from sulq.terms import wire
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.facts import Facts
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Question
+from sulq.language.facts import Facts
+from sulq.language.privacy import Loss
+from sulq.language.question import Question
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
+from sulq.answers.plan import Part, Whole
 from sulq.curator.statistics.holistic import functions_of, owned, requested
 from sulq.curator.statistics.sums import extent
 from sulq.kernel.facts import Facts, Refused
@@ -22,16 +23,15 @@ from sulq.kernel.private import Private
 from sulq.kernel.request import Outside, Proposed, Release
 from sulq.kernel.whole.asked import Asked
 from sulq.kernel.whole.functions import Declared, Function, Owned, declared
-from sulq.terms.engine import Block, Engine, Tally, sums_of
-from sulq.terms.facts import Tables
-from sulq.terms.kinds import Code, Grid, Integers, Truth, Words
-from sulq.terms.plan import Part, Whole
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Table
-from sulq.terms.rowfn.vectors import Lookup
-from sulq.terms.score import form
-from sulq.terms.shape import Shape, shape
-from sulq.terms.statistic import HeavyPersons
+from sulq.language.facts import Tables
+from sulq.language.kinds import Code, Grid, Integers, Truth, Words
+from sulq.language.privacy import Unit
+from sulq.language.relation import Table
+from sulq.language.rowfn.vectors import Lookup
+from sulq.language.score import form
+from sulq.language.shape import Shape, shape
+from sulq.language.statistic import HeavyPersons
+from sulq.language.tally import Block, Engine, Tally, sums_of
 
 
 class Certifying(Protocol):

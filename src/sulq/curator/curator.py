@@ -8,27 +8,27 @@ from collections import Counter
 from dataclasses import replace
 from typing import cast
 
+from sulq.answers import wire
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
+from sulq.answers.plan import Part, Plan
+from sulq.answers.receipt import Receipt
+from sulq.answers.released import Released
+from sulq.answers.reuse import name_of, nothing, rearranged, serves, strength
+from sulq.answers.row_bounding import heavy_share, kept_rows
 from sulq.curator.flights import Flight, Flights
 from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.ledger.shares import check_analyst
 from sulq.curator.plan import draw
 from sulq.curator.runner import Runner
-from sulq.terms import wire
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.bounding import heavy_share, kept_rows
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts, Heavy, TableFacts, Tables
-from sulq.terms.plan import Part, Plan
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Holistic, Question, Single, Together
-from sulq.terms.readings import Chosen, FirstAbove, Placed, Plain
-from sulq.terms.receipt import Receipt
-from sulq.terms.relation import Table
-from sulq.terms.released import Released
-from sulq.terms.reuse import name_of, nothing, rearranged, serves, strength
-from sulq.terms.rowfn import RowFn
-from sulq.terms.rowfn.scalar import Col
-from sulq.terms.statistic import HeavyPersons
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts, Heavy, TableFacts, Tables
+from sulq.language.privacy import Loss
+from sulq.language.question import Holistic, Question, Single, Together
+from sulq.language.relation import Table
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.scalar import Col
+from sulq.language.statistic import HeavyPersons
 
 
 class Curator:

@@ -10,6 +10,10 @@ from typing import Final, Self, cast, final
 
 import numpy as np
 
+from sulq.answers import wire
+from sulq.answers.plan import Part, Plan
+from sulq.answers.receipt import Receipt
+from sulq.answers.released import Released
 from sulq.curator import certificates
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.facts import Facts, Refused, Unit
@@ -22,14 +26,10 @@ from sulq.kernel.request import Proposed
 from sulq.kernel.request import Release as Requested
 from sulq.kernel.run import Book, Checked, Draw, Kernel, Reveal
 from sulq.kernel.whole.functions import Function
-from sulq.terms import wire
-from sulq.terms.engine import Engine
-from sulq.terms.kinds import Integers
-from sulq.terms.plan import Part, Plan
-from sulq.terms.privacy import Budget, Event, SubLinear
-from sulq.terms.receipt import Receipt
-from sulq.terms.released import Released
-from sulq.terms.sublinear import noise_for
+from sulq.language.kinds import Integers
+from sulq.language.privacy import Budget, Event, SubLinear
+from sulq.language.sublinear import noise_for
+from sulq.language.tally import Engine
 
 __all__ = ["Release", "Reveal", "Rows", "reveal_groups"]
 

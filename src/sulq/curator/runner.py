@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sulq.terms.plan import Plan
-from sulq.terms.receipt import Receipt
-from sulq.terms.released import Released
+from sulq.answers.plan import Plan
+from sulq.answers.receipt import Receipt
+from sulq.answers.released import Released
 
 
 class Runner(Protocol):

@@ -2,7 +2,7 @@
 
 All noise is an integer number of grid units. `epsilon` and `rho` of a law are what it costs to hide a sensitivity,
 in grid units: of `norm` l1 as it is, of l2 squared; None where no such loss holds at any price. How far off an answer
-may be is told outside, by `sulq.terms.law`, whose laws are these with their accuracy.
+may be is told outside, by `sulq.language.law`, whose laws are these with their accuracy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Strict JSON of the kernel's values: one text has one meaning or none.
 
 A value is a record of its kind and fields, each checked against its declared type; unknown kinds, missing, further or
-wrong fields, duplicate keys and NaN are refused (T51). `sulq.terms.wire` writes the whole vocabulary by these rules.
+wrong fields, duplicate keys and NaN are refused (T51). `sulq.answers.wire` writes the whole vocabulary by these rules.
 """
 
 from __future__ import annotations

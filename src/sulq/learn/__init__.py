@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from sulq.answers import wire
 from sulq.errors import QuestionError, SetupError
 from sulq.learn import vertical
 from sulq.learn.additive import AdditiveClassifier, AdditiveRegressor
@@ -27,7 +28,6 @@ from sulq.learn.saved import unreadable
 from sulq.learn.sq.planning import min_n, plan
 from sulq.learn.statistical_queries import StatisticalQueries
 from sulq.learn.svd import SVD
-from sulq.terms import wire
 
 __all__ = [
     "ID3",

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.released import Released
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked, whole
+from sulq.language.domain import Bool, Category, Text
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Bernstein, Bins, Clip, Col, Lit, OrMissing, RowFn, lit, lookup
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.base import Learner
 from sulq.learn.features import Feature, numbers_of
 from sulq.learn.shapes import GRID, Shape, Written
 from sulq.learn.tables import Array
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Bool, Category, Text
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked, whole
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums, Together
-from sulq.terms.released import Released
-from sulq.terms.rowfn import Bernstein, Bins, Clip, Col, Lit, OrMissing, RowFn, lit, lookup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

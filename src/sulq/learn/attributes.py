@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from sulq.answers.columns import Columns
 from sulq.errors import QuestionError
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Bool, Category, Int, Text
+from sulq.language.rowfn import Col, RowFn
 from sulq.learn.features import numbers_of
 from sulq.learn.tables import Array, cells, is_missing
-from sulq.terms.attribute import Attribute
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Bool, Category, Int, Text
-from sulq.terms.rowfn import Col, RowFn
 
 Codes = npt.NDArray[np.int64]
 

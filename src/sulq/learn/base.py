@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
+from sulq.answers import wire
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.vocabulary import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
+from sulq.language.privacy import Loss, Unit
 from sulq.learn.saved import plain, unreadable, value_of
-from sulq.terms import wire
-from sulq.terms.columns import Columns
-from sulq.terms.privacy import Loss, Unit
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.vocabulary import LOSSES
 
 FORMAT: Final = 1  # of a model's JSON
 

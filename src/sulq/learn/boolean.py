@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from sulq.answers.columns import Columns
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked
+from sulq.language.domain import Bool
+from sulq.language.kinds import Truths
 from sulq.learn.base import Learner
 from sulq.learn.features import numbers_of
 from sulq.learn.tables import Array, cells
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Bool
-from sulq.terms.kinds import Truths
-from sulq.terms.parameters import checked
 
 
 class BooleanClassifier(Learner):

@@ -10,16 +10,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.language.kinds import Floats
+from sulq.language.question import Question, Sums
+from sulq.language.rowfn import Outer
 from sulq.learn import location
 from sulq.learn.chance import public
 from sulq.learn.gauge import deviations
 from sulq.learn.location import Location, locate, present
 from sulq.learn.space import Space, ball
-from sulq.terms.kinds import Floats
-from sulq.terms.purse import Purse
-from sulq.terms.question import Question, Sums
-from sulq.terms.rowfn import Outer
 
 Places = npt.NDArray[np.intp]
 

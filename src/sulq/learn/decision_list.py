@@ -8,17 +8,17 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import checked, whole
+from sulq.language.kinds import Floats, Truths
+from sulq.language.privacy import Queries
+from sulq.language.rowfn import Col, Logic, Not, RowFn
 from sulq.learn.boolean import BooleanClassifier, check_rates, truth_columns
 from sulq.learn.sq.account import COUNT_FIRST
 from sulq.learn.sq.noisy_labels import NoisyLabels
 from sulq.learn.sq.oracle import PricedOracle, StatOracle
 from sulq.learn.statistical_queries import of_all_rows
-from sulq.terms.columns import Columns
-from sulq.terms.kinds import Floats, Truths
-from sulq.terms.parameters import checked, whole
-from sulq.terms.privacy import Queries
-from sulq.terms.purse import Purse
-from sulq.terms.rowfn import Col, Logic, Not, RowFn
 
 Rule = tuple[str, bool, bool]  # a column, the value it is asked for, the answer where it has it
 Ask = Callable[[list[list[RowFn]], int], tuple[list[Floats], float]]

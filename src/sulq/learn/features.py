@@ -16,11 +16,11 @@ from typing import Final, cast
 import numpy as np
 import numpy.typing as npt
 
+from sulq.answers.columns import Columns
 from sulq.errors import QuestionError, SulqError
+from sulq.language.domain import Bool, Category, Column, Date, Text, days, microseconds
+from sulq.language.rowfn import Col, RowFn, case, lit
 from sulq.learn.tables import BadTable, cells, is_missing
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Bool, Category, Column, Date, Text, days, microseconds
-from sulq.terms.rowfn import Col, RowFn, case, lit
 
 Floats = npt.NDArray[np.float64]
 MOST: Final = 1024  # numbers a row may become

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+from sulq.forms.signature import Form, signed
 from sulq.learn.base import Learner
-from sulq.terms.form import Form, signed
 
 
 def form(learner: type[Learner]) -> Form:

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.terms.kinds import Floats
-from sulq.terms.plan import Plan
+from sulq.answers.plan import Plan
+from sulq.language.kinds import Floats
 
 
 def deviations(plan: Plan) -> list[Floats]:

@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import checked, whole
+from sulq.language.kinds import Floats
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.base import Learner
 from sulq.learn.tables import Array
@@ -15,10 +19,6 @@ from sulq.learn.trees.drawing import export_text, plot
 from sulq.learn.trees.growth import FIRST, Rule
 from sulq.learn.trees.separated import Separated
 from sulq.learn.trees.tree import Node, Tree
-from sulq.terms.columns import Columns
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked, whole
-from sulq.terms.purse import Purse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

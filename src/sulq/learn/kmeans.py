@@ -6,7 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked, whole
+from sulq.language.kinds import Floats, Integers, Truths
+from sulq.language.privacy import SubLinear
 from sulq.learn.base import Learner
 from sulq.learn.chance import public
 from sulq.learn.features import Features
@@ -14,11 +19,6 @@ from sulq.learn.lloyd import Round
 from sulq.learn.quantizer import distances, nearest_of
 from sulq.learn.sketch import ROUNDS, Shrink, Task
 from sulq.learn.space import Space
-from sulq.terms.columns import Columns
-from sulq.terms.kinds import Floats, Integers, Truths
-from sulq.terms.parameters import checked, whole
-from sulq.terms.privacy import SubLinear
-from sulq.terms.purse import Purse
 
 Small = Literal["keep", "drop", "move", "raise"]
 

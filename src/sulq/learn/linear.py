@@ -8,20 +8,20 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.answer import Answer
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked
+from sulq.language.domain import Bool, Category, Text
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
+from sulq.language.rowfn.labels import OrMissing
 from sulq.learn.base import Learner
 from sulq.learn.features import numbers_of
 from sulq.learn.gauge import deviations
 from sulq.learn.scoring.windows import BITS, WORTH, Design, Window
-from sulq.terms.answer import Answer
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Bool, Category, Text
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
-from sulq.terms.rowfn.labels import OrMissing
 
 COUNT, LOOK, LOOK_Y = 0.02, 0.08, 0.02  # of the spend: the number of rows, windows of X, the window of y
 MEAN_Y, MEANS = 0.06, 0.1  # the mean of y at least, of all columns

@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.released import Released
+from sulq.answers.spend_plan import Purse
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums
+from sulq.language.rowfn import Nearest
 from sulq.learn.gauge import deviations, divided
 from sulq.learn.location import SAFE, present, squared
 from sulq.learn.space import Space, ball, moved
-from sulq.terms.kinds import Floats
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums
-from sulq.terms.released import Released
-from sulq.terms.rowfn import Nearest
 
 INERTIA: Final = Fraction(1, 10)  # of a round that also asks for the squared distances, their part
 

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.spend_plan import Purse
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums
+from sulq.language.rowfn import Dot, Power, RowFn, Vector
 from sulq.learn.space import Space
-from sulq.terms.kinds import Floats
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Dot, Power, RowFn, Vector
 
 SHARES: Final = (Fraction(3), Fraction(17), Fraction(5))  # of the question: the number, the mean, the spread
 SAFE: Final = 3.0  # deviations of its noise that a number is at least, where something is divided by it

@@ -8,6 +8,12 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import checked, whole
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Col, Lit, Outer, RowFn, WithinBall
 from sulq.learn.attributes import Labels
 from sulq.learn.gauge import deviations, divided
 from sulq.learn.scoring.calibration import Scale
@@ -17,12 +23,6 @@ from sulq.learn.scoring.discriminant import Moments, Scores, discriminant, metri
 from sulq.learn.scoring.lengths import lengths, radius
 from sulq.learn.scoring.shrinkage import sizes
 from sulq.learn.scoring.windows import WORTH, Design, Window, stands_out
-from sulq.terms.columns import Columns
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked, whole
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import Col, Lit, Outer, RowFn, WithinBall
 
 LOOK: Final = 0.1  # for the windows of numbers
 LENGTHS: Final = 0.05  # for the lengths of rows, where windows would be noise

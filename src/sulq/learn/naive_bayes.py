@@ -8,19 +8,19 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import checked, whole
+from sulq.language.attribute import Attribute
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Lit
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.features import numbers_of
 from sulq.learn.gauge import deviations, divided
 from sulq.learn.scoring.classifier import ScoreClassifier
 from sulq.learn.scoring.shrinkage import apart, sizes
 from sulq.learn.tables import Array, cells
-from sulq.terms.attribute import Attribute
-from sulq.terms.columns import Columns
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked, whole
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import Lit
 
 SIZES: Final = 0.1  # of the spend, for the classes' sizes
 FLOOR: Final = 0.3  # deviations of noise that a cell is never taken to be below

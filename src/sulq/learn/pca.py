@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import checked
+from sulq.language.kinds import Floats
 from sulq.learn.covariance import VERSIONS, Moments, Task
 from sulq.learn.svd import Projection, directions, radius_of
-from sulq.terms.columns import Columns
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked
-from sulq.terms.purse import Purse
 
 Version = Literal["auto", "centred", "midpoint", "0", "1"]
 

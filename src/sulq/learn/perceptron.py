@@ -8,19 +8,19 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse, queries
 from sulq.errors import BudgetExceeded, QuestionError
+from sulq.forms.parameters import checked, whole
+from sulq.language.domain import Bool, Category, Text
+from sulq.language.kinds import Floats
+from sulq.language.privacy import Queries
+from sulq.language.question import Sums
+from sulq.language.rowfn import Col, Dot, Lit, Lookup, RowFn, Scaled, Vector, WithinBall
 from sulq.learn.attributes import Labels
 from sulq.learn.features import Feature, Features
 from sulq.learn.gauge import divided
 from sulq.learn.scoring.classifier import ScoreClassifier
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Bool, Category, Text
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked, whole
-from sulq.terms.privacy import Queries
-from sulq.terms.purse import Purse, queries
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Col, Dot, Lit, Lookup, RowFn, Scaled, Vector, WithinBall
 
 ROUNDS: Final = 12
 MOST_ROUNDS: Final = 10_000

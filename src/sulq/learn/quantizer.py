@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sulq.language.kinds import Floats
 from sulq.learn.chance import Chance, public
-from sulq.terms.kinds import Floats
 
 Places = npt.NDArray[np.intp]
 

@@ -16,12 +16,12 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from sulq.answers import wire
+from sulq.answers.vocabulary import KINDS
 from sulq.errors import QuestionError, SulqError
+from sulq.language.attribute import Attribute
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.features import Feature, Features
-from sulq.terms import wire
-from sulq.terms.attribute import Attribute
-from sulq.terms.vocabulary import KINDS
 
 Parts = Sequence[type]
 COMMON: Final[tuple[type, ...]] = (Attribute, Feature)  # parts that any learner may hold

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
+from sulq.answers.answer import extra
+from sulq.language.attribute import Attribute
+from sulq.language.kinds import Floats
+from sulq.language.rowfn import OrMissing, Route, RowFn, lit, lookup
 from sulq.learn.attributes import Codes
 from sulq.learn.trees.drawing import said
-from sulq.terms.answer import extra
-from sulq.terms.attribute import Attribute
-from sulq.terms.kinds import Floats
-from sulq.terms.rowfn import OrMissing, Route, RowFn, lit, lookup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

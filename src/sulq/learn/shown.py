@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.text_table import Cell, Sheet, cell
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
 from sulq.learn.tables import Array
-from sulq.terms.sheet import Cell, Sheet, cell
 
 WIDEST: Final = 64  # columns of a table
 _NUMBERED: Final = ("explained", "singular", "noise", "count", "size", "cluster", "label", "inertia")

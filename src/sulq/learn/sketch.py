@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.spend_plan import Purse
+from sulq.language.kinds import Floats
 from sulq.learn import location
 from sulq.learn.chance import public
 from sulq.learn.lloyd import Round, Rounds
 from sulq.learn.location import Location, locate
 from sulq.learn.quantizer import cover, quantize
 from sulq.learn.space import Space
-from sulq.terms.kinds import Floats
-from sulq.terms.purse import Purse
 
 LOOK: Final = Fraction(3, 20)  # of the spend, for where the rows lie
 SKETCH: Final = Fraction(1, 2)  # of the rest, for a first partition into many cells

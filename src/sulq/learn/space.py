@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.domain import Bool
+from sulq.language.kinds import Floats
+from sulq.language.rowfn import Col, RowFn, Vector, WithinBall, case, lit
 from sulq.learn.features import Feature, Features
-from sulq.terms.domain import Bool
-from sulq.terms.kinds import Floats
-from sulq.terms.rowfn import Col, RowFn, Vector, WithinBall, case, lit
 
 BITS: Final = 15  # of a coordinate on the vector's grid (SR17)
 LEAST: Final = 1 / 64  # a coordinate's reach in a weighted vector, at least this part of the largest

@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, Protocol, cast
 
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.columns import Columns
+from sulq.answers.oracle import Oracle
+from sulq.answers.plan import Plan
+from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked
+from sulq.language.facts import Facts
+from sulq.language.kinds import Floats
+from sulq.language.privacy import Loss
+from sulq.language.question import Question
+from sulq.language.rowfn import RowFn
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.joint import Joint
 from sulq.learn.sq.oracle import Backend
 from sulq.learn.sq.repeated import Repeated
 from sulq.learn.sq.split import Split
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.columns import Columns
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Floats
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import checked
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import Question
-from sulq.terms.rowfn import RowFn
 
 Method = Literal["joint", "split"]
 METHODS: Final = ("joint", "split")

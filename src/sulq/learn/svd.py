@@ -7,16 +7,16 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import checked, whole
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums
+from sulq.language.rowfn import Outer
 from sulq.learn.base import Learner
 from sulq.learn.covariance import symmetric
 from sulq.learn.features import Features
 from sulq.learn.space import Space, ball
-from sulq.terms.columns import Columns
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked, whole
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Outer
 
 WIDEST: Final = 1000  # components
 

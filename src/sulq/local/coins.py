@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from sulq.kernel import coins, entropy
-from sulq.terms.kinds import Integers, Truths
+from sulq.language.kinds import Integers, Truths
 
 WHOLE: Final = 2**64
 _REST: Final = 56

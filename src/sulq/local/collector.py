@@ -10,24 +10,24 @@ from typing import Final, cast
 
 import numpy as np
 
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.columns import Columns
+from sulq.answers.estimators import Estimated
+from sulq.answers.plan import Part, Plan
+from sulq.answers.receipt import Receipt
+from sulq.answers.released import Noise, Released
+from sulq.answers.report_law import SLIP, ReportLaw
 from sulq.errors import QuestionError
+from sulq.language.facts import Facts
+from sulq.language.kinds import Floats, Integers
+from sulq.language.law import Law
+from sulq.language.privacy import Epsilon, Event, Loss, Queries, Rho, Unit
+from sulq.language.question import Question, Sums, Together
+from sulq.language.rowfn import Col, RowFn, named
 from sulq.local.inversion import inversion, shaped
 from sulq.local.methods import AUTO, price, response
 from sulq.local.record import Record
 from sulq.local.tables import asked
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.columns import Columns
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Floats, Integers
-from sulq.terms.law import Law
-from sulq.terms.plan import Part, Plan
-from sulq.terms.privacy import Epsilon, Event, Loss, Queries, Rho, Unit
-from sulq.terms.question import Question, Sums, Together
-from sulq.terms.readings import Estimated
-from sulq.terms.receipt import Receipt
-from sulq.terms.released import Noise, Released
-from sulq.terms.report_law import SLIP, ReportLaw
-from sulq.terms.rowfn import Col, RowFn, named
 
 FINE: Final = 10  # bits by which released units are finer than the values' own grid
 COARSEST: Final = Fraction(1, 2**FINE)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from sulq.errors import BudgetExceeded, QuestionError, SetupError
-from sulq.terms.privacy import Epsilon
+from sulq.language.privacy import Epsilon
 
 FORMAT: Final = 1
 OWNER: Final = 0o600  # who may read what was told, and write it

@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 
+from sulq.language.kinds import Integers, Truths
 from sulq.local import coins
-from sulq.terms.kinds import Integers, Truths
 
 
 @dataclass(frozen=True, slots=True)

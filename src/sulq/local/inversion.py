@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError
+from sulq.language.kinds import Floats, Integers
 from sulq.local.bitwise import BitwiseResponse
 from sulq.local.hadamard import HadamardResponse
 from sulq.local.krr import KaryResponse
 from sulq.local.methods import Response
 from sulq.local.oue import UnaryResponse
-from sulq.terms.kinds import Floats, Integers
 
 
 class Inversion(Protocol):

@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 
+from sulq.language.kinds import Integers
 from sulq.local import coins
-from sulq.terms.kinds import Integers
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
+from sulq.language.kinds import Integers, Truths
+from sulq.language.privacy import Epsilon, exactly
 from sulq.local.bitwise import BitwiseResponse
 from sulq.local.hadamard import HadamardResponse
 from sulq.local.krr import KaryResponse
 from sulq.local.oue import UnaryResponse
 from sulq.local.record import Record
-from sulq.terms.kinds import Integers, Truths
-from sulq.terms.privacy import Epsilon, exactly
 
 Reports = Integers | Truths  # whole numbers, or rows of truth values
 Response = KaryResponse | BitwiseResponse | UnaryResponse | HadamardResponse

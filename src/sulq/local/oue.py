@@ -10,8 +10,8 @@ from typing import Final, Self
 
 import numpy as np
 
+from sulq.language.kinds import Integers, Truths
 from sulq.local import coins
-from sulq.terms.kinds import Integers, Truths
 
 _BATCH: Final = 2**23  # bits at a time
 _HALF: Final = 2**63

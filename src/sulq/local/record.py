@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError, SetupError
+from sulq.language import domain
+from sulq.language.domain import Bool, Category, Column, Date, Schema, Text, Timestamp
+from sulq.language.kinds import Integers, Truths
 from sulq.local import coins, values
-from sulq.terms import domain
-from sulq.terms.domain import Bool, Category, Column, Date, Schema, Text, Timestamp
-from sulq.terms.kinds import Integers, Truths
 
 MOST_CELLS: Final = 2**16
 ALONE: Final = "item"  # the column of a domain that is not a record of several

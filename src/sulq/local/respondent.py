@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from sulq.answers import wire
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon
 from sulq.local.diary import Diary, Told
 from sulq.local.methods import AUTO, Reports, price, response
 from sulq.local.record import MOST_CELLS, Record
-from sulq.terms import wire
-from sulq.terms.privacy import Epsilon
 
 
 class Respondent:

@@ -17,17 +17,17 @@ from fractions import Fraction
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked, whole
 from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
+from sulq.language.domain import Bool
+from sulq.language.kinds import Integers
+from sulq.language.law import LaplaceLaw, round_up
+from sulq.language.rowfn import Lookup, each
 from sulq.local import coins
 from sulq.local.collector import Collector
 from sulq.local.record import MOST_CELLS
 from sulq.local.respondent import Respondent
-from sulq.terms.domain import Bool
-from sulq.terms.kinds import Integers
-from sulq.terms.law import LaplaceLaw, round_up
-from sulq.terms.parameters import checked, whole
-from sulq.terms.rowfn import Lookup, each
 
 
 def krr_distance(bits: int, epsilon: float) -> float:

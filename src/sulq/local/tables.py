@@ -9,14 +9,14 @@ from typing import Final, NoReturn
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.language.kinds import Cells, Code, Floats, Grid, Integers, Truths
+from sulq.language.question import Question, Sums
+from sulq.language.relation import Table
+from sulq.language.rowfn import Bucket, Each, Position, RowFn
+from sulq.language.rowfn.scalar import condition, evaluate, numbers, truths
+from sulq.language.rowfn.vectors import bounded, scalar_grid, to_grid, vector_cells
+from sulq.language.tally import Block, Key, Tally
 from sulq.local.record import Record
-from sulq.terms.engine import Block, Key, Tally
-from sulq.terms.kinds import Cells, Code, Floats, Grid, Integers, Truths
-from sulq.terms.question import Question, Sums
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Bucket, Each, Position, RowFn
-from sulq.terms.rowfn.scalar import condition, evaluate, numbers, truths
-from sulq.terms.rowfn.vectors import bounded, scalar_grid, to_grid, vector_cells
 
 MOST_NUMBERS: Final = 2**24
 _REMEDY: Final = "Ask sums of the reported columns, filtered and partitioned by them."

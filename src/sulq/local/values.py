@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError
-from sulq.terms import domain
-from sulq.terms.domain import Bool, Category, Column, Date, Text
-from sulq.terms.kinds import Floats, Integers, Truths
+from sulq.language import domain
+from sulq.language.domain import Bool, Category, Column, Date, Text
+from sulq.language.kinds import Floats, Integers, Truths
 
 Raw = npt.NDArray[np.generic]
 Numbers = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)

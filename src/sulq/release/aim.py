@@ -10,6 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import Progress, Purse
+from sulq.forms.parameters import between, whole
+from sulq.language.privacy import Loss
+from sulq.language.question import Together
 from sulq.release.synthetic.data import SyntheticData
 from sulq.release.synthetic.finish import MOST_ROWS, chooses, published
 from sulq.release.synthetic.forest import BYTES
@@ -20,11 +25,6 @@ from sulq.release.synthetic.space import Places, Space, closure
 from sulq.release.synthetic.whole import SIZE
 from sulq.release.synthetic.whole import whole as whole_of
 from sulq.release.synthetic.worst import Candidate, check, worst
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import between, whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import Together
 
 MOST_ROUNDS: Final = 10_000
 CHOOSING: Final = Fraction(1, 10)  # of a round's part; the rest measures

@@ -9,9 +9,9 @@ from typing import Final, cast
 
 import pyarrow as pa
 
+from sulq.answers.answer import Answer, Answers
 from sulq.release.paid import Chart
 from sulq.sql.answer import SqlAnswer
-from sulq.terms.answer import Answer, Answers
 
 LEVEL: Final = 0.95  # of the intervals
 

@@ -9,20 +9,20 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import between, whole
 from sulq.kernel.scores import MOST_ENTRIES
+from sulq.language.kinds import Integers
+from sulq.language.privacy import Loss
+from sulq.language.question import Choose, Sums
+from sulq.language.rowfn import Lit, Route
+from sulq.language.score import NegMaxAbs
 from sulq.release.paid import Paid
 from sulq.release.synthetic.data import SyntheticData, made
 from sulq.release.synthetic.finish import chooses
 from sulq.release.synthetic.space import Places, Space
-from sulq.terms.kinds import Integers
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import between, whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import Choose, Sums
-from sulq.terms.rowfn import Lit, Route
-from sulq.terms.score import NegMaxAbs
 
 MOST_CANDIDATES: Final = 1_000_000
 MOST_ROWS: Final = 1000

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 import numpy as np
 import pyarrow as pa
 
+from sulq.answers.answer import Answers, extra
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import BudgetExceeded, QuestionError
+from sulq.forms.parameters import checked, whole
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Schema
+from sulq.language.kinds import Floats
+from sulq.language.privacy import Loss
+from sulq.language.question import Question, Sums
+from sulq.language.rowfn import Col, Lit
 from sulq.release.base import Release
 from sulq.release.paid import Chart, Paid
 from sulq.release.synthetic.measurement import deviation
@@ -28,16 +38,6 @@ from sulq.release.tables.measures import Measure, measures, refuse_model
 from sulq.release.tables.methods import Method, Read, Wish, method_of, refuse
 from sulq.release.tables.noisy import Noisy
 from sulq.release.tables.weights import Weights
-from sulq.terms.answer import Answers, extra
-from sulq.terms.attribute import Attribute
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Floats
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import checked, whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import Question, Sums
-from sulq.terms.rowfn import Col, Lit
 
 if TYPE_CHECKING:
     import pandas

@@ -10,6 +10,13 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 import pyarrow as pa
 
+from sulq.answers import wire
+from sulq.answers.oracle import Oracle
+from sulq.answers.released import Noise
+from sulq.answers.spend_plan import Progress, Purse
+from sulq.forms.parameters import between, checked, number, whole
+from sulq.language.kinds import Floats, Integers
+from sulq.language.privacy import Loss
 from sulq.release.base import Release
 from sulq.release.directions.asking import ROUNDED, direction, enough, planes_of, scales_of, sides, signs, told
 from sulq.release.directions.nets import Net, net
@@ -21,13 +28,6 @@ from sulq.release.directions.theory import (
     projections_for,
 )
 from sulq.release.paid import Chart, Paid, unreadable
-from sulq.terms import wire
-from sulq.terms.kinds import Floats, Integers
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import between, checked, number, whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.released import Noise
 
 __all__ = [
     "HalfspaceFraction",

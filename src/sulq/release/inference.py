@@ -12,7 +12,15 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 import pyarrow as pa
 
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import QuestionError, SulqError
+from sulq.forms.parameters import checked, whole
+from sulq.language.attribute import Attribute
+from sulq.language.kinds import Floats
+from sulq.language.privacy import Loss
+from sulq.language.question import MOST_VALUES
+from sulq.language.rowfn import Col
 from sulq.release.base import Release
 from sulq.release.paid import Chart, Paid, unreadable
 from sulq.release.subsets.counts import Asked, Design, Kept, Places
@@ -30,14 +38,6 @@ from sulq.release.subsets.estimates import (
 )
 from sulq.release.subsets.reading import Direct, Probabilities, code_of, divided, single
 from sulq.release.tables.marginal import text
-from sulq.terms.attribute import Attribute
-from sulq.terms.kinds import Floats
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import checked, whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import MOST_VALUES
-from sulq.terms.rowfn import Col
 
 __all__ = ["Direct", "Inference", "Probabilities", "infer", "infer_t"]
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import whole
+from sulq.language.privacy import Loss
+from sulq.language.question import Together
 from sulq.release.synthetic.data import SyntheticData
 from sulq.release.synthetic.finish import MOST_ROWS, chooses, published
 from sulq.release.synthetic.measurement import Measurement, total
@@ -15,11 +20,6 @@ from sulq.release.synthetic.table import Weights
 from sulq.release.synthetic.whole import SIZE
 from sulq.release.synthetic.whole import whole as whole_of
 from sulq.release.synthetic.worst import Candidate, check, worst
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import Together
 
 MOST_CELLS: Final = 2**20
 MOST_ROUNDS: Final = 1000

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from sulq.answers import wire
+from sulq.answers.receipt import Receipt
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
-from sulq.terms import wire
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
-from sulq.terms.purse import Purse
-from sulq.terms.receipt import Receipt
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
 from sulq.version import __version__
 
 FORMAT: Final = 1  # of a saved release

@@ -10,7 +10,18 @@ from typing import Any, ClassVar, Final, Literal, Self, cast
 
 import pyarrow as pa
 
+from sulq.answers import wire
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.oracle import Oracle
+from sulq.answers.released import Released
+from sulq.answers.reuse import name_of, nothing, rearranged
+from sulq.answers.row_bounding import kept_rows
+from sulq.answers.spend_plan import Progress
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.question import QUESTIONS, OpenSums, Question, Single, Together
 from sulq.release.answered import Found, chart_of, columns_of, plain
 from sulq.release.base import Release
 from sulq.release.paid import Chart, Paid, unreadable
@@ -19,17 +30,6 @@ from sulq.sql.compile import compile as compiled_of
 from sulq.sql.price import amount
 from sulq.sql.released.render import Asked, prepare
 from sulq.sql.session import Sql
-from sulq.terms import wire
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.bounding import kept_rows
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import checked
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
-from sulq.terms.purse import Progress
-from sulq.terms.question import QUESTIONS, OpenSums, Question, Single, Together
-from sulq.terms.released import Released
-from sulq.terms.reuse import name_of, nothing, rearranged
 
 MOST: Final = 4096  # questions of one transcript
 LOSSES: Final = (Epsilon, EpsilonDelta, Queries, Rho)

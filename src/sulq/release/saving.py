@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
+from sulq.answers import wire
 from sulq.errors import SetupError, SulqError
+from sulq.forms.parameters import checked
 from sulq.release.page import page
 from sulq.release.paid import FORMAT, Chart, Paid, unreadable
-from sulq.terms import wire
-from sulq.terms.parameters import checked
 
 if TYPE_CHECKING:
     from sulq.release.base import Release

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import between, checked, number, whole
+from sulq.language.kinds import Truth
+from sulq.language.privacy import Loss
+from sulq.language.question import Choose, Sums
+from sulq.language.rowfn import Compare, Fill, RowFn, named
+from sulq.language.score import Diagonal
 from sulq.select.choose import EVERY, MOST
 from sulq.select.selected import Selected, select
-from sulq.terms.kinds import Truth
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import between, checked, number, whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import Choose, Sums
-from sulq.terms.rowfn import Compare, Fill, RowFn, named
-from sulq.terms.score import Diagonal
 
 LARGEST: Final = 10**15
 

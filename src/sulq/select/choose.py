@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final, Literal
 
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked, whole
 from sulq.kernel.scores import LARGEST_ENTRY
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Bool, Category, Int, Schema, Text
+from sulq.language.privacy import Loss
+from sulq.language.question import Choose, Sums
+from sulq.language.rowfn import Choice, IsMissing, Lit, RowFn
+from sulq.language.rowfn.vectors import bounded, scalar_grid
+from sulq.language.score import Diagonal
 from sulq.select.selected import Selected, select
-from sulq.terms.attribute import Attribute
-from sulq.terms.domain import Bool, Category, Int, Schema, Text
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import checked, whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import Choose, Sums
-from sulq.terms.rowfn import Choice, IsMissing, Lit, RowFn
-from sulq.terms.rowfn.vectors import bounded, scalar_grid
-from sulq.terms.score import Diagonal
 
 MOST: Final = 1024  # candidates by sums of their own
 EVERY: Final = Choice(((IsMissing(Lit(1)), 0),), ("every row",), 0)  # a key of one cell

@@ -10,19 +10,19 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked, number
+from sulq.language.domain import Real, Schema
+from sulq.language.privacy import Loss
+from sulq.language.question import Choose, Sums
+from sulq.language.rowfn import Bins, Col, Lit, RowFn, named
+from sulq.language.rowfn.vectors import bounded
+from sulq.language.score import Linear
 from sulq.select.choose import MOST
 from sulq.select.rounding import rounding
 from sulq.select.selected import Selected, select
-from sulq.terms.domain import Real, Schema
-from sulq.terms.oracle import Oracle
-from sulq.terms.parameters import checked, number
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress, Purse
-from sulq.terms.question import Choose, Sums
-from sulq.terms.rowfn import Bins, Col, Lit, RowFn, named
-from sulq.terms.rowfn.vectors import bounded
-from sulq.terms.score import Linear
 
 FINE: Final = 2**20  # units of the largest price, where the prices have no common unit coarser than that
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
-from sulq.terms.domain import Real, Schema
-from sulq.terms.rowfn import Arith, Clip, Col, Fill, RowFn
-from sulq.terms.rowfn.vectors import bounded
+from sulq.language.domain import Real, Schema
+from sulq.language.rowfn import Arith, Clip, Col, Fill, RowFn
+from sulq.language.rowfn.vectors import bounded
 
 DOUBLES: Final = Fraction(1, 2**48)  # of the largest value: more than a few operations on doubles round
 

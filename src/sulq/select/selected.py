@@ -8,14 +8,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
+from sulq.answers import wire
+from sulq.answers.receipt import Receipt
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError, SetupError, SulqError
-from sulq.terms import wire
-from sulq.terms.law import ExponentialLaw, FlipLaw
-from sulq.terms.parameters import number
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
-from sulq.terms.purse import Purse
-from sulq.terms.question import Choose
-from sulq.terms.receipt import Receipt
+from sulq.forms.parameters import number
+from sulq.language.law import ExponentialLaw, FlipLaw
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
+from sulq.language.question import Choose
 
 FORMAT: Final = 1  # of a saved selection
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, cast
 
+from sulq.answers import wire
 from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
-from sulq.terms import wire
 
 MOST: Final = 64 * 2**20
 HEAD: Final = 4

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from sulq.answers.plan import Plan
+from sulq.answers.receipt import Receipt
+from sulq.answers.released import Released
 from sulq.curator.runner import Runner
-from sulq.terms.plan import Plan
-from sulq.terms.receipt import Receipt
-from sulq.terms.released import Released
 
 
 @dataclass(frozen=True, slots=True)

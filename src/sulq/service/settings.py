@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, cast
 
-from sulq.terms import wire
-from sulq.terms.facts import TableFacts
-from sulq.terms.privacy import Budget, Unit
+from sulq.answers import wire
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Budget, Unit
 
 Tree = Mapping[str, object]
 WORKERS: Final = 2

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from sulq.answers.answer import Answers, bar, extra, paid
+from sulq.answers.receipt import Receipt
+from sulq.answers.released import Released
 from sulq.errors import QuestionError
+from sulq.language.privacy import Loss, Unit
 from sulq.sql.released.cells import Figure, interval
 from sulq.sql.released.functions import number
 from sulq.sql.released.render import Table
-from sulq.terms.answer import Answers, bar, extra, paid
-from sulq.terms.privacy import Loss, Unit
-from sulq.terms.receipt import Receipt
-from sulq.terms.released import Released
 
 if TYPE_CHECKING:
     import pandas

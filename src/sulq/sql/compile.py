@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sulq.errors import QuestionError
+from sulq.language.facts import Facts
+from sulq.language.rowfn import Col
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Aggregate, Literal, Node, Place, Query, Select, Union, conjuncts, holds
 from sulq.sql.parse.text import Parsed, parse
@@ -24,8 +26,6 @@ from sulq.sql.rows.unions import united
 from sulq.sql.rows.values import Cell, Fixed, Person, Term, cell
 from sulq.sql.scope import Env, Scope
 from sulq.sql.semijoin import SemiJoins, subqueries
-from sulq.terms.facts import Facts
-from sulq.terms.rowfn import Col
 
 RAW = "This query returns single rows"
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.plan import Plan
+from sulq.answers.released import Released
+from sulq.answers.row_bounding import kept_rows
 from sulq.errors import QuestionError
+from sulq.language.facts import Facts
+from sulq.language.privacy import Loss
+from sulq.language.question import Question
 from sulq.sql.explain import SUPPOSED, Explanation, Foretold
 from sulq.sql.released.cells import Figure, interval
 from sulq.sql.released.forecast import LEANS, supposed
 from sulq.sql.released.program import Program
 from sulq.sql.released.render import prepare
-from sulq.terms.bounding import kept_rows
-from sulq.terms.facts import Facts
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Question
-from sulq.terms.released import Released
 
 WIDEST: Final = 10**60  # a width that is wished for
 SOME: Final = 10_000  # rows a table is supposed to have where its size is not declared

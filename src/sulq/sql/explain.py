@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Scalar
-from sulq.terms.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
-from sulq.terms.plan import Part, Plan
-from sulq.terms.privacy import Loss, plain
-from sulq.terms.question import Above, Choose, Holistic, OpenSums, Single, Together
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, RowFn, Vector
-from sulq.terms.shape import shape
+from sulq.answers.plan import Part, Plan
+from sulq.language.facts import Facts
+from sulq.language.kinds import Scalar
+from sulq.language.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.language.privacy import Loss, plain
+from sulq.language.question import Above, Choose, Holistic, OpenSums, Single, Together
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, RowFn, Vector
+from sulq.language.shape import shape
 
 SUPPOSED: Final = (100, 1_000, 10_000)  # rows a group might have
 LEVEL: Final = 0.95

@@ -7,19 +7,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import cast
 
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.estimators import Reading
+from sulq.answers.oracle import Oracle
+from sulq.answers.quantiles import Quantile, Quantiles
 from sulq.errors import QuestionError
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
+from sulq.language.kinds import Code, Scalar, Truth
+from sulq.language.privacy import Loss
+from sulq.language.question import WHOLE
+from sulq.language.rowfn import Col, Each, OrMissing, RowFn
 from sulq.sql.released.questions import Asking, Rows, labels, leaves_of
 from sulq.sql.rows.statistics import Stat
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Code, Scalar, Truth
-from sulq.terms.oracle import Oracle
-from sulq.terms.privacy import Loss
-from sulq.terms.quantiles import Quantile, Quantiles
-from sulq.terms.question import WHOLE
-from sulq.terms.readings import Reading
-from sulq.terms.rowfn import Col, Each, OrMissing, RowFn
 
 
 def quantiles(

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.terms.privacy import LARGEST, SMALLEST, Epsilon, EpsilonDelta, Rho
+from sulq.language.privacy import LARGEST, SMALLEST, Epsilon, EpsilonDelta, Rho
 
 Priced = Epsilon | Rho
 Off = Callable[[float], float]  # how far off, as a part of what is wished for, at a spend of so much

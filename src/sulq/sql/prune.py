@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn import Col, RowFn
 from sulq.sql.released.program import Apply, Cond, Expr, Program, Regroup, Single, Stack
 from sulq.sql.rows.statistics import Groups
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import Col, RowFn
 
 
 def read(fns: Iterable[RowFn | None]) -> set[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sulq.language.facts import Facts
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import (
     Call,
@@ -26,7 +27,6 @@ from sulq.sql.released.expressions import Released
 from sulq.sql.rows.joins import Joins, linked
 from sulq.sql.rows.names import Visible, find, known, resolve
 from sulq.sql.rows.row_set import Maker, Rows
-from sulq.terms.facts import Facts
 
 MOST_TABLES: Final = 32
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Where
+from sulq.language.relation import Select as Columns
+from sulq.language.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, RowFn
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Call, Exists, Node, Place, Query, Select, Within, conjuncts, parts
 from sulq.sql.released.expressions import Released
@@ -19,9 +22,6 @@ from sulq.sql.rows.names import Item, known, refers, resolve
 from sulq.sql.rows.row_set import Rows, shaped
 from sulq.sql.rows.values import Fixed, Person, Term, cell
 from sulq.sql.scope import Env, Scope
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Where
-from sulq.terms.relation import Select as Columns
-from sulq.terms.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, RowFn
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, cast
 
+from sulq.answers.answer import Answers
+from sulq.answers.estimators import Plain
+from sulq.answers.oracle import Oracle
+from sulq.answers.plan import Plan
+from sulq.answers.pricing import affordable, probe
+from sulq.answers.reuse import nothing
 from sulq.errors import QuestionError
+from sulq.language.facts import Facts
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, probability
+from sulq.language.question import Question, Sums, Together
+from sulq.language.relation import Table
+from sulq.language.rowfn import IsMissing, Lit, Logic, Not, RowFn
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import Compiled
 from sulq.sql.compile import compile as compiled_of
@@ -22,17 +33,6 @@ from sulq.sql.released.forecast import LEANS
 from sulq.sql.released.render import prepare, sources_of
 from sulq.sql.rows.statistics import Groups, Stat
 from sulq.sql.workload import Planned, Workload
-from sulq.terms.answer import Answers
-from sulq.terms.facts import Facts
-from sulq.terms.oracle import Oracle
-from sulq.terms.plan import Plan
-from sulq.terms.pricing import affordable, probe
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, probability
-from sulq.terms.question import Question, Sums, Together
-from sulq.terms.readings import Plain
-from sulq.terms.relation import Table
-from sulq.terms.reuse import nothing
-from sulq.terms.rowfn import IsMissing, Lit, Logic, Not, RowFn
 
 COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy counts bought before a quotient is priced (SR7)
 REST: Final = "a total less the groups shown, so each group adds its noise"

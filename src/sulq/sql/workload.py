@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from sulq.language.privacy import Loss
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation, figure
-from sulq.terms.privacy import Loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)

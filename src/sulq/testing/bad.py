@@ -15,19 +15,19 @@ from typing import Final, cast
 
 import numpy as np
 
+from sulq.answers import wire
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.receipt import Receipt
 from sulq.curator.curator import Curator
 from sulq.curator.run import Release
 from sulq.kernel.laws import AboveLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.kernel.private import Private
-from sulq.terms import wire
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.domain import Bool, Category, Column, Schema, Text, days, microseconds
-from sulq.terms.engine import Block, Tally
-from sulq.terms.kinds import Cells, Floats, Integers, Truths
-from sulq.terms.privacy import Loss, Unit
-from sulq.terms.question import Question
-from sulq.terms.receipt import Receipt
-from sulq.terms.rowfn.scalar import evaluate, numbers, truths
+from sulq.language.domain import Bool, Category, Column, Schema, Text, days, microseconds
+from sulq.language.kinds import Cells, Floats, Integers, Truths
+from sulq.language.privacy import Loss, Unit
+from sulq.language.question import Question
+from sulq.language.rowfn.scalar import evaluate, numbers, truths
+from sulq.language.tally import Block, Tally
 from sulq.testing.neighbours import Row, canonical
 
 FAULTS: Final = ("nan", "unclipped", "row number", "raise", "shape", "doubled", "all rows")

@@ -7,6 +7,10 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.oracle import Oracle
+from sulq.answers.plan import Plan
+from sulq.answers.receipt import Receipt
 from sulq.curator.curator import Curator
 from sulq.curator.plan import draw
 from sulq.curator.run import Rows
@@ -14,15 +18,11 @@ from sulq.errors import AccessDenied
 from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw
 from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.private import Private
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.engine import Groups
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Integers
-from sulq.terms.oracle import Oracle
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, SubLinear
-from sulq.terms.question import OpenSums, Question, Together
-from sulq.terms.receipt import Receipt
+from sulq.language.facts import Facts
+from sulq.language.kinds import Integers
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, SubLinear
+from sulq.language.question import OpenSums, Question, Together
+from sulq.language.tally import Groups
 
 DELTA: Final = EpsilonDelta(1, 1e-9)
 

@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.privacy import Fold, Unit
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.privacy import Fold, Unit
 
 Row = dict[str, object]
 Rng = np.random.Generator

@@ -9,8 +9,8 @@ from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
-from sulq.terms.question import Above, Choose, OpenSums, Question, Sums, Together
-from sulq.terms.rowfn import (
+from sulq.language.question import Above, Choose, OpenSums, Question, Sums, Together
+from sulq.language.rowfn import (
     Arith,
     Bernstein,
     Bins,
@@ -63,7 +63,7 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
-from sulq.terms.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
+from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -20,6 +20,9 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
+from sulq.answers import wire
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.oracle import Oracle
 from sulq.curator.certificates import certifying
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
@@ -45,14 +48,11 @@ from sulq.kernel.request import Asking, Place, Proposed
 from sulq.kernel.run import Checked
 from sulq.kernel.whole.asked import Asked as Statistic
 from sulq.kernel.whole.functions import Owned
-from sulq.terms import wire
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.domain import Schema, Text
-from sulq.terms.engine import Engine, Groups, Tally, sums_of
-from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.kinds import Integers
-from sulq.terms.oracle import Oracle
-from sulq.terms.privacy import Budget, Draw, Event, Unit
+from sulq.language.domain import Schema, Text
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.kinds import Integers
+from sulq.language.privacy import Budget, Draw, Event, Unit
+from sulq.language.tally import Engine, Groups, Tally, sums_of
 
 CHOICES: Final = (FlipLaw, ExponentialLaw)
 D = TypeVar("D")

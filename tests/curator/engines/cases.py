@@ -11,10 +11,10 @@ from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.engines.memory import MemoryEngine
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset
-from sulq.terms.domain import Category, Int, Real, Schema, Text
-from sulq.terms.engine import Tally
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import RowFn, col, lit
+from sulq.language.domain import Category, Int, Real, Schema, Text
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import RowFn, col, lit
+from sulq.language.tally import Tally
 from tests import generate
 
 KEY = bytes(range(32))

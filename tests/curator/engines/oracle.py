@@ -17,8 +17,8 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp
-from sulq.terms.engine import Tally
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp
+from sulq.language.tally import Tally
 from tests.meaning import meaning, units
 
 BLANKS = " \t\n\v\f\r"

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from sulq.curator.engines import connection
-from sulq.terms.domain import Int, Schema
-from sulq.terms.rowfn import lit, outer, vector
+from sulq.language.domain import Int, Schema
+from sulq.language.rowfn import lit, outer, vector
 from tests.curator.engines.cases import ask, duck
 
 CACHE = 24  # MiB

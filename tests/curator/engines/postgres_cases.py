@@ -10,8 +10,8 @@ import pyarrow as pa
 from sulq.curator.engines.postgres import PostgresEngine
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset
-from sulq.terms.domain import Schema
-from sulq.terms.privacy import Unit
+from sulq.language.domain import Schema
+from sulq.language.privacy import Unit
 from tests.curator.engines.cases import KEY, SCHEMA, table
 from tests.loaded import address, loaded
 from tests.postgres import server

@@ -9,10 +9,10 @@ import pyarrow as pa
 from sulq.curator.engines import kept
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
-from sulq.terms.domain import Schema, Text
-from sulq.terms.kinds import Code, Scalar, Truth, Words
-from sulq.terms.rowfn import RowFn
-from sulq.terms.rowfn.scalar import evaluate
+from sulq.language.domain import Schema, Text
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.scalar import evaluate
 from tests.expressions import SCHEMA
 from tests.frames import Frame, Row
 

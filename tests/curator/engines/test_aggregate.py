@@ -7,10 +7,10 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.engine import Block, Tally
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Bernstein, Lit, col
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.relation import Table
+from sulq.language.rowfn import Bernstein, Lit, col
+from sulq.language.tally import Block, Tally
 from tests import generate
 from tests.curator.engines.cases import duck, memory, sums
 

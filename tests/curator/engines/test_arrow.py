@@ -9,8 +9,8 @@ import pytest
 
 from sulq.curator.engines import arrow
 from sulq.errors import SetupError
+from sulq.language.domain import Real
 from sulq.sources.decode.frames import number_text
-from sulq.terms.domain import Real
 
 
 def test_numbers_and_days_as_text() -> None:

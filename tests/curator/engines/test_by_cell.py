@@ -10,7 +10,7 @@ import pytest
 from sulq.curator.engines import by_cell
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.keys import Chosen
-from sulq.terms.rowfn import RowFn, Vector, col, each, lit, nearest, scaled, within_ball
+from sulq.language.rowfn import RowFn, Vector, col, each, lit, nearest, scaled, within_ball
 from tests import generate
 from tests.curator.engines.test_fold import SCHEMA, batches, meant
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.coordinates import Vectors
-from sulq.terms.domain import Category, Int, Real, Schema
-from sulq.terms.rowfn import Dot, IsMissing, Lookup, Nearest, RowFn, Scaled, Vector, WithinBall, col
-from sulq.terms.rowfn.scalar import evaluate
-from sulq.terms.rowfn.vectors import EXACT, vector_cells
+from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.rowfn import Dot, IsMissing, Lookup, Nearest, RowFn, Scaled, Vector, WithinBall, col
+from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.vectors import EXACT, vector_cells
 from tests.counts import count
 
 SCHEMA = Schema.of(

@@ -7,11 +7,11 @@ import pytest
 
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.derive_numpy import derive, numbered
-from sulq.terms.domain import Category, Int, Schema, Text
-from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import Col, Dot, Vector, col
+from sulq.language.domain import Category, Int, Schema, Text
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.privacy import Unit
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn import Col, Dot, Vector, col
 
 PEOPLE = Schema("people", (("age", Int(0, 99)), ("city", Category(("x", "y")))))
 VISITS = Schema("visits", (("cost", Int(0, 9)), ("note", Text())))

@@ -7,13 +7,13 @@ import pytest
 from sulq.curator.engines import derive_sql
 from sulq.curator.engines.emit import FUNCTIONS, NotInSql
 from sulq.curator.engines.kept import Rows, names
-from sulq.terms.domain import Int, Schema, Text
-from sulq.terms.engine import Tally
-from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import Col, Dot, Lit, Vector, col
-from sulq.terms.shape import MOST_ROWS_STORED, shape
+from sulq.language.domain import Int, Schema, Text
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.privacy import Unit
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn import Col, Dot, Lit, Vector, col
+from sulq.language.shape import MOST_ROWS_STORED, shape
+from sulq.language.tally import Tally
 from tests import counts, generate, relations
 from tests.counts import count
 from tests.curator.engines.cases import CANARY, SCHEMA, duck, memory, table

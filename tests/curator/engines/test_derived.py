@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from sulq.curator.engines.derived import TOTAL_BITS, copied, terms
-from sulq.terms.domain import Category, Date, Int, Real, Schema, Text
-from sulq.terms.rowfn import col
+from sulq.language.domain import Category, Date, Int, Real, Schema, Text
+from sulq.language.rowfn import col
 
 WIDE = Schema(
     "t",

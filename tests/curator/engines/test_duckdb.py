@@ -18,11 +18,10 @@ from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.propose import Proposer
 from sulq.errors import AccessDenied, CuratorError, QuestionError
 from sulq.kernel.programs import Program
-from sulq.terms.domain import Category, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.engine import Key
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Table, Where
-from sulq.terms.rowfn import (
+from sulq.language.domain import Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.privacy import Unit
+from sulq.language.relation import Table, Where
+from sulq.language.rowfn import (
     Bins,
     Case,
     Clip,
@@ -37,6 +36,7 @@ from sulq.terms.rowfn import (
     outer,
     vector,
 )
+from sulq.language.tally import Key
 from tests.certified import certified, certified_groups
 from tests.curator.engines.cases import ASKED, CANARY, ask, duck, memory, table
 

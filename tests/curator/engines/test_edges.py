@@ -10,8 +10,8 @@ from sulq.curator.engines import kept
 from sulq.curator.engines.edges import divided
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.rowfn import Bins, Col
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.rowfn import Bins, Col
 from tests import counts
 from tests.counts import count
 

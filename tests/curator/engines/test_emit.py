@@ -12,8 +12,8 @@ from sulq.curator.engines import duckdb as engine_module
 from sulq.curator.engines import kept
 from sulq.curator.engines.emit import FUNCTIONS, Emitter
 from sulq.curator.engines.kept import Rows
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
 from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines.cases import CANARY, SCHEMA, ask, duck, memory, sums, table

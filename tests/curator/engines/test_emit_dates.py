@@ -9,11 +9,11 @@ import pytest
 from sulq.curator.engines import kept
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
-from sulq.terms.domain import Date, Schema, Timestamp
-from sulq.terms.kinds import Cells
-from sulq.terms.rowfn import Arith, Col, Compare, DatePart, DateTrunc, Lit, Moment, RowFn, ToDate, ToTimestamp
-from sulq.terms.rowfn.dates import FIRST_DAY, LAST_DAY, LAST_MOMENT, PARTS, PERIODS
-from sulq.terms.rowfn.scalar import evaluate
+from sulq.language.domain import Date, Schema, Timestamp
+from sulq.language.kinds import Cells
+from sulq.language.rowfn import Arith, Col, Compare, DatePart, DateTrunc, Lit, Moment, RowFn, ToDate, ToTimestamp
+from sulq.language.rowfn.dates import FIRST_DAY, LAST_DAY, LAST_MOMENT, PARTS, PERIODS
+from sulq.language.rowfn.scalar import evaluate
 from tests.counts import count
 from tests.curator.engines.rowwise import filled, in_numpy, in_sql
 

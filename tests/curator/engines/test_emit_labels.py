@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.terms.domain import Category, Int, Schema
-from sulq.terms.rowfn import Choice, Col, Each, First, NullIf, OrMissing, Relabel, Value
+from sulq.language.domain import Category, Int, Schema
+from sulq.language.rowfn import Choice, Col, Each, First, NullIf, OrMissing, Relabel, Value
 from tests.curator.engines.rowwise import filled, in_numpy, in_sql
 
 SIZE = 5000

@@ -7,8 +7,8 @@ import math
 import pytest
 from hypothesis import given, settings
 
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.rowfn import Col, Maths, Modulo, Power, Round
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.rowfn import Col, Maths, Modulo, Power, Round
 from tests import expressions
 from tests.counts import count
 from tests.curator.engines.rowwise import filled, in_numpy, in_sql

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sulq.terms.kinds import Code
-from sulq.terms.rowfn import ROW_FUNCTIONS, Col, Lit, NullIf, RowFn, Substring
+from sulq.language.kinds import Code
+from sulq.language.rowfn import ROW_FUNCTIONS, Col, Lit, NullIf, RowFn, Substring
 from tests import expressions
 from tests.counts import count
 from tests.curator.engines.rowwise import filled, in_numpy, in_sql

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sulq.terms.rowfn import Col, IndexOf, Length, Like, Lowered, RowFn, Substring, Trimmed, Uppered
+from sulq.language.rowfn import Col, IndexOf, Length, Like, Lowered, RowFn, Substring, Trimmed, Uppered
 from tests import expressions
 from tests.counts import count
 from tests.curator.engines.rowwise import filled, in_numpy, in_sql

@@ -8,14 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sulq.answers import wire
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.fold import EXACT, fold, fold_all
 from sulq.curator.engines.kernels import reach
-from sulq.terms import wire
-from sulq.terms.domain import Category, Int, Real, Schema
-from sulq.terms.engine import Block, Key, Tally
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import (
+from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.relation import Table
+from sulq.language.rowfn import (
     Vector,
     bins,
     col,
@@ -30,8 +29,9 @@ from sulq.terms.rowfn import (
     vector,
     within_ball,
 )
-from sulq.terms.rowfn.scalar import evaluate
-from sulq.terms.rowfn.vectors import to_grid, vector_cells
+from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.vectors import to_grid, vector_cells
+from sulq.language.tally import Block, Key, Tally
 from tests import generate
 from tests.counts import count
 

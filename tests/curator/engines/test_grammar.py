@@ -6,8 +6,8 @@ import pytest
 
 from sulq.curator.engines import grammar
 from sulq.errors import SetupError
-from sulq.terms.domain import Category, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.privacy import Unit
+from sulq.language.domain import Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.privacy import Unit
 
 
 @pytest.mark.parametrize("text", ["1", "+1.5", "-.5", "5.", "1e5", "1E-300", "007"])

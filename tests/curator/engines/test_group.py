@@ -8,11 +8,11 @@ import pytest
 
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.group import group
-from sulq.terms.domain import Int, Schema, Text
-from sulq.terms.engine import Block, Key, Tally
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Distinct, Table
-from sulq.terms.rowfn import Col, NullIf, OrMissing, bins, bucket, col, each, lit, outer, position
+from sulq.language.domain import Int, Schema, Text
+from sulq.language.privacy import Unit
+from sulq.language.relation import Distinct, Table
+from sulq.language.rowfn import Col, NullIf, OrMissing, bins, bucket, col, each, lit, outer, position
+from sulq.language.tally import Block, Key, Tally
 from tests.curator.engines.cases import ask, duck, memory, table
 
 ROWS = table(

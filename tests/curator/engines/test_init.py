@@ -8,8 +8,8 @@ import pytest
 
 from sulq.curator.engines import ENGINES, open_engine
 from sulq.errors import SetupError
-from sulq.terms.domain import Category, Schema
-from sulq.terms.privacy import Unit
+from sulq.language.domain import Category, Schema
+from sulq.language.privacy import Unit
 from tests.curator.engines.cases import ASKED, KEY, SCHEMA, memory, parquet, sums, table
 from tests.loaded import loaded
 

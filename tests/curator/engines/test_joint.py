@@ -15,9 +15,9 @@ from sulq.curator.engines.fold import fold, fold_all
 from sulq.curator.engines.joint import LARGEST, Joint, joined
 from sulq.curator.engines.share import Share
 from sulq.curator.engines.unite import unite
-from sulq.terms.domain import Category, Int, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.rowfn import col, lit, route
+from sulq.language.domain import Category, Int, Schema
+from sulq.language.rowfn import col, lit, route
+from sulq.language.tally import Tally
 from tests import generate
 
 NAMES = [f"a{i}" for i in range(6)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sulq.curator.engines import kept, read_numpy
-from sulq.terms.domain import Category, Int, Schema
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import col, each, lit, position
+from sulq.language.domain import Category, Int, Schema
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import col, each, lit, position
 from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines import oracle

@@ -11,11 +11,11 @@ import pytest
 from sulq import Unit, col
 from sulq.curator.engines import open_engine
 from sulq.curator.engines.listed import listed
-from sulq.terms.domain import Int, Schema, Vertices
-from sulq.terms.engine import BLANK, Block, Tally
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Bucket, Col
-from sulq.terms.rowfn.scalar import Position
+from sulq.language.domain import Int, Schema, Vertices
+from sulq.language.relation import Table
+from sulq.language.rowfn import Bucket, Col
+from sulq.language.rowfn.scalar import Position
+from sulq.language.tally import BLANK, Block, Tally
 from sulq.testing import neighbours
 from tests.loaded import loaded
 from tests.privacy.cases import KEY, seeded
@@ -65,7 +65,7 @@ def test_rows_with_a_missing_value_or_an_unknown_condition_do_not_count() -> Non
         schema, size, seen = neighbours.SCHEMA, 4, {}
 
         def codes(self, name: str) -> object:
-            from sulq.terms.kinds import Cells
+            from sulq.language.kinds import Cells
 
             values = {"age": [1, 2, 3, 999], "flag": [1, 1, 0, 1]}[name]
             gone = {"age": [False, True, False, False], "flag": [False, False, False, True]}[name]

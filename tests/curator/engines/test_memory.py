@@ -9,7 +9,7 @@ import pytest
 
 from sulq.curator.engines import memory as module
 from sulq.errors import AccessDenied, CuratorError, SetupError
-from sulq.terms.rowfn import bucket, lit
+from sulq.language.rowfn import bucket, lit
 from tests.curator.engines.cases import ASKED, CANARY, ask, memory, parquet, sums, table
 
 

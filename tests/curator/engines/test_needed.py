@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sulq.curator.engines.needed import Needed, needed
-from sulq.terms.rowfn import bucket, col, dot, lit, nearest, outer, position, scaled, vector, within_ball
+from sulq.language.rowfn import bucket, col, dot, lit, nearest, outer, position, scaled, vector, within_ball
 from tests.curator.engines.cases import ask
 
 PAIR = vector(["age", "pay"])

@@ -10,7 +10,7 @@ import pytest
 
 from sulq.curator.engines import pages
 from sulq.curator.engines.connection import Connection
-from sulq.terms.domain import Int, Schema, Text
+from sulq.language.domain import Int, Schema, Text
 
 SCHEMA = Schema.of("data", {"a": Int(0, 9), "b": Int(0, 2**40), "c": Text()})
 

@@ -8,7 +8,7 @@ import pytest
 from sulq.curator.engines.emit import Emitter
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.piece import Piece, clamped, finite, joined
-from sulq.terms.domain import Int, Schema
+from sulq.language.domain import Int, Schema
 
 
 def shown(statement: str) -> object:

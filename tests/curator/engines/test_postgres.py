@@ -20,12 +20,12 @@ from sulq.curator.engines.question import Question
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import AccessDenied, CuratorError, SetupError
-from sulq.terms.domain import Int, Schema
-from sulq.terms.engine import Key, Tally
-from sulq.terms.facts import TableFacts
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Table, Where
-from sulq.terms.rowfn import col
+from sulq.language.domain import Int, Schema
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Unit
+from sulq.language.relation import Table, Where
+from sulq.language.rowfn import col
+from sulq.language.tally import Key, Tally
 from tests.certified import certified, certified_groups
 from tests.curator.engines.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
 from tests.curator.engines.postgres_cases import PostgresEngine, at, copies, engine, filled

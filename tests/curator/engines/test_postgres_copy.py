@@ -14,10 +14,10 @@ from sulq.curator.engines import postgres_copy
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import SetupError
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.facts import TableFacts
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import col, lit
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import col, lit
 from tests.curator.engines.cases import ASKED, CANARY, ask, memory, sums, table
 from tests.curator.engines.postgres_cases import PostgresEngine, at, copies, engine, filled, named, owner
 from tests.loaded import address, loaded

@@ -11,9 +11,9 @@ import pytest
 from sulq.curator.engines import pages, postgres_read
 from sulq.curator.engines.connection import Connection
 from sulq.errors import SetupError
-from sulq.terms.domain import Int, Schema, Text
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import Length, Like, col, lit
+from sulq.language.domain import Int, Schema, Text
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import Length, Like, col, lit
 from tests.curator.engines.cases import ask
 from tests.curator.engines.postgres_cases import PostgresEngine, at, engine, filled
 from tests.postgres import server

@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from sulq.errors import SetupError
-from sulq.terms.domain import Int, Schema
-from sulq.terms.privacy import Unit
+from sulq.language.domain import Int, Schema
+from sulq.language.privacy import Unit
 from tests.curator.engines.cases import ASKED, sums
 from tests.curator.engines.postgres_cases import at, copies, engine, filled, named, owner, role
 from tests.loaded import address

@@ -11,10 +11,10 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from sulq.addresses.postgres import Address
 from sulq.curator.engines import postgres_session
 from sulq.curator.engines.postgres_session import SETTLE, SINCE, Sessions, meaning, opened
 from sulq.errors import SetupError
-from sulq.terms.postgres_address import Address
 from tests.curator.engines.cases import CANARY
 from tests.curator.engines.postgres_cases import at, copies, engine, filled, named, owner, role
 from tests.loaded import address
@@ -68,7 +68,7 @@ COMPUTING = """
 import sys
 import psycopg
 from sulq.curator.engines import postgres_session
-from sulq.terms.postgres_address import Address
+from sulq.addresses.postgres import Address
 found = postgres_session.opened(Address.of(sys.argv[2])) if sys.argv[1] == "ours" else psycopg.connect(sys.argv[2])
 print(found.info.backend_pid, flush=True)
 found.execute("SELECT count(*) FROM generate_series(1, 100000) AS a, generate_series(1, 100000) AS b")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import SetupError
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import IsMissing, col, lit
+from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import IsMissing, col, lit
 from tests.curator.engines.cases import CANARY, ask, sums
 from tests.curator.engines.postgres_cases import at, engine, named
 from tests.postgres import server

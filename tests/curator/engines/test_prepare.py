@@ -28,9 +28,9 @@ from sulq.curator.engines.question import Question
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SetupError
 from sulq.kernel import keep
-from sulq.terms.domain import Category, Int, Schema
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import col, each, lit
+from sulq.language.domain import Category, Int, Schema
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import col, each, lit
 from tests.curator.engines.cases import CANARY, KEY, SCHEMA, ask, duck, memory, parquet, sums, table
 
 

@@ -19,14 +19,27 @@ from sulq.curator.statistics.sums import extent
 from sulq.errors import QuestionError
 from sulq.kernel.facts import Refused
 from sulq.kernel.programs import Fold, Stack, Sum
-from sulq.terms.domain import Category, Int, Real, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.privacy import Unit
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Bernstein, Dot, Scaled, bins, case, col, lit, lookup, nearest, outer, vector, within_ball
-from sulq.terms.rowfn.keys import Each
-from sulq.terms.rowfn.labels import OrMissing
-from sulq.terms.rowfn.route import Route
+from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.privacy import Unit
+from sulq.language.question import Sums
+from sulq.language.rowfn import (
+    Bernstein,
+    Dot,
+    Scaled,
+    bins,
+    case,
+    col,
+    lit,
+    lookup,
+    nearest,
+    outer,
+    vector,
+    within_ball,
+)
+from sulq.language.rowfn.keys import Each
+from sulq.language.rowfn.labels import OrMissing
+from sulq.language.rowfn.route import Route
+from sulq.language.tally import Tally
 from tests import generate
 from tests.certified import certified, within
 from tests.counts import count, generator

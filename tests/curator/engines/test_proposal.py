@@ -24,14 +24,14 @@ from sulq.errors import SetupError
 from sulq.kernel import layout, programs
 from sulq.kernel.layout import joined, summed
 from sulq.kernel.request import Combined, Key, Looked, Part, Proposal, Scan, Statement
-from sulq.terms import shape as shape_module
-from sulq.terms.domain import Category, Int, Real, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Join, Select, Table
-from sulq.terms.rowfn import Bernstein, Col, bins, col, each, lit, lookup, outer
-from sulq.terms.shape import MOST_ROWS_STORED, Shape, shape
+from sulq.language import shape as shape_module
+from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.privacy import Unit
+from sulq.language.relation import Join, Select, Table
+from sulq.language.rowfn import Bernstein, Col, bins, col, each, lit, lookup, outer
+from sulq.language.shape import MOST_ROWS_STORED, Shape, shape
+from sulq.language.tally import Tally
 from tests import counts, relations
 from tests.counts import count
 from tests.curator.engines.cases import ask, duck, memory

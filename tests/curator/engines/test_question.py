@@ -10,8 +10,8 @@ import pytest
 
 from sulq.curator.engines import propose
 from sulq.kernel import layout
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.rowfn import Bins, Col, Each, OrMissing, RowFn, bins, col, each, lit, lookup, nearest, outer, vector
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.rowfn import Bins, Col, Each, OrMissing, RowFn, bins, col, each, lit, lookup, nearest, outer, vector
 from tests.curator.engines.cases import ask, duck, memory, parquet, sums, table
 
 

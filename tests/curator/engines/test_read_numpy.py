@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq.curator.engines import read_numpy
-from sulq.terms.domain import Bool, Category, Date, Int, Real
+from sulq.language.domain import Bool, Category, Date, Int, Real
 
 
 def read(column: object, cell: str, cells: list[object], kind: object = object) -> list[object]:

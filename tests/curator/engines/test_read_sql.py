@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from sulq.curator.engines import read_numpy, read_sql
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import col, lit
+from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import col, lit
 from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines import oracle

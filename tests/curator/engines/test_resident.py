@@ -25,11 +25,11 @@ from sulq.curator.engines.resident import LARGEST, Resident, limit, named
 from sulq.errors import SetupError
 from sulq.kernel.programs import Program, Stack, Step
 from sulq.kernel.programs import Unit as Coordinate
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import bucket, col, lit, nearest, outer, position, vector, within_ball
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.privacy import Unit
+from sulq.language.relation import Table
+from sulq.language.rowfn import bucket, col, lit, nearest, outer, position, vector, within_ball
+from sulq.language.tally import Tally
 from sulq.testing import exact
 from tests.curator.engines.cases import ask, duck, memory, parquet, table
 

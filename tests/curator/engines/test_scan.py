@@ -16,7 +16,7 @@ from sulq.curator.engines.piece import Keyed, Piece
 from sulq.curator.engines.question import Question
 from sulq.curator.engines.scan import alone
 from sulq.kernel.layout import assemble
-from sulq.terms.domain import Int, Schema
+from sulq.language.domain import Int, Schema
 
 SCHEMA = Schema("data", (("x", Int(0, 9)),))
 

@@ -10,9 +10,9 @@ import pytest
 
 from sulq.curator.engines import shared as shared_module
 from sulq.curator.engines.question import Question
-from sulq.terms.domain import Category, Int, Real, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.rowfn import Col, OrMissing, RowFn, bins, col, each, lit, lookup, outer
+from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.rowfn import Col, OrMissing, RowFn, bins, col, each, lit, lookup, outer
+from sulq.language.tally import Tally
 from tests import counts
 from tests.counts import count
 from tests.curator.engines.cases import ask, duck, memory

@@ -16,11 +16,11 @@ import pytest
 from sulq.curator.engines.source import Origin, suffix
 from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import SetupError
-from sulq.terms.domain import Int, Schema, Text
-from sulq.terms.engine import Engine
-from sulq.terms.facts import TableFacts
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import col, lit
+from sulq.language.domain import Int, Schema, Text
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import col, lit
+from sulq.language.tally import Engine
 from tests import counts, generate
 from tests.counts import count
 from tests.curator.engines.cases import KEY, SCHEMA, ask, duck, memory, parquet, sums, table

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 import sulq
 from sulq import Epsilon, EpsilonDelta
+from sulq.answers import wire
 from sulq.cli import app
 from sulq.cli.config import read
 from sulq.cli.serve import declaration
@@ -37,15 +38,14 @@ from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
-from sulq.terms import wire
-from sulq.terms.domain import Int, Real, Schema, Text
-from sulq.terms.engine import Key, sums_of
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import PerPerson, Select, Table, Where
-from sulq.terms.rowfn import col, lit, outer
-from sulq.terms.rowfn.labels import Choice
-from sulq.terms.rowfn.texts import Like
-from sulq.terms.shape import shape
+from sulq.language.domain import Int, Real, Schema, Text
+from sulq.language.privacy import Unit
+from sulq.language.relation import PerPerson, Select, Table, Where
+from sulq.language.rowfn import col, lit, outer
+from sulq.language.rowfn.labels import Choice
+from sulq.language.rowfn.texts import Like
+from sulq.language.shape import shape
+from sulq.language.tally import Key, sums_of
 from tests import spark
 from tests.certified import certified
 from tests.curator.engines.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table

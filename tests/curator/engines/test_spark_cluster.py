@@ -36,7 +36,7 @@ from sulq.curator.engines.source import Origin
 from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import CuratorError, SetupError
-from sulq.terms.engine import sums_of
+from sulq.language.tally import sums_of
 from tests.curator.engines.cases import ASKED, CANARY, KEY, SCHEMA, memory, sums, table
 
 def main(java, whole):

@@ -9,9 +9,9 @@ import pytest
 from sulq.curator.engines import stored_facts
 from sulq.curator.engines.duckdb import DuckEngine
 from sulq.kernel.facts import OWNER
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Schema, Text
-from sulq.terms.privacy import Unit
-from sulq.terms.rowfn import col, lit
+from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import col, lit
 from tests.certified import certified
 from tests.curator.engines.cases import ask, duck, parquet, table
 

@@ -15,13 +15,13 @@ from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.errors import SetupError
-from sulq.terms.domain import Category, Int, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.facts import TableFacts
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Join, Relation, Table
-from sulq.terms.rowfn import col, lit
-from sulq.terms.shape import shape
+from sulq.language.domain import Category, Int, Schema
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Unit
+from sulq.language.relation import Join, Relation, Table
+from sulq.language.rowfn import col, lit
+from sulq.language.shape import shape
+from sulq.language.tally import Tally
 from tests import generate
 from tests.curator.engines.cases import CANARY, KEY
 from tests.loaded import loaded

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+from sulq.answers import wire
 from sulq.curator.engines.unite import unite
-from sulq.terms import wire
-from sulq.terms.rowfn import ROW_FUNCTIONS, Lit, RowFn, case, col, lit, lookup, nearest, outer, route, vector
+from sulq.language.rowfn import ROW_FUNCTIONS, Lit, RowFn, case, col, lit, lookup, nearest, outer, route, vector
 from tests.curator.engines.cases import SCHEMA, ask
 from tests.expressions import EXAMPLES
 from tests.generate import question

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
+from sulq.answers.receipt import Receipt
 from sulq.curator.ledger.ledger import Ledger
-from sulq.terms.privacy import Budget, Draw, Epsilon, Event, Unit
-from sulq.terms.receipt import Receipt
+from sulq.language.privacy import Budget, Draw, Epsilon, Event, Unit
 
 MECHANISMS = ("laplace", "gaussian", "binomial")
 

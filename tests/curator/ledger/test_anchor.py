@@ -20,7 +20,7 @@ from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.signature import Signer
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.filter import Totals
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, ask, gaussian, memory_folder, opened, pure

@@ -13,7 +13,7 @@ from sulq.curator.ledger.history import load, of
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 FIRST = genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
 

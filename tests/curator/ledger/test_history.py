@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from sulq.answers import wire
 from sulq.curator.ledger import founding, notes
 from sulq.curator.ledger.history import History, load, of
 from sulq.curator.ledger.remaining import spent
@@ -17,8 +18,7 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.filter import Totals
-from sulq.terms import wire
-from sulq.terms.privacy import Epsilon, Rho, Unit
+from sulq.language.privacy import Epsilon, Rho, Unit
 from tests.curator.ledger.cases import pure
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from sulq.answers import wire
+from sulq.answers.receipt import Receipt
 from sulq.curator.ledger import founding, history
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
@@ -21,9 +23,7 @@ from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import chain, entries
 from sulq.kernel.ledger.filter import Totals
-from sulq.terms import wire
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit
-from sulq.terms.receipt import Receipt
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, ask, gaussian, memory_folder, opened, pure, queries

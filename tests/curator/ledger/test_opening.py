@@ -10,7 +10,7 @@ import pytest
 
 from sulq.curator.ledger.opening import verify
 from sulq.errors import SetupError
-from sulq.terms.privacy import Epsilon, Unit
+from sulq.language.privacy import Epsilon, Unit
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 from tests.curator.ledger.places import STORES, empty
 from tests.privacy.disks import Disk

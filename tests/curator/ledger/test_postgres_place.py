@@ -16,7 +16,7 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.errors import BudgetExceeded, SetupError, SulqError
-from sulq.terms.privacy import Epsilon
+from sulq.language.privacy import Epsilon
 from tests.curator.ledger.cases import ask, opened, pure
 from tests.curator.ledger.places import empty
 from tests.postgres import server

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sulq.answers import wire
 from sulq.curator.ledger import founding
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.receipts import check_receipt
@@ -17,8 +18,7 @@ from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
-from sulq.terms import wire
-from sulq.terms.privacy import EpsilonDelta, Unit
+from sulq.language.privacy import EpsilonDelta, Unit
 from tests.curator.ledger.cases import ask, gaussian, memory_folder, opened, pure
 
 

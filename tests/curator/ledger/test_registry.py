@@ -11,9 +11,9 @@ from sulq import Epsilon, Int, Text, Unit
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.registry import MANY, open_keys, register
 from sulq.errors import SetupError
-from sulq.terms.domain import Schema
-from sulq.terms.estimator import Certificate, Estimator
-from sulq.terms.facts import TableFacts
+from sulq.language.domain import Schema
+from sulq.language.estimator import Certificate, Estimator
+from sulq.language.facts import TableFacts
 
 FACTS = TableFacts(Schema.of("data", {"x": Int(0, 9)}))
 

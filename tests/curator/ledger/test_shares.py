@@ -17,7 +17,7 @@ from sulq.curator.ledger.remaining import limits, measure
 from sulq.curator.ledger.shares import Accounts, Share, Standing
 from sulq.errors import BudgetExceeded, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.filter import Filter
-from sulq.terms.privacy import GRAIN, Budget, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
+from sulq.language.privacy import GRAIN, Budget, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, ask, gaussian, opened, pure, queries

@@ -11,7 +11,7 @@ from sulq.curator.ledger import transcript
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row, canonical, link
-from sulq.terms.privacy import Epsilon
+from sulq.language.privacy import Epsilon
 from tests.curator.ledger.cases import ask, gaussian, memory_folder, opened, pure
 
 

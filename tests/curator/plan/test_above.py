@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from sulq import Above, Category, Epsilon, EpsilonDelta, Int, Real, Rho, SubLinear, Sums, Unit, col
+from sulq.answers.plan import Plan
 from sulq.curator.plan import STEPS, above, draw
 from sulq.curator.plan.draft import Draft
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
-from sulq.terms.law import AboveLaw
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import NEIGHBORS
-from sulq.terms.question import OpenSums, Together
-from sulq.terms.rowfn import Lit, Vector
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
+from sulq.language.law import AboveLaw
+from sulq.language.privacy import NEIGHBORS
+from sulq.language.question import OpenSums, Together
+from sulq.language.rowfn import Lit, Vector
 
 SCHEMA = Schema.of("t", {"x": Int(-1, 2), "y": Int(0, 2), "g": Category(["a", "b"]), "part": Real(0, 1)})
 BUDGET = EpsilonDelta(100, 1e-6)

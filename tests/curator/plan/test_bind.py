@@ -7,11 +7,11 @@ import pytest
 from sulq.curator.plan.bind import bind, walk
 from sulq.curator.plan.draft import Draft
 from sulq.errors import QuestionError
-from sulq.terms.domain import Bool, Category, Int, Real, Schema, Text
-from sulq.terms.privacy import NEIGHBORS, Epsilon, Unit
-from sulq.terms.question import Sums
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Bins, Bucket, Col, Each, Lit, Lookup, Position, RowFn, Vector
+from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
+from sulq.language.privacy import NEIGHBORS, Epsilon, Unit
+from sulq.language.question import Sums
+from sulq.language.relation import Table
+from sulq.language.rowfn import Bins, Bucket, Col, Each, Lit, Lookup, Position, RowFn, Vector
 from tests.stub import facts
 
 SCHEMA = Schema.of(

@@ -10,11 +10,11 @@ from sulq.curator.plan.bind import bind
 from sulq.curator.plan.bound import bound
 from sulq.curator.plan.draft import Draft
 from sulq.errors import QuestionError
-from sulq.terms.domain import Bool, Category, Int, Real, Schema, Text
-from sulq.terms.engine import Block
-from sulq.terms.privacy import Epsilon, Unit
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Bernstein, Bucket, Col, Lit, Lookup, Outer, RowFn, Vector
+from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
+from sulq.language.privacy import Epsilon, Unit
+from sulq.language.question import Sums
+from sulq.language.rowfn import Bernstein, Bucket, Col, Lit, Lookup, Outer, RowFn, Vector
+from sulq.language.tally import Block
 from tests.stub import facts
 
 SCHEMA = Schema.of(

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sulq.answers.plan import Plan
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.mechanisms import cost_of, priced
-from sulq.terms.domain import Bool, Category, Int, Real, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import Bernstein, Col, Dot, Each, Lit, Lookup, Nearest, Outer, Vector, WithinBall
+from sulq.language.domain import Bool, Category, Int, Real, Schema
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw
+from sulq.language.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Bernstein, Col, Dot, Each, Lit, Lookup, Nearest, Outer, Vector, WithinBall
+from sulq.language.tally import Tally
 from tests.curator.plan.test_sensitivity import UNITS, every_row, people
 from tests.stub import facts
 

@@ -28,17 +28,17 @@ from sulq import (
     Unit,
     col,
 )
+from sulq.answers.plan import Plan
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
 from sulq.kernel.scores import scores
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
-from sulq.terms.law import ExponentialLaw, FlipLaw
-from sulq.terms.plan import Plan
-from sulq.terms.question import Together
-from sulq.terms.rowfn import Each, Lit
-from sulq.terms.score import form
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
+from sulq.language.law import ExponentialLaw, FlipLaw
+from sulq.language.question import Together
+from sulq.language.rowfn import Each, Lit
+from sulq.language.score import form
 from tests.counts import count
 
 SCHEMA = Schema.of("t", {"x": Int(0, 2), "g": Category(["a", "b"]), "w": Int(-1, 2)})

@@ -7,13 +7,13 @@ import pytest
 from sulq.curator.plan import draw
 from sulq.curator.plan.contribution import contribution
 from sulq.curator.plan.draft import Draft
-from sulq.terms.domain import Bool, Int, Schema
-from sulq.terms.engine import Key
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.privacy import Epsilon, Unit
-from sulq.terms.question import Sums
-from sulq.terms.relation import Join, Relation, Select, Table
-from sulq.terms.rowfn import Col, Each, Lit
+from sulq.language.domain import Bool, Int, Schema
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.privacy import Epsilon, Unit
+from sulq.language.question import Sums
+from sulq.language.relation import Join, Relation, Select, Table
+from sulq.language.rowfn import Col, Each, Lit
+from sulq.language.tally import Key
 from tests.stub import facts
 
 SCHEMA = Schema.of("t", {"f": Bool()})

@@ -10,15 +10,15 @@ from sulq.curator.plan import draw
 from sulq.curator.plan.holistic import MOST_EDGES, MOST_NUMBERS
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
-from sulq.terms.domain import Category, Int, Real, Schema
-from sulq.terms.estimator import Certificate, Estimator
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
-from sulq.terms.question import Holistic, Sums
-from sulq.terms.rowfn import Lit
-from sulq.terms.space import Box, Cube, Points
-from sulq.terms.statistic import (
+from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.estimator import Certificate, Estimator
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
+from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.language.question import Holistic, Sums
+from sulq.language.rowfn import Lit
+from sulq.language.space import Box, Cube, Points
+from sulq.language.statistic import (
     Aggregated,
     Certified,
     Degrees,

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from sulq.curator.plan import STEPS, draw
 from sulq.curator.plan.draft import Draft
 from sulq.curator.plan.sensitivity import root_up
-from sulq.terms.domain import Bool, Category, Column, Int, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.privacy import NEIGHBORS, Epsilon, Unit
-from sulq.terms.question import Sums
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import (
+from sulq.language.domain import Bool, Category, Column, Int, Schema
+from sulq.language.privacy import NEIGHBORS, Epsilon, Unit
+from sulq.language.question import Sums
+from sulq.language.relation import Table
+from sulq.language.rowfn import (
     Bernstein,
     Bins,
     Bucket,
@@ -39,6 +38,7 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
+from sulq.language.tally import Tally
 from tests.counts import count
 from tests.frames import Frame, Row, terms
 from tests.stub import facts

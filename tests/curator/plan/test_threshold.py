@@ -7,17 +7,17 @@ from fractions import Fraction
 import pytest
 
 from sulq import Category, Epsilon, EpsilonDelta, Int, OpenSums, Rho, SubLinear, Sums, Text, Together, Unit, col
+from sulq.answers.plan import Plan
 from sulq.curator.plan import draw
 from sulq.curator.plan.threshold import least_threshold
 from sulq.errors import QuestionError
 from sulq.kernel.facts import rho_within
 from sulq.kernel.mechanisms import cost_of
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
-from sulq.terms.law import GaussianLaw, PassedLaw
-from sulq.terms.plan import Plan
-from sulq.terms.relation import Distinct, Select, Table
-from sulq.terms.rowfn import Lit, Vector
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
+from sulq.language.law import GaussianLaw, PassedLaw
+from sulq.language.relation import Distinct, Select, Table
+from sulq.language.rowfn import Lit, Vector
 
 SCHEMA = Schema.of("t", {"x": Int(0, 10), "g": Category(["a", "b"]), "note": Text()})
 BUDGET = EpsilonDelta(100, 1e-4)

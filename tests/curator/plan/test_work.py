@@ -7,13 +7,13 @@ import pytest
 import sulq
 from sulq.curator.plan import draw, work
 from sulq.errors import QuestionError
-from sulq.terms.domain import Category, Int, Real, Schema, Text
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Unit
-from sulq.terms.question import Choose, OpenSums, Sums, Together
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import Col, Concat, Like, Lit, Logic, Lowered, RowFn, Substring, nearest, outer, vector
-from sulq.terms.score import Rank
+from sulq.language.domain import Category, Int, Real, Schema, Text
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
+from sulq.language.question import Choose, OpenSums, Sums, Together
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn import Col, Concat, Like, Lit, Logic, Lowered, RowFn, Substring, nearest, outer, vector
+from sulq.language.score import Rank
 
 ONE = Lit(1)
 BUDGET = EpsilonDelta(900, 1e-6)

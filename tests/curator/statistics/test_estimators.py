@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq.curator.statistics.estimators import OWN
-from sulq.terms.statistic import ESTIMATORS
+from sulq.language.statistic import ESTIMATORS
 
 
 def test_estimators_that_sulq_brings() -> None:

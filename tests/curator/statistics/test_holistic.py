@@ -7,20 +7,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sulq.answers.plan import Whole
 from sulq.curator.statistics import holistic
 from sulq.errors import QuestionError
 from sulq.kernel.whole import asked as annex
 from sulq.kernel.whole import functions
-from sulq.terms import engine
-from sulq.terms import statistic as terms
-from sulq.terms.domain import Int, Real, Schema, Text
-from sulq.terms.engine import Block
-from sulq.terms.estimator import Certificate, Estimator
-from sulq.terms.facts import TableFacts
-from sulq.terms.plan import Whole
-from sulq.terms.rowfn.keys import Bucket, mixing
-from sulq.terms.rowfn.scalar import Col
-from sulq.terms.space import Box, Cube, Points
+from sulq.language import statistic as terms
+from sulq.language import tally
+from sulq.language.domain import Int, Real, Schema, Text
+from sulq.language.estimator import Certificate, Estimator
+from sulq.language.facts import TableFacts
+from sulq.language.rowfn.keys import Bucket, mixing
+from sulq.language.rowfn.scalar import Col
+from sulq.language.space import Box, Cube, Points
+from sulq.language.tally import Block
 
 GRAPH = terms.Graph("u", "v", "w")
 CERTIFICATE = Certificate(reads=0.1, within=0.05, probability=0.9, low=0, high=1, columns=("u",))
@@ -120,7 +120,7 @@ def test_units_are_those_of_the_answers_own_measure() -> None:
     bound, own = whole(terms.Aggregated)
     assert bound.step * 3 == holistic.requested(bound, own).statistic.range.unit
     assert holistic.requested(bound, own).statistic.mixing == mixing(0)
-    assert functions.BLANK == engine.BLANK
+    assert functions.BLANK == tally.BLANK
 
 
 def test_a_block_is_the_bucket_that_the_language_means() -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sulq.curator.plan.bound import _block
 from sulq.curator.statistics import sums
 from sulq.curator.statistics.sums import Extent, extent
-from sulq.terms.domain import Bool, Category, Int, Schema
-from sulq.terms.engine import Tally
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Bernstein, Col, Lit, Lookup, Outer, RowFn, Vector, WithinBall
-from sulq.terms.rowfn.maths import Maths
+from sulq.language.domain import Bool, Category, Int, Schema
+from sulq.language.relation import Table
+from sulq.language.rowfn import Bernstein, Col, Lit, Lookup, Outer, RowFn, Vector, WithinBall
+from sulq.language.rowfn.maths import Maths
+from sulq.language.tally import Tally
 from tests.frames import Frame, terms
 
 BOX = Schema.of("t", {"x": Int(-2, 3), "y": Int(1, 2), "c": Category(["a", "b", "c"]), "f": Bool()})

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from sulq.answers import wire
+from sulq.answers.receipt import Receipt
 from sulq.kernel.entropy import random_bytes
 from sulq.kernel.ledger.chain import Seal
-from sulq.terms import wire
-from sulq.terms.receipt import Receipt
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 
 

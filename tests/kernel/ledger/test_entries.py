@@ -6,15 +6,15 @@ import json
 
 import pytest
 
+from sulq.answers import wire
 from sulq.curator.ledger import founding, notes
 from sulq.curator.ledger.history import load
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
-from sulq.terms import wire
-from sulq.terms.estimator import Certificate, Estimator
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, divided
+from sulq.language.estimator import Certificate, Estimator
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, divided
 from tests.curator.ledger.cases import gaussian, pure, queries
 
 BUDGETS = [Epsilon(0.1), Rho(2), EpsilonDelta(2, 1e-6), SubLinear(1, 1e-6, 9, "dp")]

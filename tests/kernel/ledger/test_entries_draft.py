@@ -17,7 +17,7 @@ from sulq.kernel.facts import Epsilon, EpsilonDelta, Event, SubLinear
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.entries import Draft
 from sulq.kernel.ledger.filter import Totals
-from sulq.terms.privacy import divided
+from sulq.language.privacy import divided
 from tests.curator.ledger.cases import ask, gaussian, opened, pure
 
 SRC = Path(__file__).resolve().parents[3] / "src" / "sulq"

@@ -19,7 +19,7 @@ from sulq.curator.ledger.founding import widened
 from sulq.curator.ledger.remaining import refuse_kind, remaining, spent
 from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units
-from sulq.terms.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, divided
+from sulq.language.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, divided
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, gaussian, pure, queries

@@ -20,7 +20,7 @@ from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger import postgres
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.kernel.ledger.store import Behind
-from sulq.terms.privacy import Epsilon
+from sulq.language.privacy import Epsilon
 from tests.curator.ledger.cases import ask, opened, pure
 from tests.curator.ledger.places import empty
 from tests.postgres import Server, server

@@ -22,7 +22,7 @@ from sulq.kernel.ledger import sqlite
 from sulq.kernel.ledger.chain import ORIGIN, Row
 from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.sqlite import MEMORY, SCHEMA
-from sulq.terms.privacy import Epsilon
+from sulq.language.privacy import Epsilon
 from tests.counts import count
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 from tests.privacy.disks import FaultyDisk

@@ -16,7 +16,7 @@ from sulq.curator.ledger.opening import verify
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Row
 from sulq.kernel.ledger.entries import Draft, State
-from sulq.terms.privacy import Epsilon, Event
+from sulq.language.privacy import Epsilon, Event
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure
 from tests.curator.ledger.places import STORES, Place, empty
 

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 
 LEVEL = 1e-8  # p-values below this fail: wrongly once in a hundred million
 SIGMAS = 6.0

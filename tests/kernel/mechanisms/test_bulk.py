@@ -16,7 +16,7 @@ from sulq.kernel import coins, entropy
 from sulq.kernel.mechanisms import bulk, release
 from sulq.kernel.private import SATURATED as LIMIT
 from sulq.kernel.private import Private
-from sulq.terms.law import LARGEST_SCALE, SMALLEST_SCALE, AboveLaw, GaussianLaw, LaplaceLaw, Law, round_up
+from sulq.language.law import LARGEST_SCALE, SMALLEST_SCALE, AboveLaw, GaussianLaw, LaplaceLaw, Law, round_up
 from tests.counts import count
 from tests.kernel.mechanisms.fit import LEVEL, SIGMAS, drawn, drawn_one_by_one, fit, moments_off
 

@@ -13,8 +13,8 @@ from sulq.kernel import entropy
 from sulq.kernel.mechanisms import priced, release
 from sulq.kernel.mechanisms.bulk import heads
 from sulq.kernel.private import Private
-from sulq.terms.law import BinomialLaw
-from sulq.terms.sublinear import coins_exact
+from sulq.language.law import BinomialLaw
+from sulq.language.sublinear import coins_exact
 from tests.counts import count
 from tests.kernel.mechanisms.fit import (
     LEVEL,

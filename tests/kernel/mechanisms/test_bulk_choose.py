@@ -14,8 +14,8 @@ from sulq.errors import CuratorError, QuestionError
 from sulq.kernel import entropy
 from sulq.kernel.mechanisms import cost_of, law_of, release
 from sulq.kernel.private import Private
-from sulq.terms.law import ExponentialLaw, FlipLaw, accurate
-from sulq.terms.privacy import Draw
+from sulq.language.law import ExponentialLaw, FlipLaw, accurate
+from sulq.language.privacy import Draw
 
 ALARM = 1e-8
 Law = FlipLaw | ExponentialLaw

@@ -13,7 +13,7 @@ import pytest
 from sulq.audit.conversion import epsilon_of
 from sulq.kernel.facts import rho_within
 from sulq.kernel.mechanisms import priced
-from sulq.terms.law import GaussianLaw, round_up
+from sulq.language.law import GaussianLaw, round_up
 from tests.counts import count
 from tests.kernel.mechanisms.fit import (
     LEVEL,

@@ -12,7 +12,7 @@ import pytest
 
 from sulq.kernel.mechanisms import priced, release
 from sulq.kernel.private import Private
-from sulq.terms.law import LaplaceLaw, round_up
+from sulq.language.law import LaplaceLaw, round_up
 from tests.counts import count
 from tests.kernel.mechanisms.fit import (
     LEVEL,

@@ -16,9 +16,9 @@ from sulq.kernel.mechanisms.bulk import flips
 from sulq.kernel.private import Private
 from sulq.kernel.whole import metric
 from sulq.kernel.whole.figure import Move
-from sulq.terms.law import BitLaw, MetricLaw
-from sulq.terms.privacy import Draw
-from sulq.terms.space import DISTANCES, Box, Points, units
+from sulq.language.law import BitLaw, MetricLaw
+from sulq.language.privacy import Draw
+from sulq.language.space import DISTANCES, Box, Points, units
 
 ALARM = 1e-8
 SQUARE = tuple(itertools.product(range(4), repeat=2))

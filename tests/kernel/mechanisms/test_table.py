@@ -11,8 +11,8 @@ import pytest
 
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import MECHANISMS, Cost, cost_of, law_of, priced
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, accurate
-from sulq.terms.privacy import NEIGHBORS, Draw
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, accurate
+from sulq.language.privacy import NEIGHBORS, Draw
 from sulq.version import noise_versions
 
 EXACT_TESTS = {  # beside this file

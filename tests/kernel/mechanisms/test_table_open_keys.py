@@ -13,14 +13,14 @@ import pytest
 from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
+from sulq.answers.released import Noise, Released
 from sulq.curator.plan.threshold import least_threshold
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.mechanisms import cost_of, release, reveal
 from sulq.kernel.private import Private
-from sulq.terms.engine import Groups
-from sulq.terms.law import GaussianLaw, LaplaceLaw, PassedLaw, round_up
-from sulq.terms.privacy import Draw
-from sulq.terms.released import Noise, Released
+from sulq.language.law import GaussianLaw, LaplaceLaw, PassedLaw, round_up
+from sulq.language.privacy import Draw
+from sulq.language.tally import Groups
 
 ONE = Fraction(1)
 

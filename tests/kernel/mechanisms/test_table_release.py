@@ -21,7 +21,7 @@ from sulq.kernel.mechanisms import release
 from sulq.kernel.mechanisms.table import chosen, released
 from sulq.kernel.private import SATURATED as LIMIT
 from sulq.kernel.private import Private
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 
 LAWS: list[Law] = [LaplaceLaw(Fraction(2)), GaussianLaw(Fraction(2)), BinomialLaw(20)]
 SECRET = 987654321

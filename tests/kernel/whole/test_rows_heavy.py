@@ -17,8 +17,8 @@ from sulq.curator.engines import open_engine
 from sulq.curator.engines.kept import HEAVY
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.whole import rows as annex
-from sulq.terms.relation import Table
-from sulq.terms.statistic import HeavyPersons
+from sulq.language.relation import Table
+from sulq.language.statistic import HeavyPersons
 
 KEY = b"k" * 32
 MOST = 2
@@ -53,7 +53,7 @@ def test_SR5_one_person_moves_the_counts_no_farther_than_the_plan_says() -> None
 @pytest.mark.parametrize("way", ["memory", "duckdb", "unprepared", "file", "csv", "postgres", "spark"])
 def test_every_engine_counts_persons_before_rows_are_left_out(way: str, tmp_path: Path) -> None:
     """A row without a person is nobody's; a person of exactly so many rows as are kept is not heavy."""
-    schema = sulq.terms.domain.Schema("t", tuple(COLUMNS.items()))
+    schema = sulq.language.domain.Schema("t", tuple(COLUMNS.items()))
     more: dict[str, object] = {"engine": "memory"} if way == "memory" else {}
     data: object = FRAME
     if way == "unprepared":

@@ -7,9 +7,9 @@ import pytest
 
 import sulq
 from sulq import Epsilon
+from sulq.language.rowfn import Col
 from sulq.learn.scoring import calibration
 from sulq.learn.scoring.calibration import BINS, Scale
-from sulq.terms.rowfn import Col
 from tests.learn.sq.noisy import Arrays
 
 

@@ -7,12 +7,12 @@ import pytest
 
 import sulq
 from sulq import Epsilon
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.language.rowfn import Col
 from sulq.learn.scoring.descent import FAR, LENGTHS, Descent, parts
 from sulq.learn.scoring.discriminant import Moments, Scores
 from sulq.learn.scoring.windows import Design
-from sulq.terms.columns import Columns
-from sulq.terms.purse import Purse
-from sulq.terms.rowfn import Col
 from tests.learn.sq.noisy import Arrays
 
 CLASSES = ["a", "b", "c"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sulq
+from sulq.answers.columns import Columns
 from sulq.learn.scoring.discriminant import Moments, discriminant, metric
 from sulq.learn.scoring.windows import Design
-from sulq.terms.columns import Columns
 from tests.learn.sq.noisy import Arrays
 
 COLUMNS = {"u": sulq.Real(-1, 1), "v": sulq.Real(-1, 1), "c": ["a", "b", "d"]}

@@ -7,12 +7,12 @@ import pytest
 
 import sulq
 from sulq import Epsilon
+from sulq.answers.columns import Columns
+from sulq.answers.released import Released
+from sulq.answers.spend_plan import Purse
 from sulq.learn.gauge import deviations
 from sulq.learn.scoring.lengths import RADII, WITHIN, lengths, radius
 from sulq.learn.scoring.windows import Design
-from sulq.terms.columns import Columns
-from sulq.terms.purse import Purse
-from sulq.terms.released import Released
 from tests.learn.sq.noisy import Arrays
 
 

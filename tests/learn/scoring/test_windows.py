@@ -8,9 +8,9 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Sums
+from sulq.answers.columns import Columns
+from sulq.language.domain import Int
 from sulq.learn.scoring.windows import BINS, SURE, WORTH, Design, Window, stands_out
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Int
 from tests.learn.cases import refused
 from tests.learn.sq.noisy import Arrays
 

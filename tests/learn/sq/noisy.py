@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 import sulq
+from sulq.language.privacy import Budget, Queries, Unit
 from sulq.learn.sq.table import Table
-from sulq.terms.privacy import Budget, Queries, Unit
 from tests.stub import Stub
 
 

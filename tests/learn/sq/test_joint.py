@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit, col
+from sulq.answers import wire
 from sulq.errors import SulqError
+from sulq.language.law import LaplaceLaw
 from sulq.learn import StatisticalQueries, min_n
-from sulq.terms import wire
-from sulq.terms.law import LaplaceLaw
 from tests.counts import count
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import Arrays

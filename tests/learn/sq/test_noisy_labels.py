@@ -10,10 +10,10 @@ import pytest
 import sulq
 from sulq import Epsilon, col
 from sulq.errors import QuestionError
+from sulq.language.rowfn.scalar import numbers
 from sulq.learn import DecisionList, MonotoneConjunction, StatisticalQueries
 from sulq.learn.sq import Adversarial, Exact, NoisyLabels
 from sulq.learn.sq.noisy_labels import flipped, mentions
-from sulq.terms.rowfn.scalar import numbers
 from tests.learn.sq.noisy import Arrays, boolean, rcn, rows
 
 COLUMNS = {"x": sulq.Bool(), "w": sulq.Bool(), "y": sulq.Bool()}
@@ -112,17 +112,17 @@ def test_S2_14_learning_below_the_noise_rate(learner: type) -> None:
 
 
 def database_columns(database: Arrays, count: int) -> object:
-    return sulq.terms.columns.Columns(tuple(f"x{i}" for i in range(count)), database)
+    return sulq.answers.columns.Columns(tuple(f"x{i}" for i in range(count)), database)
 
 
 def label(database: Arrays) -> object:
-    return sulq.terms.columns.Columns(("y",), database)
+    return sulq.answers.columns.Columns(("y",), database)
 
 
 def test_a_spend_behind_is_needed_for_the_best_of_it() -> None:
     """An oracle without a spend has no best: a tolerance must be named."""
     with pytest.raises(QuestionError) as refusal:
-        NoisyLabels(Exact(COLUMNS, drawn(10)[0]), "y", 0.1).best([PHI], sulq.terms.law.Fraction(1))
+        NoisyLabels(Exact(COLUMNS, drawn(10)[0]), "y", 0.1).best([PHI], sulq.language.law.Fraction(1))
     assert refusal.value.code == "bad-parameter"
     oracle = StatisticalQueries(Arrays(COLUMNS, drawn(10)[0]), spend=Epsilon(1), queries=4)
     assert NoisyLabels(oracle, "y", 0.1)._tabled

@@ -8,9 +8,9 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
+from sulq.language.sublinear import noise_for
 from sulq.learn import min_n, plan
 from sulq.learn.sq.sizing import joint_rows, noise_rows, sample_block, split_block
-from sulq.terms.sublinear import noise_for
 
 TAU = 0.1 / 24
 SULQ = SubLinear(epsilon=1, delta=1e-6, queries=200)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sulq import Epsilon, Rho, Sums, Unit, col, lit
+from sulq.answers.spend_plan import Purse
+from sulq.language.law import LaplaceLaw
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.query import Query
-from sulq.terms.law import LaplaceLaw
-from sulq.terms.purse import Purse
 from tests.learn.sq.noisy import Arrays, boolean
 
 ROWS = 200

@@ -12,10 +12,10 @@ from scipy.stats import binom
 import sulq
 from sulq import Queries, SubLinear, Unit, col
 from sulq.errors import SulqError
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw
+from sulq.language.sublinear import noise_for
 from sulq.learn import StatisticalQueries, min_n
 from sulq.learn.sq.repeated import often
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw
-from sulq.terms.sublinear import noise_for
 from tests.counts import count
 from tests.learn.cases import opened
 from tests.learn.sq.noisy import Arrays

@@ -11,6 +11,7 @@ from scipy.stats import binom, norm
 
 import sulq
 from sulq import Epsilon, Sums, col
+from sulq.language.law import LaplaceLaw
 from sulq.learn.sq.sizing import (
     emulation_rows,
     exact_emulation_rows,
@@ -23,7 +24,6 @@ from sulq.learn.sq.sizing import (
     sampling_error,
     split_block,
 )
-from sulq.terms.law import LaplaceLaw
 from tests.learn.sq.noisy import Arrays
 
 

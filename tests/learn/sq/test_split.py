@@ -11,11 +11,11 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, Rho, Unit, bucket, col
+from sulq.answers.plan import Part
 from sulq.errors import SulqError
+from sulq.language.domain import Schema
+from sulq.language.question import Sums
 from sulq.learn import StatisticalQueries
-from sulq.terms.domain import Schema
-from sulq.terms.plan import Part
-from sulq.terms.question import Sums
 from tests.counts import count
 from tests.frames import Frame, sums
 from tests.learn.cases import opened

@@ -12,10 +12,10 @@ import sulq
 from sulq import Epsilon, Rho, Unit
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Schema
+from sulq.language.rowfn.keys import HALF, PRIME, mixing
 from sulq.release.subsets.counts import Asked, Design
-from sulq.terms.attribute import Attribute
-from sulq.terms.domain import Schema
-from sulq.terms.rowfn.keys import HALF, PRIME, mixing
 from tests.frames import Frame, sums
 from tests.stub import facts
 

@@ -9,8 +9,8 @@ import numpy as np
 
 import sulq
 from sulq.database import Database
+from sulq.language.privacy import Budget
 from sulq.release.synthetic.data import SyntheticData
-from sulq.terms.privacy import Budget
 from tests.learn.cases import opened
 
 COLUMNS = {

@@ -14,12 +14,12 @@ import sulq
 from sulq import Epsilon, Unit
 from sulq import release as published
 from sulq.errors import QuestionError
+from sulq.language.domain import Schema
 from sulq.release import saving
 from sulq.release.paid import Paid
 from sulq.release.synthetic.data import SyntheticData, made
 from sulq.release.synthetic.space import Space
 from sulq.release.tables.marginal import Marginal
-from sulq.terms.domain import Schema
 
 COLUMNS = {
     "city": sulq.Category(["Haifa", "Lod"]),

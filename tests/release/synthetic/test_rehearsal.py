@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from sulq import Rho
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.release.synthetic import worst
 from sulq.release.synthetic.rehearsal import rehearse
 from sulq.release.synthetic.space import Space
-from sulq.terms.purse import Purse
 from tests.release.synthetic.cases import BINS, NAMES, made
 
 WEIGHTS = {(0,): 1, (0, 1): 2, (2, 3): 2}

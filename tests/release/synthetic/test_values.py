@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import sulq
+from sulq.language.attribute import Attribute
 from sulq.release.synthetic.values import decoded, encoded, kind
-from sulq.terms.attribute import Attribute
 
 KINDS = [
     (sulq.Category(["b", "a"]), 8, pa.string()),

@@ -8,10 +8,10 @@ import pytest
 from sulq import Epsilon, Unit
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_SHIFT
+from sulq.language.question import MOST_VALUES
 from sulq.release.synthetic import worst as asked
 from sulq.release.synthetic.space import Space
 from sulq.release.synthetic.worst import SCALE, Candidate, check, worst
-from sulq.terms.question import MOST_VALUES
 from tests.learn.cases import exact
 from tests.release.synthetic.cases import BINS, NAMES, made, rows, truth
 

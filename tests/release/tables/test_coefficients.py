@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from sulq import Bool, Category, Epsilon, EpsilonDelta, Rho, Unit
+from sulq.answers.plan import Plan
+from sulq.language.attribute import Attribute
+from sulq.language.privacy import Loss
 from sulq.release.tables.basis import transform
 from sulq.release.tables.coefficients import Coefficients, Design, spread
 from sulq.release.tables.interactions import cells, closure, inside, wanted, width
 from sulq.release.tables.methods import Wish, method_of
 from sulq.release.tables.packs import ROOM, WHOLE, Pack, packs
-from sulq.terms.attribute import Attribute
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Loss
 from tests.learn.sq.noisy import Arrays
 
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sulq.answers.released import Noise
+from sulq.language.law import GaussianLaw, LaplaceLaw
 from sulq.release.tables.basis import inverse, lengths, product
 from sulq.release.tables.coefficients import Coefficients, Design
 from sulq.release.tables.shift import _chernoff, _log_mean_laplace, gamma_quantile, shift
-from sulq.terms.law import GaussianLaw, LaplaceLaw
-from sulq.terms.released import Noise
 from tests.stub import noise as drawn
 
 

@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
 from sulq.service import ipc
 from sulq.service.clerk import ask_calls
 from sulq.service.ipc import Line
-from sulq.terms import wire
 from tests.service.service import Running, clerk_alone, service
 
 ONE = sulq.Sums((sulq.lit(1),))

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 import sulq
+from sulq.answers import wire
+from sulq.answers.answer import Answer
+from sulq.answers.plan import Plan
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError, SulqError
+from sulq.language.facts import Facts
 from sulq.service.clerk.access import hashed
 from sulq.service.clerk.calls import CALLS
 from sulq.service.ipc import Line
-from sulq.terms import wire
-from sulq.terms.answer import Answer
-from sulq.terms.facts import Facts
-from sulq.terms.plan import Plan
 from tests.service.service import Running, clerk_alone
 
 ONE = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(0.5))}

@@ -17,6 +17,7 @@ import pyarrow.parquet
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import BudgetExceeded, SetupError
 from sulq.service import ipc
@@ -26,7 +27,6 @@ from sulq.service.clerk.dataset_manager import Staff
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.open_dataset import Held
 from sulq.service.settings import Declared, Service
-from sulq.terms import wire
 from tests.service.service import COLUMNS, Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}

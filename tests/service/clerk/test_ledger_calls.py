@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError, SetupError
 from sulq.service.clerk.open_dataset import Held
-from sulq.terms import wire
 from tests.service.clerk.test_calls import ONE
 from tests.service.service import Running, clerk_alone
 

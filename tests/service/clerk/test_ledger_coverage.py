@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
@@ -22,7 +23,6 @@ from sulq.service.clerk.dataset_manager import Staff
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.ledger_coverage import Holdings
 from sulq.service.settings import Declared, Service
-from sulq.terms import wire
 from tests.service.service import COLUMNS, survey
 
 PERSON = sulq.Unit("person")

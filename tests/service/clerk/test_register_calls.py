@@ -13,12 +13,12 @@ import duckdb
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.service.clerk.register_calls import place
 from sulq.service.sandbox import launcher
 from sulq.service.web.clerk_oracle import Clerk, ClerkOracle
-from sulq.terms import wire
 from tests.service.service import Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 import sulq
+from sulq.answers import wire
+from sulq.answers.released import Released
 from sulq.curator.plan import draw
 from sulq.errors import CuratorError, QuestionError, SetupError
 from sulq.kernel.ledger.chain import Seal
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
 from sulq.service import ipc
 from sulq.service.clerk import worker_pool
 from sulq.service.clerk.worker_pool import Post, RemoteRows
-from sulq.terms import wire
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
-from sulq.terms.released import Released
 
 SCHEMA = Schema.of("data", {"x": sulq.Int(0, 9)})
 BUDGET = sulq.Epsilon(9)

@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, col
+from sulq.answers import wire
+from sulq.language.privacy import Event
+from sulq.language.question import Above, OpenSums, Sums, Together
+from sulq.language.rowfn import Lit
 from sulq.service.console.transcript import _line, asked, part_of, running
-from sulq.terms import wire
-from sulq.terms.privacy import Event
-from sulq.terms.question import Above, OpenSums, Sums, Together
-from sulq.terms.rowfn import Lit
 
 PURE = Event(Fraction(1, 10), Fraction(1, 200))
 GAUSS = Event(None, Fraction(1, 100))

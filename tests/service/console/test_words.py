@@ -7,9 +7,9 @@ import math
 import pytest
 
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.answers import wire
+from sulq.language.privacy import Queries
 from sulq.service.console import words
-from sulq.terms import wire
-from sulq.terms.privacy import Queries
 
 
 @pytest.mark.parametrize(

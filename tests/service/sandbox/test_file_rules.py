@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.curator.ledger.opening import verify
 from sulq.service.clerk.declaration import declare
 from sulq.service.sandbox import file_rules, launcher
 from sulq.service.settings import Service
 from sulq.service.supervisor import process
-from sulq.terms import wire
 from tests.postgres import server
 from tests.service.kills import PRICE, question
 from tests.service.service import COLUMNS, found_by_children, service, survey

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.curator.ledger.opening import verify
 from sulq.errors import CuratorError
-from sulq.terms import wire
 from tests.counts import generator
 from tests.service import faulty_worker
 from tests.service.kills import KINDS, PRICE, Seen, asking, killed, question, violations

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 import sulq
+from sulq.answers import wire
+from sulq.answers.answer import Answers
 from sulq.errors import QuestionError
 from sulq.service.console.foreseen import Foreseen
 from sulq.service.web.answer_json import _cell, explained_json, loss_of, sql_json, workload_json
 from sulq.service.web.clerk_oracle import facts_of
-from sulq.terms import wire
-from sulq.terms.answer import Answers
 from tests.service.office import survey
 
 GROUPED = "SELECT city, COUNT(*) AS n, AVG(income) AS mean FROM survey GROUP BY city"

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.errors import CODES, BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.service.ipc import Frame, refusal
 from sulq.service.settings import Service
 from sulq.service.web.app import create_app, document
 from sulq.service.web.limits import LARGE, SMALL
 from sulq.service.web.responses import FAILED, HEADERS
-from sulq.terms import wire
 from tests.service.door import Door
 from tests.service.office import Office, survey
 

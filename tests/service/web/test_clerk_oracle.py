@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import sulq
+from sulq.answers import wire
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError
 from sulq.service.web.clerk_oracle import Clerk, ClerkOracle, facts_of
-from sulq.terms import wire
 from tests.service.office import Office, survey
 
 

@@ -21,13 +21,13 @@ import pytest
 
 import sulq
 from sulq import release
+from sulq.answers import wire
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.learn import KMeans
 from sulq.service.clerk.declaration import declare
 from sulq.service.sandbox import isolation, launcher
 from sulq.service.supervisor import process
 from sulq.service.worker import pg_proxy
-from sulq.terms import wire
 from tests.curator.engines.postgres_cases import copies, filled, owner, role
 from tests.loaded import address
 from tests.postgres import server

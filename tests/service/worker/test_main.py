@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 
 import sulq
+from sulq.answers import wire
+from sulq.answers.plan import Plan
+from sulq.answers.released import Released
 from sulq.curator.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.ledger.chain import Seal
+from sulq.language.facts import Facts
+from sulq.language.question import Holistic
+from sulq.language.statistic import Aggregated
 from sulq.service import ipc
 from sulq.service.clerk.declaration import declare
 from sulq.service.sandbox import isolation
 from sulq.service.settings import Declared
 from sulq.service.supervisor import process
-from sulq.terms import wire
-from sulq.terms.facts import Facts
-from sulq.terms.plan import Plan
-from sulq.terms.question import Holistic
-from sulq.terms.released import Released
-from sulq.terms.statistic import Aggregated
 from tests.service.service import COLUMNS, found_by_children, service, survey
 
 KEY = bytes(range(32))

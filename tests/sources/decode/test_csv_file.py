@@ -16,9 +16,9 @@ import pytest
 from sulq.curator.engines import arrow
 from sulq.curator.engines.source import Origin, describe
 from sulq.errors import SetupError
+from sulq.language.domain import Schema, Text
+from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, files
-from sulq.terms.domain import Schema, Text
-from sulq.terms.privacy import Unit
 from tests.counts import count, generator
 
 FIELD = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from sulq.errors import SetupError
+from sulq.language.domain import Category, Date, Int, Schema, Text, Timestamp
+from sulq.language.rowfn import col, lit
 from sulq.sources.decode import frames
-from sulq.terms.domain import Category, Date, Int, Schema, Text, Timestamp
-from sulq.terms.rowfn import col, lit
 from tests.curator.engines.cases import ask, duck, memory, sums
 
 SCHEMA = Schema("data", (("n", Int(0, 9)), ("c", Category(("1", "2", "x"))), ("d", Date("2020-01-01", "2020-12-31"))))

@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon
+from sulq.language.relation import Table
+from sulq.language.rowfn import Col
 from sulq.sql.released.aggregates import value_of
 from sulq.sql.released.cells import AddedUp, Gathered, Unclear
 from sulq.sql.released.program import Aggregate, Const, Field, Key, Program, Regroup, StatAt
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.terms.privacy import Epsilon
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Col
 from tests.sql.programs import apply, truth
 
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
+from sulq.language.privacy import Epsilon
+from sulq.language.relation import Table
+from sulq.language.rowfn import Col
 from sulq.sql.released.cells import At, Figure, Unclear, applied, either, interval, leaves
 from sulq.sql.released.program import Cond, Const, Key, Program, StatAt
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.terms.privacy import Epsilon
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Col
 from tests.sql.programs import apply, truth
 
 GROUPS = Groups(

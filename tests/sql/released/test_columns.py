@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sulq.answers.estimators import Plain
+from sulq.answers.released import Noise, Released
+from sulq.language.law import GaussianLaw, LaplaceLaw
 from sulq.sql.released.columns import Cut, Leaf, coarser
-from sulq.terms.law import GaussianLaw, LaplaceLaw
-from sulq.terms.readings import Plain
-from sulq.terms.released import Noise, Released
 
 LAW = LaplaceLaw(Fraction(2))
 ONE = Fraction(1)

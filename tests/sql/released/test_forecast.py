@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sulq.answers.estimators import Plain, Spread
 from sulq.curator.plan import draw
+from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
+from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
+from sulq.language.question import Choose, OpenSums, Sums, Together
+from sulq.language.rowfn import Bernstein, Col, Each, Lit
+from sulq.language.score import Rank
 from sulq.sql.released.forecast import LEANS, POINTS, Supposed, supposed
-from sulq.terms.domain import Bool, Category, Int, Real, Schema, Text
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Unit
-from sulq.terms.question import Choose, OpenSums, Sums, Together
-from sulq.terms.readings import Plain, Spread
-from sulq.terms.rowfn import Bernstein, Col, Each, Lit
-from sulq.terms.score import Rank
 from tests.stub import facts
 
 SCHEMA = Schema.of(

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from sulq.language.rowfn import Arith, Col, IsMissing, Lit, Not
 from sulq.sql.released.program import Apply, Const, Grouping, Key, StatAt
-from sulq.terms.rowfn import Arith, Col, IsMissing, Lit, Not
 from tests.sql.asking import groups, program, refused, same
 
 

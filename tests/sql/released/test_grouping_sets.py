@@ -7,13 +7,13 @@ import datetime
 import pytest
 
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho
+from sulq.language.question import OpenSums
+from sulq.language.relation import Table
+from sulq.language.rowfn import Bins, Col, OrMissing
 from sulq.sql.released.grouping_sets import adds, ascending, ask, sources
 from sulq.sql.released.questions import Asking
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Rho
-from sulq.terms.question import OpenSums
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Bins, Col, OrMissing
 from tests.sql.programs import database
 
 ROWS = Stat("rows")

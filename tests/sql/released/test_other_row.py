@@ -13,17 +13,17 @@ import pytest
 
 import sulq
 from sulq import EpsilonDelta
+from sulq.answers.released import Noise, Released
+from sulq.language.law import GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.released import columns
 from sulq.sql.released.cells import interval
 from sulq.sql.released.other_row import difference, rest
 from sulq.sql.released.render import Asked, prepare
-from sulq.terms.law import GaussianLaw, LaplaceLaw, PassedLaw
-from sulq.terms.released import Noise, Released
 from sulq.testing import exact
+from tests.answers.test_estimators import covers
 from tests.counts import count
 from tests.sql.programs import noisy
-from tests.terms.test_readings import covers
 
 RUNS = count("coverage of the row for groups not shown", short=400, long=20_000)
 SPENDS = (EpsilonDelta(2, 1e-6), EpsilonDelta(40, 1e-6))  # noise of many units, and of less than one

@@ -8,12 +8,12 @@ from fractions import Fraction
 import duckdb
 import pytest
 
+from sulq.answers.quantiles import Picked
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
+from sulq.language.question import WHOLE, Choose, Sums
+from sulq.language.rowfn import Arith, Bernstein, Col, Each, Lit
 from sulq.sql.released.questions import Asking, Rows, both, is_whole, labels, leaves_of
 from sulq.sql.rows.statistics import Stat
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho
-from sulq.terms.quantiles import Picked
-from sulq.terms.question import WHOLE, Choose, Sums
-from sulq.terms.rowfn import Arith, Bernstein, Col, Each, Lit
 from tests.sql.programs import database, people, table, truth
 
 SPENDS: list[Loss] = [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)]

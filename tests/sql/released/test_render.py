@@ -12,6 +12,9 @@ import pytest
 
 import sulq
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon, Loss, Rho
+from sulq.language.relation import Table
+from sulq.language.rowfn import Col, Each, OrMissing
 from sulq.sql.released.cells import interval
 from sulq.sql.released.program import (
     Aggregate,
@@ -30,14 +33,11 @@ from sulq.sql.released.program import (
 )
 from sulq.sql.released.render import plan_of, prepare, read, sources_of
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.terms.privacy import Epsilon, Loss, Rho
-from sulq.terms.relation import Table
-from sulq.terms.rowfn import Col, Each, OrMissing
 from sulq.testing import exact
+from tests.answers.test_estimators import covers
 from tests.counts import count
 from tests.data import need
 from tests.sql.programs import apply, database, noisy, people, table, truth
-from tests.terms.test_readings import covers
 
 RUNS = count("coverage of the cells of queries", short=400, long=20_000)
 AGE, INCOME, CITY, SMOKER = Col("age"), Col("income"), Col("city"), Col("smoker")

@@ -7,9 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.sql.parse.refusal import Refused
-from sulq.sql.rows.values import Cell, Fixed
-from sulq.terms.rowfn import (
+from sulq.language.rowfn import (
     Arith,
     Clip,
     Col,
@@ -24,6 +22,8 @@ from sulq.terms.rowfn import (
     RowFn,
     ToTimestamp,
 )
+from sulq.sql.parse.refusal import Refused
+from sulq.sql.rows.values import Cell, Fixed
 from tests.sql.asking import node, same, table
 
 AGE, INCOME, BORN, SEEN = (Col(name) for name in ("age", "income", "born", "seen"))

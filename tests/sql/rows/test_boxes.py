@@ -10,11 +10,11 @@ import pytest
 
 import sulq
 import sulq.testing
+from sulq.language.domain import Schema, microseconds
+from sulq.language.kinds import Cells, Code
+from sulq.language.rowfn import Col, Like, RowFn
+from sulq.language.rowfn.scalar import evaluate
 from sulq.sql.rows import boxes
-from sulq.terms.domain import Schema, microseconds
-from sulq.terms.kinds import Cells, Code
-from sulq.terms.rowfn import Col, Like, RowFn
-from sulq.terms.rowfn.scalar import evaluate
 from tests import counts
 from tests.sql.asking import groups, table
 

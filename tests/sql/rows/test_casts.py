@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sulq.language.domain import Int
+from sulq.language.rowfn import Arith, Col, Compare, Each, Lit, Relabel, Round, RowFn, ToDate, ToTimestamp, Value
+from sulq.language.rowfn.scalar import evaluate
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.rows.casts import rounded
 from sulq.sql.rows.keys import Domain
 from sulq.sql.rows.values import Cell, Fixed
-from sulq.terms.domain import Int
-from sulq.terms.rowfn import Arith, Col, Compare, Each, Lit, Relabel, Round, RowFn, ToDate, ToTimestamp, Value
-from sulq.terms.rowfn.scalar import evaluate
 from tests.sql.asking import node, same, table
 
 AGE = Col("age")

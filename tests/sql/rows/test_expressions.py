@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.sql.parse.refusal import Refused
-from sulq.sql.rows.values import Cell, Fixed
-from sulq.terms import rowfn
-from sulq.terms.rowfn import (
+from sulq.language import rowfn
+from sulq.language.rowfn import (
     Arith,
     Choice,
     Col,
@@ -26,6 +24,8 @@ from sulq.terms.rowfn import (
     RowFn,
     ToTimestamp,
 )
+from sulq.sql.parse.refusal import Refused
+from sulq.sql.rows.values import Cell, Fixed
 from tests.sql.asking import node, same, table
 
 AGE, SEX, EDUC, MARRIED, BORN = (Col(name) for name in ("age", "sex", "educ", "married", "born"))

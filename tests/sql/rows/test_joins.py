@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.terms.relation import Join, Relation, Select, Where
-from sulq.terms.shape import shape
+from sulq.language.relation import Join, Relation, Select, Where
+from sulq.language.shape import shape
 from tests.sql.asking import facts, groups, refused
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.terms.kinds import Code, Scalar, Words
-from sulq.terms.rowfn import Each, OrMissing
+from sulq.language.kinds import Code, Scalar, Words
+from sulq.language.rowfn import Each, OrMissing
 from tests.sql.asking import groups, same, table
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sulq.language.relation import Table
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.parse.syntax import Column, Name, Star
 from sulq.sql.rows.names import Item, expand, find, refers
 from sulq.sql.rows.values import Fixed
-from sulq.terms.relation import Table
 from tests.sql.asking import groups, program, refused
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sulq.language.privacy import Unit
+from sulq.language.relation import Distinct, Select, Table, Where
+from sulq.language.rowfn import Col, Lit
 from sulq.sql.rows.row_set import Maker
 from sulq.sql.rows.values import Cell, Person
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Distinct, Select, Table, Where
-from sulq.terms.rowfn import Col, Lit
 from tests.sql.asking import facts, same, table
 
 

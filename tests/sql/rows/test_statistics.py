@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sulq.language.relation import Table
 from sulq.sql.released.questions import MOMENTS, ORDERS, PAIRS
 from sulq.sql.rows.statistics import NAMES, Groups, Stat
-from sulq.terms.relation import Table
 
 
 def test_every_statistic_has_its_question():

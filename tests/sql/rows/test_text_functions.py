@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from sulq.language.kinds import Code
+from sulq.language.rowfn import Col, Concat, IsIn, Length, Like, Lit, Lowered, Relabel, RowFn, Substring, Trimmed, Value
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.rows.values import Cell, Fixed
-from sulq.terms.kinds import Code
-from sulq.terms.rowfn import Col, Concat, IsIn, Length, Like, Lit, Lowered, Relabel, RowFn, Substring, Trimmed, Value
 from tests.sql.asking import node, same, table
 
 EDUC, NAME = Col("educ"), Col("name")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.terms.domain import Bool, Category, Date, Int, Real
-from sulq.terms.relation import Distinct, PerPerson, Union
-from sulq.terms.shape import shape
+from sulq.language.domain import Bool, Category, Date, Int, Real
+from sulq.language.relation import Distinct, PerPerson, Union
+from sulq.language.shape import shape
 from tests.sql.asking import facts, groups, refused
 
 

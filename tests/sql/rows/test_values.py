@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from sulq.language.rowfn import Arith, Col, Lit, Moment, Value
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.parse.syntax import Interval
 from sulq.sql.rows.values import Cell, Fixed, as_number, cell, constant_fn, fitted, read_bool, read_moment, read_number
-from sulq.terms.rowfn import Arith, Col, Lit, Moment, Value
 from tests.sql.asking import same, table
 
 

@@ -11,9 +11,9 @@ from typing import Final, Protocol, cast, runtime_checkable
 from sulq.curator.engines.source import Origin
 from sulq.curator.engines.tables import Dataset
 from sulq.errors import SetupError
-from sulq.terms.domain import Category, Schema, is_text
-from sulq.terms.engine import Engine
-from sulq.terms.privacy import Unit
+from sulq.language.domain import Category, Schema, is_text
+from sulq.language.privacy import Unit
+from sulq.language.tally import Engine
 
 ENGINES: Final[dict[str, str]] = {
     "duckdb": "sulq.curator.engines.duckdb:DuckEngine",

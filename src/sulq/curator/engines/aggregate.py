@@ -16,10 +16,10 @@ import numpy as np
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.piece import Keyed
 from sulq.kernel.request import Combined
-from sulq.terms.engine import Block
-from sulq.terms.kinds import Truth
-from sulq.terms.rowfn.scalar import Lit
-from sulq.terms.rowfn.vectors import Bernstein
+from sulq.language.kinds import Truth
+from sulq.language.rowfn.scalar import Lit
+from sulq.language.rowfn.vectors import Bernstein
+from sulq.language.tally import Block
 
 Place = tuple[int, int]
 """Which tally a block is of, and its place there."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from sulq.kernel.private import Stored
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Cells, Integers
+from sulq.language.domain import Schema
+from sulq.language.kinds import Cells, Integers
 
 
 class Batch:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from sulq.curator.engines.keys import Chosen
-from sulq.terms.kinds import Floats, Integers
+from sulq.language.kinds import Floats, Integers
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Vectors column by column: each coordinate of a batch as one row of a matrix of whole doubles, ready for BLAS.
 
 The same integers as the row functions' own cells, in fewer steps. All of them and
-all sums of products below stay under 2^53 by the static checks of terms/rowfn, so
+all sums of products below stay under 2^53 by the static checks of language/rowfn, so
 no order of adding, no batch and no fused multiplication changes a bit (SR16).
 """
 
@@ -15,10 +15,20 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.curator.engines.batch import Batch
-from sulq.terms.domain import Bool, Category, Schema, Text, power_of_two
-from sulq.terms.kinds import Cells, Floats, Grid, Integers, Truths, union
-from sulq.terms.rowfn.scalar import Arith, Col, IsMissing, Lit, RowFn, Values, numbers
-from sulq.terms.rowfn.vectors import EXACT, Dot, Nearest, Vector, WithinBall, grid_vector, reach, to_grid, vector_cells
+from sulq.language.domain import Bool, Category, Schema, Text, power_of_two
+from sulq.language.kinds import Cells, Floats, Grid, Integers, Truths, union
+from sulq.language.rowfn.scalar import Arith, Col, IsMissing, Lit, RowFn, Values, numbers
+from sulq.language.rowfn.vectors import (
+    EXACT,
+    Dot,
+    Nearest,
+    Vector,
+    WithinBall,
+    grid_vector,
+    reach,
+    to_grid,
+    vector_cells,
+)
 
 CACHED: Final = 2**14  # so many doubles of one coordinate stay near the core from one operation to the next
 # And so many of a whole matrix: two threads that hand the interpreter's lock to and fro after each short operation are

@@ -10,13 +10,13 @@ import numpy as np
 from sulq.curator.engines import derived
 from sulq.curator.engines.batch import Batch
 from sulq.kernel.private import Stored
-from sulq.terms.domain import Column, Text
-from sulq.terms.facts import Tables
-from sulq.terms.kinds import Code, Floats, Integers, Scalar, Truth, Truths
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn.scalar import Col, RowFn, evaluate, numbers, truths
-from sulq.terms.rowfn.vectors import to_grid
-from sulq.terms.shape import Shape, shape
+from sulq.language.domain import Column, Text
+from sulq.language.facts import Tables
+from sulq.language.kinds import Code, Floats, Integers, Scalar, Truth, Truths
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn.scalar import Col, RowFn, evaluate, numbers, truths
+from sulq.language.rowfn.vectors import to_grid
+from sulq.language.shape import Shape, shape
 
 Read = Callable[[str], Batch]
 """The kept rows of a table by its name, with their owners where it has any."""

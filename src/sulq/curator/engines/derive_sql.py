@@ -15,12 +15,12 @@ from sulq.curator.engines import derived, grammar, kept
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.kept import OWNER, Rows
 from sulq.curator.engines.read_sql import double, whole
-from sulq.terms.domain import Column, Schema, Text
-from sulq.terms.facts import Tables
-from sulq.terms.kinds import Code, Scalar, Truth, Words
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn.scalar import Col, RowFn
-from sulq.terms.shape import Shape, shape
+from sulq.language.domain import Column, Schema, Text
+from sulq.language.facts import Tables
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn.scalar import Col, RowFn
+from sulq.language.shape import Shape, shape
 
 Read = Callable[[str], Rows]
 """The kept rows of a table by its name, with their owners where it has any."""

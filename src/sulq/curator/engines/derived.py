@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.terms.domain import Column, Schema, Text, grid_for
-from sulq.terms.rowfn.scalar import Col, RowFn
-from sulq.terms.rowfn.vectors import bounded, scalar_grid
+from sulq.language.domain import Column, Schema, Text, grid_for
+from sulq.language.rowfn.scalar import Col, RowFn
+from sulq.language.rowfn.vectors import bounded, scalar_grid
 
 TOTAL_BITS: Final = 51
 

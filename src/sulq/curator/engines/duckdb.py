@@ -40,13 +40,13 @@ from sulq.kernel.private import Private
 from sulq.kernel.request import Asking, Proposal, Proposed, Scan, Statement
 from sulq.kernel.whole.functions import Owned
 from sulq.kernel.whole.listing import altered
+from sulq.language.domain import Schema
+from sulq.language.facts import Tables
+from sulq.language.kinds import Integers
+from sulq.language.relation import Relation, Table
+from sulq.language.shape import shape
+from sulq.language.tally import Groups, Tally
 from sulq.sources.decode import files
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Groups, Tally
-from sulq.terms.facts import Tables
-from sulq.terms.kinds import Integers
-from sulq.terms.relation import Relation, Table
-from sulq.terms.shape import shape
 
 if TYPE_CHECKING:
     from sulq.kernel.whole import asked as annex

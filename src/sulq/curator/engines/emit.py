@@ -1,6 +1,6 @@
 """Row functions to SQL, by hand, one node at a time.
 
-What is written is exactly what the row functions mean on NumPy columns (terms/
+What is written is exactly what the row functions mean on NumPy columns (language/
 rowfn), NULL standing for missing. Names are generated, numbers are literals we
 format ourselves, texts are bound parameters: nothing an analyst wrote becomes
 SQL (T70, T71). Only functions of FUNCTIONS occur; each is total, row-wise and
@@ -22,15 +22,14 @@ from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import Keyed, NotInSql, Piece, clamped, joined
 from sulq.curator.engines.read_sql import double, whole
 from sulq.kernel.request import Scan
-from sulq.terms.domain import Bool, Category, Column, Schema, Text
-from sulq.terms.engine import Block
-from sulq.terms.kinds import Code, Scalar, Truth, Words
-from sulq.terms.rowfn import labels
-from sulq.terms.rowfn.dates import Moment
-from sulq.terms.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
-from sulq.terms.rowfn.labels import OrMissing
-from sulq.terms.rowfn.missing import First, NullIf
-from sulq.terms.rowfn.scalar import (
+from sulq.language.domain import Bool, Category, Column, Schema, Text
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.rowfn import labels
+from sulq.language.rowfn.dates import Moment
+from sulq.language.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
+from sulq.language.rowfn.labels import OrMissing
+from sulq.language.rowfn.missing import First, NullIf
+from sulq.language.rowfn.scalar import (
     Arith,
     Case,
     Clip,
@@ -46,6 +45,7 @@ from sulq.terms.rowfn.scalar import (
     RowFn,
     against,
 )
+from sulq.language.tally import Block
 
 __all__ = ["FUNCTIONS", "Emitter", "NotInSql", "Piece"]
 

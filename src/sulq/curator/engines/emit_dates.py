@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sulq.curator.engines.piece import Piece, Writer, joined
 from sulq.curator.engines.read_sql import double
-from sulq.terms.domain import MICROSECONDS
-from sulq.terms.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, calendar, clocked, reach
-from sulq.terms.rowfn.scalar import Col, RowFn
+from sulq.language.domain import MICROSECONDS
+from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, calendar, clocked, reach
+from sulq.language.rowfn.scalar import Col, RowFn
 
 OF_DAY = ("hour", "minute", "second")
 

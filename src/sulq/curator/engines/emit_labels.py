@@ -6,8 +6,8 @@ from typing import Final
 
 from sulq.curator.engines.piece import NotInSql, Piece, Writer, joined
 from sulq.curator.engines.read_sql import double
-from sulq.terms.rowfn.labels import Choice, OrMissing, Relabel, Value, code
-from sulq.terms.rowfn.scalar import RowFn
+from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
+from sulq.language.rowfn.scalar import RowFn
 
 MOST_ENTRIES: Final = 65_536  # a longer table is read by the batch path
 

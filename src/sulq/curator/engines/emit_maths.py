@@ -6,9 +6,9 @@ from typing import Final
 
 from sulq.curator.engines.piece import Piece, Writer, clamped, finite, joined
 from sulq.curator.engines.read_sql import double
-from sulq.terms.kinds import Scalar
-from sulq.terms.rowfn.maths import LARGEST_EXP, Greatest, Least, Maths, Modulo, Power, Round
-from sulq.terms.rowfn.scalar import RowFn
+from sulq.language.kinds import Scalar
+from sulq.language.rowfn.maths import LARGEST_EXP, Greatest, Least, Maths, Modulo, Power, Round
+from sulq.language.rowfn.scalar import RowFn
 
 _SIMPLE: Final = {
     "abs": "abs({0})",

@@ -6,8 +6,8 @@ import string
 from typing import Final
 
 from sulq.curator.engines.piece import Piece, Writer, joined
-from sulq.terms.rowfn.scalar import RowFn
-from sulq.terms.rowfn.texts import (
+from sulq.language.rowfn.scalar import RowFn
+from sulq.language.rowfn.texts import (
     ANY,
     CUT,
     LONGEST,

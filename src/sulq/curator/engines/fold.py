@@ -24,9 +24,9 @@ from sulq.curator.engines.keys import Keys
 from sulq.curator.engines.needed import functions
 from sulq.curator.engines.share import Share
 from sulq.curator.engines.unite import unite
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Tally
-from sulq.terms.kinds import Integers
+from sulq.language.domain import Schema
+from sulq.language.kinds import Integers
+from sulq.language.tally import Tally
 
 EXACT: Final = 2**53
 ROOM: Final = 2**22  # so many doubles a vector's coordinates take at a time, however many it has

@@ -11,8 +11,8 @@ import re
 from typing import Final, Literal
 
 from sulq.errors import SetupError
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, Vertices
-from sulq.terms.privacy import Unit
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, Vertices
+from sulq.language.privacy import Unit
 
 Cell = Literal["truth", "whole", "wide", "number", "text", "date", "moment"]
 """What a source's column holds.

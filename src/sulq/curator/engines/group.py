@@ -13,10 +13,10 @@ from sulq.curator.engines.derive_numpy import numbered
 from sulq.curator.engines.fold import EXACT
 from sulq.curator.engines.kernels import reach, units_of
 from sulq.kernel.private import SATURATED, Stored, saturate
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Groups, Tally
-from sulq.terms.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths
-from sulq.terms.rowfn.scalar import RowFn, evaluate, truths
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths
+from sulq.language.rowfn.scalar import RowFn, evaluate, truths
+from sulq.language.tally import Groups, Tally
 
 
 def group(tally: Tally, rows: Batch) -> Groups:

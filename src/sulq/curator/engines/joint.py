@@ -18,7 +18,7 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.kernels import Constant
 from sulq.curator.engines.keys import Keys, holding
 from sulq.curator.engines.share import Share
-from sulq.terms.engine import Key
+from sulq.language.tally import Key
 
 LARGEST: Final = 2**16  # so many cells of a count stay near the core
 

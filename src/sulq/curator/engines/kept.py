@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from sulq.curator.engines import grammar, persons, read_sql
 from sulq.curator.engines.source import Registered
 from sulq.kernel import facts, keep
+from sulq.language.domain import Category, Int, Real, Schema
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person, trimmed
-from sulq.terms.domain import Category, Int, Real, Schema
 
 PERSON = facts.HASH
 PLACE = facts.PLACE

@@ -11,12 +11,12 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.coordinates import Coordinates, Vectors
 from sulq.curator.engines.keys import Chosen
 from sulq.curator.engines.totals import Totals
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Block
-from sulq.terms.kinds import Floats, Integers, Truths
-from sulq.terms.rowfn.scalar import Lit, numbers
-from sulq.terms.rowfn.scaled import Scaled
-from sulq.terms.rowfn.vectors import Lookup, Outer, Vector, WithinBall, to_grid, vector_cells
+from sulq.language.domain import Schema
+from sulq.language.kinds import Floats, Integers, Truths
+from sulq.language.rowfn.scalar import Lit, numbers
+from sulq.language.rowfn.scaled import Scaled
+from sulq.language.rowfn.vectors import Lookup, Outer, Vector, WithinBall, to_grid, vector_cells
+from sulq.language.tally import Block
 
 DENSE: Final = 2**20  # so many (cell, table row) pairs are counted before they meet the table
 

@@ -9,9 +9,9 @@ from typing import cast
 import numpy as np
 
 from sulq.curator.engines.batch import Batch
-from sulq.terms.engine import Key, Tally
-from sulq.terms.kinds import Integers, Truths
-from sulq.terms.rowfn.scalar import RowFn, evaluate, truths
+from sulq.language.kinds import Integers, Truths
+from sulq.language.rowfn.scalar import RowFn, evaluate, truths
+from sulq.language.tally import Key, Tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ import numpy as np
 
 from sulq.curator.engines.batch import Batch
 from sulq.kernel.private import Stored
-from sulq.terms.engine import BLANK, Tally
-from sulq.terms.kinds import Cells, Integers
-from sulq.terms.rowfn.keys import Bucket
-from sulq.terms.rowfn.scalar import Col, RowFn, evaluate, truths
+from sulq.language.kinds import Cells, Integers
+from sulq.language.rowfn.keys import Bucket
+from sulq.language.rowfn.scalar import Col, RowFn, evaluate, truths
+from sulq.language.tally import BLANK, Tally
 
 
 def listed(tally: Tally, rows: Batch, *, blanks: bool = False) -> Integers:

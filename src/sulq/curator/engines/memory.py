@@ -22,13 +22,13 @@ from sulq.curator.engines.source import Origin, column_names, suffix
 from sulq.curator.engines.tables import Dataset, Given, not_own, not_unique
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel.private import Private, Stored
+from sulq.language.domain import Int, Real
+from sulq.language.kinds import Integers, Objects, Truths
+from sulq.language.privacy import Unit
+from sulq.language.relation import Table
+from sulq.language.tally import Groups, Tally
 from sulq.sources.decode import csv_file, frames, person
 from sulq.sources.decode.person import WHO
-from sulq.terms.domain import Int, Real
-from sulq.terms.engine import Groups, Tally
-from sulq.terms.kinds import Integers, Objects, Truths
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import Table
 
 BATCH: Final = 65_536
 T = TypeVar("T")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sulq.terms.engine import Tally
-from sulq.terms.rowfn.keys import Bucket
-from sulq.terms.rowfn.scalar import Col, Position, RowFn
+from sulq.language.rowfn.keys import Bucket
+from sulq.language.rowfn.scalar import Col, Position, RowFn
+from sulq.language.tally import Tally
 
 
 class Needed:

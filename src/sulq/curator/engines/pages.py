@@ -7,7 +7,7 @@ import pyarrow as pa
 from sulq.curator.engines import grammar, kept
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import OWNER, PERSON
-from sulq.terms.domain import Schema
+from sulq.language.domain import Schema
 
 
 def columns_of(schema: Schema, *, owned: bool, owner: str = "BIGINT") -> dict[str, str]:

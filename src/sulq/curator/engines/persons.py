@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from sulq.curator.engines import arrow, grammar, read_numpy
 from sulq.errors import SetupError
+from sulq.language.kinds import Objects
+from sulq.language.privacy import Fold
 from sulq.sources.decode import person
 from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, Form
-from sulq.terms.kinds import Objects
-from sulq.terms.privacy import Fold
 
 UNSURE: Final = frozenset({"figures", *EXACT})  # forms that have values of which no exact number can be told
 _FIGURES_PATTERN: Final = re.compile(FIGURES)

@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 
 from sulq.curator.engines.kept import Rows
 from sulq.curator.engines.read_sql import double
-from sulq.terms.domain import Schema
-from sulq.terms.rowfn.scalar import RowFn
+from sulq.language.domain import Schema
+from sulq.language.rowfn.scalar import RowFn
 
 
 class NotInSql(Exception):

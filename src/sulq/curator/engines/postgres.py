@@ -18,6 +18,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
+from sulq.addresses.postgres import Address
 from sulq.curator.engines import kept, pages, postgres_read, postgres_schema
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.duckdb import StoredEngine
@@ -31,10 +32,9 @@ from sulq.curator.engines.tables import Dataset
 from sulq.errors import AccessDenied, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private
-from sulq.terms.kinds import Integers
-from sulq.terms.postgres_address import Address
-from sulq.terms.relation import Table
-from sulq.terms.shape import shape
+from sulq.language.kinds import Integers
+from sulq.language.relation import Table
+from sulq.language.shape import shape
 
 _log = logging.getLogger(__name__)
 

@@ -19,6 +19,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 
+from sulq.addresses.postgres import Address
 from sulq.curator.engines import grammar, kept, postgres_schema, prepare, results
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept import OWNER, PERSON
@@ -29,9 +30,8 @@ from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import Dataset, Given, check_persons
 from sulq.errors import SetupError
 from sulq.kernel.entropy import random_bytes
-from sulq.terms.domain import Schema
-from sulq.terms.postgres_address import Address
-from sulq.terms.privacy import Unit
+from sulq.language.domain import Schema
+from sulq.language.privacy import Unit
 
 FORMAT: Final = "1"
 PART: Final = 65_536  # rows sent at a time

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.pages import create, insert
-from sulq.terms.engine import BLANK
+from sulq.language.tally import BLANK
 
 PAGES: Final = 512  # read by one statement: about 4 MiB of the copy
 PAGES_OF_TEXT: Final = 16  # where there are texts: of these a page can name 12 MB, and no value may pass 1 GB (T30)

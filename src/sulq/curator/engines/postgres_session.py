@@ -16,8 +16,8 @@ from typing import Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from sulq.addresses.postgres import Address
 from sulq.errors import SetupError
-from sulq.terms.postgres_address import Address
 
 OLDEST: Final = 140000
 IDLE: Final = 4  # sessions kept for the questions to come

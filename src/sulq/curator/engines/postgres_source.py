@@ -17,9 +17,9 @@ from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.source import Source, whom
 from sulq.errors import SetupError
+from sulq.language.domain import Schema, Text
+from sulq.language.privacy import Unit
 from sulq.sources.decode.postgres import Column, Records, quoted, records
-from sulq.terms.domain import Schema, Text
-from sulq.terms.privacy import Unit
 
 KINDS: Final = ("r", "p", "v", "m", "f")  # tables, partitioned or not, views, foreign tables
 SHAPE: Final = """

@@ -27,7 +27,7 @@ from sulq.curator.engines.persons import inexact
 from sulq.curator.engines.source import Registered
 from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
-from sulq.terms.shape import MOST_ROWS_STORED
+from sulq.language.shape import MOST_ROWS_STORED
 from sulq.version import __version__
 
 FORMAT: Final = "5"

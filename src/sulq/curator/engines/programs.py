@@ -30,16 +30,15 @@ from sulq.kernel.programs import (
     Sum,
     Unit,
 )
-from sulq.terms import engine
-from sulq.terms.domain import Bool, Category, Schema, Text, power_of_two
-from sulq.terms.engine import Block, Tally
-from sulq.terms.kinds import Code, Grid, Scalar, Truth
-from sulq.terms.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
-from sulq.terms.rowfn.labels import Choice, OrMissing, Relabel, Value, code
-from sulq.terms.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
-from sulq.terms.rowfn.missing import First, NullIf
-from sulq.terms.rowfn.route import Route
-from sulq.terms.rowfn.scalar import (
+from sulq.language import tally as engine
+from sulq.language.domain import Bool, Category, Schema, Text, power_of_two
+from sulq.language.kinds import Code, Grid, Scalar, Truth
+from sulq.language.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
+from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
+from sulq.language.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
+from sulq.language.rowfn.missing import First, NullIf
+from sulq.language.rowfn.route import Route
+from sulq.language.rowfn.scalar import (
     Arith,
     Case,
     Clip,
@@ -55,8 +54,8 @@ from sulq.terms.rowfn.scalar import (
     RowFn,
     against,
 )
-from sulq.terms.rowfn.scaled import Scaled
-from sulq.terms.rowfn.vectors import (
+from sulq.language.rowfn.scaled import Scaled
+from sulq.language.rowfn.vectors import (
     Bernstein,
     Dot,
     Lookup,
@@ -67,6 +66,7 @@ from sulq.terms.rowfn.vectors import (
     grid_vector,
     to_grid,
 )
+from sulq.language.tally import Block, Tally
 
 PLAIN: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 LONG: Final = 4096  # so many coordinates of another vector are taken one by one

@@ -27,12 +27,12 @@ from sulq.curator.engines.shared import shared
 from sulq.curator.engines.unite import unite
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Looked, Part, Proposal, Scan, Statement
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Tally
-from sulq.terms.kinds import Code, Scalar, Truth, Words
-from sulq.terms.rowfn.keys import Bucket
-from sulq.terms.rowfn.scalar import Col, Position, RowFn
-from sulq.terms.rowfn.vectors import Lookup
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.rowfn.keys import Bucket
+from sulq.language.rowfn.scalar import Col, Position, RowFn
+from sulq.language.rowfn.vectors import Lookup
+from sulq.language.tally import Tally
 
 TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
 

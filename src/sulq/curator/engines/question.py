@@ -10,6 +10,7 @@ from typing import Final, cast
 import duckdb
 import numpy as np
 
+from sulq.answers import wire
 from sulq.curator.engines import blas, results
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import cores
@@ -25,10 +26,9 @@ from sulq.kernel.layout import Sums, groups_of, joined, summed
 from sulq.kernel.private import Stored, Truths
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Proposal, Scan, Statement
-from sulq.terms import wire
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Groups, Tally
-from sulq.terms.kinds import Integers
+from sulq.language.domain import Schema
+from sulq.language.kinds import Integers
+from sulq.language.tally import Groups, Tally
 
 BATCH: Final = 32_768  # rows of ten numbers stay near the cores; with fewer, two threads wait for the interpreter
 FEW: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow

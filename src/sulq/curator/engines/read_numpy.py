@@ -11,10 +11,10 @@ import numpy as np
 
 from sulq.curator.engines import arrow, grammar
 from sulq.curator.engines.grammar import Cell
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
+from sulq.language.kinds import Floats, Integers, Objects, Truths
 from sulq.sources.decode.frames import number_text
 from sulq.sources.decode.person import BLANKS
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
-from sulq.terms.kinds import Floats, Integers, Objects, Truths
 
 Read = tuple[np.ndarray, Truths]  # codes (objects for Text) and where they are missing
 

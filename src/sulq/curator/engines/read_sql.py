@@ -15,9 +15,9 @@ from typing import Final
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
 from sulq.errors import SetupError
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.sources.decode.frames import WHOLE_LIMIT
 from sulq.sources.decode.person import DIGITS, HALF, lowered
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 
 FEW: Final = 64  # so many categories are looked up in a list, which DuckDB does once for each distinct text
 _WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")

@@ -24,7 +24,7 @@ from sulq.curator.engines.connection import memory
 from sulq.curator.engines.kept import Rows
 from sulq.kernel.matrix import Batch, Kept, narrow, order, read, stored, vectors
 from sulq.kernel.programs import Box, Fold, Program, Stack, Step, box_of
-from sulq.terms.domain import Schema, Text
+from sulq.language.domain import Schema, Text
 
 LARGEST: Final = 2**30
 SHARE: Final = 4  # of an engine's memory one part in so many is for columns kept here

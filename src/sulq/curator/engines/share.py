@@ -9,9 +9,9 @@ from sulq.curator.engines.coordinates import Vectors
 from sulq.curator.engines.kernels import kernel
 from sulq.curator.engines.keys import Keys, choose
 from sulq.curator.engines.totals import Totals
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Tally
-from sulq.terms.kinds import Integers
+from sulq.language.domain import Schema
+from sulq.language.kinds import Integers
+from sulq.language.tally import Tally
 
 
 class Share:

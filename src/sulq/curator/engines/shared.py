@@ -20,7 +20,7 @@ from sulq.curator.engines.emit import Emitter, NotInSql
 from sulq.curator.engines.scan import alone, together
 from sulq.curator.engines.unite import unite
 from sulq.kernel.request import Statement
-from sulq.terms.engine import Tally
+from sulq.language.tally import Tally
 
 SETS: Final = 32  # partitions of one SELECT: each has its own table of groups in memory
 CELLS: Final = 2**18  # and so many cells of them all

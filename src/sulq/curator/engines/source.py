@@ -13,17 +13,17 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
+from sulq.addresses.postgres import Address, is_address
 from sulq.curator.engines import grammar, read_sql
 from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.spark.frame import SCHEME, Named, is_frame
 from sulq.errors import SetupError
 from sulq.kernel.keep import POSITION
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, files, frames, person
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.postgres_address import Address, is_address
-from sulq.terms.privacy import Unit
 
 SUFFIXES: Final = (".parquet", ".csv", ".duckdb")
 _SERVERS: Final = ("http://", "https://", "s3://", "gs://", "mysql://")

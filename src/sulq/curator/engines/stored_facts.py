@@ -7,8 +7,8 @@ from collections.abc import Callable
 from sulq.curator.engines import grammar
 from sulq.curator.engines.kept import PERSON, PLACE, Rows
 from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Table
-from sulq.terms.domain import Schema, Text
-from sulq.terms.facts import TableFacts, Tables
+from sulq.language.domain import Schema, Text
+from sulq.language.facts import TableFacts, Tables
 
 HASHES = Column("BIGINT", 0, 2**60 - 1, missing=False)
 PLACES = Column("BIGINT", 0, MAX_STORED_ROWS, missing=False)

@@ -8,10 +8,10 @@ from typing import NoReturn
 
 from sulq.curator.engines.source import Origin, Registered, Shapes, describe, suffix
 from sulq.errors import SetupError
+from sulq.language.domain import Schema
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, person
-from sulq.terms.domain import Schema
-from sulq.terms.facts import TableFacts, Tables
-from sulq.terms.privacy import Unit
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

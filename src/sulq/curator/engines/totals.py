@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sulq.kernel.private import SATURATED, saturate
-from sulq.terms.kinds import Integers, Objects
+from sulq.language.kinds import Integers, Objects
 
 
 class Totals:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import cast
 
-from sulq.terms.engine import Tally
-from sulq.terms.rowfn.scalar import RowFn
+from sulq.language.rowfn.scalar import RowFn
+from sulq.language.tally import Tally
 
 
 def unite(tallies: Sequence[Tally]) -> tuple[Tally, ...]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from sulq.answers import wire
 from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import Mark
 from sulq.curator.ledger.signature import Signer, signed
@@ -27,7 +28,6 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
-from sulq.terms import wire
 
 FORMAT: Final = 1
 DOMAIN: Final = b"sulq anchor 1\0"  # what is signed as an anchor is good for nothing else

@@ -20,7 +20,7 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.entries import Body, State
 from sulq.kernel.ledger.store import damaged
-from sulq.terms.privacy import Budget, EpsilonDelta, Split, SubLinear, Unit, divided
+from sulq.language.privacy import Budget, EpsilonDelta, Split, SubLinear, Unit, divided
 from sulq.version import __version__
 
 LENGTH = 32  # bytes of a key

@@ -17,7 +17,7 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row
 from sulq.kernel.ledger.entries import Body, Draft, State
 from sulq.kernel.ledger.store import Store, damaged
-from sulq.terms.privacy import Event
+from sulq.language.privacy import Event
 
 
 @dataclass(slots=True)

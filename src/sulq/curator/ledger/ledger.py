@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from sulq.answers import wire
+from sulq.answers.receipt import Receipt
 from sulq.curator.ledger import history, notes, remaining, transcript
 from sulq.curator.ledger.anchor import Anchor, Noted, short_of
 from sulq.curator.ledger.founding import compare, raised, refuse_lowered, widened
@@ -32,10 +34,8 @@ from sulq.kernel.ledger.chain import Seal
 from sulq.kernel.ledger.entries import Draft, State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import Store, damaged
-from sulq.terms import wire
-from sulq.terms.estimator import Estimator
-from sulq.terms.privacy import Budget, EpsilonDelta, Event, Loss, Unit
-from sulq.terms.receipt import Receipt
+from sulq.language.estimator import Estimator
+from sulq.language.privacy import Budget, EpsilonDelta, Event, Loss, Unit
 
 __all__ = ["Ledger", "Line", "Report", "Standing", "reconcile", "verify"]
 

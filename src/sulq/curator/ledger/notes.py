@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from sulq.answers import wire
 from sulq.curator.ledger.shares import Share
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.entries import TOTALS, Body
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
-from sulq.terms import wire
-from sulq.terms.estimator import Estimator
-from sulq.terms.privacy import Event
+from sulq.language.estimator import Estimator
+from sulq.language.privacy import Event
 
 
 class Line(NamedTuple):

@@ -22,7 +22,7 @@ from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import Store
-from sulq.terms.privacy import Budget, Loss, Unit
+from sulq.language.privacy import Budget, Loss, Unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from sulq.answers import wire
+from sulq.answers.receipt import SignedReceipt
 from sulq.curator.ledger import history
 from sulq.curator.ledger.opening import entry_of
 from sulq.curator.ledger.signature import Signer, signed
 from sulq.curator.ledger.transcript import read_receipt
 from sulq.errors import QuestionError, SulqError
-from sulq.terms import wire
-from sulq.terms.receipt import SignedReceipt
 
 
 def check_receipt(text: str | bytes, *, key: str | None = None, ledger: Path | str | None = None) -> SignedReceipt:

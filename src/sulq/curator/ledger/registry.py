@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SetupError
-from sulq.terms import wire
-from sulq.terms.domain import Int, Schema, Text
-from sulq.terms.facts import TableFacts
+from sulq.language.domain import Int, Schema, Text
+from sulq.language.facts import TableFacts
 
 MANY: Final = 2**16  # so many values are not all listed where they are keys
 

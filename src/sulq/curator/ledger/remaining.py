@@ -9,7 +9,7 @@ from fractions import Fraction
 from sulq.errors import QuestionError
 from sulq.kernel.facts import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho, SubLinear, plain
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
-from sulq.terms.privacy import Loss, Queries
+from sulq.language.privacy import Loss, Queries
 
 
 def refuse_kind(rule: Filter, event: Event) -> None:

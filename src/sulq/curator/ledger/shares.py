@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sulq.curator.ledger import remaining
 from sulq.errors import SetupError
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
-from sulq.terms.privacy import Loss
+from sulq.language.privacy import Loss
 
 FINEST: Final = 10**9  # the largest bottom of a share's fraction
 LONGEST: Final = 200

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import apsw
 
+from sulq.addresses import postgres
+from sulq.addresses.defaults import beside, ledger_at, ledger_of
 from sulq.curator.ledger import sources
 from sulq.curator.ledger.failures import opening
 from sulq.curator.ledger.opening import look
@@ -17,8 +19,6 @@ from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
 from sulq.curator.ledger.postgres_sources import told as told_in
 from sulq.curator.ledger.sources import SUFFIX, Book, Likeness, Source, agree, book_of, choose, noted
 from sulq.errors import SetupError
-from sulq.terms import postgres_address
-from sulq.terms.places import beside, ledger_at, ledger_of
 
 
 def books_in(folders: Iterable[Path]) -> list[Book]:
@@ -64,7 +64,7 @@ def sources_of(private: Iterable[tuple[object, str]]) -> list[Source]:
     for data, name in private:
         if isinstance(data, Path):
             found.append(Source.file(data, beside(data)))
-        elif postgres_address.is_address(data):
+        elif postgres.is_address(data):
             found.append(table(str(data), name))
         elif isinstance(data, str):
             found.append(Source("spark", data))
@@ -73,7 +73,7 @@ def sources_of(private: Iterable[tuple[object, str]]) -> list[Source]:
 
 def table(url: str, name: str) -> Source | None:
     """A table in PostgreSQL by its database and its oid, with those of the tables under a view or over a partition."""
-    schema, name = postgres_address.Address.of(url).inside(name)
+    schema, name = postgres.Address.of(url).inside(name)
     store = _reached(url)
     if store is None:
         return None
@@ -113,7 +113,7 @@ def ledger_place(
         SetupError: `covered-source`, `several-ledgers`, `bad-declaration`, or a ledger there cannot be read.
     """
     folders = {data.parent for data, _ in private if isinstance(data, Path)}
-    url = next((str(data) for data, _ in private if postgres_address.is_address(data)), None)
+    url = next((str(data) for data, _ in private if postgres.is_address(data)), None)
     if told is None and len(folders) > 1:
         return begun()
     if told is None:

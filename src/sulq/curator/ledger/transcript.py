@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from sulq.answers.receipt import SignedReceipt
 from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import Charge, History
 from sulq.curator.ledger.notes import Line
@@ -13,7 +14,6 @@ from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import Body
 from sulq.kernel.ledger.store import Store, damaged
-from sulq.terms.receipt import SignedReceipt
 
 FEW: Final = 4
 

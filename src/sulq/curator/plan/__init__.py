@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.plan import Part, Plan
 from sulq.curator.plan.bind import bind
 from sulq.curator.plan.bound import bound
 from sulq.curator.plan.calibrate import calibrate, queries
@@ -15,12 +16,11 @@ from sulq.curator.plan.holistic import Drawn, holistic
 from sulq.curator.plan.sensitivity import root_up, sensitivity
 from sulq.curator.plan.work import check as check_work
 from sulq.errors import QuestionError
-from sulq.terms.engine import Tally
-from sulq.terms.facts import Facts
-from sulq.terms.plan import Part, Plan
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
-from sulq.terms.question import Above, Choose, Holistic, OpenSums, Question, Sums, Together
-from sulq.terms.sublinear import noise_for
+from sulq.language.facts import Facts
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
+from sulq.language.question import Above, Choose, Holistic, OpenSums, Question, Sums, Together
+from sulq.language.sublinear import noise_for
+from sulq.language.tally import Tally
 
 STEPS: Final[tuple[Callable[[Draft], Draft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
 

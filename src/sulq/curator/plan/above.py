@@ -9,8 +9,8 @@ from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.curator.statistics.sums import extent
 from sulq.kernel.mechanisms import cost_of, priced
-from sulq.terms.law import AboveLaw, LaplaceLaw, round_up
-from sulq.terms.privacy import Draw
+from sulq.language.law import AboveLaw, LaplaceLaw, round_up
+from sulq.language.privacy import Draw
 
 
 def moves(draft: Draft) -> Draft:

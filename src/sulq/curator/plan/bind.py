@@ -8,14 +8,14 @@ from typing import Final
 
 from sulq.curator.plan.draft import Draft
 from sulq.errors import QuestionError
-from sulq.terms.engine import Key
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Code, Grid, Words
-from sulq.terms.question import Holistic, OpenSums, Sums
-from sulq.terms.relation import Relation, Table, functions
-from sulq.terms.rowfn import Bucket, Each, Position, RowFn
-from sulq.terms.rowfn.scalar import condition
-from sulq.terms.shape import Shape, shape
+from sulq.language.facts import Facts
+from sulq.language.kinds import Code, Grid, Words
+from sulq.language.question import Holistic, OpenSums, Sums
+from sulq.language.relation import Relation, Table, functions
+from sulq.language.rowfn import Bucket, Each, Position, RowFn
+from sulq.language.rowfn.scalar import condition
+from sulq.language.shape import Shape, shape
+from sulq.language.tally import Key
 
 MOST_CELLS: Final = 2**22
 

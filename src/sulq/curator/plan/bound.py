@@ -9,12 +9,12 @@ from fractions import Fraction
 from sulq.curator.plan.draft import Draft
 from sulq.errors import QuestionError
 from sulq.kernel.scores import candidates
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Block
-from sulq.terms.kinds import HUGE, Grid
-from sulq.terms.rowfn import RowFn
-from sulq.terms.rowfn.vectors import MAX_BITS, bounded, reach, scalar_grid
-from sulq.terms.score import form
+from sulq.language.domain import Schema
+from sulq.language.kinds import HUGE, Grid
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.vectors import MAX_BITS, bounded, reach, scalar_grid
+from sulq.language.score import form
+from sulq.language.tally import Block
 
 MOST_SUMS = 2**24
 HIGHEST = 2**60  # a threshold, in units: sums are clamped beyond it, so that none changes sides (T5)

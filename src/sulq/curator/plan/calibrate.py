@@ -14,10 +14,10 @@ from sulq.curator.plan.scale import root_of, scale_of
 from sulq.curator.plan.threshold import threshold
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import priced
-from sulq.terms.engine import Block
-from sulq.terms.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
-from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
-from sulq.terms.sublinear import noise_for
+from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
+from sulq.language.sublinear import noise_for
+from sulq.language.tally import Block
 
 
 def calibrate(draft: Draft) -> Draft:

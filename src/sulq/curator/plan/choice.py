@@ -10,9 +10,9 @@ from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.kernel.mechanisms import cost_of
 from sulq.kernel.scores import candidates, span
-from sulq.terms.law import ExponentialLaw, FlipLaw
-from sulq.terms.privacy import Draw
-from sulq.terms.score import Score, form
+from sulq.language.law import ExponentialLaw, FlipLaw
+from sulq.language.privacy import Draw
+from sulq.language.score import Score, form
 
 
 def spans(draft: Draft, score: Score) -> Draft:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Block, Key
-from sulq.terms.facts import Facts
-from sulq.terms.law import Law, PassedLaw
-from sulq.terms.privacy import Draw, Loss
-from sulq.terms.question import OpenSums, Sums
-from sulq.terms.score import Score
-from sulq.terms.shape import Shape
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
+from sulq.language.law import Law, PassedLaw
+from sulq.language.privacy import Draw, Loss
+from sulq.language.question import OpenSums, Sums
+from sulq.language.score import Score
+from sulq.language.shape import Shape
+from sulq.language.tally import Block, Key
 
 
 @dataclass(frozen=True, slots=True)

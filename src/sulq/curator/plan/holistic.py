@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.plan import Part, Whole
 from sulq.curator.plan.bind import allowed, walk
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.curator.plan.sensitivity import root_up
@@ -17,19 +18,17 @@ from sulq.kernel.mechanisms import cost_of
 from sulq.kernel.whole.asked import Asked, sensitivity
 from sulq.kernel.whole.figure import Move
 from sulq.kernel.whole.metric import Cube as Bits
-from sulq.terms.domain import EPOCH, Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.engine import Block, Key, Tally
-from sulq.terms.estimator import Certificate
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
-from sulq.terms.plan import Part, Whole
-from sulq.terms.privacy import Draw, Epsilon, EpsilonDelta, Loss, Rho
-from sulq.terms.question import Holistic
-from sulq.terms.rowfn import Col, RowFn
-from sulq.terms.rowfn.scalar import Position, condition
-from sulq.terms.shape import shape
-from sulq.terms.space import Box, Cube, units
-from sulq.terms.statistic import (
+from sulq.language.domain import EPOCH, Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.estimator import Certificate
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
+from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Loss, Rho
+from sulq.language.question import Holistic
+from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn.scalar import Position, condition
+from sulq.language.shape import shape
+from sulq.language.space import Box, Cube, units
+from sulq.language.statistic import (
     ESTIMATORS,
     OF_GRAPH,
     Aggregated,
@@ -41,6 +40,7 @@ from sulq.terms.statistic import (
     Statistic,
     ToConnected,
 )
+from sulq.language.tally import Block, Key, Tally
 
 MOST_NUMBERS: Final = 2**27  # of all rows listed: 1 GiB, and as much again for each copy that is sorted
 MOST_EDGES: Final = 2**24  # that the graph library holds, some 200 bytes each

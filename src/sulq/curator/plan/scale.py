@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from sulq.errors import QuestionError
-from sulq.terms.law import LARGEST_SCALE, SMALLEST_SCALE, round_up
+from sulq.language.law import LARGEST_SCALE, SMALLEST_SCALE, round_up
 
 
 def scale_of(scale: Fraction) -> Fraction:

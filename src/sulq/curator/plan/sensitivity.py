@@ -11,7 +11,7 @@ from sulq.curator.plan.choice import spans
 from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.threshold import people
 from sulq.curator.statistics.sums import Extent, extent
-from sulq.terms.question import OpenSums
+from sulq.language.question import OpenSums
 
 
 def sensitivity(draft: Draft) -> Draft:

@@ -10,8 +10,8 @@ from sulq.curator.plan.draft import Draft, Reach
 from sulq.curator.plan.scale import root_of, scale_of
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
-from sulq.terms.law import GaussianLaw, Law, PassedLaw
-from sulq.terms.privacy import Draw
+from sulq.language.law import GaussianLaw, Law, PassedLaw
+from sulq.language.privacy import Draw
 
 
 def people(draft: Draft) -> dict[str, Reach]:

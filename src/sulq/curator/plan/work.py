@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.terms.domain import LONGEST_CELL, Schema, Text
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Grid, Words
-from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.terms.rowfn import (
+from sulq.language.domain import LONGEST_CELL, Schema, Text
+from sulq.language.facts import Facts
+from sulq.language.kinds import Grid, Words
+from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn import (
     ROW_FUNCTIONS,
     Bernstein,
     Bins,
@@ -63,8 +63,8 @@ from sulq.terms.rowfn import (
     Vector,
     WithinBall,
 )
-from sulq.terms.rowfn.texts import ANY
-from sulq.terms.shape import shape
+from sulq.language.rowfn.texts import ANY
+from sulq.language.shape import shape
 
 LIMIT: Final = 30.0  # seconds, where nobody set a limit: that of a service which is not told another
 PART: Final = 10  # one person's rows take at most this part of the limit

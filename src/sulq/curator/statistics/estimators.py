@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from sulq.kernel.whole.functions import Function
-from sulq.terms.kinds import Floats
+from sulq.language.kinds import Floats
 
 
 def _trimmed(rows: Floats) -> float:

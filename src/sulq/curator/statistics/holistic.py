@@ -12,21 +12,21 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from sulq.answers.answer import extra
+from sulq.answers.plan import Whole
 from sulq.curator.statistics.estimators import OWN
 from sulq.errors import QuestionError
 from sulq.kernel.whole import asked as annex
 from sulq.kernel.whole import functions, graphs, metric, rows
 from sulq.kernel.whole.functions import Function
-from sulq.terms import statistic as terms
-from sulq.terms.answer import extra
-from sulq.terms.domain import Text, grid_for
-from sulq.terms.engine import Block
-from sulq.terms.estimator import Certificate
-from sulq.terms.facts import TableFacts
-from sulq.terms.plan import Whole
-from sulq.terms.rowfn.keys import mixing
-from sulq.terms.space import Cube, units
-from sulq.terms.statistic import OF_GRAPH, Aggregated, Certified, OfGraph, Statistic
+from sulq.language import statistic as terms
+from sulq.language.domain import Text, grid_for
+from sulq.language.estimator import Certificate
+from sulq.language.facts import TableFacts
+from sulq.language.rowfn.keys import mixing
+from sulq.language.space import Cube, units
+from sulq.language.statistic import OF_GRAPH, Aggregated, Certified, OfGraph, Statistic
+from sulq.language.tally import Block
 
 BITS: Final = 22  # an estimate has this many units between zero and its farther bound
 NEEDS_LIBRARY: Final = (terms.MinCut, terms.SpanningTree, terms.ToConnected, terms.ToBoundedDegree)

@@ -16,8 +16,8 @@ import numpy as np
 
 from sulq.errors import SetupError
 from sulq.kernel.whole.functions import Function, given, hushed
-from sulq.terms.estimator import Estimator
-from sulq.terms.statistic import ESTIMATORS
+from sulq.language.estimator import Estimator
+from sulq.language.statistic import ESTIMATORS
 
 WIDTHS: Final = (1, 2, 3)  # columns of the made-up rows on which an estimator is tried
 

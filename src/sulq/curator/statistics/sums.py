@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sulq.terms.domain import Schema
-from sulq.terms.engine import Block
-from sulq.terms.kinds import Grid, Integers, Kind
-from sulq.terms.rowfn import Bernstein, Lookup, Outer
-from sulq.terms.rowfn.labels import Value
-from sulq.terms.rowfn.maths import Maths, Power
-from sulq.terms.rowfn.scalar import Arith, RowFn, as_number
+from sulq.language.domain import Schema
+from sulq.language.kinds import Grid, Integers, Kind
+from sulq.language.rowfn import Bernstein, Lookup, Outer
+from sulq.language.rowfn.labels import Value
+from sulq.language.rowfn.maths import Maths, Power
+from sulq.language.rowfn.scalar import Arith, RowFn, as_number
+from sulq.language.tally import Block
 
 PAIRS = 2**27  # a table's rows are compared pair by pair up to this many differences of numbers
 PIECE = 2**18  # of these so many at once

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from sulq.terms.kinds import Floats
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Bins, Lit, RowFn
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums
+from sulq.language.rowfn import Bins, Lit, RowFn
 
 BINS: Final = 32
 STANDS_OUT: Final = 2.0  # deviations above which a cell of the histogram holds rows

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.learn.base import Learner
 from sulq.learn.tables import Array
-from sulq.terms.kinds import Floats
 
 
 class ScoreClassifier(Learner):

@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.spend_plan import Purse
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Bins, Lit, Lookup, RowFn, Scaled
 from sulq.learn.gauge import divided
 from sulq.learn.scoring.discriminant import Moments, Scores, metric
 from sulq.learn.scoring.windows import Design
-from sulq.terms.kinds import Floats
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import Bins, Lit, Lookup, RowFn, Scaled
 
 FAR: Final = 8.0  # log-odds beyond which a row counts as this far: e^-8 is .0003
 CELLS: Final = 256  # of a table of the logistic curve: it is off by 2e-5 at most, on average over a cell

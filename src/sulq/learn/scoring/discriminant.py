@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.learn.scoring.shrinkage import apart, covariance
 from sulq.learn.scoring.windows import Design
-from sulq.terms.kinds import Floats
 
 PRIOR = 0.05  # of a number's variance: what class means are taken to differ by at least
 FLOOR = 0.3  # deviations of noise that a frequency is never taken to be below

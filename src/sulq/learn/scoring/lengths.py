@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.released import Released
+from sulq.language.question import Sums
+from sulq.language.rowfn import Bins, Dot, Lit, Power, Vector
 from sulq.learn.scoring.windows import Design
-from sulq.terms.question import Sums
-from sulq.terms.released import Released
-from sulq.terms.rowfn import Bins, Dot, Lit, Power, Vector
 
 RADII: Final = tuple(2.0 ** (-j / 2) for j in range(10, -1, -1))  # of the corner of the windows, from 1/32 to 1
 WITHIN: Final = 0.7  # of the rows, that the ball holds as they are; the others keep their direction

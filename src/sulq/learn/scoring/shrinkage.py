@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sulq.terms.kinds import Floats
+from sulq.language.kinds import Floats
 
 
 def sizes(counts: Floats, deviation: float) -> tuple[Floats, float]:

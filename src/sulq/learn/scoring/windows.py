@@ -15,17 +15,17 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.released import Released
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Bool, Category, Column
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums
+from sulq.language.rowfn import Bins, Col, Dot, Lit, Lookup, RowFn, Vector
+from sulq.language.rowfn.labels import OrMissing
 from sulq.learn.attributes import codes_of
 from sulq.learn.features import Feature, numbers_of
 from sulq.learn.tables import cells
-from sulq.terms.attribute import Attribute
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Bool, Category, Column
-from sulq.terms.kinds import Floats
-from sulq.terms.question import Sums
-from sulq.terms.released import Released
-from sulq.terms.rowfn import Bins, Col, Dot, Lit, Lookup, RowFn, Vector
-from sulq.terms.rowfn.labels import OrMissing
 
 BINS: Final = 16  # of a histogram that a window is found from
 SURE: Final = 2.5  # deviations by which a narrower window must be better

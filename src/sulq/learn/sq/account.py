@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.plan import Plan
+from sulq.answers.report_law import of_reports
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked, whole
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts
+from sulq.language.privacy import Epsilon, Loss, Queries, Rho
+from sulq.language.question import Sums
+from sulq.language.rowfn import lit
 from sulq.learn.sq.refusal import too_many_queries
 from sulq.learn.sq.sizing import sampling_error
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts
-from sulq.terms.parameters import checked, whole
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Epsilon, Loss, Queries, Rho
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums
-from sulq.terms.report_law import of_reports
-from sulq.terms.rowfn import lit
 
 NEVER: Final = Fraction(10**30)  # the price of what no spend buys
 FEW: Final = 10

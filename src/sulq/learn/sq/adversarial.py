@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 from sulq.errors import QuestionError
+from sulq.language.rowfn import RowFn
 from sulq.learn.sq.oracle import Backend, StatOracle
-from sulq.terms.rowfn import RowFn
 
 Push = Callable[[int, float, float], float]
 PUSHES: Final[dict[str, Push]] = {

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.scalar import numbers
 from sulq.learn.sq.oracle import Backend, checked_query
 from sulq.learn.sq.table import Table
-from sulq.terms.rowfn import RowFn
-from sulq.terms.rowfn.scalar import numbers
 
 
 class Exact(Backend):

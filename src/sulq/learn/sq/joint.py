@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import RowFn, lit
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.oracle import Backend, checked_query, checked_tolerance, numbered
 from sulq.learn.sq.query import Query, asked, price_of_counts
 from sulq.learn.sq.refusal import too_few_rows
 from sulq.learn.sq.sizing import least
-from sulq.terms.kinds import Floats
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import RowFn, lit
 
 Prices = Callable[[Size], list[Fraction]]
 Partitions = Sequence[Sequence[RowFn]]

@@ -15,10 +15,10 @@ from typing import cast
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.forms.parameters import checked
+from sulq.language.kinds import Floats
+from sulq.language.rowfn import Arith, Col, Not, RowFn, lit
 from sulq.learn.sq.oracle import Backend, PricedOracle, StatOracle, checked_tolerance, divided, first
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked
-from sulq.terms.rowfn import Arith, Col, Not, RowFn, lit
 
 
 class NoisyLabels(Backend):

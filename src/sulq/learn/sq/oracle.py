@@ -13,10 +13,10 @@ from typing import Final, Protocol
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Floats, Truth
-from sulq.terms.rowfn import Case, Each, Logic, Not, RowFn, lit
-from sulq.terms.rowfn.scalar import number
+from sulq.language.domain import Schema
+from sulq.language.kinds import Floats, Truth
+from sulq.language.rowfn import Case, Each, Logic, Not, RowFn, lit
+from sulq.language.rowfn.scalar import number
 
 ROUNDED: Final = 1e-12  # sums of doubles may leave [0, 1] by this
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
 
+from sulq.forms.parameters import checked, whole
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho, SubLinear
+from sulq.language.sublinear import noise_for
 from sulq.learn.sq.oracle import checked_tolerance
 from sulq.learn.sq.sizing import (
     emulation_rows,
@@ -19,9 +22,6 @@ from sulq.learn.sq.sizing import (
     sample_block,
     sampling_error,
 )
-from sulq.terms.parameters import checked, whole
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho, SubLinear
-from sulq.terms.sublinear import noise_for
 
 WAYS: Final = ("joint", "split")
 Rows = Callable[[Sequence[float], float], float]  # tolerances and failures to rows, of one source of error

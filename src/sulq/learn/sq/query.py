@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
+from sulq.answers.plan import Plan
+from sulq.answers.pricing import price_of_mean, price_of_sums, width_of_mean
+from sulq.answers.report_law import of_reports
+from sulq.language.kinds import Floats
+from sulq.language.privacy import SMALLEST, Loss
+from sulq.language.question import Sums
+from sulq.language.rowfn import Bernstein, RowFn
+from sulq.language.rowfn.vectors import bounded, rounding, scalar_grid
 from sulq.learn.sq.account import NEVER, Account, Size
-from sulq.terms.kinds import Floats
-from sulq.terms.plan import Plan
-from sulq.terms.pricing import price_of_mean, price_of_sums, width_of_mean
-from sulq.terms.privacy import SMALLEST, Loss
-from sulq.terms.question import Sums
-from sulq.terms.report_law import of_reports
-from sulq.terms.rowfn import Bernstein, RowFn
-from sulq.terms.rowfn.vectors import bounded, rounding, scalar_grid
 
 
 @dataclass(frozen=True, slots=True, eq=False)

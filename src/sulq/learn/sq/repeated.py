@@ -10,16 +10,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from sulq.errors import BudgetExceeded
+from sulq.language.kinds import Floats
+from sulq.language.law import GaussianLaw, LaplaceLaw, Law
+from sulq.language.question import Sums
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.scalar import number
+from sulq.language.rowfn.vectors import rounding
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.oracle import Backend, checked_query, checked_tolerance, divided, first
 from sulq.learn.sq.refusal import too_few_rows
 from sulq.learn.sq.sizing import least, repetitions
-from sulq.terms.kinds import Floats
-from sulq.terms.law import GaussianLaw, LaplaceLaw, Law
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import RowFn
-from sulq.terms.rowfn.scalar import number
-from sulq.terms.rowfn.vectors import rounding
 
 AT_ONCE: Final = 512  # sums of one ask
 ENDLESS: Final = 10**15  # more repetitions than any budget holds

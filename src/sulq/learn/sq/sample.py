@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sulq.forms.parameters import checked, whole
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.scalar import numbers
 from sulq.learn.sq.oracle import Backend, checked_query
 from sulq.learn.sq.refusal import too_few_rows, too_many_queries
 from sulq.learn.sq.sizing import sample_block
 from sulq.learn.sq.table import Table
-from sulq.terms.parameters import checked, whole
-from sulq.terms.rowfn import RowFn
-from sulq.terms.rowfn.scalar import numbers
 
 
 class Sample(Backend):

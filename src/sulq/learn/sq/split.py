@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums
+from sulq.language.rowfn import Bucket, Case, RowFn, lit
 from sulq.learn.sq.account import COUNT_FIRST, Account, Size
 from sulq.learn.sq.oracle import Backend, checked_query, checked_tolerance
 from sulq.learn.sq.query import Query
 from sulq.learn.sq.refusal import too_few_rows
 from sulq.learn.sq.sizing import least
-from sulq.terms.kinds import Floats
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import Bucket, Case, RowFn, lit
 
 
 class Split(Backend):

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError
+from sulq.language.domain import Category, Schema, Text
+from sulq.language.kinds import Cells, Integers
 from sulq.learn.features import numbers_of
 from sulq.learn.tables import cells
-from sulq.terms.domain import Category, Schema, Text
-from sulq.terms.kinds import Cells, Integers
 
 
 class Table:

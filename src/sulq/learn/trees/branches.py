@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sulq.terms.attribute import Attribute
-from sulq.terms.kinds import Floats, Integers
+from sulq.language.attribute import Attribute
+from sulq.language.kinds import Floats, Integers
 
 Splits = Literal["auto", "multiway", "binary"]
 SPLITS: Final = ("auto", "multiway", "binary")

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from sulq.answers.spend_plan import queries
+from sulq.language.privacy import Queries
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import lit
 from sulq.learn.trees.growth import Informed
-from sulq.terms.privacy import Queries
-from sulq.terms.purse import queries
-from sulq.terms.question import Sums, Together
-from sulq.terms.rowfn import lit
 
 
 class Counted(Informed):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
+from sulq.answers.answer import extra
+from sulq.language.attribute import Attribute
 from sulq.learn.trees.tree import Node, Tree
-from sulq.terms.answer import extra
-from sulq.terms.attribute import Attribute
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.spend_plan import Purse
+from sulq.language.kinds import Floats
+from sulq.language.question import Sums
+from sulq.language.rowfn import lit
 from sulq.learn.attributes import Labels
 from sulq.learn.trees.branches import Splits, gain_of, gamma, magnitude, options, value_of
 from sulq.learn.trees.tree import Tree
-from sulq.terms.kinds import Floats
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums
-from sulq.terms.rowfn import lit
 
 MOST_NODES: Final = 4096  # of one level
 MOST_CELLS: Final = 2**22  # of one question of a level

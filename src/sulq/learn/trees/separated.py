@@ -8,15 +8,15 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.answer import Answer
+from sulq.language.kinds import Floats, Integers
+from sulq.language.law import ExponentialLaw, FlipLaw
+from sulq.language.question import Choose, Sums
+from sulq.language.rowfn import RowFn, lookup
+from sulq.language.score import Contrast
 from sulq.learn.chance import Chance, public
 from sulq.learn.trees.branches import options
 from sulq.learn.trees.growth import FIRST, LABELS, MOST_CELLS, Growth
-from sulq.terms.answer import Answer
-from sulq.terms.kinds import Floats, Integers
-from sulq.terms.law import ExponentialLaw, FlipLaw
-from sulq.terms.question import Choose, Sums
-from sulq.terms.rowfn import RowFn, lookup
-from sulq.terms.score import Contrast
 
 ENOUGH: Final = 2  # times the error of a choice, in rows: what a node needs to be divided, and more than noise
 MOST_EVEN: Final = 2**10  # nodes of a level that is divided evenly

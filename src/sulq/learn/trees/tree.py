@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats, Truths
+from sulq.language.rowfn import Route
 from sulq.learn.attributes import Attributes, Codes
 from sulq.learn.tables import Array
-from sulq.terms.kinds import Floats, Truths
-from sulq.terms.rowfn import Route
 
 APART: Final = 0.4  # how far a label's part at a node is from that at its parent, as a rule
 LEAST: Final = 1e-18  # of a variance: a huge epsilon has hardly any noise

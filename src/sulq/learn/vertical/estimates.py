@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from sulq.terms.kinds import Floats
-from sulq.terms.subset_covariance import covariance, covariance_errors
+from sulq.answers.subset_covariance import covariance, covariance_errors
+from sulq.language.kinds import Floats
 
 MOST: Final = 2**14  # groups
 

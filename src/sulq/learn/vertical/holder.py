@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.columns import Columns
+from sulq.answers.oracle import Oracle
+from sulq.answers.spend_plan import GRAIN, Progress, Purse, affordable, queries
 from sulq.errors import BudgetExceeded, QuestionError
+from sulq.language.domain import Column
+from sulq.language.kinds import Floats
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear
+from sulq.language.question import Question, Sums, Together
+from sulq.language.rowfn import Outer, Power, Vector, bucket
 from sulq.learn.base import HANDLES
 from sulq.learn.features import Features
 from sulq.learn.location import present
 from sulq.learn.space import BITS, Space
-from sulq.terms.columns import Columns
-from sulq.terms.domain import Column
-from sulq.terms.kinds import Floats
-from sulq.terms.oracle import Oracle
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear
-from sulq.terms.purse import GRAIN, Progress, Purse, affordable, queries
-from sulq.terms.question import Question, Sums, Together
-from sulq.terms.rowfn import Outer, Power, Vector, bucket
 
 MOMENTS: Final = (Fraction(1), Fraction(4), Fraction(10))  # number, sums, products
 TOGETHER: Final = 4000  # sums in one question

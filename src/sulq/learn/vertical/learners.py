@@ -9,6 +9,11 @@ from typing import Final, Literal, Self
 
 import numpy as np
 
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Progress
+from sulq.forms.parameters import checked, whole
+from sulq.language.kinds import Floats, Truths
+from sulq.language.privacy import Loss
 from sulq.learn import pca, svd
 from sulq.learn.covariance import Moments, symmetric
 from sulq.learn.features import Features
@@ -17,11 +22,6 @@ from sulq.learn.location import SAFE
 from sulq.learn.svd import Projection
 from sulq.learn.vertical.estimates import MOST, best_number, from_cells, from_subsets, standard_errors
 from sulq.learn.vertical.holder import Holder, afford, open_all, spent
-from sulq.terms.columns import Columns
-from sulq.terms.kinds import Floats, Truths
-from sulq.terms.parameters import checked, whole
-from sulq.terms.privacy import Loss
-from sulq.terms.purse import Progress
 
 LOOK: Final = Fraction(1, 3)  # of a database's part, for its own moments
 HALVES: Final = 400  # random halves of the people, unless another number is asked for

@@ -9,15 +9,15 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.plan import Plan
+from sulq.answers.released import Noise
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
-from sulq.terms.domain import Bool, Column, Int, Real, Schema
-from sulq.terms.kinds import Floats, Integers
-from sulq.terms.parameters import checked
-from sulq.terms.plan import Plan
-from sulq.terms.purse import Purse
-from sulq.terms.question import Sums
-from sulq.terms.released import Noise
-from sulq.terms.rowfn import Col, Dot, RowFn, Vector
+from sulq.forms.parameters import checked
+from sulq.language.domain import Bool, Column, Int, Real, Schema
+from sulq.language.kinds import Floats, Integers
+from sulq.language.question import Sums
+from sulq.language.rowfn import Col, Dot, RowFn, Vector
 
 BITS: Final = 15  # of a coordinate on the vector's grid (SR17)
 FINE: Final = 2**14  # units of the largest weight of a plane

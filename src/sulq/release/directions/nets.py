@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.terms.kinds import Floats, Integers
+from sulq.language.kinds import Floats, Integers
 
 MOST: Final = 4000  # directions of one net
 MOST_RELAXED: Final = 250

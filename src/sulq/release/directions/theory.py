@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.terms.kinds import Integers
-from sulq.terms.parameters import between, checked, whole
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Rho
+from sulq.forms.parameters import between, checked, whole
+from sulq.language.kinds import Integers
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
 
 LARGEST: Final = 10**15
 

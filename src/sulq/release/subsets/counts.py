@@ -11,14 +11,14 @@ from typing import Final, Literal
 
 import numpy as np
 
+from sulq.answers.answer import Answers
+from sulq.answers.plan import Plan
 from sulq.errors import QuestionError
+from sulq.language.attribute import Attribute
+from sulq.language.kinds import Floats
+from sulq.language.question import MOST_VALUES, Sums, Together
+from sulq.language.rowfn import Lit, OrMissing, bucket
 from sulq.release.subsets.estimates import Series
-from sulq.terms.answer import Answers
-from sulq.terms.attribute import Attribute
-from sulq.terms.kinds import Floats
-from sulq.terms.plan import Plan
-from sulq.terms.question import MOST_VALUES, Sums, Together
-from sulq.terms.rowfn import Lit, OrMissing, bucket
 
 Design = Literal["groups", "halves"]
 Places = tuple[int, ...]

@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.subset_covariance import covariance, covariance_errors
 from sulq.errors import QuestionError
-from sulq.terms.kinds import Floats
-from sulq.terms.subset_covariance import covariance, covariance_errors
+from sulq.language.kinds import Floats
 
 MOST: Final = 2**14  # subsets
 PEOPLE: Final = 10  # in a group, where their number is left open

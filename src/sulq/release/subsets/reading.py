@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.errors import QuestionError
+from sulq.language.kinds import Floats
 from sulq.release.paid import unreadable
 from sulq.release.subsets.estimates import Series, proper
 from sulq.release.tables.marginal import Marginal
-from sulq.terms.kinds import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 import numpy as np
 import pyarrow as pa
 
+from sulq.answers import wire
+from sulq.answers.answer import extra
+from sulq.forms.parameters import checked
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Schema
+from sulq.language.kinds import Floats, Integers
 from sulq.release.base import Release
 from sulq.release.paid import Chart, Paid, unreadable
 from sulq.release.synthetic.space import Space, places
 from sulq.release.synthetic.values import decoded, encoded
 from sulq.release.tables.marginal import Marginal, rows, text
-from sulq.terms import wire
-from sulq.terms.answer import extra
-from sulq.terms.attribute import Attribute
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Floats, Integers
-from sulq.terms.parameters import checked
 
 if TYPE_CHECKING:
     import pandas

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sulq.terms.kinds import Floats, Integers
+from sulq.language.kinds import Floats, Integers
 
 
 def drawn(weights: Floats, rows: int, rng: np.random.Generator) -> Integers:

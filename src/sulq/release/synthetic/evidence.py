@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.synthetic.measurement import Measurement
 from sulq.release.synthetic.space import Places
 from sulq.release.synthetic.summing import gathered
 from sulq.release.tables.basis import basis, lengths
 from sulq.release.tables.coefficients import Coefficients
 from sulq.release.tables.interactions import cells, inside, width
-from sulq.terms.kinds import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

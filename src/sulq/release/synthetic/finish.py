@@ -9,14 +9,14 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.language.kinds import Floats, Integers
 from sulq.release.paid import Paid
 from sulq.release.synthetic.data import SyntheticData, made
 from sulq.release.synthetic.measurement import Measurement
 from sulq.release.synthetic.mending import mended
 from sulq.release.synthetic.space import Places, Space
-from sulq.terms.kinds import Floats, Integers
-from sulq.terms.purse import Purse
 
 MOST_ROWS: Final = 10_000_000
 FEWEST: Final = 10_000  # spare rows to exchange drawn ones for, or as many as there are

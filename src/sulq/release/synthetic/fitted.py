@@ -7,12 +7,12 @@ from typing import cast
 
 import numpy as np
 
+from sulq.language.kinds import Floats, Integers
 from sulq.release.synthetic.drawing import drawn
 from sulq.release.synthetic.evidence import Evidence
 from sulq.release.synthetic.space import Places, Space
 from sulq.release.synthetic.summing import gathered
 from sulq.release.tables.fitting import fitted
-from sulq.terms.kinds import Floats, Integers
 
 
 class Fitted:

@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from sulq.answers.answer import extra
 from sulq.errors import SetupError
+from sulq.language.kinds import Floats, Integers
 from sulq.release.synthetic.drawing import given
 from sulq.release.synthetic.forest import Forest, megabytes
 from sulq.release.synthetic.junction import Junction
 from sulq.release.synthetic.measurement import Measurement
 from sulq.release.synthetic.space import Places, Space
-from sulq.terms.answer import extra
-from sulq.terms.kinds import Floats, Integers
 
 OLDEST: Final = 2  # mbi 1 draws its rows wrongly
 GROWTH: Final = 1.5  # of the rate after a step that helped; one that did not halves it

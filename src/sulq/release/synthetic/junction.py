@@ -12,9 +12,9 @@ from typing import cast
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.synthetic.space import Places
 from sulq.release.synthetic.summing import gathered, scattered
-from sulq.terms.kinds import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.answer import Answer
+from sulq.answers.released import Noise
+from sulq.language.kinds import Floats
+from sulq.language.law import LaplaceLaw
 from sulq.release.synthetic.space import Places, Space
 from sulq.release.tables.marginal import Marginal
-from sulq.terms.answer import Answer
-from sulq.terms.kinds import Floats
-from sulq.terms.law import LaplaceLaw
-from sulq.terms.released import Noise
 
 FINEST: Final = 0.01
 

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats, Integers
 from sulq.release.synthetic.space import Places
-from sulq.terms.kinds import Floats, Integers
 
 ROUNDS: Final = 100
 FIRST: Final = 0.01  # of the rows, exchanged at once at first

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.language.question import Together
 from sulq.release.synthetic.measurement import distance
 from sulq.release.synthetic.space import Places, Space
 from sulq.release.synthetic.worst import Candidate, worst
-from sulq.terms.purse import Purse
-from sulq.terms.question import Together
 
 
 def rehearse(

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.terms.attribute import Attribute
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Code
-from sulq.terms.parameters import checked, whole
-from sulq.terms.question import MOST_VALUES, Sums
-from sulq.terms.rowfn import Col, IsMissing, Lit, Logic, Not, RowFn
+from sulq.forms.parameters import checked, whole
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code
+from sulq.language.question import MOST_VALUES, Sums
+from sulq.language.rowfn import Col, IsMissing, Lit, Logic, Not, RowFn
 
 Places = tuple[int, ...]  # attributes of a marginal by their places, ascending
 

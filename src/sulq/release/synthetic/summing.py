@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.synthetic.space import Places
-from sulq.terms.kinds import Floats
 
 
 def gathered(table: Floats, wanted: Iterable[Places]) -> dict[Places, Floats]:

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats, Integers
 from sulq.release.synthetic.drawing import drawn
 from sulq.release.synthetic.measurement import Measurement
 from sulq.release.synthetic.space import Places, Space
 from sulq.release.synthetic.summing import gathered
-from sulq.terms.kinds import Floats, Integers
 
 GROWTH: Final = 1.5  # of the rate after a step that helped; one that did not halves it
 

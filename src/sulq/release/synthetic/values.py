@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sulq.terms.attribute import Attribute
-from sulq.terms.domain import Bool, Category, Date, Int, Real, Timestamp
-from sulq.terms.kinds import Integers
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Bool, Category, Date, Int, Real, Timestamp
+from sulq.language.kinds import Integers
 
 
 def kind(attribute: Attribute) -> pa.DataType:

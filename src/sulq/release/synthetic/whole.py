@@ -19,18 +19,18 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from sulq.answers.answer import Answers
+from sulq.answers.released import Noise
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.language.kinds import Floats
+from sulq.language.question import MOST_VALUES, Question, Sums, Together
+from sulq.language.rowfn import Lit
 from sulq.release.synthetic.evidence import Evidence
 from sulq.release.synthetic.fitted import Fitted
 from sulq.release.synthetic.measurement import FINEST, Measurement, deviation
 from sulq.release.synthetic.space import MOST_KEYS, Places, Space, closes, closure
 from sulq.release.tables.coefficients import Design
-from sulq.terms.answer import Answers
-from sulq.terms.kinds import Floats
-from sulq.terms.purse import Purse
-from sulq.terms.question import MOST_VALUES, Question, Sums, Together
-from sulq.terms.released import Noise
-from sulq.terms.rowfn import Lit
 
 SIZE: Final = Fraction(1, 50)  # of the spend, for the number of rows (SR6)
 NEAR: Final = 0.5  # of the rows: the expected distance of a marginal, before the fit, up to which all are asked at once

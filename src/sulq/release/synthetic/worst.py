@@ -10,11 +10,11 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_SHIFT
+from sulq.language.kinds import Floats, Integers
+from sulq.language.question import MOST_VALUES, Choose, Sums
+from sulq.language.rowfn import Lookup, Route
+from sulq.language.score import Distance
 from sulq.release.synthetic.space import Places, Space
-from sulq.terms.kinds import Floats, Integers
-from sulq.terms.question import MOST_VALUES, Choose, Sums
-from sulq.terms.rowfn import Lookup, Route
-from sulq.terms.score import Distance
 
 SCALE: Final = 16  # parts of a row that scores are counted in, so that what is subtracted is hardly rounded
 ENTRIES: Final = 2**18  # numbers of all tables of one question: beyond it cells are looked at in groups

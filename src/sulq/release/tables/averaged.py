@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.tables.basis import lengths, product
 from sulq.release.tables.coefficients import Coefficients, own_sizes
 from sulq.release.tables.interactions import Places, cells, closure, inside, width
 from sulq.release.tables.kept import Cells, Fitted, Kept, Measured, Shifted
 from sulq.release.tables.noisy import CellNoise, Noisy, OwnNoise
-from sulq.terms.kinds import Floats
 
 FINEST: Final = 1e-6  # rows: a deviation that is as good as none
 

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from sulq.terms.kinds import Floats, Integers
+from sulq.language.kinds import Floats, Integers
 
 
 @functools.cache

@@ -18,15 +18,15 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.released import Noise
+from sulq.language.kinds import Floats, Integers
+from sulq.language.law import LaplaceLaw
+from sulq.language.question import Sums
+from sulq.language.rowfn import Lookup, RowFn
 from sulq.release.tables.basis import lengths, product
 from sulq.release.tables.interactions import Places, cells, closure, inside, wanted, width
 from sulq.release.tables.packs import PAIRED, WHOLE, Pack, packs
 from sulq.release.tables.weights import Weights, factors
-from sulq.terms.kinds import Floats, Integers
-from sulq.terms.law import LaplaceLaw
-from sulq.terms.question import Sums
-from sulq.terms.released import Noise
-from sulq.terms.rowfn import Lookup, RowFn
 
 SMALL: Final = 64  # cells of a marginal whose vectors are kept
 

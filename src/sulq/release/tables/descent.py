@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.terms.kinds import Floats
+from sulq.language.kinds import Floats
 
 Valued = Callable[[Floats], tuple[float, Floats]]  # a function's value and its slope
 MEMORY: Final = 10  # steps remembered

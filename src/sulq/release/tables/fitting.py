@@ -21,12 +21,12 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.tables.coefficients import Coefficients
 from sulq.release.tables.interactions import Places
 from sulq.release.tables.loglinear import LogLinear, Told, descended, varied
 from sulq.release.tables.risk import moved, risk, signs
 from sulq.release.tables.vectors import scale, vectors
-from sulq.terms.kinds import Floats
 
 POOL: Final = 8.0  # coefficients that the whole order counts as, beside an interaction's own
 LEAST: Final = 1e-3  # part of an interaction that is worth fitting

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.tables.interactions import Places
 from sulq.release.tables.noisy import Noisy
-from sulq.terms.kinds import Floats
 
 EXCESS: Final = 3.0  # the fourth cumulant of Laplace noise over its squared variance
 AT_ONCE: Final = 2**18  # cells of marginals that are looked at together

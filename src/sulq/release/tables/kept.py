@@ -7,12 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
+from sulq.language.kinds import Floats, Integers
 from sulq.release.tables.basis import inverse
 from sulq.release.tables.coefficients import Coefficients, own_sizes
 from sulq.release.tables.interactions import Places, cells
 from sulq.release.tables.loglinear import LogLinear
 from sulq.release.tables.noisy import CellNoise, Noisy, OwnNoise
-from sulq.terms.kinds import Floats, Integers
 
 
 class Kept(Protocol):

@@ -18,10 +18,10 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.tables.descent import Valued, least
 from sulq.release.tables.interactions import Places
 from sulq.release.tables.vectors import Turned, Vectors
-from sulq.terms.kinds import Floats
 
 LARGEST: Final = 2**21  # cells
 GAIN: Final = 0.002  # of the noise's own share in the loss: a step that gains less is too little

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from sulq.terms.answer import extra
-from sulq.terms.kinds import Floats
-from sulq.terms.parameters import checked
+from sulq.answers.answer import extra
+from sulq.forms.parameters import checked
+from sulq.language.kinds import Floats
 
 if TYPE_CHECKING:
     import pandas

@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sulq.answers.plan import Plan
 from sulq.errors import BudgetExceeded, QuestionError
+from sulq.language.question import Question
 from sulq.release.tables.averaged import coefficients, counted, silent
 from sulq.release.tables.fitting import fit
 from sulq.release.tables.foresight import distance
@@ -23,8 +25,6 @@ from sulq.release.tables.kept import Kept, Modelled
 from sulq.release.tables.loglinear import LARGEST
 from sulq.release.tables.methods import MOST_SUBSETS, Method, Wish, method_of, refuse
 from sulq.release.tables.noisy import Noisy
-from sulq.terms.plan import Plan
-from sulq.terms.question import Question
 
 LEFT_OUT: Final = 0.02  # of the rows: the distance that larger interactions make where they are not measured
 PAIRS: Final = 2

@@ -8,7 +8,14 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from sulq.answers.released import Noise
 from sulq.errors import QuestionError
+from sulq.language.attribute import Attribute
+from sulq.language.facts import Facts
+from sulq.language.kinds import Code, Floats
+from sulq.language.law import LaplaceLaw
+from sulq.language.question import MOST_VALUES, Question, Sums, Together
+from sulq.language.rowfn import IsMissing, Lit, Logic, Lookup, Not, RowFn
 from sulq.release.tables.coefficients import Coefficients, Design, own_sizes, spread
 from sulq.release.tables.interactions import Places, cells, closure, largest, numbers, subsets, width
 from sulq.release.tables.kept import Cells, Fitted, Kept, Measured, Shifted
@@ -17,13 +24,6 @@ from sulq.release.tables.packs import ROOM
 from sulq.release.tables.program import LARGEST, fitted
 from sulq.release.tables.shift import shift
 from sulq.release.tables.weights import Weights
-from sulq.terms.attribute import Attribute
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Code, Floats
-from sulq.terms.law import LaplaceLaw
-from sulq.terms.question import MOST_VALUES, Question, Sums, Together
-from sulq.terms.released import Noise
-from sulq.terms.rowfn import IsMissing, Lit, Logic, Lookup, Not, RowFn
 
 MOST_CELLS: Final = 2**22
 MOST_SUBSETS: Final = 2**18  # of all marginals, where coefficients are asked or a model is fitted

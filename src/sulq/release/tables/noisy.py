@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.tables.coefficients import own_sizes
 from sulq.release.tables.interactions import Places, cells
-from sulq.terms.kinds import Floats
 
 
 class Noisy(Protocol):

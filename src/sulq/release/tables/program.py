@@ -21,7 +21,7 @@ from typing import Final
 import highspy
 import numpy as np
 
-from sulq.terms.kinds import Floats, Integers
+from sulq.language.kinds import Floats, Integers
 
 LARGEST: Final = 2**22  # cells times coefficients
 DUST: Final = 1e-9  # of the largest cell: what the solver's arithmetic leaves of a zero

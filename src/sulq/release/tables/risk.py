@@ -19,8 +19,8 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats
 from sulq.release.tables.loglinear import Told, varied
-from sulq.terms.kinds import Floats
 
 PROBED: Final = 1000  # signs of all probes together, about: of many coefficients one probe tells enough
 MOST: Final = 8  # probes

@@ -19,10 +19,10 @@ from typing import Final
 
 import numpy as np
 
+from sulq.language.kinds import Floats, Integers
 from sulq.release.tables.basis import lengths, product
 from sulq.release.tables.coefficients import Coefficients, own_sizes
 from sulq.release.tables.interactions import cells
-from sulq.terms.kinds import Floats, Integers
 
 GRID: Final = 2**16
 GROUPS: Final = 512  # of terms with about the same mean

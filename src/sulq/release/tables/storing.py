@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sulq.language.kinds import Floats
 from sulq.release.tables.coefficients import Coefficients, own_sizes
 from sulq.release.tables.interactions import Places, cells, closure, width
 from sulq.release.tables.kept import Cells, Fitted, Kept, Measured, Modelled, Shifted
 from sulq.release.tables.loglinear import LogLinear
 from sulq.release.tables.marginal import named, rows, text
 from sulq.release.tables.noisy import CellNoise, OwnNoise
-from sulq.terms.kinds import Floats
 
 
 def facts(kept: Kept) -> dict[str, object]:

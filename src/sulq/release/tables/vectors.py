@@ -13,11 +13,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from sulq.language.kinds import Floats, Integers
 from sulq.release.synthetic.summing import gathered, scattered
 from sulq.release.tables.basis import basis, lengths, norms
 from sulq.release.tables.coefficients import own_sizes
 from sulq.release.tables.interactions import Places, cells
-from sulq.terms.kinds import Floats, Integers
 
 BLOCK: Final = 32  # cells of attributes that are turned at once
 FEW: Final = 2  # values of an attribute up to which the whole transform is quicker

@@ -18,9 +18,9 @@ from typing import Final, Literal
 
 import numpy as np
 
+from sulq.language.kinds import Integers
 from sulq.release.tables.basis import lengths, reach
 from sulq.release.tables.interactions import Places, cells, width
-from sulq.terms.kinds import Integers
 
 Weights = Literal["best", "even"]
 FINE: Final = 16  # the smallest factor, where they differ

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final, TypeVar
 
+from sulq.answers import wire
+from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError, SetupError
+from sulq.language.privacy import Loss
+from sulq.language.question import Question, Sums
 from sulq.service.clerk.open_dataset import Held
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import MOST, Frame
 from sulq.service.schedule import Turn
-from sulq.terms import wire
-from sulq.terms.oracle import Oracle
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Question, Sums
 
 SHORT: Final = 1000  # characters: what a question of few numbers is written in
 LONGEST_NUMBER: Final = 21  # characters of a 64-bit number, its sign and a comma

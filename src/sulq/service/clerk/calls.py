@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
+from sulq.answers import wire
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.service.call_counts import Counts
 from sulq.service.clerk import access_calls, ask_calls, ledger_calls, register_calls
@@ -22,7 +23,6 @@ from sulq.service.clerk.access import Access, Principal, hashed
 from sulq.service.clerk.open_dataset import Held
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame, refusal
-from sulq.terms import wire
 
 ANYONE: Final = frozenset({"owner", "analyst", "auditor"})
 ASKERS: Final = frozenset({"owner", "analyst"})

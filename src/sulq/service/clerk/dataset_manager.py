@@ -26,6 +26,7 @@ from sulq.curator.ledger.shelves import books_in
 from sulq.curator.ledger.sources import Source, agree
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
+from sulq.language.facts import TableFacts
 from sulq.service import ipc
 from sulq.service.call_counts import Counts
 from sulq.service.clerk.ledger_choice import placed
@@ -36,7 +37,6 @@ from sulq.service.clerk.worker_pool import Post, RemoteRows, Worker
 from sulq.service.ipc import Frame
 from sulq.service.schedule import Paced, Schedule
 from sulq.service.settings import Declared, Service
-from sulq.terms.facts import TableFacts
 from sulq.version import noise_versions
 
 LOOKING: Final = 70.0  # seconds for a look at a file's columns

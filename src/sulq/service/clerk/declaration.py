@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from sulq.addresses.defaults import beside, copy_of, ledger_of
+from sulq.addresses.postgres import is_address
 from sulq.connect import SUFFIXES, declarations, in_spark, single
 from sulq.errors import SetupError
+from sulq.language.domain import Schema
+from sulq.language.privacy import Budget, Unit
 from sulq.service.settings import Declared, Table
 from sulq.service.worker import database
-from sulq.terms.domain import Schema
-from sulq.terms.places import beside, copy_of, ledger_of
-from sulq.terms.postgres_address import is_address
-from sulq.terms.privacy import Budget, Unit
 
 
 def declare(

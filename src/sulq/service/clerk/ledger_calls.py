@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from sulq.answers import wire
 from sulq.curator.ledger.ledger import Line
 from sulq.curator.ledger.shares import Share, Standing
 from sulq.errors import AccessDenied
 from sulq.service.clerk.access import Access, nearest
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame
-from sulq.terms import wire
 
 PAGE: Final = 1000  # lines of a transcript in one reply
 

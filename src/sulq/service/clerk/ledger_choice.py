@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+from sulq.addresses.defaults import beside, copy_of
 from sulq.curator.ledger.shelves import books_in
 from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.errors import SetupError
 from sulq.service.settings import Declared, Service, Table
-from sulq.terms.places import beside, copy_of
 
 
 def rows_of(declared: Declared) -> list[str]:

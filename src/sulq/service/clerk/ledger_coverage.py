@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sulq.addresses.postgres import Address
 from sulq.errors import SetupError
 from sulq.service.settings import Declared, Table
 from sulq.service.worker import database
-from sulq.terms.postgres_address import Address
 
 
 class Holdings:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from sulq.answers.oracle import Oracle
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SetupError, SulqError
 from sulq.service.clerk.worker_pool import RemoteRows, stopped
 from sulq.service.schedule import Paced, Schedule
-from sulq.terms.oracle import Oracle
 
 SLOTS: Final = 16  # asks between debit and answer at one time; the rest wait before they are charged
 PATIENCE: Final = 30.0

@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+from sulq.answers import wire
 from sulq.connect import SUFFIXES
 from sulq.errors import QuestionError, SetupError
+from sulq.language.domain import COLUMNS
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame
 from sulq.service.settings import Declared
-from sulq.terms import wire
-from sulq.terms.domain import COLUMNS
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 ALONE: Final = ("file", "table", "columns", "size", "graph")  # what a dataset of one table says of it

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
+from sulq.answers import wire
+from sulq.answers.vocabulary import LOSSES
 from sulq.errors import QuestionError
+from sulq.language.privacy import Loss
+from sulq.language.question import QUESTIONS, Question
 from sulq.service.clerk.access import Principal
 from sulq.service.clerk.open_dataset import Held
-from sulq.terms import wire
-from sulq.terms.privacy import Loss
-from sulq.terms.question import QUESTIONS, Question
-from sulq.terms.vocabulary import LOSSES
 
 SEES_ALL: Final = frozenset({"owner", "auditor"})
 

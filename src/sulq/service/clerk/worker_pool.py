@@ -19,15 +19,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, cast
 
+from sulq.answers import wire
+from sulq.answers.plan import Plan
+from sulq.answers.receipt import Receipt
+from sulq.answers.released import Released
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Seal
+from sulq.language.privacy import Event
 from sulq.service import ipc
 from sulq.service.ipc import Frame
-from sulq.terms import wire
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Event
-from sulq.terms.receipt import Receipt
-from sulq.terms.released import Released
 
 OPENING: Final = 10.0  # seconds an ask waits, uncharged, for a worker that is being replaced
 QUEUE: Final = 16  # runs that may be ahead of one that was charged

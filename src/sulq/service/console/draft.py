@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
+from sulq.answers import wire
 from sulq.errors import SulqError
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.facts import MUCH, Facts
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit
 from sulq.service.console import words
 from sulq.service.console.api import Tree
 from sulq.service.console.guard import Fields
-from sulq.terms import wire
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.terms.facts import MUCH, Facts
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit
 
 STEPS: Final = ("file", "columns", "unit", "budget", "review")
 KINDS: Final = {

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sulq.errors import QuestionError
+from sulq.forms import signature
 from sulq.service.console.api import Tree
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.visit import rows
-from sulq.terms import form
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """One parameter as the page asks for it."""
 
-    asked: form.Field
+    asked: signature.Field
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class Field:
 
 def fields_of(told: Tree) -> tuple[Field, ...]:
     """The fields of a form."""
-    return tuple(Field(form.Field.from_json(item)) for item in rows(told, "fields"))
+    return tuple(Field(signature.Field.from_json(item)) for item in rows(told, "fields"))
 
 
 def chosen(fields: Iterable[Field], sent: Fields) -> dict[str, object]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sulq.language.privacy import Budget, Loss
 from sulq.service.console.api import Tree
 from sulq.service.console.words import loss, number, off
-from sulq.terms.privacy import Budget, Loss
 
 
 @dataclass(frozen=True, slots=True)

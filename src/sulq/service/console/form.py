@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from sulq.language.domain import Column, Text
+from sulq.language.facts import Facts
 from sulq.service.console.api import Tree
 from sulq.service.console.field import Field, chosen, fields_of
 from sulq.service.console.guard import Fields
-from sulq.terms.domain import Column, Text
-from sulq.terms.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)

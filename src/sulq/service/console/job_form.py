@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
+from sulq.language.privacy import Budget
 from sulq.service.console.api import Tree
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.spend import ways
-from sulq.terms.privacy import Budget
 
 Widget = Literal["text", "number", "whole", "truth", "choice", "texts", "spend"]
 _APART: Final = re.compile(r"\n[ \t]*\n")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from sulq.language.domain import Bool, Category, Column, Int, Real
+from sulq.language.facts import Facts
 from sulq.service.console import form
 from sulq.service.console.field import chosen, mistake
 from sulq.service.console.guard import Fields
-from sulq.terms.domain import Bool, Category, Column, Int, Real
-from sulq.terms.facts import Facts
 
 CLASSES: Final = 100  # values of a whole number that may be classes
 

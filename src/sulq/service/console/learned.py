@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sulq.language.privacy import Budget, Loss, Unit
 from sulq.service.console import words
 from sulq.service.console.api import Tree
 from sulq.service.console.sheet import Sheet, sheet_of
 from sulq.service.console.visit import rows
-from sulq.terms.privacy import Budget, Loss, Unit
 
 LONGEST: Final = 100_000  # characters of a tree
 

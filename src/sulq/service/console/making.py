@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from starlette.responses import RedirectResponse, Response
 
+from sulq.language.facts import Facts
+from sulq.language.privacy import EpsilonDelta
 from sulq.service.console import words
 from sulq.service.console.api import Tree, at
 from sulq.service.console.form import Form
@@ -14,8 +16,6 @@ from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.spend import LEAST, most, spend, usual, ways
 from sulq.service.console.visit import Visit, place, rows
-from sulq.terms.facts import Facts
-from sulq.terms.privacy import EpsilonDelta
 
 F = TypeVar("F", bound=Form)
 

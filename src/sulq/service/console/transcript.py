@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers import wire
 from sulq.errors import SulqError
+from sulq.language.privacy import Budget, Epsilon, Event, Rho, SubLinear, divided
+from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
+from sulq.language.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 from sulq.service.console.api import Api, Tree
 from sulq.service.console.visit import rows
 from sulq.service.console.words import small
-from sulq.terms import wire
-from sulq.terms.privacy import Budget, Epsilon, Event, Rho, SubLinear, divided
-from sulq.terms.question import Above, Choose, Holistic, OpenSums, Sums, Together
-from sulq.terms.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 
 PAGE: Final = 1000
 PAGES: Final = 50  # what is older is in the export

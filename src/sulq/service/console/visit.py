@@ -10,15 +10,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from sulq.answers import wire
 from sulq.errors import SulqError
+from sulq.language.facts import Facts
 from sulq.service.console import guard
 from sulq.service.console.api import Api, Tree, at
 from sulq.service.console.page import page
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.session import Session, forget
 from sulq.service.console.static_files import address
-from sulq.terms import wire
-from sulq.terms.facts import Facts
 
 # The pages of a dataset, in the order of their tabs, and whose they are.
 TABS: Final = (

@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+from sulq.answers import wire
 from sulq.errors import SulqError
-from sulq.terms import wire
-from sulq.terms.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 
 FEW: Final = 8  # categories named before the rest are counted
 

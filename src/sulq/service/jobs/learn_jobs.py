@@ -7,7 +7,9 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
+from sulq.answers.spend_plan import Progress
 from sulq.desk import Desk
+from sulq.language.domain import LONGEST_NAME
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
 from sulq.learn.form import form
@@ -18,8 +20,6 @@ from sulq.service.web.answer_json import loss_of
 from sulq.service.web.form_body import Name, body_of, chosen
 from sulq.service.web.openapi import Spend
 from sulq.service.web.requests import Body
-from sulq.terms.domain import LONGEST_NAME
-from sulq.terms.purse import Progress
 
 MOST: Final = 256  # columns a job learns from
 

@@ -13,14 +13,14 @@ from typing import Final, cast
 
 import pyarrow as pa
 
+from sulq.answers.text_table import Cell, Sheet, cell
+from sulq.forms.signature import Form, form_of
 from sulq.release import RELEASES
 from sulq.release.base import Release
 from sulq.release.paid import Chart
 from sulq.release.saving import Layout, Written
 from sulq.select import SELECTIONS
 from sulq.select.selected import Selected
-from sulq.terms.form import Form, form_of
-from sulq.terms.sheet import Cell, Sheet, cell
 
 SHOWN: Final = 1000  # rows of a table that are shown; the files have all of them
 CHARTS: Final = 20

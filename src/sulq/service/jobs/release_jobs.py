@@ -10,6 +10,8 @@ from typing import Final, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from sulq.answers.spend_plan import Progress
+from sulq.answers.text_table import cell
 from sulq.desk import Desk
 from sulq.release.paid import Chart
 from sulq.release.saving import Written
@@ -22,8 +24,6 @@ from sulq.service.web.form_body import body_of, chosen
 from sulq.service.web.limits import PLANNED
 from sulq.service.web.openapi import Spend
 from sulq.service.web.requests import Body
-from sulq.terms.purse import Progress
-from sulq.terms.sheet import cell
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from sulq.answers.spend_plan import Progress
 from sulq.errors import CuratorError
 from sulq.service.jobs.kind import Step
-from sulq.terms.purse import Progress
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ import os
 import threading
 from typing import Final
 
+from sulq.answers import wire
 from sulq.service import logs
 from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation, launcher
-from sulq.terms import wire
 
 # A question makes thousands of small objects, nearly all without cycles: Python's own thresholds would look for some
 # many times a question, which took a third of its time.

@@ -16,13 +16,13 @@ from typing import Final, cast
 
 import numpy as np
 
+from sulq.answers import wire
+from sulq.answers.reuse import nothing
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.workload import Workload
-from sulq.terms import wire
-from sulq.terms.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho
-from sulq.terms.reuse import nothing
 
 LEVEL: Final = 0.95
 LOSSES: Final[Mapping[frozenset[str], type[Loss]]] = {

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, cast
 
+from sulq.answers import wire
+from sulq.answers.answer import Answer, Answers
+from sulq.answers.plan import Plan
+from sulq.language.facts import Facts
+from sulq.language.privacy import Loss
+from sulq.language.question import Question
 from sulq.service.ipc import opened
-from sulq.terms import wire
-from sulq.terms.answer import Answer, Answers
-from sulq.terms.facts import Facts
-from sulq.terms.plan import Plan
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Question
 
 MOVING: Final = ("spent", "remaining")
 RHO: Final = "rho"  # moves too, and may be none

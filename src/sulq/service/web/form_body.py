@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
+from sulq.forms.signature import MOST, Form
+from sulq.forms.signature import Field as Asked
+from sulq.language.domain import LONGEST_NAME
 from sulq.service.web.requests import Body
-from sulq.terms.domain import LONGEST_NAME
-from sulq.terms.form import MOST, Form
-from sulq.terms.form import Field as Asked
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Number = Annotated[float, Field(allow_inf_nan=False)]

@@ -14,13 +14,13 @@ from fastapi import Depends, Request
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
 
+from sulq.answers import wire
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, QuestionError, SulqError
 from sulq.service.clerk.access import hashed
 from sulq.service.web.clerk_oracle import Call, Clerk, ClerkOracle
 from sulq.service.web.limits import LARGE, LARGE_SECONDS, SMALL, SMALL_SECONDS, Limits, body_of
 from sulq.service.web.responses import Json
-from sulq.terms import wire
 
 LONGEST_TOKEN: Final = 200
 AT_ONCE: Final = 4096  # bytes that are read sooner than they are handed to another thread

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
+from sulq.addresses.postgres import meant
 from sulq.errors import SetupError
-from sulq.terms.postgres_address import meant
 
 PORT: Final = 5432
 MOST: Final = 16  # hosts in one address

@@ -18,6 +18,8 @@ import threading
 from dataclasses import replace
 from typing import Final, cast
 
+from sulq.answers import wire
+from sulq.answers.receipt import Receipt
 from sulq.curator import engines
 from sulq.curator.engines import Counting, OpenEngine, by_cell, open_dataset
 from sulq.curator.engines.source import Origin
@@ -33,8 +35,6 @@ from sulq.service.sandbox import isolation
 from sulq.service.settings import Declared
 from sulq.service.supervisor import child
 from sulq.service.worker import database
-from sulq.terms import wire
-from sulq.terms.receipt import Receipt
 
 FILES: Final = 256
 SPILLS: Final = (

@@ -22,10 +22,10 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sulq.errors import QuestionError
+from sulq.language.domain import is_text
 from sulq.sql.parse.queries import QueryReader
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Query, Select
-from sulq.terms.domain import is_text
 
 LONGEST: Final = 100_000  # bytes
 SHORT, KEPT = 1_000, 256  # texts so short are kept for one asker once they are read, so many of them

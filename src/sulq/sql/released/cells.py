@@ -11,6 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sulq.answers.estimators import Plain
+from sulq.answers.noise_sums import added
+from sulq.answers.presence import beta_of
+from sulq.answers.released import Released
 from sulq.sql.released.columns import Leaf
 from sulq.sql.released.functions import act, moment
 from sulq.sql.released.functions import number as as_number
@@ -28,10 +32,6 @@ from sulq.sql.released.ranges import (
     span,
     whole_quotient,
 )
-from sulq.terms.added import added
-from sulq.terms.presence import beta_of
-from sulq.terms.readings import Plain
-from sulq.terms.released import Released
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,12 +14,12 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from sulq.answers.noise_sums import added
+from sulq.answers.presence import Counted, unknown
+from sulq.answers.released import Noise, Released
+from sulq.language.kinds import Floats, Integers, Truths
+from sulq.language.law import Law
 from sulq.sql.released.other_row import rest
-from sulq.terms.added import added
-from sulq.terms.kinds import Floats, Integers, Truths
-from sulq.terms.law import Law
-from sulq.terms.presence import Counted, unknown
-from sulq.terms.released import Noise, Released
 
 
 class Reading(Protocol):

@@ -16,14 +16,14 @@ from typing import Final
 
 import numpy as np
 
-from sulq.terms.domain import Schema, Text
-from sulq.terms.facts import Facts
-from sulq.terms.kinds import Cells, Integers
-from sulq.terms.plan import Part, Plan
-from sulq.terms.released import Released
-from sulq.terms.rowfn.scalar import evaluate, numbers
-from sulq.terms.rowfn.vectors import to_grid
-from sulq.terms.shape import shape
+from sulq.answers.plan import Part, Plan
+from sulq.answers.released import Released
+from sulq.language.domain import Schema, Text
+from sulq.language.facts import Facts
+from sulq.language.kinds import Cells, Integers
+from sulq.language.rowfn.scalar import evaluate, numbers
+from sulq.language.rowfn.vectors import to_grid
+from sulq.language.shape import shape
 
 POINTS: Final = 61  # a prime, so that every column is spread over all its values in an order of its own
 LIMIT: Final = 2**62

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sulq.errors import QuestionError
+from sulq.language.kinds import Code, Scalar
+from sulq.language.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, Value
+from sulq.language.rowfn.vectors import bounded
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import (
     NUMERIC,
@@ -37,9 +40,6 @@ from sulq.sql.rows.names import Shown, Visible, alias_of, called, expand, known,
 from sulq.sql.rows.row_set import Rows
 from sulq.sql.rows.statistics import Groups, Stat
 from sulq.sql.rows.values import Cell, Fixed, Person
-from sulq.terms.kinds import Code, Scalar
-from sulq.terms.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, Value
-from sulq.terms.rowfn.vectors import bounded
 
 MOST_SETS: Final = 64
 MOST_ITEMS: Final = 1024

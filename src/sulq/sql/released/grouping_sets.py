@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sulq.answers.released import Released
 from sulq.errors import QuestionError
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.rowfn import RowFn
+from sulq.language.shape import shape
 from sulq.sql.released.columns import Leaf
 from sulq.sql.released.functions import moment, number
 from sulq.sql.released.questions import Asking, Rows, labels, leaves_of
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Code, Scalar, Truth, Words
-from sulq.terms.released import Released
-from sulq.terms.rowfn import RowFn
-from sulq.terms.shape import shape
 
 MOST_LISTED: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
 MOST_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)

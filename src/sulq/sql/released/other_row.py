@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from sulq.terms.added import SMOOTH, AddedLaw, added
-from sulq.terms.law import GaussianLaw, Law, round_up
-from sulq.terms.released import Noise, Released
+from sulq.answers.noise_sums import SMOOTH, AddedLaw, added
+from sulq.answers.released import Noise, Released
+from sulq.language.law import GaussianLaw, Law, round_up
 
 
 def rest(total: Released, shown: Released) -> Released:

@@ -14,21 +14,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers import wire
+from sulq.answers.estimators import CentredMean, Mean, Plain, Spread
+from sulq.answers.joint import Combined, Correlation, Fixed, Pair, SpreadMean
+from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_ENTRY, Rank
-from sulq.sql.released.columns import Cut, Leaf, Reading
-from sulq.sql.rows.statistics import Stat
-from sulq.terms import wire
-from sulq.terms.domain import Bool, Category, Date, Int, Schema
-from sulq.terms.facts import Facts
-from sulq.terms.joint import Combined, Correlation, Fixed, Pair, SpreadMean
-from sulq.terms.kinds import Code, Scalar, Truth
-from sulq.terms.privacy import EpsilonDelta, Loss, Rho, SubLinear
-from sulq.terms.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
-from sulq.terms.question import Choose, OpenSums, Sums, Together
-from sulq.terms.readings import CentredMean, Mean, Plain, Spread
-from sulq.terms.relation import Distinct, PerPerson, Relation, Select, Where
-from sulq.terms.rowfn import (
+from sulq.language.domain import Bool, Category, Date, Int, Schema
+from sulq.language.facts import Facts
+from sulq.language.kinds import Code, Scalar, Truth
+from sulq.language.privacy import EpsilonDelta, Loss, Rho, SubLinear
+from sulq.language.question import Choose, OpenSums, Sums, Together
+from sulq.language.relation import Distinct, PerPerson, Relation, Select, Where
+from sulq.language.rowfn import (
     Bernstein,
     Case,
     Col,
@@ -43,8 +41,10 @@ from sulq.terms.rowfn import (
     RowFn,
     Vector,
 )
-from sulq.terms.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
-from sulq.terms.shape import shape
+from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
+from sulq.language.shape import shape
+from sulq.sql.released.columns import Cut, Leaf, Reading
+from sulq.sql.rows.statistics import Stat
 
 COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.desk
 MOMENTS: Final = ("count", "sum", "mean", "var_pop", "var_samp", "std_pop", "std_samp")

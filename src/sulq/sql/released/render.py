@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from sulq.answers.answer import Answers
+from sulq.answers.presence import UNKNOWN
+from sulq.answers.released import Released
 from sulq.errors import QuestionError
+from sulq.language.facts import Facts
+from sulq.language.privacy import Loss
+from sulq.language.question import Together
 from sulq.sql.released.aggregates import gather
 from sulq.sql.released.cells import At, Figure, Unclear, Unknown, applied, either, quotient, there
 from sulq.sql.released.columns import Leaf
@@ -31,12 +37,6 @@ from sulq.sql.released.program import (
 )
 from sulq.sql.released.questions import Asking
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.terms.answer import Answers
-from sulq.terms.facts import Facts
-from sulq.terms.presence import UNKNOWN
-from sulq.terms.privacy import Loss
-from sulq.terms.question import Together
-from sulq.terms.released import Released
 
 LONGEST_LABEL: Final = 200
 CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"

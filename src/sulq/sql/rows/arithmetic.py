@@ -8,12 +8,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
-from sulq.sql.parse.intervals import moved
-from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
-from sulq.sql.rows.values import Cell, Fixed, as_number, cell, constant_fn, fitted, number_type
-from sulq.terms.domain import Schema
-from sulq.terms.rowfn import (
+from sulq.language.domain import Schema
+from sulq.language.rowfn import (
     Arith,
     Clip,
     DatePart,
@@ -29,6 +25,10 @@ from sulq.terms.rowfn import (
     ToDate,
     ToTimestamp,
 )
+from sulq.sql.parse.intervals import moved
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
+from sulq.sql.rows.values import Cell, Fixed, as_number, cell, constant_fn, fitted, number_type
 
 CLOCKS: Final = ("date", "timestamp")
 Operand = Cell | Fixed

@@ -16,10 +16,10 @@ from typing import Final, cast
 
 import numpy as np
 
-from sulq.terms import domain
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Cells, Code, Floats, Integers, Scalar, Truths
-from sulq.terms.rowfn import (
+from sulq.language import domain
+from sulq.language.domain import Schema
+from sulq.language.kinds import Cells, Code, Floats, Integers, Scalar, Truths
+from sulq.language.rowfn import (
     Arith,
     Case,
     Choice,
@@ -46,7 +46,7 @@ from sulq.terms.rowfn import (
     ToTimestamp,
     Value,
 )
-from sulq.terms.rowfn.dates import RANGES
+from sulq.language.rowfn.dates import RANGES
 
 MOST_BOXES: Final = 2**13
 MOST_ROUNDS: Final = 128

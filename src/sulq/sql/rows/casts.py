@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 from fractions import Fraction
 
+from sulq.language.kinds import Code, Scalar, Truth
+from sulq.language.rowfn import Arith, Case, Compare, Each, IsIn, Lit, Maths, Relabel, Round, RowFn, Value
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import NUMERIC, Constant
 from sulq.sql.rows.arithmetic import CLOCKS, Arithmetic
 from sulq.sql.rows.text_functions import Wording
 from sulq.sql.rows.values import Cell, Fixed, as_number, cell, read_bool, read_moment, read_number
-from sulq.terms.kinds import Code, Scalar, Truth
-from sulq.terms.rowfn import Arith, Case, Compare, Each, IsIn, Lit, Maths, Relabel, Round, RowFn, Value
 
 MOST_LABELS = 10_000
 Operand = Cell | Fixed

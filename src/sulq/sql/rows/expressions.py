@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from sulq.errors import QuestionError
+from sulq.language import rowfn
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code, Truth, Words
+from sulq.language.rowfn import Choice, Compare, First, IsIn, IsMissing, Lit, Logic, Not, NullIf, RowFn
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import (
     NUMERIC,
@@ -28,10 +32,6 @@ from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic
 from sulq.sql.rows.text_functions import NAMES as WORDING
 from sulq.sql.rows.text_functions import Wording
 from sulq.sql.rows.values import TYPE_WORDS, Cell, Fixed, Person, Term, cell, constant_fn, fitted, unknown
-from sulq.terms import rowfn
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Code, Truth, Words
-from sulq.terms.rowfn import Choice, Compare, First, IsIn, IsMissing, Lit, Logic, Not, NullIf, RowFn
 
 COMPARISONS: Final = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

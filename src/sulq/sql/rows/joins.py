@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sulq.language.domain import Schema, joinable
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Call, Node, Place, parts, rebuilt
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.names import refers
 from sulq.sql.rows.row_set import Maker, Rows
 from sulq.sql.rows.values import Person, Term
-from sulq.terms.domain import Schema, joinable
 
 SAME_PERSON: Final = (
     "Equate the person's columns too; or the owner declares which column refers to which table: references=."

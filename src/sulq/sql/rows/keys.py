@@ -17,12 +17,11 @@ from typing import Final, TypeGuard, cast
 import numpy as np
 import numpy.typing as npt
 
-from sulq.sql.rows import boxes
-from sulq.sql.rows.values import Cell
-from sulq.terms import domain, wire
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Cells, Code, Integers, Scalar, Truth
-from sulq.terms.rowfn import (
+from sulq.answers import wire
+from sulq.language import domain
+from sulq.language.domain import Schema
+from sulq.language.kinds import Cells, Code, Integers, Scalar, Truth
+from sulq.language.rowfn import (
     Arith,
     Bucket,
     Case,
@@ -47,9 +46,11 @@ from sulq.terms.rowfn import (
     ToDate,
     periods,
 )
-from sulq.terms.rowfn.dates import written
-from sulq.terms.rowfn.scalar import evaluate
-from sulq.terms.shape import numeric
+from sulq.language.rowfn.dates import written
+from sulq.language.rowfn.scalar import evaluate
+from sulq.language.shape import numeric
+from sulq.sql.rows import boxes
+from sulq.sql.rows.values import Cell
 
 MOST_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
 MOST_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open

@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sulq.errors import QuestionError
+from sulq.language import domain
+from sulq.language.domain import Schema
+from sulq.language.facts import Facts, TableFacts
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Table, Union, Where
+from sulq.language.relation import Select as Columns
+from sulq.language.rowfn import Col, Lit, Logic, RowFn
+from sulq.language.shape import Shape, shape
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.parse.syntax import Node, Place
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.names import Item
 from sulq.sql.rows.values import Cell, Fixed, Person, Term, cell, constant_fn
-from sulq.terms import domain
-from sulq.terms.domain import Schema
-from sulq.terms.facts import Facts, TableFacts
-from sulq.terms.relation import Distinct, Join, PerPerson, Relation, Table, Union, Where
-from sulq.terms.relation import Select as Columns
-from sulq.terms.rowfn import Col, Lit, Logic, RowFn
-from sulq.terms.shape import Shape, shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.terms.relation import Relation
-from sulq.terms.rowfn.scalar import RowFn
+from sulq.language.relation import Relation
+from sulq.language.rowfn.scalar import RowFn
 
 NAMES: Final = (
     "rows",

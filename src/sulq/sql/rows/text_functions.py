@@ -7,12 +7,10 @@ import string
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.rows.values import Cell, Fixed, cell
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Code, Words
-from sulq.terms.question import MOST_NODES
-from sulq.terms.rowfn import (
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code, Words
+from sulq.language.question import MOST_NODES
+from sulq.language.rowfn import (
     Choice,
     Compare,
     Concat,
@@ -33,6 +31,8 @@ from sulq.terms.rowfn import (
     Value,
     like,
 )
+from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.rows.values import Cell, Fixed, cell
 
 MOST_PAIRS: Final = 1024
 Operand = Cell | Fixed

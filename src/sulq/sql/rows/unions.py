@@ -6,17 +6,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.relation import Select as Columns
+from sulq.language.relation import Union
+from sulq.language.rowfn import Arith, Case, Choice, Col, Compare, Lit, Moment, RowFn
+from sulq.language.rowfn.dates import written
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import NUMERIC
 from sulq.sql.rows.names import Item
 from sulq.sql.rows.row_set import Maker, Rows, called, shaped
 from sulq.sql.rows.values import Cell, Fixed, Person, Term, as_number, cell, constant_fn
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Code, Scalar, Truth, Words
-from sulq.terms.relation import Select as Columns
-from sulq.terms.relation import Union
-from sulq.terms.rowfn import Arith, Case, Choice, Col, Compare, Lit, Moment, RowFn
-from sulq.terms.rowfn.dates import written
 
 MOST_LABELS: Final = 4096
 

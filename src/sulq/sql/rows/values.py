@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sulq.errors import QuestionError
+from sulq.language.domain import Schema
+from sulq.language.kinds import Code, Kind, Scalar, Truth
+from sulq.language.rowfn import Arith, Case, Compare, Lit, Moment, RowFn, Value
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
-from sulq.terms.domain import Schema
-from sulq.terms.kinds import Code, Kind, Scalar, Truth
-from sulq.terms.rowfn import Arith, Case, Compare, Lit, Moment, RowFn, Value
 
 
 @dataclass(frozen=True, slots=True)

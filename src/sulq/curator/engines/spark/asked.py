@@ -14,9 +14,9 @@ from sulq.curator.engines.spark import chunks, statements, work
 from sulq.curator.engines.spark.prepared import Prepared
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
-from sulq.terms.engine import Tally
-from sulq.terms.facts import Tables
-from sulq.terms.kinds import Integers
+from sulq.language.facts import Tables
+from sulq.language.kinds import Integers
+from sulq.language.tally import Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,8 +19,8 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.kept import OWNER, OWNER_DIGITS, PERSON, names
 from sulq.curator.engines.needed import Needed
 from sulq.kernel.private import Stored
-from sulq.terms.domain import Column, Schema, Text
-from sulq.terms.kinds import Truths
+from sulq.language.domain import Column, Schema, Text
+from sulq.language.kinds import Truths
 
 ROWS: Final = 32_768  # of a chunk: 50 columns of them as doubles are what a kernel takes at a time
 COUNT: Final = "n"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
+from sulq.answers import wire
 from sulq.curator.engines import derive_numpy, kept
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.duckdb import StoredEngine
@@ -40,12 +41,11 @@ from sulq.kernel.relations import Relation as RowSource
 from sulq.kernel.relations import rows as rows_of
 from sulq.kernel.remembered import remembered
 from sulq.kernel.request import Asking, Scan, Statement
+from sulq.language.kinds import Integers
+from sulq.language.relation import Relation, Table
+from sulq.language.shape import shape
+from sulq.language.tally import Groups, Tally
 from sulq.sources.decode.person import agree
-from sulq.terms import wire
-from sulq.terms.engine import Groups, Tally
-from sulq.terms.kinds import Integers
-from sulq.terms.relation import Relation, Table
-from sulq.terms.shape import shape
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,10 +13,10 @@ from sulq.curator.engines import grammar, read_sql
 from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.spark import settings
 from sulq.errors import SetupError
+from sulq.language.domain import Int, Real, Schema
+from sulq.language.privacy import Unit
 from sulq.sources.decode import frames, person
 from sulq.sources.decode.person import Person
-from sulq.terms.domain import Int, Real, Schema
-from sulq.terms.privacy import Unit
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from sulq.answers import wire
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.kept import ORDER, TEXT, names
 from sulq.curator.engines.needed import Needed
@@ -21,11 +22,10 @@ from sulq.curator.engines.persons import UNSURE, inexact
 from sulq.curator.engines.spark import chunks, frame, work
 from sulq.curator.engines.tables import not_own, not_unique
 from sulq.errors import SetupError
+from sulq.language.facts import TableFacts
+from sulq.language.kinds import Integers
+from sulq.language.privacy import Unit
 from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, WHO, Form
-from sulq.terms import wire
-from sulq.terms.facts import TableFacts
-from sulq.terms.kinds import Integers
-from sulq.terms.privacy import Unit
 
 if TYPE_CHECKING:
     from pyspark import StorageLevel

@@ -22,7 +22,7 @@ from sulq.kernel import matrix
 from sulq.kernel.private import SATURATED, Integers, Stored
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
-from sulq.terms.domain import Schema
+from sulq.language.domain import Schema
 
 
 class Pages(NamedTuple):

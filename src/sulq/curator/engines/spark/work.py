@@ -18,6 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from sulq.answers import wire
 from sulq.curator.engines import kept, prepare, results
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.grammar import Cell
@@ -28,15 +29,14 @@ from sulq.curator.engines.spark.statements import Pages
 from sulq.kernel import matrix
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
+from sulq.language.domain import Schema, Text
+from sulq.language.privacy import Unit
+from sulq.language.relation import PerPerson, Relation, Select, Table, Where
+from sulq.language.rowfn.keys import Bucket
+from sulq.language.rowfn.scalar import Col
+from sulq.language.tally import Tally
 from sulq.sources.decode.frames import records
 from sulq.sources.decode.person import Person
-from sulq.terms import wire
-from sulq.terms.domain import Schema, Text
-from sulq.terms.engine import Tally
-from sulq.terms.privacy import Unit
-from sulq.terms.relation import PerPerson, Relation, Select, Table, Where
-from sulq.terms.rowfn.keys import Bucket
-from sulq.terms.rowfn.scalar import Col
 from sulq.version import __version__
 
 Batches = Iterable[pa.RecordBatch]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from starlette.responses import HTMLResponse, Response
 
+from sulq.answers import wire
 from sulq.errors import SulqError
+from sulq.language.facts import Facts
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
 from sulq.service.console import words
 from sulq.service.console.api import Tree
 from sulq.service.console.foreseen import Foreseen
@@ -15,9 +18,6 @@ from sulq.service.console.refusal import Refusal
 from sulq.service.console.spend import LEAST, SURE, most, terms, usual, ways
 from sulq.service.console.table import Table, to_csv, to_parquet
 from sulq.service.console.visit import Visit, place
-from sulq.terms import wire
-from sulq.terms.facts import Facts
-from sulq.terms.privacy import Budget, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
 
 DOWNLOAD = 8 * 2**20  # an answer of 65,536 cells comes back to be saved
 _ALIKE = {(Epsilon, Epsilon), (Epsilon, EpsilonDelta), (Rho, Rho), (Queries, SubLinear)}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from starlette.responses import RedirectResponse, Response
 
+from sulq.language.facts import Facts, TableFacts
 from sulq.service.console import words
 from sulq.service.console.api import at
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.visit import Visit, facts, place, rows
-from sulq.terms.facts import Facts, TableFacts
 
 
 async def home(visit: Visit) -> Response:

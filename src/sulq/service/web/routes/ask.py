@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel
 
+from sulq.answers import wire
 from sulq.service.web.answer_json import loss_of
 from sulq.service.web.openapi import Spend, Tree, documented
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
-from sulq.terms import wire
 
 router = APIRouter(prefix="/v1", tags=["asking"])
 

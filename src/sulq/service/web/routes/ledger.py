@@ -9,14 +9,14 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
+from sulq.answers import wire
 from sulq.audit.meaning import sentences
+from sulq.language.privacy import Budget as Losses
+from sulq.language.privacy import Loss, Unit
 from sulq.service.web import transcript_export
 from sulq.service.web.openapi import Tree, documented
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
-from sulq.terms import wire
-from sulq.terms.privacy import Budget as Losses
-from sulq.terms.privacy import Loss, Unit
 
 router = APIRouter(prefix="/v1", tags=["ledger"])
 Seq = Annotated[int, Path(ge=1, le=2**53)]

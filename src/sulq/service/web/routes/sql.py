@@ -8,13 +8,13 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from sulq.desk import Desk
+from sulq.language.privacy import Loss
 from sulq.service.web.answer_json import LEVEL, explained_json, loss_of, sql_json, workload_json
 from sulq.service.web.limits import PLANNED
 from sulq.service.web.openapi import Cells, Spend, Tree, documented
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
 from sulq.sql.session import Within
-from sulq.terms.privacy import Loss
 
 router = APIRouter(prefix="/v1", tags=["asking"])
 Level = Annotated[float, Field(gt=0, lt=1)]

@@ -1,0 +1,447 @@
+"""How released sums are read as the statistic that was asked: free post-processing, with valid intervals.
+
+Each reading gives a value and an interval that holds the table's bounded
+statistic except with probability beta, whatever the rows are. Both are
+functions of released numbers and public facts alone (T28). `rounding` is how far
+a row's value may lie from the grid point that stands for it; sums are those of
+the grid points themselves. Proofs: docs/theory/means.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Final, cast
+
+import numpy as np
+
+from sulq.answers.presence import least_total
+from sulq.answers.quantiles import Picked, Quantile, Quantiles
+from sulq.answers.released import Noise, Released
+from sulq.language.kinds import Floats, Truths
+from sulq.language.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw
+from sulq.language.space import Box, Points, values
+
+# Noise (1-t)Z1 - tZ2 of two integer draws, against the continuous draws they are compared with, in units.
+SLACK: Final = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The released sums themselves."""
+
+    def value(self, released: Released) -> Floats:
+        """The noisy sums."""
+        return released.values()
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Exact: the noise law's own quantile on either side."""
+        return released.interval(beta)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """Estimates from randomised reports: cells share reports, so their errors are not independent (SR19)."""
+
+    def value(self, released: Released) -> Floats:
+        """The estimates."""
+        return released.values()
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Within the bounds of `ReportLaw`, for any people at all."""
+        return released.interval(beta)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The number of the candidate that was chosen; how good its score is, the law tells."""
+
+    def value(self, released: Released) -> Floats:
+        """The number itself."""
+        return released.values()
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Every candidate: which one is the best is not claimed, only that the chosen one is nearly as good."""
+        law = released.noise[0].law
+        last = law.candidates - 1 if isinstance(law, (FlipLaw, ExponentialLaw)) else 0
+        return np.zeros_like(released.values()), np.full_like(released.values(), last)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAbove:
+    """The place of the first sum at or above its threshold; `step` is one unit of the sums."""
+
+    step: Fraction
+
+    def value(self, released: Released) -> Floats:
+        """The place itself, counted from 0; the number of sums if none passed."""
+        return released.values()
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Every place: that no earlier sum passes is not claimed, only that none does by more than `reach`."""
+        return np.zeros_like(released.values()), np.full_like(released.values(), self.sums(released))
+
+    def sums(self, released: Released) -> int:
+        """How many sums were looked at, at most."""
+        law = released.noise[0].law
+        return law.sums if isinstance(law, AboveLaw) else 0
+
+    def reach(self, released: Released, beta: float) -> float:
+        """How far a sum may be on the wrong side, except with probability beta.
+
+        Accuracy: every sum before the found one is below its threshold plus this, and the
+        found one is at least its threshold minus this, all at once.
+        """
+        return float(released.noise[0].law.accuracy(beta) * self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The point that was drawn from a space; how near it is, the law tells.
+
+    `unit`: one unit of distance in the answer's measure; coordinates that differ are counted.
+    """
+
+    space: Points | Box
+    unit: Fraction = Fraction(1)
+
+    def value(self, released: Released) -> Floats:
+        """The point's coordinates."""
+        return values(self.space, released.units)
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """The whole space: which point is the nearest is not claimed, only that the drawn one is nearly as near."""
+        ends = values(self.space, np.array([0, self.space.size - 1])) if isinstance(self.space, Box) else None
+        if ends is None:
+            ends = np.array(self.space.points if isinstance(self.space, Points) else (), dtype=np.float64)
+        return ends.min(axis=0, keepdims=True), ends.max(axis=0, keepdims=True)
+
+    def reach(self, released: Released, beta: float) -> float:
+        """How much farther from the exact value than the nearest point it may be, except with probability beta."""
+        return float(released.noise[0].law.accuracy(beta) * self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A sum over a public number of rows: the mean where n may be known (S2.3, S4.10)."""
+
+    size: int
+    lo: Fraction
+    hi: Fraction
+    rounding: Fraction = Fraction(0)
+
+    def value(self, released: Released) -> Floats:
+        """The noisy sum over n, clipped into the bounds."""
+        return np.clip(released.values() / self.size, float(self.lo), float(self.hi))
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """The sum's interval over n, clipped into the bounds."""
+        low, high = Plain().interval(released, beta)
+        bounds, away = (float(self.lo), float(self.hi)), float(self.rounding)
+        return np.clip(low / self.size - away, *bounds), np.clip(high / self.size + away, *bounds)
+
+
+def _scale_of(noise: Noise) -> float:
+    """The scale of a noise in the answer's own units."""
+    scale = noise.law.scale if isinstance(noise.law, (LaplaceLaw, GaussianLaw)) else noise.law.variance() ** 0.5
+    return float(scale) * float(noise.step)
+
+
+def _two_laplace(first: Floats, second: Floats, beta: float) -> Floats:
+    """The t that |first X + second Y| passes with probability beta, for X, Y Laplace of scale 1.
+
+    P(|uX + vY| > t) = (u^2 e^(-t/u) - v^2 e^(-t/v))/(u^2 - v^2); for u = v it is
+    (1 + t/(2u)) e^(-t/u). Solved by bisection, rounded up.
+    """
+    u, v = np.maximum(first, second), np.minimum(first, second)
+    v = np.maximum(v, 1e-9 * u)
+    near = v > u * (1 - 1e-4)
+
+    def tail(t: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            apart = (u**2 * np.exp(-t / u) - v**2 * np.exp(-t / v)) / (u**2 - v**2)
+        # Near u = v the quotient cancels; the equal-scale tail at the larger scale bounds it.
+        return cast("Floats", np.where(near, (1 + t / (2 * u)) * np.exp(-t / u), apart))
+
+    low, high = np.zeros_like(u), 2 * u * (1 + math.log(2 / beta))
+    for _ in range(80):
+        middle = (low + high) / 2
+        passes = tail(middle) > beta
+        low, high = np.where(passes, middle, low), np.where(passes, high, middle)
+    return high
+
+
+def _edges(accepted: Callable[[Floats], Truths], start: Floats, lo: float, hi: float) -> tuple[Floats, Floats]:
+    """Walk from an accepted start to where acceptance ends on either side, by bisection."""
+
+    def walk(end: float) -> Floats:
+        inside, outside = start.copy(), np.full_like(start, end)
+        whole = accepted(outside)
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            holds = accepted(middle)
+            inside, outside = np.where(holds, middle, inside), np.where(holds, outside, middle)
+        return cast("Floats", np.where(whole, end, outside))
+
+    return walk(lo), walk(hi)
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean from the two one-sided sums A of x - a and B of b - x: a + (b - a) A/(A + B) (SR18).
+
+    Accuracy: the true t = (mean - a)/(b - a) has (1 - t) A - t B = 0, so the
+    released (1 - t) A' - t B' is noise alone; the interval holds every t at which
+    that noise stays within its 1 - beta quantile (Fieller's argument).
+    """
+
+    lo: Fraction
+    hi: Fraction
+    rounding: Fraction = Fraction(0)
+
+    def value(self, released: Released) -> Floats:
+        """The clipped quotient; the midpoint where the noisy mass is not positive."""
+        above, below = released.values().T
+        mass = above + below
+        with np.errstate(all="ignore"):
+            part = np.where(mass > 0, np.clip(above / mass, 0.0, 1.0), 0.5)
+        mean: Floats = float(self.lo) + float(self.hi - self.lo) * part
+        return mean[:, None]
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The least mass A + B, in units of the range, that the released pair does not contradict."""
+        return least_total(released, slice(None), beta, float(self.hi - self.lo))
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The declared bounds."""
+        return np.array([float(self.lo)]), np.array([float(self.hi)])
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Every mean the released pair does not contradict; the whole range for too small a mass."""
+        above, below = released.values().T
+        noise = released.noise[0]
+        mass = above + below
+        scale, slack = _scale_of(noise), SLACK * float(noise.step)
+
+        t = np.linspace(0.0, 1.0, 1025)
+        if isinstance(noise.law, GaussianLaw):
+            reach = -NormalDist().inv_cdf(beta / 2) * scale * np.hypot(1 - t, t) + slack
+        elif isinstance(noise.law, LaplaceLaw):
+            reach = _two_laplace(scale * (1 - t), scale * t, beta) + slack
+        else:
+            reach = np.full_like(t, released.radius(1 - math.sqrt(1 - beta))[0])
+
+        def accepted(here: Floats) -> Truths:
+            # Noise's quantile is convex in t: a chord between points of the table is never below it.
+            return cast("Truths", np.abs((1 - here) * above - here * below) <= np.interp(here, t, reach))
+
+        with np.errstate(all="ignore"):
+            middle = np.where(mass > 0, np.clip(above / mass, 0.0, 1.0), 0.5)
+        low, high = _edges(accepted, middle, 0.0, 1.0)
+        weak = mass <= 2 * released.radius(beta / 2)[0]  # the mass may be noise alone: nothing is claimed
+        low, high = np.where(weak, 0.0, low), np.where(weak, 1.0, high)
+        a, b, away = float(self.lo), float(self.hi), float(self.rounding)
+        return (
+            np.clip(a + (b - a) * low - away, a, b)[:, None],
+            np.clip(a + (b - a) * high + away, a, b)[:, None],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CentredMean:
+    """A mean from a noisy count N and the noisy sum S of x - middle: middle + S/N (SR18, Gaussian)."""
+
+    lo: Fraction
+    hi: Fraction
+    middle: Fraction
+    rounding: Fraction = Fraction(0)
+
+    def value(self, released: Released) -> Floats:
+        """The clipped quotient; the midpoint where the noisy count is not positive."""
+        count, total = released.values().T
+        a, b, m = float(self.lo), float(self.hi), float(self.middle)
+        with np.errstate(all="ignore"):
+            mean = np.where(count > 0, np.clip(m + total / count, a, b), (a + b) / 2)
+        return mean[:, None]
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the count's interval."""
+        return least_total(released, slice(1), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The declared bounds."""
+        return np.array([float(self.lo)]), np.array([float(self.hi)])
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Fieller's interval: every mean m + d with |S' - d N'| within the noise of S - d N."""
+        count, total = released.values().T
+        a, b, m = float(self.lo), float(self.hi), float(self.middle)
+        z = -NormalDist().inv_cdf(beta / 2)
+        count_scale, total_scale = map(_scale_of, released.noise)
+        count_step, total_step = (SLACK * float(noise.step) for noise in released.noise)
+
+        def accepted(d: Floats) -> Truths:
+            reach = z * np.hypot(total_scale, d * count_scale) + total_step + np.abs(d) * count_step
+            return cast("Truths", np.abs(total - d * count) <= reach)
+
+        start = np.clip(self.value(released)[:, 0] - m, a - m, b - m)
+        low, high = _edges(accepted, start, a - m, b - m)
+        weak = count <= 2 * released.radius(beta / 2)[0]
+        low, high = np.where(weak, a - m, low), np.where(weak, b - m, high)
+        away = float(self.rounding)
+        return np.clip(m + low - away, a, b)[:, None], np.clip(m + high + away, a, b)[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A variance (or standard deviation) from the Bernstein sums p, q, r of degree 2.
+
+    With t in [0, 1]: p = sum t^2, q = sum 2t(1-t), r = sum (1-t)^2, n = p + q + r
+    and the variance is (p r - q^2/4)/n^2, falling in q, and quasi-concave in p and
+    in r: its extremes over a box are at corners or at p = r + q + q^2/(2r).
+    """
+
+    width: Fraction  # b - a
+    root: bool = False
+    ddof: int = 0
+    rounding: Fraction = Fraction(0)
+
+    def _spread(self, p: Floats, q: Floats, r: Floats) -> Floats:
+        n = p + q + r
+        found = (p * r - q * q / 4) / np.where(n > 0, n * n, 1.0)
+        return cast("Floats", np.clip(np.where(n > 0, found, 0.0), 0.0, 0.25))
+
+    def _shown(self, spread: Floats, n: Floats) -> Floats:
+        """A variance of values in [0, 1] as it was asked; n/(n - 1) is at most 2, for two values."""
+        n = np.maximum(n, 2.0)
+        scaled = spread * float(self.width) ** 2 * (n / (n - 1) if self.ddof else 1.0)
+        return (np.sqrt(scaled) if self.root else scaled)[:, None]
+
+    def _unit(self) -> float:
+        return float(self.width) ** 2 or 1.0
+
+    def value(self, released: Released) -> Floats:
+        """The formula on the released sums, clipped into what a variance can be."""
+        units = np.maximum(released.values() / self._unit(), 0.0)
+        return self._shown(self._spread(*units.T), units.sum(axis=1))
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The least sum of all terms, in units of the squared range, that the released ones do not contradict."""
+        return least_total(released, slice(None), beta, self._unit())
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """From 0 to the spread of two halves at either bound."""
+        return np.zeros(1), self._shown(np.array([0.25]), np.array([0.0]))[0]
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """The extremes over the box in which all three sums lie except with probability beta."""
+        scale = self._unit()
+        units, radius = released.values() / scale, released.radius(-math.expm1(math.log1p(-beta) / 3)) / scale
+        low, high = np.maximum(units - radius, 0.0).T, np.maximum(units + radius, 0.0).T
+        corners = [(p, r) for p in (low[0], high[0]) for r in (low[2], high[2])]
+        smallest = np.min([self._spread(p, high[1], r) for p, r in corners], axis=0)
+        q = low[1]
+        with np.errstate(all="ignore"):
+            best_p = [(_between(r + q + q * q / (2 * r), low[0], high[0]), r) for r in (low[2], high[2])]
+            best_r = [(p, _between(p + q + q * q / (2 * p), low[2], high[2])) for p in (low[0], high[0])]
+        largest = np.max([self._spread(p, q, r) for p, r in corners + best_p + best_r], axis=0)
+        weak = units.sum(axis=1) <= radius.sum()
+        smallest, largest = np.where(weak, 0.0, smallest), np.where(weak, 0.25, largest)
+        # Moving every value by at most `away` moves the standard deviation by at most that.
+        away = float(self.rounding) / math.sqrt(scale)
+        smallest, largest = np.maximum(np.sqrt(smallest) - away, 0.0) ** 2, (np.sqrt(largest) + away) ** 2
+        return self._shown(smallest, high.sum(axis=0)), self._shown(np.minimum(largest, 0.25), low.sum(axis=0))
+
+
+def _between(value: Floats, low: Floats, high: Floats) -> Floats:
+    return np.clip(np.nan_to_num(value, nan=0.0, posinf=np.inf), low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance:
+    """A covariance matrix from a count, d sums and d(d+1)/2 products of z = (x - middle)/half.
+
+    C_ij = half_i half_j (P_ij/n - s_i s_j/n^2). `size` is the public n where there
+    is one; then no count is among the released sums.
+    """
+
+    halves: tuple[Fraction, ...]
+    size: int | None = None
+    rounding: Fraction = Fraction(0)  # of z
+
+    def _parts(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        d = len(self.halves)
+        if self.size is not None:
+            return np.full(len(values), float(self.size)), values[:, :d], values[:, d:]
+        return values[:, 0], values[:, 1 : 1 + d], values[:, 1 + d :]
+
+    def _scaled(self, entries: Floats) -> Floats:
+        half = np.array([float(h) for h in self.halves])
+        rows, columns = np.triu_indices(len(half))
+        scaled: Floats = entries * half[rows] * half[columns]
+        return scaled
+
+    def value(self, released: Released) -> Floats:
+        """The upper triangle, row by row; zero where the noisy count is not positive."""
+        n, sums, products = self._parts(released.values())
+        rows, columns = np.triu_indices(len(self.halves))
+        some = np.where(n > 0, n, 1.0)[:, None]
+        means, squares = np.clip(sums / some, -1.0, 1.0), np.clip(products / some, -1.0, 1.0)
+        found = np.clip(squares - means[:, rows] * means[:, columns], -1.0, 1.0)
+        return self._scaled(np.where((n > 0)[:, None], found, 0.0))
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the count's interval."""
+        if self.size is not None:
+            return np.full(released.cells, float(self.size))
+        return least_total(released, slice(1), beta)
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """As far as the declared bounds allow."""
+        most = self._scaled(np.ones((1, len(self.halves) * (len(self.halves) + 1) // 2)))[0]
+        return -most, most
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Interval arithmetic over the box of the sums an entry is made of (at most four of them)."""
+        radius = released.radius(-math.expm1(math.log1p(-beta) / 4))
+        low, high = released.values() - radius, released.values() + radius
+        (nl, sl, pl), (nh, sh, ph) = self._parts(low), self._parts(high)
+        rows, columns = np.triu_indices(len(self.halves))
+        weak = (nl <= 0)[:, None]
+        nl, nh = np.maximum(nl, 1e-300)[:, None], np.maximum(nh, 1e-300)[:, None]
+
+        def over(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+            corners = np.stack([a / nl, a / nh, b / nl, b / nh])
+            return np.clip(corners.min(0), -1, 1), np.clip(corners.max(0), -1, 1)
+
+        with np.errstate(all="ignore"):
+            (ml, mh), (el, eh) = over(sl, sh), over(pl, ph)
+        corners = np.stack([x[:, rows] * y[:, columns] for x in (ml, mh) for y in (ml, mh)])
+        least, most = corners.min(0), corners.max(0)
+        same = rows == columns
+        inside = same & (ml[:, rows] <= 0) & (mh[:, rows] >= 0)
+        least = np.where(inside, 0.0, least)
+        # Deviations of z are at most 1: moving z by r moves a covariance by at most 2r + r^2.
+        away = float(self.rounding * (2 + self.rounding))
+        low, high = np.clip(el - most - away, -1, 1), np.clip(eh - least + away, -1, 1)
+        return self._scaled(np.where(weak, -1.0, low)), self._scaled(np.where(weak, 1.0, high))
+
+
+Reading = (
+    Plain
+    | Estimated
+    | Chosen
+    | FirstAbove
+    | Placed
+    | Average
+    | Mean
+    | CentredMean
+    | Spread
+    | Covariance
+    | Picked
+    | Quantile
+    | Quantiles
+)

@@ -1,0 +1,150 @@
+"""The law of a sum of independent draws of one noise, for cells that are added up after release.
+
+Accuracy: the characteristic function of the sum is a power of the draw's, so its
+probabilities come from one Fourier transform, exact to 1e-13; the error is added
+to every tail. A Laplace scale past FINE units is brought down to FINE: with
+Z = floor(sE) - floor(sE') for exponential E, E' the draw differs from s/FINE times
+the coarser one by two independent terms, one of E and one of E', each the difference
+of two fractional parts and so within a range of s/FINE + 1: Hoeffding's bound covers it.
+Source: docs/theory/quantiles.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import ClassVar, Final
+
+import numpy as np
+
+from sulq.language.kinds import Floats
+from sulq.language.law import LARGEST_COINS, SMALLEST_BETA, BinomialLaw, GaussianLaw, LaplaceLaw, Law, round_up
+
+FINE: Final = 40
+ERROR: Final = 1e-13  # of a transform of at most 2^22 probabilities
+TINY: Final = 1e-12
+LEAST: Final = 1e-10
+PART: Final = 1e-2  # of beta, for what the coarser grid loses
+SMOOTH: Final = 2.0  # from this scale on, sums of discrete Gaussians are discrete Gaussians up to 1e-16
+SLACK: Final = 1.5  # two integer draws against two continuous ones (docs/theory/means.md)
+
+Added = LaplaceLaw | GaussianLaw | BinomialLaw
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLaw:
+    """The law of the sum of `number` independent draws of a law; read by intervals, never sampled."""
+
+    law: Added
+    number: int
+    kind: ClassVar[str] = "added"
+
+    def variance(self) -> float:
+        """Variance in squared grid units."""
+        return self.number * self.law.variance()
+
+    def accuracy(self, beta: float) -> int:
+        """A whole number of units that the sum passes with probability at most beta."""
+        return math.ceil(reach(self.law, self.number, 0, 0.0, beta / 2) - 1e-9)
+
+
+def added(law: Law | AddedLaw, number: int) -> Law | AddedLaw:
+    """The law of a sum of independent draws, in its simplest form."""
+    if isinstance(law, AddedLaw):
+        return added(law.law, law.number * number)
+    if number == 1:
+        return law
+    if isinstance(law, GaussianLaw) and law.scale >= SMOOTH:
+        return GaussianLaw(round_up(Fraction(math.sqrt(number) * (1 + 1e-12)) * law.scale))
+    if isinstance(law, BinomialLaw) and law.coins * number <= LARGEST_COINS:
+        return BinomialLaw(law.coins * number)
+    if isinstance(law, (LaplaceLaw, GaussianLaw, BinomialLaw)):
+        return AddedLaw(law, number)
+    raise TypeError("only noise on sums adds up")
+
+
+@functools.lru_cache(maxsize=4096)
+def reach(law: Added, left: int, right: int, q: float, beta: float) -> float:
+    """The least r that (1-q)X - qY passes with probability at most beta; X a sum of `left` draws, Y of `right`."""
+    if left + right == 0:
+        return 0.0
+    if beta < LEAST:  # finer than the tables: each draw within its own bound
+        return (left * (1 - q) + right * q) * law.accuracy(max(beta / (left + right), SMALLEST_BETA))
+    scale = float(law.scale) if not isinstance(law, BinomialLaw) else math.sqrt(law.variance())
+    if not isinstance(law, LaplaceLaw) and scale >= SMOOTH:
+        return _normal(scale * math.hypot(math.sqrt(left) * (1 - q), math.sqrt(right) * q), beta)
+    unit, lost = 1.0, 0.0
+    if isinstance(law, LaplaceLaw) and scale > FINE:
+        unit = scale / FINE
+        # Each of a draw's two exponentials adds a fractional part of either grid: two terms of range unit + 1.
+        squares = (left * (1 - q) ** 2 + right * q**2) * 2 * (unit + 1) ** 2
+        lost = math.sqrt(squares * math.log(1 / (beta * PART)) / 2)
+        law, beta = LaplaceLaw(Fraction(FINE)), beta * (1 - PART)
+    return unit * _tabled(law, left, right, q, beta) + lost
+
+
+def _normal(deviation: float, beta: float) -> float:
+    return -NormalDist().inv_cdf(beta) * deviation + SLACK if beta < 0.5 else SLACK
+
+
+def _tabled(law: Added, left: int, right: int, q: float, beta: float) -> float:
+    """The quantile by summing exact probabilities, X by X."""
+    if not left or not right or q in (0.0, 1.0):
+        number, weight = (left, 1 - q) if left and q < 1 else (right, q)
+        return weight * _first(law, number, beta)
+    mass, beyond = _table(law, left)[0], _table(law, right)[1]
+    near = np.flatnonzero(mass > TINY / len(mass))  # what is left out weighs less than TINY
+    x, width = near - len(mass) // 2, len(beyond) // 2
+    mass = mass[near]
+
+    def passed(r: float) -> float:
+        # (1-q)x + qY > r where Y > (r - (1-q)x)/q, and `beyond[j + width]` is P(Y > j).
+        need = np.floor((r - (1 - q) * x) / q + 1e-9).astype(np.int64)
+        found = np.where(need < -width, 1.0, beyond[np.clip(need + width, 0, 2 * width)])
+        return float(mass @ np.where(need > width, 0.0, found)) + ERROR + TINY
+
+    deviation = math.sqrt(law.variance() * (left * (1 - q) ** 2 + right * q**2))
+    low, high = 0.0, deviation
+    while passed(high) > beta:
+        low, high = high, 2 * high
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if passed(middle) > beta else (low, middle)
+    return high + 1e-6  # past the ties that rounding of r and q may have missed
+
+
+def _first(law: Added, number: int, beta: float) -> int:
+    """Least t with P(X > t) <= beta."""
+    beyond = _table(law, number)[1]
+    centre = len(beyond) // 2
+    return max(0, int(np.argmax(beyond + ERROR <= beta)) - centre)
+
+
+@functools.lru_cache(maxsize=512)
+def _table(law: Added, number: int) -> tuple[Floats, Floats]:
+    """Probabilities of a sum of draws at -w..w, and of passing each of these."""
+    deviation = math.sqrt(number * law.variance())
+    longest = float(law.scale) if isinstance(law, LaplaceLaw) else deviation
+    width = math.ceil(10 * deviation + 40 * longest) + 2
+    size = 1 << (2 * width).bit_length()
+    theta = 2 * np.pi * np.arange(size // 2 + 1) / size
+    mass = np.fft.irfft(_wave(law, theta) ** number, size)
+    mass = np.maximum(np.concatenate([mass[-width:], mass[: width + 1]]), 0.0)
+    beyond = np.append(np.cumsum(mass[::-1])[::-1][1:], 0.0)
+    return mass, beyond
+
+
+def _wave(law: Added, theta: Floats) -> Floats:
+    """The characteristic function of a law: real, as the law is symmetric."""
+    found: Floats
+    if isinstance(law, LaplaceLaw):
+        a = math.exp(-1 / float(law.scale))
+        found = (1 - a) ** 2 / (1 - 2 * a * np.cos(theta) + a * a)
+        return found
+    reach_ = math.ceil(12 * math.sqrt(law.variance()) + 12)
+    mass = np.array([law.pmf(z) for z in range(reach_ + 1)])
+    found = mass[0] + 2 * np.cos(np.outer(theta, np.arange(1, reach_ + 1))) @ mass[1:]
+    return found

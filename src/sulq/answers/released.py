@@ -1,0 +1,77 @@
+"""Released integers: what left the curator, with the law of the noise in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from sulq.language.kinds import Floats, Integers
+from sulq.language.law import Law, PassedLaw
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise of `width` neighbouring columns: its law in units of `step`."""
+
+    law: Law
+    step: Fraction
+    width: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Released:
+    """Noisy whole units, a row for each cell; every number shown is computed from these alone (T1, T2).
+
+    `labels`: where keys were open, the label of each row's group, ascending. Of a
+    choice the one column holds the number of the chosen candidate. `exact`: no noise
+    was added, as only made-up data may have it (SR9).
+    """
+
+    units: Integers
+    noise: tuple[Noise, ...]
+    labels: tuple[tuple[object, ...], ...] | None = None
+    exact: bool = field(default=False, metadata={"wire": "set"})
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of the partition."""
+        return int(self.units.shape[0])
+
+    @property
+    def draws(self) -> int:
+        """Number of independent draws of noise."""
+        return int(self.units.size)
+
+    def values(self) -> Floats:
+        """The released sums: whole units times a public step."""
+        steps = np.repeat([float(noise.step) for noise in self.noise], [noise.width for noise in self.noise])
+        values: Floats = self.units * steps
+        return values
+
+    def radius(self, beta: float) -> Floats:
+        """How far each column's cells may be off, except with probability beta a cell; exact for the law."""
+        found = [float(noise.law.accuracy(beta) * noise.step) for noise in self.noise for _ in range(noise.width)]
+        return np.array(found)
+
+    def interval(self, beta: float) -> tuple[Floats, Floats]:
+        """From where to where each number lies except with probability beta; exact for the law.
+
+        A group's number of people is judged given that it passed its threshold (SR14).
+        """
+        value, radius = self.values(), self.radius(beta)
+        low, high = value - radius, value + radius
+        column = 0
+        for noise in self.noise:
+            if isinstance(noise.law, PassedLaw):
+                ends = {int(n): noise.law.ends(int(n), beta) for n in np.unique(self.units[:, column])}
+                low[:, column] = [ends[int(n)][0] for n in self.units[:, column]]
+                high[:, column] = [ends[int(n)][1] for n in self.units[:, column]]
+            column += noise.width
+        return low, high
+
+    def deviations(self) -> Floats:
+        """Standard deviation of the noise in each column."""
+        found = [noise.law.variance() ** 0.5 * float(noise.step) for noise in self.noise for _ in range(noise.width)]
+        return np.array(found)

@@ -1,0 +1,272 @@
+"""One canonical, versioned JSON of questions, losses, events, plans and answers.
+
+HTTP bodies, ledger entries and stored answers all use it: a value has one text,
+which reads back as a value of the same text, so a digest of it names the value.
+Decoding is strict: one text has one meaning or none (T51: duplicate keys, NaN,
+wrong kinds refused).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+import math
+import types
+import typing
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from sulq.answers import vocabulary
+from sulq.answers.answer import Answer, Answers
+from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
+
+__all__ = ["FORMAT", "Writer", "decode", "digest", "digest_of", "encode", "from_json", "strict", "to_json"]
+
+FORMAT: typing.Final = 1
+_FRACTION_TEXT: typing.Final = '{"kind":"fraction","value":"%d/%d"}'
+_ARRAYS: typing.Final = {"i": "<i8", "f": "<f8"}
+_PLAIN: typing.Final = frozenset({types.NoneType, bool, int, str})  # written as they are
+_LEAVES: typing.Final = _PLAIN | {float}  # read as they are
+_ROW: typing.Final = frozenset({tuple})
+_WHOLE: typing.Final = frozenset({int})
+_JSON: typing.Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def encode(value: object) -> str:
+    """Write a value of the vocabulary as canonical JSON."""
+    return Writer().text(value)
+
+
+def decode(text: str | bytes) -> object:
+    """Read a value of the vocabulary back, or refuse the text."""
+    return from_json(strict(text))
+
+
+def digest(value: object) -> str:
+    """Name a value by the SHA-256 of its canonical bytes."""
+    return digest_of(encode(value))
+
+
+def digest_of(text: str) -> str:
+    """Name a value by its canonical JSON."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Writer:
+    """Canonical texts of values that share parts, each part written once: the text that `to_json` would give.
+
+    The same tree or table stands in many values of a question, and again in its plan. A part is known again by its
+    identity, so what was written is kept alive; between two texts of one writer nobody may change a part.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[object, str]] = {}
+
+    def text(self, value: object) -> str:
+        """A value's canonical JSON."""
+        kind: type = type(value)
+        if kind is str:
+            return json.encoder.encode_basestring_ascii(typing.cast("str", value))
+        if kind in _LEAVES:
+            return repr(value) if kind is int else _constants(value)
+        if kind is Fraction:
+            return _FRACTION_TEXT % typing.cast("Fraction", value).as_integer_ratio()
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = (value, self._written(value, kind))
+        return known[1]
+
+    def _written(self, value: object, kind: type) -> str:
+        layout = _layout(kind)
+        if layout is not None:
+            fields, end = layout
+            return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
+        if kind is tuple or kind is list:
+            items = typing.cast("typing.Sequence[object]", value)
+            return _constants(items) if _constant(items) else f"[{','.join(map(self.text, items))}]"
+        return _JSON.encode(to_json(value))
+
+
+def _constant(items: typing.Sequence[object]) -> bool:
+    """Whether there is nothing but constants, or rows of constants: those are written all at once."""
+    kinds = set(map(type, items))
+    if kinds == _ROW:
+        kinds = set(map(type, itertools.chain.from_iterable(typing.cast("typing.Iterable[tuple[object]]", items))))
+    return kinds <= _LEAVES
+
+
+def _table(items: tuple[object, ...]) -> bool:
+    """Whether there is nothing but rows of whole numbers."""
+    return set(map(type, items)) == _ROW and _WHOLE.issuperset(
+        map(type, itertools.chain.from_iterable(typing.cast("typing.Iterable[tuple[object]]", items)))
+    )
+
+
+def _constants(value: object) -> str:
+    if value is None or value is True or value is False:
+        return "null" if value is None else "true" if value else "false"
+    try:
+        return _JSON.encode(value)
+    except ValueError as error:
+        raise refuse("a number is not finite") from error
+
+
+@functools.cache
+def _optional(cls: type) -> dict[str, object]:
+    """Fields that are written only where they say something: texts from before they were there keep their digests."""
+    return {f.name: f.default for f in dataclasses.fields(cls) if f.metadata.get("wire") == "set"}
+
+
+@functools.cache
+def _layout(cls: type) -> tuple[tuple[tuple[str, str], ...], str] | None:
+    """What stands in the text of every value of a kind: before each of its fields, in their order, and at the end.
+
+    None where not all its values are written with the same fields.
+    """
+    if cls is Answers or vocabulary.KINDS.get(cls.__name__) is not cls or _optional(cls):
+        return None
+    fields: list[tuple[str, str]] = []
+    before = "{"
+    for name in sorted(("kind", *hints(cls))):
+        if name == "kind":
+            before += f'"kind":{_JSON.encode(cls.__name__)},'
+        else:
+            fields.append((f"{before}{_JSON.encode(name)}:", name))
+            before = ","
+    return tuple(fields), before.removesuffix(",") + "}"
+
+
+def to_json(value: object, known: dict[int, object] | None = None) -> object:
+    """Turn a value into the tree of its JSON; with `known`, of a part that occurs again the same tree again.
+
+    With `known` a table of whole numbers stands in the tree as it is, not as lists.
+    """
+    kind: type = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is tuple and _PLAIN.issuperset(map(type, typing.cast("tuple[object, ...]", value))):
+        return list(typing.cast("tuple[object, ...]", value))
+    if kind is float:
+        return _finite_number(typing.cast("float", value))
+    if kind is Fraction:
+        number = typing.cast("Fraction", value)
+        return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
+    if kind is Answers:
+        return {"kind": "Answers", "answers": _together(typing.cast("Answers", value).answers)}
+    if vocabulary.KINDS.get(kind.__name__) is kind:
+        if known is not None and id(value) in known:
+            return known[id(value)]
+        tree: dict[str, object] = {"kind": kind.__name__}
+        usual = _optional(kind)
+        for name in hints(kind):
+            if name not in usual or getattr(value, name) != usual[name]:
+                tree[name] = to_json(getattr(value, name), known)
+        if known is not None:
+            known[id(value)] = tree
+        return tree
+    if known is not None and kind is tuple and _table(typing.cast("tuple[object, ...]", value)):
+        return value  # written as lists are; of a table's numbers none is looked at again
+    if kind is tuple or isinstance(value, (tuple, list)):
+        items = typing.cast("typing.Iterable[object]", value)
+        return [item if type(item) in _PLAIN else to_json(item, known) for item in items]
+    return _number(value)
+
+
+def _together(answers: tuple[Answer, ...]) -> list[object]:
+    """Answers to questions asked together: the first says what all of them cost, the others only if it is not that.
+
+    The event lists a draw for each question, so that a text that repeated it would grow with their square.
+    """
+    found = [typing.cast("dict[str, object]", to_json(answer)) for answer in answers[:1]]
+    for answer in answers[1:]:
+        event = answers[0].event
+        same = answer.event is event or answer.event == event
+        tree: dict[str, object] = {"kind": "Answer"}
+        for name in hints(Answer):
+            if not (same and name == "event"):
+                tree[name] = to_json(getattr(answer, name))
+        found.append(tree)
+    return list(found)
+
+
+def _finite_number(value: float) -> float:
+    if not math.isfinite(value):
+        raise refuse("a number is not finite")
+    return value
+
+
+def _number(value: object) -> object:
+    """The tree of what is neither of the vocabulary nor put together: numbers, arrays, and nothing else."""
+    if isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return _finite_number(value)
+    if isinstance(value, (Fraction, Decimal)):
+        number = Fraction(value)
+        return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in _ARRAYS or not np.isfinite(value).all():
+            raise refuse("an array holds finite numbers")
+        return {"kind": "array", "shape": list(value.shape), "type": value.dtype.kind, "values": value.ravel().tolist()}
+    raise refuse(f"a {type(value).__name__} has no place on the wire")
+
+
+def from_json(tree: object, depth: int = 0) -> object:
+    """Build the value a JSON tree stands for, checking each field against its declared kind."""
+    if depth > DEPTH:
+        raise refuse("the value is nested too deeply")
+    if isinstance(tree, list):
+        return tuple([item if type(item) in _LEAVES else from_json(item, depth + 1) for item in tree])
+    if not isinstance(tree, dict):
+        return tree
+    kind = tree.get("kind")
+    if kind == "Answers":
+        tree = _apart(tree, depth)
+    given = {
+        name: item if type(item) in _LEAVES else from_json(item, depth + 1)
+        for name, item in tree.items()
+        if name != "kind"
+    }
+    if kind == "array":
+        return _array(given)
+    return built(kind, given, vocabulary.KINDS)
+
+
+def _apart(tree: dict[str, object], depth: int) -> dict[str, object]:
+    """Give each of several answers what the first one cost, where it does not say; the value itself, read once."""
+    several = tree.get("answers")
+    if not isinstance(several, list) or not several:
+        return tree
+    first = from_json(several[0], depth + 2)
+    if not isinstance(first, Answer):
+        return tree
+    rest = [
+        {**item, "event": first.event} if isinstance(item, dict) and "event" not in item else item
+        for item in several[1:]
+    ]
+    return {**tree, "answers": [first, *rest]}
+
+
+def _array(given: dict[str, object]) -> npt.NDArray[np.generic]:
+    shape, kind, values = given.get("shape"), given.get("type"), given.get("values")
+    known = isinstance(kind, str) and kind in _ARRAYS and set(given) == {"shape", "type", "values"}
+    if not known or not isinstance(shape, tuple) or not isinstance(values, tuple):
+        raise refuse("an array has the fields shape, type and values")
+    allowed: tuple[type, ...] = (int,) if kind == "i" else (int, float)
+    if not all(isinstance(v, allowed) and not isinstance(v, bool) for v in values):
+        raise refuse("an array holds numbers")
+    sizes = [n for n in shape if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+    if len(sizes) != len(shape) or math.prod(sizes) != len(values):
+        raise refuse("an array's shape and values differ")
+    try:
+        return np.array(values, dtype=_ARRAYS[str(kind)]).reshape(sizes)
+    except (ValueError, OverflowError) as error:
+        raise refuse("an array is out of range") from error

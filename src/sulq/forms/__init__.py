@@ -1,0 +1,4 @@
+"""Forms read off signatures: what the command line, the jobs and the console ask for.
+
+Imports errors alone; knows no dataset.
+"""

@@ -1,0 +1,201 @@
+"""Everything about a database that is public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+from sulq.errors import QuestionError
+from sulq.language.domain import Category, Column, Schema
+from sulq.language.estimator import Estimator
+from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
+from sulq.language.statistic import Graph
+from sulq.language.sublinear import noise_for
+
+SHOWN: Final = 5  # categories named before the rest are counted
+MUCH: Final = 20  # an epsilon past this is worth a word
+Whose = Literal["everyone", "analyst", "reports"]
+
+
+UNCERTIFIED: Final = "sums are not certified by the kernel: the promise rests on the plan"
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """Public facts of one table: its columns, its unique column, and whose its rows are.
+
+    `person`: the column that names the person, where it is not the unit's own.
+    `public`: rows that need no protection; `rows` is then their number.
+    `references`: columns that name a row of another private table by its key, and that
+    table; the owner's word, checked over all rows, that both rows are one person's.
+    `graph`: the columns by which its rows are edges. `estimators`: functions that the owner has named, which analysts
+    choose by name (SR5).
+    """
+
+    schema: Schema
+    key: str | None = None
+    public: bool = False
+    rows: int | None = None
+    person: str | None = None
+    references: tuple[tuple[str, str], ...] = ()
+    graph: Graph | None = None
+    estimators: tuple[Estimator, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but its columns is declared."""
+        return self == TableFacts(self.schema)
+
+    def refers(self, column: str) -> str | None:
+        """The table a column is declared to refer to."""
+        return dict(self.references).get(column)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a dataset and whom their answers hide: all that a relation's shape follows from."""
+
+    unit: Unit
+    tables: tuple[TableFacts, ...]
+
+    def table_of(self, name: str) -> TableFacts:
+        """A table by its name; "" is the only one, or the first."""
+        for table in self.tables:
+            if name in ("", table.schema.table):
+                return table
+        names = ", ".join(table.schema.table for table in self.tables)
+        raise QuestionError("unknown-table", f"No table {name[:80]!r} is registered here (there are: {names}).")
+
+    def person_of(self, table: TableFacts) -> str | None:
+        """The column that says whose a table's row is; None where the row itself is the person."""
+        return table.person or self.unit.column
+
+    def rows_of(self, table: TableFacts) -> int | None:
+        """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""
+        if table.public:
+            return table.rows
+        return self.kept_of(table) or 1
+
+    def kept_of(self, table: TableFacts) -> int | None:
+        """How many rows of a person are kept, where a person may have more; None where every row is kept."""
+        person = None if table.public else self.person_of(table)
+        return None if person is None or table.key == person else self.unit.rows
+
+
+@dataclass(frozen=True, slots=True)
+class Heavy:
+    """The noisy share of a table's persons who have more rows than are kept, once it was bought; within at 95%."""
+
+    table: str
+    share: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        away = max(self.high - self.share, self.share - self.low)
+        return f"about {_percent(self.share)} +- {_percent(away)} of persons have more rows than are kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Public facts: declarations, unit, budget and what remains of it; nothing read off a row.
+
+    `whose`: what `spent` counts: the answers given to everyone, those given to this analyst alone, or, in the local
+    model, what each report lost when it was given (SR19).
+    """
+
+    schema: Schema
+    unit: Unit
+    budget: Budget
+    spent: Loss
+    remaining: Loss
+    size: int | None = None  # the owner's declared public size
+    synthetic: bool = False
+    durable: bool = True  # False: the ledger is in memory and forgotten at exit
+    version: int = 1  # advanced by the owner's registration (SR12)
+    tables: tuple[TableFacts, ...] = ()  # of a dataset of several tables, the first of them `schema`'s
+    public_key: str = ""  # checks the signatures on receipts, in hexadecimal
+    whose: Whose = "everyone"
+    heavy: tuple[Heavy, ...] = ()  # of each table of which it was bought
+    rho: Fraction | None = None  # the largest that one ask could still spend, where the budget holds any
+    certified: bool = True  # False: rows are not held as the kernel certifies; their sums rest on the plan
+
+    def table_of(self, name: str) -> TableFacts:
+        """A table by its name; "" is the only one, or the first."""
+        return self.catalogue.table_of(name)
+
+    def person_of(self, table: TableFacts) -> str | None:
+        """The column that says whose a table's row is; None where the row itself is the person."""
+        return self.catalogue.person_of(table)
+
+    def rows_of(self, table: TableFacts) -> int | None:
+        """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""
+        return self.catalogue.rows_of(table)
+
+    def kept_of(self, table: TableFacts) -> int | None:
+        """How many rows of a person are kept, where a person may have more; None where every row is kept."""
+        return self.catalogue.kept_of(table)
+
+    @property
+    def catalogue(self) -> Tables:
+        """The tables alone, without the budget."""
+        return Tables(self.unit, self.tables or (TableFacts(self.schema),))
+
+    @property
+    def table(self) -> str:
+        """The name the data was registered under."""
+        return self.schema.table
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a careful reader of the declarations would point out (T93)."""
+        found = []
+        budget, size = self.budget, self.size
+        if isinstance(budget, (EpsilonDelta, SubLinear)) and size is not None and budget.exact_delta * size >= 1:
+            found.append("delta is at least 1/size: one person in the table may be given away outright")
+        if not isinstance(budget, Rho) and budget.exact > MUCH:
+            found.append(f"a budget past epsilon {MUCH} protects little")
+        return tuple(found)
+
+    def __str__(self) -> str:
+        lines = [f"{self.table}: protects {self.unit}"]
+        spent = f"budget {self.budget}; spent {self.spent}; left {self.remaining}"
+        lost = f"each report lost {self.budget}; questions cost nothing more"
+        lines.append(lost if self.whose == "reports" else spent)
+        for table in self.tables or (TableFacts(self.schema),):
+            if self.tables:
+                key = "" if table.key is None else f", one row for each {table.key}"
+                lines.append(f"table {table.schema.table}: {'public' if table.public else 'private'}{key}")
+            for name, column in table.schema.columns:
+                to = table.refers(name)
+                lines.append(f"  {name}: {_brief(column)}{'' if to is None else f', refers to {to}'}")
+            lines += [f"  {item}" for item in self.heavy if item.table == table.schema.table]
+            if table.graph is not None:
+                lines.append(f"  rows are edges: {', '.join(table.graph.columns)}")
+            lines += [f"  estimator {item}" for item in table.estimators]
+        if self.size is not None:
+            lines.append(f"declared size {self.size}")
+        if isinstance(self.budget, SubLinear):
+            lines.append(noise_for(self.budget, self.size).report)
+        lines += [f"caution: {caution}" for caution in self.cautions]
+        if not self.certified:
+            lines.append(UNCERTIFIED)
+        if self.synthetic:
+            lines.append("synthetic data: not private")
+        if not self.durable:
+            lines.append("the ledger is in memory and forgotten at exit")
+        return "\n".join(lines)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f}%" if part >= 0.1 or not part else f"{100 * part:.2g}%"
+
+
+def _brief(column: Column) -> str:
+    if not isinstance(column, Category):
+        return repr(column).replace("lo=", "").replace("hi=", "").replace(", grid=None", "")
+    named = ", ".join(map(repr, column.values[:SHOWN]))
+    more = len(column.values) - SHOWN
+    never = "" if column.missing else f", missing=False, default={column.values[int(column.filled)]!r}"
+    return f"Category({named}, and {more} more{never})" if more > 0 else f"Category({named}{never})"

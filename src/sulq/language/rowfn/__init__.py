@@ -1,0 +1,293 @@
+"""The closed language of row functions: columns, constants and what may be made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sulq.errors import QuestionError
+from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, periods
+from sulq.language.rowfn.keys import Bins, Bucket, Each
+from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value
+from sulq.language.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
+from sulq.language.rowfn.missing import First, NullIf
+from sulq.language.rowfn.route import Route
+from sulq.language.rowfn.scalar import (
+    Arith,
+    Case,
+    Clip,
+    Col,
+    Compare,
+    Fill,
+    IsIn,
+    IsMissing,
+    Lit,
+    Logic,
+    Not,
+    Position,
+    RowFn,
+    figure,
+    row,
+    several,
+)
+from sulq.language.rowfn.scaled import Scaled
+from sulq.language.rowfn.texts import (
+    Concat,
+    IndexOf,
+    Length,
+    Like,
+    Lowered,
+    StartsWith,
+    Substring,
+    Trimmed,
+    Uppered,
+    like,
+)
+from sulq.language.rowfn.vectors import Bernstein, Dot, Lookup, Nearest, Outer, Vector, WithinBall, entries
+
+__all__ = [
+    "ROW_FUNCTIONS",
+    "Arith",
+    "Bernstein",
+    "Bins",
+    "Bucket",
+    "Case",
+    "Choice",
+    "Clip",
+    "Col",
+    "Compare",
+    "Concat",
+    "DatePart",
+    "DateTrunc",
+    "Dot",
+    "Each",
+    "Fill",
+    "First",
+    "Greatest",
+    "IndexOf",
+    "IsIn",
+    "IsMissing",
+    "Least",
+    "Length",
+    "Like",
+    "Lit",
+    "Logic",
+    "Lookup",
+    "Lowered",
+    "Maths",
+    "Modulo",
+    "Moment",
+    "Nearest",
+    "Not",
+    "NullIf",
+    "OrMissing",
+    "Outer",
+    "Position",
+    "Power",
+    "Relabel",
+    "Round",
+    "Route",
+    "RowFn",
+    "Scaled",
+    "StartsWith",
+    "Substring",
+    "ToDate",
+    "ToTimestamp",
+    "Trimmed",
+    "Uppered",
+    "Value",
+    "Vector",
+    "WithinBall",
+    "bins",
+    "bucket",
+    "case",
+    "col",
+    "dot",
+    "each",
+    "like",
+    "lit",
+    "lookup",
+    "named",
+    "nearest",
+    "outer",
+    "periods",
+    "position",
+    "route",
+    "row",
+    "scaled",
+    "vector",
+    "within_ball",
+]
+
+ROW_FUNCTIONS = (
+    Arith,
+    Bernstein,
+    Bins,
+    Bucket,
+    Case,
+    Choice,
+    Clip,
+    Col,
+    Compare,
+    Concat,
+    DatePart,
+    DateTrunc,
+    Dot,
+    Each,
+    Fill,
+    First,
+    Greatest,
+    IndexOf,
+    IsIn,
+    IsMissing,
+    Least,
+    Length,
+    Like,
+    Lit,
+    Logic,
+    Lookup,
+    Lowered,
+    Maths,
+    Modulo,
+    Moment,
+    Nearest,
+    Not,
+    NullIf,
+    OrMissing,
+    Outer,
+    Position,
+    Power,
+    Relabel,
+    Round,
+    Route,
+    Scaled,
+    StartsWith,
+    Substring,
+    ToDate,
+    ToTimestamp,
+    Trimmed,
+    Uppered,
+    Value,
+    Vector,
+    WithinBall,
+)
+
+
+def col(name: str) -> Col:
+    """A declared column of the table."""
+    if not isinstance(name, str):
+        raise QuestionError("bad-question", "col takes a column's name.")
+    return Col(name)
+
+
+def lit(value: object) -> RowFn:
+    """A constant."""
+    return row(value)
+
+
+def named(value: object) -> RowFn:
+    """A row function as it is, a text as the column of that name."""
+    return Col(value) if isinstance(value, str) else row(value)
+
+
+def case(*branches: tuple[object, object], otherwise: object = None) -> Case:
+    """Give the value of the first condition that holds: `case((col("age") < 18, 0), otherwise=1)`."""
+    if not all(isinstance(branch, (tuple, list)) and len(branch) == 2 for branch in branches):
+        raise QuestionError("bad-question", "A branch is a condition and a value.", "Write case((col('x') > 1, 0)).")
+    pairs = tuple((row(when), row(then)) for when, then in branches)
+    return Case(pairs, None if otherwise is None else row(otherwise))
+
+
+def bins(item: object, edges: Iterable[float | int | str]) -> Bins:
+    """The interval between edges that a number falls into."""
+    return Bins(named(item), tuple(_plain(edge) for edge in several(edges, "Edges")))
+
+
+def each(item: object) -> Each:
+    """Every whole value of a bounded number as a key."""
+    return Each(named(item))
+
+
+def bucket(parts: int, salt: int = 0) -> Bucket:
+    """A public random part of the people: one of `parts`, by a hash of the person."""
+    return Bucket(parts, salt)
+
+
+def position() -> Position:
+    """The row's place in the table, where the relation keeps places public."""
+    return Position()
+
+
+def vector(items: Iterable[object], bits: int = 11) -> Vector:
+    """Numbers side by side on one grid."""
+    return Vector(tuple(named(item) for item in several(items, "Columns of a vector")), bits)
+
+
+def _as_vector(value: object) -> RowFn:
+    if isinstance(value, RowFn):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return vector(value)
+    raise QuestionError("bad-question", "Give a vector(...) or a list of columns.")
+
+
+def within_ball(items: object, radius: float) -> WithinBall:
+    """A vector shortened to an L2 norm of at most `radius`."""
+    return WithinBall(_as_vector(items), radius)
+
+
+def dot(items: object, weights: Iterable[float]) -> Dot:
+    """The inner product of a vector with public weights."""
+    return Dot(_as_vector(items), tuple(figure(w) for w in several(weights, "Weights")))
+
+
+def nearest(items: object, centres: Iterable[Iterable[float]]) -> Nearest:
+    """The index of the nearest of public centres."""
+    return Nearest(
+        _as_vector(items),
+        tuple(
+            tuple(figure(x) for x in several(centre, "A centre's numbers")) for centre in several(centres, "Centres")
+        ),
+    )
+
+
+def outer(items: object) -> Outer:
+    """All products of a vector's coordinates, the upper triangle."""
+    return Outer(_as_vector(items))
+
+
+def lookup(keys: object, table: Iterable[object]) -> Lookup:
+    """A public table read at the rows' keys."""
+    listed = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
+    return Lookup(tuple(named(key) for key in listed), entries(several(table, "Entries of a table")))
+
+
+def scaled(items: object, factor: object, bits: int = 11) -> Scaled:
+    """A vector times a bounded number of the same row, which is put on a grid of 2^bits units."""
+    return Scaled(_as_vector(items), named(factor), bits)
+
+
+def route(keys: object, tree: Iterable[Iterable[int | None]]) -> Route:
+    """The leaf of a public decision tree that a row falls into.
+
+    A node is (number of its key, a child for each label of the key): a later node, a leaf l as -1 - l, or None.
+    """
+    listed = tuple(keys) if isinstance(keys, (list, tuple)) else (keys,)
+    nodes = tuple(
+        tuple(None if item is None else _index(item) for item in several(node, "A node's numbers"))
+        for node in several(tree, "Nodes of a tree")
+    )
+    return Route(tuple(named(key) for key in listed), nodes)
+
+
+def _index(value: object) -> int:
+    found = figure(value)
+    if not isinstance(found, int):
+        raise QuestionError("bad-literal", "A tree is made of whole numbers.")
+    return found
+
+
+def _plain(value: object) -> float | int | str:
+    constant = row(value)
+    if isinstance(constant, Lit) and not isinstance(constant.value, bool):
+        return constant.value
+    raise QuestionError("bad-literal", "A constant is needed here.")

@@ -1,0 +1,397 @@
+"""Row functions of dates and moments: their parts, the beginnings of periods, and constants.
+
+A date is a whole number of days since 1970, a moment one of microseconds, in
+UTC. The calendar is the proleptic Gregorian one, from year 1 to 9999; a day or
+moment outside it (or a moment that is no exact double) has no parts and is
+missing, so no row can raise (T30). Weeks are ISO weeks, from Monday.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sulq.errors import QuestionError, SetupError
+from sulq.language.domain import EPOCH, INT_LIMIT, MICROSECONDS, Schema, days, microseconds
+from sulq.language.kinds import Cells, Frame, Integers, Scalar, Truths, union
+from sulq.language.rowfn.keys import MOST_LABELS, Each
+from sulq.language.rowfn.labels import Relabel
+from sulq.language.rowfn.maths import Maths
+from sulq.language.rowfn.scalar import Clip, RowFn, check, describe, numbers, outward
+
+FIRST_DAY: Final = days("0001-01-01")
+LAST_DAY: Final = days("9999-12-31")
+LAST_MOMENT: Final = INT_LIMIT - 1
+PARTS: Final = (
+    "year", "isoyear", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second", "epoch",
+)  # fmt: skip
+PERIODS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+SECOND: Final = 1_000_000
+_MONTHS: Final = {"quarter": 3, "month": 1}
+_SPANS: Final = {"day": MICROSECONDS, "hour": 3600 * SECOND, "minute": 60 * SECOND, "second": SECOND}
+
+
+def clocked(fn: RowFn, schema: Schema) -> Scalar:
+    """The kind of a row function used as a date or moment."""
+    kind = fn.kind(schema)
+    if not isinstance(kind, Scalar) or kind.clock is None:
+        raise QuestionError("wrong-kind", f"{describe(fn)} is not a date.")
+    return kind
+
+
+def calendar(clock: str) -> tuple[int, int]:
+    """The first and last day, or moment, that has parts."""
+    return (FIRST_DAY, LAST_DAY) if clock == "date" else (-LAST_MOMENT, LAST_MOMENT)
+
+
+def reach(kind: Scalar) -> tuple[int, int, bool]:
+    """The first and last day or moment a value of this kind that has parts can be, and whether some have none."""
+    first, last = calendar(kind.clock or "date")
+    if kind.lo is None or kind.hi is None:
+        return first, last, True
+    low, high = (min(max(end, first), last) for end in (math.ceil(kind.lo), math.floor(kind.hi)))
+    return low, high, kind.lo < first or kind.hi > last
+
+
+def within(fn: RowFn, clock: str, frame: Frame) -> tuple[Integers, Truths | None]:
+    """Whole days or moments that have parts, 0 where there is none."""
+    values, missing = numbers(fn, frame)
+    first, last = calendar(clock)
+    outside = ~((values >= first) & (values <= last))
+    return np.where(outside, 0.0, values).astype(np.int64), union(missing, outside)
+
+
+def _day(values: Integers, clock: str) -> Integers:
+    return values if clock == "date" else values // MICROSECONDS
+
+
+def _since(values: Integers, clock: str, unit: str) -> Integers:
+    """Whole years or months since 1970."""
+    moments: npt.NDArray[np.datetime64] = _day(values, clock).astype("datetime64[D]")
+    return moments.astype(f"datetime64[{unit}]").astype(np.int64)
+
+
+def _start(values: Integers, unit: str) -> Integers:
+    """The first days of years or months since 1970."""
+    moments: npt.NDArray[np.datetime64] = values.astype(f"datetime64[{unit}]")
+    return moments.astype("datetime64[D]").astype(np.int64)
+
+
+def _thursday(values: Integers, clock: str) -> Integers:
+    """The Thursday of the same ISO week: its year is the week's year. 1970 began on a Thursday."""
+    day = _day(values, clock)
+    return day - (day + 3) % 7 + 3
+
+
+def _of_day(values: Integers, clock: str) -> Integers:
+    """Microseconds since midnight."""
+    return np.zeros_like(values) if clock == "date" else values % MICROSECONDS
+
+
+def _week(values: Integers, clock: str) -> Integers:
+    thursday = _thursday(values, clock)
+    return (thursday - _start(_since(thursday, "date", "Y"), "Y")) // 7 + 1
+
+
+_PARTS: Final[dict[str, Callable[[Integers, str], Integers]]] = {
+    "year": lambda x, clock: _since(x, clock, "Y") + 1970,
+    "isoyear": lambda x, clock: _since(_thursday(x, clock), "date", "Y") + 1970,
+    "quarter": lambda x, clock: _since(x, clock, "M") % 12 // 3 + 1,
+    "month": lambda x, clock: _since(x, clock, "M") % 12 + 1,
+    "week": _week,
+    "day": lambda x, clock: _day(x, clock) - _start(_since(x, clock, "M"), "M") + 1,
+    "dow": lambda x, clock: (_day(x, clock) + 4) % 7,
+    "isodow": lambda x, clock: (_day(x, clock) + 3) % 7 + 1,
+    "doy": lambda x, clock: _day(x, clock) - _start(_since(x, clock, "Y"), "Y") + 1,
+    "hour": lambda x, clock: _of_day(x, clock) // _SPANS["hour"],
+    "minute": lambda x, clock: _of_day(x, clock) // _SPANS["minute"] % 60,
+    "second": lambda x, clock: _of_day(x, clock) % _SPANS["minute"],  # in microseconds
+}
+# The values a part can have, and the period within which it only grows.
+RANGES: Final[dict[str, tuple[int, int, str]]] = {
+    "quarter": (1, 4, "year"),
+    "month": (1, 12, "year"),
+    "week": (1, 53, "isoyear"),
+    "day": (1, 31, "month"),
+    "dow": (0, 6, "day"),
+    "isodow": (1, 7, "week"),
+    "doy": (1, 366, "year"),
+    "hour": (0, 23, "day"),
+    "minute": (0, 59, "hour"),
+    "second": (0, 60 * SECOND - 1, "minute"),
+}
+
+
+def part_of(part: str, value: int, clock: str) -> int:
+    """One part of one date or moment; seconds in microseconds."""
+    return int(_PARTS[part](np.array([value], dtype=np.int64), clock)[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatePart(RowFn):
+    """A part of a date or moment as a number: year, month, dow (0 is Sunday), second (with its fraction), epoch, ..."""
+
+    part: str
+    item: RowFn
+
+    def __post_init__(self) -> None:
+        if self.part not in PARTS:
+            raise QuestionError("bad-question", f"A part of a date is one of {', '.join(PARTS)}.")
+        check(self.item, "The date")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Scalar:
+        inner = clocked(self.item, schema)
+        clock = inner.clock or "date"
+        low, high, outside = reach(inner)
+        nullable = inner.nullable or outside
+        if self.part == "epoch":
+            if clock == "date":
+                return Scalar(Fraction(low * 86_400), Fraction(high * 86_400), Fraction(1), nullable)
+            return Scalar(*outward(Fraction(low, SECOND), Fraction(high, SECOND)), nullable=nullable)
+        first, last = self._range(low, high, clock)
+        if self.part == "second":
+            return Scalar(*outward(Fraction(first, SECOND), Fraction(last, SECOND)), nullable=nullable)
+        return Scalar(Fraction(first), Fraction(last), Fraction(1), nullable)
+
+    def _range(self, low: int, high: int, clock: str) -> tuple[int, int]:
+        ends = part_of(self.part, low, clock), part_of(self.part, high, clock)
+        if self.part not in RANGES:
+            return ends
+        first, last, period = RANGES[self.part]
+        if clock == "date" and self.part in ("hour", "minute", "second"):
+            return 0, 0
+        if period == "isoyear":
+            same = part_of("isoyear", low, clock) == part_of("isoyear", high, clock)
+        else:
+            same = started(period, low, clock) == started(period, high, clock)
+        return ends if same else (first, last)
+
+    def cells(self, frame: Frame) -> Cells:
+        clock = clocked(self.item, frame.schema).clock or "date"
+        values, missing = within(self.item, clock, frame)
+        if self.part == "epoch":
+            seconds = values * 86_400.0 if clock == "date" else values.astype(np.float64) / SECOND
+            return Cells(seconds, missing)
+        found = _PARTS[self.part](values, clock).astype(np.float64)
+        return Cells(found / SECOND if self.part == "second" else found, missing)
+
+
+def _starts(part: str, values: Integers, clock: str) -> Integers:
+    """The beginning of each value's period, on the same clock."""
+    scale = 1 if clock == "date" else MICROSECONDS
+    if part in ("hour", "minute", "second"):
+        return values if clock == "date" else values // _SPANS[part] * _SPANS[part]
+    day = _day(values, clock)
+    if part == "week":
+        day = day - (day + 3) % 7
+    elif part == "year":
+        day = _start(_since(day, "date", "Y"), "Y")
+    elif part != "day":
+        months = _since(day, "date", "M")
+        day = _start(months - months % 3 if part == "quarter" else months, "M")
+    return day * scale
+
+
+def started(part: str, value: int, clock: str) -> int:
+    """The beginning of the period of one date or moment."""
+    return int(_starts(part, np.array([value], dtype=np.int64), clock)[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DateTrunc(RowFn):
+    """The beginning of the period a date or moment lies in, on the same clock."""
+
+    part: str
+    item: RowFn
+
+    def __post_init__(self) -> None:
+        if self.part not in PERIODS:
+            raise QuestionError("bad-question", f"A period is one of {', '.join(PERIODS)}.")
+        check(self.item, "The date")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Scalar:
+        inner = clocked(self.item, schema)
+        low, high, outside = reach(inner)
+        first, last = (Fraction(started(self.part, end, inner.clock or "date")) for end in (low, high))
+        return Scalar(first, last, Fraction(1), inner.nullable or outside, inner.clock)
+
+    def cells(self, frame: Frame) -> Cells:
+        clock = clocked(self.item, frame.schema).clock or "date"
+        values, missing = within(self.item, clock, frame)
+        return Cells(_starts(self.part, values, clock).astype(np.float64), missing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToDate(RowFn):
+    """The day of a moment; a date as it is."""
+
+    item: RowFn
+
+    def __post_init__(self) -> None:
+        check(self.item, "The date")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Scalar:
+        inner = clocked(self.item, schema)
+        if inner.clock == "date":
+            return inner
+        low, high, outside = reach(inner)
+        first, last = (Fraction(end // MICROSECONDS) for end in (low, high))
+        return Scalar(first, last, Fraction(1), inner.nullable or outside, "date")
+
+    def cells(self, frame: Frame) -> Cells:
+        clock = clocked(self.item, frame.schema).clock or "date"
+        if clock == "date":
+            return Cells(*numbers(self.item, frame))
+        values, missing = within(self.item, clock, frame)
+        return Cells((values // MICROSECONDS).astype(np.float64), missing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToTimestamp(RowFn):
+    """The first moment of a day, missing where moments do not reach (before 1685, after 2255); a moment as it is."""
+
+    item: RowFn
+
+    def __post_init__(self) -> None:
+        check(self.item, "The date")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    @staticmethod
+    def days() -> tuple[int, int]:
+        """The first and last day whose first moment is an exact double."""
+        return -(LAST_MOMENT // MICROSECONDS), LAST_MOMENT // MICROSECONDS
+
+    def kind(self, schema: Schema) -> Scalar:
+        inner = clocked(self.item, schema)
+        if inner.clock == "timestamp":
+            return inner
+        first, last = self.days()
+        low, high, outside = reach(inner)
+        nullable = inner.nullable or outside or low < first or high > last
+        low, high = (min(max(end, first), last) * MICROSECONDS for end in (low, high))
+        return Scalar(Fraction(low), Fraction(high), Fraction(1), nullable, "timestamp")
+
+    def cells(self, frame: Frame) -> Cells:
+        values, missing = numbers(self.item, frame)
+        if clocked(self.item, frame.schema).clock == "timestamp":
+            return Cells(values, missing)
+        first, last = self.days()
+        outside = ~((values >= first) & (values <= last))
+        return Cells(np.where(outside, 0.0, values) * MICROSECONDS, union(missing, outside))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment(RowFn):
+    """A constant date ("2020-02-29") or moment in UTC ("2020-02-29T12:00:00")."""
+
+    text: str
+    clock: Literal["date", "timestamp"] = "date"
+
+    def __post_init__(self) -> None:
+        if self.clock not in ("date", "timestamp"):
+            raise QuestionError("bad-question", "A constant moment is a date or a timestamp.")
+        if isinstance(self.text, datetime.date):
+            object.__setattr__(self, "text", self.text.isoformat())
+        first, last = calendar(self.clock)
+        if not first <= self.value <= last:
+            raise QuestionError("bad-literal", "A timestamp lies between 1685 and 2255.")
+
+    @property
+    def value(self) -> int:
+        """Days or microseconds since 1970."""
+        try:
+            return days(self.text) if self.clock == "date" else microseconds(self.text)
+        except SetupError as error:
+            raise QuestionError("bad-literal", error.message) from None
+
+    def kind(self, schema: Schema) -> Scalar:
+        exact = Fraction(self.value)
+        return Scalar(exact, exact, Fraction(1), nullable=False, clock=self.clock)
+
+    def cells(self, frame: Frame) -> Cells:
+        return Cells(np.full(frame.size, float(self.value)), None)
+
+
+def written(value: int, clock: str) -> str:
+    """A day or moment since 1970 as ISO text."""
+    if clock == "date":
+        return (EPOCH + datetime.timedelta(value)).isoformat()
+    return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=value)).isoformat()  # noqa: DTZ001 - UTC
+
+
+def periods(part: str, item: RowFn, schema: Schema) -> Relabel:
+    """The period of a date or moment as a key, over its declared range; the labels are the periods' beginnings.
+
+    Periods are counted by a whole number: years, months since year 0, weeks and
+    shorter ones since 1970. floor(x / b) of whole numbers, |x| < 2^53, is exact in
+    doubles: x / b is at least 1 / b from the next whole number k, and half a unit in
+    the last place of k is less than that, since k b <= 2^53.
+    """
+    if part not in PERIODS:
+        raise QuestionError("bad-question", f"A period is one of {', '.join(PERIODS)}.")
+    kind = clocked(item, schema)
+    clock = kind.clock or "date"
+    if clock == "date" and part in _SPANS:
+        part = "day"
+    low, high, _ = reach(kind)
+    first, last = (_count(part, started(part, end, clock), clock) for end in (low, high))
+    if last - first >= MOST_LABELS:
+        raise QuestionError("too-large", f"{describe(item)} has too many periods of a {part} for a key.")
+    starts = tuple(written(_begun(part, count, clock), clock) for count in range(first, last + 1))
+    return Relabel(Each(Clip(_counted(part, item), first, last)), starts)
+
+
+def _counted(part: str, item: RowFn) -> RowFn:
+    """The number of the period each row lies in."""
+    if part == "year":
+        return DatePart("year", item)
+    if part in _MONTHS:
+        return DatePart("year", item) * (12 // _MONTHS[part]) + DatePart(part, item)
+    if part == "week":
+        return Maths("floor", (_within(ToDate(item)) + 3) / 7)
+    return _within(ToDate(item)) if part == "day" else Maths("floor", _within(item) / _SPANS[part])
+
+
+def _within(item: RowFn) -> RowFn:
+    """A date or moment, missing outside the calendar."""
+    return DateTrunc("second", item)
+
+
+def _count(part: str, start: int, clock: str) -> int:
+    """The number of the period that begins then."""
+    if part == "year" or part in _MONTHS:
+        year = part_of("year", start, clock)
+        return year if part == "year" else year * (12 // _MONTHS[part]) + part_of(part, start, clock)
+    day = start if clock == "date" else start // MICROSECONDS
+    return (day + 3) // 7 if part == "week" else day if part == "day" else start // _SPANS[part]
+
+
+def _begun(part: str, count: int, clock: str) -> int:
+    """The beginning of the period of a number."""
+    scale = 1 if clock == "date" else MICROSECONDS
+    if part == "year":
+        return days(f"{count:04}-01-01") * scale
+    if part in _MONTHS:
+        year, place = divmod(count - 1, 12 // _MONTHS[part])
+        return days(f"{year:04}-{place * _MONTHS[part] + 1:02}-01") * scale
+    if part in ("week", "day"):
+        return (count * 7 - 3 if part == "week" else count) * scale
+    return count * _SPANS[part]

@@ -1,0 +1,382 @@
+"""Row functions of free text: of code points, with ASCII letters as the only ones that have two cases.
+
+Nothing here depends on a locale or a version of Unicode, so every engine gives
+the same text. Patterns and other texts of a function are constants; matching
+takes time linear in the row's text, whatever the text and the pattern: at most some
+nanoseconds for each of its characters and each of the pattern's (T74, T100).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+import numpy as np
+
+from sulq.errors import QuestionError
+from sulq.language.domain import LONGEST_CELL, Schema
+from sulq.language.kinds import Cells, Frame, Scalar, Truth, Words, union
+from sulq.language.rowfn.scalar import RowFn, check, describe, evaluate, literal
+
+CUT: Final = LONGEST_CELL  # characters that are left of a text put together, and of each of its parts
+LONGEST: Final = CUT  # a length or place past this counts as this
+MOST_TEXTS: Final = 100
+LONGEST_PATTERN: Final = 1000
+MOST_WILD: Final = 100
+FEW_STEPS: Final = 2_000  # characters of a text times those of a segment: so few are tried one by one
+BYTES: Final = ("utf-8", "surrogatepass")  # half a character must not raise either (T30)
+ANY: Final = None  # one character, whatever it is
+
+
+def words(fn: RowFn, schema: Schema) -> Words:
+    """The kind of a row function used as text."""
+    kind = fn.kind(schema)
+    if not isinstance(kind, Words):
+        raise QuestionError("wrong-kind", f"{describe(fn)} is not text.")
+    return kind
+
+
+def constant(value: object, what: str) -> str:
+    """Check a text of a question."""
+    found = literal(value)
+    if not isinstance(found, str):
+        raise QuestionError("bad-literal", f"{what} is a text.")
+    return found
+
+
+def mapped(fn: RowFn, frame: Frame, act: Callable[[str], object], kind: type) -> Cells:
+    """A Python function of each row's text; what stands in a missing cell is not looked at."""
+    cells = evaluate(fn, frame)
+    none = np.zeros(frame.size, dtype=np.bool_) if cells.missing is None else cells.missing
+    blank = act("")
+    found = (blank if gone else act(str(text)) for text, gone in zip(cells.values, none, strict=True))
+    return Cells(np.fromiter(found, dtype=object if kind is str else kind, count=frame.size), cells.missing)
+
+
+def _bytes(text: str) -> bytes:
+    """A text's UTF-8, of which the functions of bytes change the ASCII letters alone, and at once."""
+    return text.encode(*BYTES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered(RowFn):
+    """Text with its ASCII letters in lower case; all other characters as they are."""
+
+    item: RowFn
+
+    def __post_init__(self) -> None:
+        check(self.item, "The text")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Words:
+        return words(self.item, schema)
+
+    def cells(self, frame: Frame) -> Cells:
+        return mapped(self.item, frame, lambda text: _bytes(text).lower().decode(*BYTES), str)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uppered(RowFn):
+    """Text with its ASCII letters in upper case; all other characters as they are."""
+
+    item: RowFn
+
+    def __post_init__(self) -> None:
+        check(self.item, "The text")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Words:
+        return words(self.item, schema)
+
+    def cells(self, frame: Frame) -> Cells:
+        return mapped(self.item, frame, lambda text: _bytes(text).upper().decode(*BYTES), str)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trimmed(RowFn):
+    """Text without the given characters at its ends: spaces, unless others are named."""
+
+    item: RowFn
+    side: Literal["both", "left", "right"] = "both"
+    characters: str = " "
+
+    def __post_init__(self) -> None:
+        check(self.item, "The text")
+        if self.side not in ("both", "left", "right"):
+            raise QuestionError("bad-question", "Text is trimmed on the left, the right or both sides.")
+        object.__setattr__(self, "characters", constant(self.characters, "What is trimmed off"))
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Words:
+        return words(self.item, schema)
+
+    def cells(self, frame: Frame) -> Cells:
+        if not self.characters:
+            return evaluate(self.item, frame)
+        act = {"both": str.strip, "left": str.lstrip, "right": str.rstrip}[self.side]
+        return mapped(self.item, frame, lambda text: act(text, self.characters), str)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Length(RowFn):
+    """How many characters (code points) a text has, at most 2^20."""
+
+    item: RowFn
+
+    def __post_init__(self) -> None:
+        check(self.item, "The text")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Scalar:
+        return Scalar(Fraction(0), Fraction(LONGEST), Fraction(1), words(self.item, schema).nullable)
+
+    def cells(self, frame: Frame) -> Cells:
+        return mapped(self.item, frame, lambda text: min(len(text), LONGEST), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexOf(RowFn):
+    """The place of a constant text in another, counted in characters from 1; 0 where it does not occur."""
+
+    item: RowFn
+    needle: str
+
+    def __post_init__(self) -> None:
+        check(self.item, "The text")
+        object.__setattr__(self, "needle", constant(self.needle, "What is looked for"))
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Scalar:
+        return Scalar(Fraction(0), Fraction(LONGEST), Fraction(1), words(self.item, schema).nullable)
+
+    def cells(self, frame: Frame) -> Cells:
+        return mapped(self.item, frame, lambda text: min(text.find(self.needle) + 1, LONGEST), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Substring(RowFn):
+    """The characters from place `start` (from 1) on, `length` of them; places before the first hold nothing."""
+
+    item: RowFn
+    start: int
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        check(self.item, "The text")
+        for value in (self.start, 0 if self.length is None else self.length):
+            if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
+                raise QuestionError("bad-literal", "A place and a length in a text are whole numbers below 2^31.")
+        if self.length is not None and self.length < 0:
+            raise QuestionError("bad-literal", "A text has no negative length.")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def span(self) -> tuple[int, int | None]:
+        """How many characters are left out, and how many at most are taken."""
+        first = max(self.start - 1, 0)
+        return first, None if self.length is None else max(self.start - 1 + self.length - first, 0)
+
+    def kind(self, schema: Schema) -> Words:
+        whole, (first, many) = words(self.item, schema), self.span()
+        left = max(whole.longest - first, 0)
+        return Words(whole.nullable, left if many is None else min(left, many))
+
+    def cells(self, frame: Frame) -> Cells:
+        first, many = self.span()
+        last = None if many is None else first + many
+        return mapped(self.item, frame, lambda text: text[first:last], str)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Concat(RowFn):
+    """Texts one after the other, cut after 10,000 characters, as each of them is; missing where any is.
+
+    Nothing else makes a text longer, so no tower of derived tables can make one
+    row's text fill the memory, and so tell that there is such a row (T30, T74).
+    """
+
+    items: tuple[RowFn, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.items) <= MOST_TEXTS:
+            raise QuestionError("bad-question", f"1 to {MOST_TEXTS} texts are put together.")
+        for item in self.items:
+            check(item, "A text")
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return self.items
+
+    def kind(self, schema: Schema) -> Words:
+        kinds = [words(item, schema) for item in self.items]
+        return Words(any(kind.nullable for kind in kinds), min(sum(kind.longest for kind in kinds), CUT))
+
+    def cells(self, frame: Frame) -> Cells:
+        several = [evaluate(item, frame) for item in self.items]
+        missing = union(*(cells.missing for cells in several))
+        none = np.zeros(frame.size, dtype=np.bool_) if missing is None else missing
+        rows = zip(none, *(cells.values for cells in several), strict=True)
+        found = ("" if gone else "".join(str(text)[:CUT] for text in texts)[:CUT] for gone, *texts in rows)
+        return Cells(np.fromiter(found, dtype=object, count=frame.size), missing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StartsWith(RowFn):
+    """Whether a text begins with a constant one."""
+
+    item: RowFn
+    prefix: str
+
+    def __post_init__(self) -> None:
+        check(self.item, "The text")
+        object.__setattr__(self, "prefix", constant(self.prefix, "A beginning"))
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def kind(self, schema: Schema) -> Truth:
+        return Truth(words(self.item, schema).nullable)
+
+    def cells(self, frame: Frame) -> Cells:
+        return mapped(self.item, frame, lambda text: text.startswith(self.prefix), np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Like(RowFn):
+    r"""Whether a text is of a constant pattern: % stands for any text, _ for any one character.
+
+    `escape` makes the next character stand for itself ("" for no escape).
+    """
+
+    item: RowFn
+    pattern: str
+    escape: str = "\\"
+
+    def __post_init__(self) -> None:
+        check(self.item, "The text")
+        object.__setattr__(self, "pattern", constant(self.pattern, "A pattern"))
+        object.__setattr__(self, "escape", constant(self.escape, "An escape"))
+        if len(self.escape) > 1:
+            raise QuestionError("bad-literal", "An escape is one character or none.")
+        if len(self.pattern) > LONGEST_PATTERN or self.pattern.count("%") + self.pattern.count("_") > MOST_WILD:
+            raise QuestionError("too-large", f"A pattern has at most {LONGEST_PATTERN} characters, {MOST_WILD} wild.")
+        self.segments()
+
+    def parts(self) -> tuple[RowFn, ...]:
+        return (self.item,)
+
+    def segments(self) -> tuple[tuple[str | None, ...], ...]:
+        """What stands between the % of the pattern: characters, None for any one."""
+        return segments(self.pattern, self.escape)
+
+    def kind(self, schema: Schema) -> Truth:
+        return Truth(words(self.item, schema).nullable)
+
+    def cells(self, frame: Frame) -> Cells:
+        return mapped(self.item, frame, matcher(self.segments()), np.bool_)
+
+
+def segments(pattern: str, escape: str) -> tuple[tuple[str | None, ...], ...]:
+    """A pattern of LIKE, cut at its %."""
+    found: list[list[str | None]] = [[]]
+    signs = iter(pattern)
+    for sign in signs:
+        if escape and sign == escape:
+            plain = next(signs, None)
+            if plain is None:
+                raise QuestionError("bad-literal", "A pattern must not end with its escape.")
+            found[-1].append(plain)
+        elif sign == "%":
+            found.append([])
+        else:
+            found[-1].append(ANY if sign == "_" else sign)
+    return tuple(map(tuple, found))
+
+
+def expression(segment: tuple[str | None, ...]) -> str:
+    """A segment as a regular expression without repetition."""
+    return "".join("." if sign is ANY else re.escape(sign) for sign in segment)
+
+
+@functools.lru_cache(maxsize=256)
+def matcher(parts: tuple[tuple[str | None, ...], ...]) -> Callable[[str], bool]:
+    """Match by taking the leftmost place of each segment in turn: no choice is ever taken back.
+
+    If any choice of places matches, the leftmost does: what is left of the text is
+    longest. The first segment stands at the beginning and the last at the end.
+    """
+    compiled = [re.compile(expression(part), re.DOTALL) for part in parts]
+    inner = [(one, part, ANY in part) for one, part in zip(compiled, parts, strict=True)][1:-1]
+
+    def match(text: str) -> bool:
+        if len(parts) == 1:
+            return compiled[0].fullmatch(text) is not None
+        first = compiled[0].match(text)
+        if first is None:
+            return False
+        place, places = first.end(), None
+        for one, part, wild in inner:
+            if wild and (len(text) - place) * len(part) > FEW_STEPS:
+                places = places or Places(text)
+                place = places.end(part, place)
+                if place < 0:
+                    return False
+                continue
+            found = one.search(text, place)  # linear where nothing is wild: what was read is not read again
+            if found is None:
+                return False
+            place = found.end()
+        start = len(text) - len(parts[-1])
+        return start >= place and compiled[-1].match(text, start) is not None
+
+    return match
+
+
+class Places:
+    """Where each character stands in a text: a whole number whose bit i says whether it is the i-th."""
+
+    __slots__ = ("_codes", "_known")
+
+    def __init__(self, text: str) -> None:
+        self._codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        self._known: dict[str, int] = {}
+
+    def _of(self, sign: str) -> int:
+        known = self._known.get(sign)
+        if known is None:
+            bits = np.packbits(self._codes == ord(sign), bitorder="little")
+            known = self._known[sign] = int.from_bytes(bits.tobytes(), "little")
+        return known
+
+    def end(self, segment: tuple[str | None, ...], place: int) -> int:
+        """The end of a segment's leftmost occurrence from a place on; -1 where there is none.
+
+        Of the places where the segment fits, those that have its first character there, its second one further on,
+        and so forth: for each character one operation on as many bits as the text has characters, whatever they are,
+        where trying one place after the other may look at every character of the segment at each (T74, T100).
+        """
+        room = len(self._codes) - place - len(segment) + 1
+        found = (1 << room) - 1 if room > 0 else 0
+        for offset, sign in enumerate(segment):
+            if found and sign is not ANY:
+                found &= self._of(sign) >> (place + offset)
+        return place + (found & -found).bit_length() - 1 + len(segment) if found else -1
+
+
+def like(text: str, pattern: str, escape: str = "\\") -> bool:
+    """Whether one text is of a pattern; for labels, which are public."""
+    return matcher(segments(pattern, escape))(text)

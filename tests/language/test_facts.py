@@ -1,0 +1,48 @@
+"""Facts: everything public about a database, in one printable value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sulq.language.domain import Int, Schema
+from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, SubLinear, Unit
+from tests.stub import facts
+
+SCHEMA = Schema.of("people", {"age": Int(0, 120)})
+
+
+def test_the_table_is_named_as_registered():
+    """The name stands in the schema."""
+    assert facts(SCHEMA).table == "people"
+
+
+def test_T93_facts_print_unit_budget_and_declarations():
+    """Whoever reads them sees who is protected, how much may be spent, and whether the data is private (T93)."""
+    told = facts(SCHEMA, Unit("who", 3, "replace_one"), Epsilon(2), size=1000)
+    text = str(told)
+    for word in (
+        "people",
+        "who",
+        "3 rows",
+        "replace_one",
+        "epsilon 2",
+        "spent epsilon 0",
+        "age: Int",
+        "declared size 1000",
+    ):
+        assert word in text
+    assert "synthetic" not in text
+    assert "synthetic" in str(replace(told, synthetic=True))
+    assert "forgotten at exit" in str(replace(told, durable=False))
+
+
+def test_T93_a_careless_budget_is_pointed_out():
+    """A delta of at least 1/size and an epsilon that protects little are said aloud (T93)."""
+    careful = facts(SCHEMA, budget=EpsilonDelta(1, 1e-6), size=1000)
+    assert careful.cautions == ()
+    assert any("delta" in c for c in facts(SCHEMA, budget=EpsilonDelta(1, 1e-3), size=1000).cautions)
+    assert any("epsilon" in c for c in facts(SCHEMA, budget=Epsilon(900)).cautions)
+    loose = facts(SCHEMA, Unit(None, 1, "replace_one"), SubLinear(1, 0.01, 10), size=1000)
+    assert any("delta" in c for c in loose.cautions)
+    assert loose.remaining == Queries(10)
+    assert "caution" in str(facts(SCHEMA, budget=Epsilon(900)))
