@@ -16,7 +16,7 @@ from sulq.answers.receipt import Receipt
 from sulq.curator import plan, run
 from sulq.curator.engines import aggregate, derive_sql, emit, stored_facts
 from sulq.curator.engines.emit import Emitter
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.curator.engines.piece import Piece
 from sulq.curator.plan import above, choice, contribution
 from sulq.curator.plan.draft import Draft

@@ -6,9 +6,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from sulq.curator.engines import kept
+from sulq.curator.engines import kept_table
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
-from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.kept_table import PERSON, PLACE, Rows
 from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.rowfn import RowFn
@@ -36,7 +36,7 @@ def written(emitter: Emitter, fn: RowFn, schema: Schema) -> Piece | None:
 
 def in_sql(fn: RowFn, rows: list[Row], schema: Schema = SCHEMA) -> list[object] | None:
     """What DuckDB gives each row; None where the function is left to the batch path."""
-    names = kept.names(schema)
+    names = kept_table.names(schema)
     emitter = Emitter(schema, Rows("kept", {}, names, frozenset(), {}, len(rows)))
     piece = written(emitter, fn, schema)
     if piece is None:

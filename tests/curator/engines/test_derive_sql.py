@@ -6,7 +6,7 @@ import pytest
 
 from sulq.curator.engines import derive_sql
 from sulq.curator.engines.emit import FUNCTIONS, NotInSql
-from sulq.curator.engines.kept import Rows, names
+from sulq.curator.engines.kept_table import Rows, names
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import duckdb
 
-from sulq.curator.engines import kept
+from sulq.curator.engines import kept_table
 from sulq.curator.engines.edges import divided
 from sulq.curator.engines.emit import Emitter
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Bins, Col
 from tests import counts
@@ -33,7 +33,7 @@ def test_even_bins_are_one_division_where_it_is_exact() -> None:
         if rng.random() < 0.2 and parts > 2:
             edges = (*edges[:1], *edges[2:])
         schema = Schema("data", (("x", column),))
-        rows = Rows("kept", {}, kept.names(schema), frozenset(), {}, 10)
+        rows = Rows("kept", {}, kept_table.names(schema), frozenset(), {}, 10)
         bins = Bins(Col("x"), edges)
         sql = Emitter(schema, rows).code(bins).sql
         found += "//" in sql

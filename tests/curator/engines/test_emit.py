@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 from sulq.curator.engines import duckdb as engine_module
-from sulq.curator.engines import kept
+from sulq.curator.engines import kept, kept_table
 from sulq.curator.engines.emit import FUNCTIONS, Emitter
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
 from tests import counts, generate
@@ -124,7 +124,7 @@ def test_a_condition_is_filled_with_a_truth(value: object) -> None:
 def test_SR16_a_column_meets_a_constant_in_integers() -> None:
     """Between two grid points no double decides: thresholds a last bit apart fall on the right sides."""
     schema = Schema("data", (("x", Real(0, 8, 0.125)),))
-    rows = Rows("kept", {}, kept.names(schema), frozenset(), {}, 10)
+    rows = Rows("kept", {}, kept_table.names(schema), frozenset(), {}, 10)
     for op, constant, want in (
         (">", 0.125, "(c0 >= 2)"),
         (">=", 0.125, "(c0 >= 1)"),

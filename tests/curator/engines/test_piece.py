@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from sulq.curator.engines.emit import Emitter
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.curator.engines.piece import Piece, clamped, finite, joined
 from sulq.language.domain import Int, Schema
 

@@ -22,7 +22,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.curator.engines import kept, prepare, read_sql
+from sulq.curator.engines import kept, kept_table, prepare, read_sql
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.question import Question
 from sulq.curator.ledger.ledger import Ledger
@@ -99,8 +99,8 @@ def test_categories_are_spelled_beside_their_codes(tmp_path: Path) -> None:
         question = Question(cursor, SCHEMA, engine._kept("data"), tally)
         assert question.sums(engine.propose(tally))[0].tolist() == memory(data).sums(tally).open().tolist()
         assert f"{key} AS k0" in question.statements[0]
-    many = Schema("data", (("city", Category(tuple(range(kept.SPELLED + 1)))),))
-    assert kept.spelled(many) == {}
+    many = Schema("data", (("city", Category(tuple(range(kept_table.SPELLED + 1)))),))
+    assert kept_table.spelled(many) == {}
     engine.close()
 
 
@@ -295,7 +295,7 @@ def mistaken(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> list[bool]:
     """Kept rows by another statement; says for each table that is made whether it is another."""
     real, changed = prepare._create, []
 
-    def wrong(connection: Connection, name: str, rows: kept.Rows, **more: Any) -> None:
+    def wrong(connection: Connection, name: str, rows: kept_table.Rows, **more: Any) -> None:
         relation = rows.relation.replace(old, new)
         changed.append(relation != rows.relation)
         real(connection, name, replace(rows, relation=relation), **more)

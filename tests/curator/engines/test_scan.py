@@ -7,11 +7,11 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 
-from sulq.curator.engines import kept
+from sulq.curator.engines import kept_table
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.edges import places
 from sulq.curator.engines.emit import Emitter
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.curator.engines.piece import Keyed, Piece
 from sulq.curator.engines.question import Question
 from sulq.curator.engines.scan import alone
@@ -23,7 +23,7 @@ SCHEMA = Schema("data", (("x", Int(0, 9)),))
 
 def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[int]]:
     """Counts of 0..9, twice 5 and a NULL by some keys."""
-    rows = Rows("t", {}, kept.names(SCHEMA), frozenset(), {}, 12)
+    rows = Rows("t", {}, kept_table.names(SCHEMA), frozenset(), {}, 12)
     con = duckdb.connect()
     con.execute("CREATE TABLE t AS SELECT unnest([0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, NULL]) AS c0")
     query = Query(Emitter(SCHEMA, rows), keys)

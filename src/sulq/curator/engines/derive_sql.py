@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from sulq.curator.engines import derived, grammar, kept
+from sulq.curator.engines import derived, grammar, kept_table
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
-from sulq.curator.engines.kept import OWNER, Rows
+from sulq.curator.engines.kept_table import OWNER, Rows
 from sulq.curator.engines.read_sql import double, whole
 from sulq.language.domain import Column, Schema, Text
 from sulq.language.facts import Tables
@@ -62,7 +62,7 @@ class _Writer:
 
     def _made(self, query: str, relation: Relation) -> Rows:
         made = shape(relation, self.tables)
-        return Rows(f"({query})", self.parameters, kept.names(made.schema), frozenset(), {}, made.most)
+        return Rows(f"({query})", self.parameters, kept_table.names(made.schema), frozenset(), {}, made.most)
 
     def _owner(self, relation: Relation, prefix: str = "") -> list[str]:
         return [f"{prefix}{OWNER}"] if shape(relation, self.tables).owned else []

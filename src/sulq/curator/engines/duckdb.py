@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 import duckdb
 import numpy as np
 
-from sulq.curator.engines import derive_numpy, derive_sql, kept, prepare, results, stored_facts
+from sulq.curator.engines import derive_numpy, derive_sql, kept, kept_table, prepare, results, stored_facts
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group, labelled
-from sulq.curator.engines.kept import PERSON, Rows
+from sulq.curator.engines.kept_table import PERSON, Rows
 from sulq.curator.engines.listed import listed, of_columns
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.parquet_cells import rewrite
@@ -241,9 +241,9 @@ class Files:
         if self._prepared is False:
             read = self._read_anew[schema.table]
             return replace(read, relation=registered.kept, most=min(most, MOST_ROWS_READ), frames={})
-        names, filed = kept.names(schema), isinstance(self._prepared, Path)
+        names, filed = kept_table.names(schema), isinstance(self._prepared, Path)
         relation = f"data.{registered.kept}" if filed else registered.kept
-        spelled = kept.spelled(schema) if filed else {}
+        spelled = kept_table.spelled(schema) if filed else {}
         return Rows(relation, {}, names, frozenset(), {}, most, spelled=spelled)
 
     def _places(self, name: str) -> int | None:

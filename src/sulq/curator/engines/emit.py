@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 
 from sulq.curator.engines import emit_dates, emit_labels, emit_maths, emit_texts
 from sulq.curator.engines.edges import divided, limited, places, search
-from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.kept_table import PERSON, PLACE, Rows
 from sulq.curator.engines.piece import Keyed, NotInSql, Piece, clamped, joined
 from sulq.curator.engines.read_sql import double, whole
 from sulq.kernel.request import Scan

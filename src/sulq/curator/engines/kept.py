@@ -6,56 +6,21 @@ How cells are read is proposed here; whose a row is and which rows are kept is w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sulq.curator.engines import grammar, persons, read_sql
+from sulq.curator.engines.kept_table import OWNER, Rows, names, spelled
 from sulq.curator.engines.source import Registered
-from sulq.kernel import facts, keep
+from sulq.kernel import keep
 from sulq.language.domain import Category, Int, Real, Schema
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person, trimmed
 
-PERSON = facts.HASH
-PLACE = facts.PLACE
-OWNER = facts.OWNER
 PEOPLE = keep.PEOPLE
 HEAVY = "heavy"
 TEXT = "u"
 ORDER = "r"
 OWNER_DIGITS = 32  # of a person's name in a table that is prepared piece by piece: 128 bits, so no two are alike
-SPELLED = 512  # so many categories are stored as short texts beside their codes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """A relation of kept rows: its SQL, the constants bound in it, and how each column stands in it."""
-
-    relation: str
-    parameters: dict[str, object]
-    names: dict[str, str]  # declared column -> c0, c1, ...
-    doubles: frozenset[str]  # those of them that hold their whole numbers as doubles
-    shifts: dict[str, int]  # those whose codes do not count from 0
-    most: int  # how many there can be, from what is public alone: their number must not choose a word of any statement
-    frames: dict[str, object] = field(default_factory=dict, repr=False)  # what it reads, by name
-    spelled: dict[str, str] = field(default_factory=dict)  # those whose codes are there as texts too
-
-
-def names(schema: Schema) -> dict[str, str]:
-    """The generated names of the columns: no name of the owner's or the analyst's is ever part of SQL (T71)."""
-    return {name: f"c{i}" for i, name in enumerate(schema.names)}
-
-
-def spelled(schema: Schema) -> dict[str, str]:
-    """The columns of categories whose codes a prepared file holds as texts too.
-
-    DuckDB keeps short texts as a dictionary and groups by its entries, faster than by integers (docs/benchmarks.md).
-    """
-    columns = zip(names(schema).values(), (column for _, column in schema.columns), strict=True)
-    return {
-        name: f"d{name[1:]}"
-        for name, column in columns
-        if isinstance(column, Category) and len(column.values) <= SPELLED
-    }
 
 
 def types(registered: Registered) -> list[tuple[str, list[str]]]:

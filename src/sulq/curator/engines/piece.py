@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.curator.engines.read_sql import double
 from sulq.language.domain import Schema
 from sulq.language.rowfn.scalar import RowFn

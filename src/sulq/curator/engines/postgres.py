@@ -19,10 +19,10 @@ import psycopg
 import pyarrow as pa
 
 from sulq.addresses.postgres import Address
-from sulq.curator.engines import kept, pages, postgres_read, postgres_schema
+from sulq.curator.engines import kept_table, pages, postgres_read, postgres_schema
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.duckdb import StoredEngine
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.curator.engines.postgres_copy import Progress, copied
 from sulq.curator.engines.postgres_schema import Copy
 from sulq.curator.engines.postgres_session import Sessions, meaning
@@ -186,7 +186,7 @@ class PostgresEngine(StoredEngine):
     def _kept(self, name: str) -> Rows:
         schema = self._facts.table_of(name).schema
         relation = self._names[schema.table]
-        return Rows(relation, {}, kept.names(schema), frozenset(), {}, shape(Table(name), self._facts).most)
+        return Rows(relation, {}, kept_table.names(schema), frozenset(), {}, shape(Table(name), self._facts).most)
 
     def close(self) -> None:
         """End the sessions and let go of memory; the copy stays in the database."""

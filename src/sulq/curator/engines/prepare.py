@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from sulq.curator.engines import kept
 from sulq.curator.engines.connection import Connection
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.curator.engines.parquet_cells import rewrite
 from sulq.curator.engines.persons import inexact
 from sulq.curator.engines.source import Registered

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, cast
 from sulq.curator.engines import aggregate
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
-from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
+from sulq.curator.engines.kept_table import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.piece import Keyed
 from sulq.curator.engines.programs import Compiler

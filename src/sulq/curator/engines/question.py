@@ -16,7 +16,7 @@ from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.connection import cores
 from sulq.curator.engines.fold import fold_all
 from sulq.curator.engines.group import in_order
-from sulq.curator.engines.kept import OWNER, PERSON, PLACE, Rows
+from sulq.curator.engines.kept_table import OWNER, PERSON, PLACE, Rows
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.proposal import Fetch, Fetched
 from sulq.curator.engines.propose import Proposer, open_blocks

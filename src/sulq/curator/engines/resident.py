@@ -21,7 +21,7 @@ import duckdb
 
 from sulq.curator.engines import grammar, results
 from sulq.curator.engines.connection import memory
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.kernel.matrix import Batch, Kept, narrow, order, read, stored, vectors
 from sulq.kernel.programs import Box, Fold, Program, Stack, Step, box_of
 from sulq.language.domain import Schema, Text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sulq.curator.engines import grammar
-from sulq.curator.engines.kept import PERSON, PLACE, Rows
+from sulq.curator.engines.kept_table import PERSON, PLACE, Rows
 from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Table
 from sulq.language.domain import Schema, Text
 from sulq.language.facts import TableFacts, Tables

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from sulq.curator.engines import grammar, results
 from sulq.curator.engines.batch import Batch
-from sulq.curator.engines.kept import OWNER, OWNER_DIGITS, PERSON, names
+from sulq.curator.engines.kept import OWNER_DIGITS
+from sulq.curator.engines.kept_table import OWNER, PERSON, names
 from sulq.curator.engines.needed import Needed
 from sulq.kernel.private import Stored
 from sulq.language.domain import Column, Schema, Text

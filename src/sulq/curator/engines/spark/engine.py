@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar, cast
 import pyarrow as pa
 
 from sulq.answers import wire
-from sulq.curator.engines import derive_numpy, kept
+from sulq.curator.engines import derive_numpy, kept_table
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.duckdb import StoredEngine
 from sulq.curator.engines.emit import NotInSql
 from sulq.curator.engines.fold import fold
 from sulq.curator.engines.group import group, in_order
-from sulq.curator.engines.kept import Rows
+from sulq.curator.engines.kept_table import Rows
 from sulq.curator.engines.listed import listed, of_columns
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.persons import UNSURE
@@ -299,7 +299,7 @@ class SparkEngine(StoredEngine):
     def _kept(self, name: str) -> Rows:
         schema = self._facts.table_of(name).schema
         most = shape(Table(name), self._facts).most
-        return Rows(self._names[schema.table], {}, kept.names(schema), frozenset(), {}, most)
+        return Rows(self._names[schema.table], {}, kept_table.names(schema), frozenset(), {}, most)
 
     def _summed(self, copy: Copy, tallies: list[Tally]) -> Sequence[Integers]:
         """Certified text and programs over the partitions; a relation that SQL does not say by hand."""

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from sulq.answers import wire
 from sulq.curator.engines.batch import Batch
-from sulq.curator.engines.kept import ORDER, TEXT, names
+from sulq.curator.engines.kept import ORDER, TEXT
+from sulq.curator.engines.kept_table import names
 from sulq.curator.engines.needed import Needed
 from sulq.curator.engines.persons import UNSURE, inexact
 from sulq.curator.engines.spark import chunks, frame, work

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sulq.curator.engines import blas, pages, results
 from sulq.curator.engines.connection import Connection
-from sulq.curator.engines.kept import OWNER
+from sulq.curator.engines.kept_table import OWNER
 from sulq.curator.engines.spark import chunks
 from sulq.curator.engines.totals import Totals
 from sulq.kernel import matrix

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers import wire
-from sulq.curator.engines import kept, prepare, results
+from sulq.curator.engines import kept, kept_table, prepare, results
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.grammar import Cell
 from sulq.curator.engines.needed import Needed, needed
@@ -145,11 +145,11 @@ def pack(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
     found = cast("Schema", wire.decode(schema))
     held: pa.Table | None = None
     for table in _gathered(rows, chunks.ROWS):
-        if kept.OWNER not in table.column_names:
+        if kept_table.OWNER not in table.column_names:
             yield from _packed(table, found)
             continue
         whole = table if held is None else pa.concat_tables([held, table])
-        owners = whole.column(kept.OWNER).to_numpy()
+        owners = whole.column(kept_table.OWNER).to_numpy()
         others = np.flatnonzero(owners[1:] != owners[:-1]) + 1  # where another person begins
         last = int(others[-1]) if len(others) else 0
         if last:
@@ -306,9 +306,10 @@ def fold(asked: Programmed, rows: Batches) -> Iterator[pa.RecordBatch]:
 
 def _columns(rows: Batches, schema: Schema, names: Sequence[str], parts: list[int]) -> Iterator[matrix.Batch]:
     """Stored columns by their names, chunk by chunk; notes the size of each."""
-    own = {stored: name for name, stored in kept.names(schema).items()}
+    own = {stored: name for name, stored in kept_table.names(schema).items()}
     for batch in chunks.batches(rows, schema):
         parts.append(batch.size)
         yield matrix.Batch(
-            batch.size, [(batch.person(), None) if name == kept.PERSON else batch.stored(own[name]) for name in names]
+            batch.size,
+            [(batch.person(), None) if name == kept_table.PERSON else batch.stored(own[name]) for name in names],
         )
