@@ -44,7 +44,7 @@ KERNEL: Final = (
 WHOLE: Final = Room("kernel", ("kernel",), 5999, 5999)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 999, 999)
 RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
-GUARD: Final = "server/access server/held server/isolation server/pool server/system_calls server/worker"
+GUARD: Final = "clerk/access clerk/open_dataset clerk/worker_pool sandbox/isolation sandbox/system_calls worker/main"
 LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest
 RUNNING: Final = (
     "connection listed postgres_read question resident results spark/asked spark/chunks spark/statements spark/work"
@@ -55,7 +55,7 @@ OTHERS: Final = (
     Room(
         "clerk-side guard",
         (
-            *(f"{name}.py" for name in GUARD.split()),
+            *(f"service/{name}.py" for name in GUARD.split()),
             *(f"curator/ledger/{name}.py" for name in LEDGERS.split()),
         ),
     ),
