@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.curator.engines import grammar
+from sulq.curator.engines import grammar, kept_table
 from sulq.errors import SetupError
 from sulq.language.domain import Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.privacy import Unit
@@ -77,4 +77,4 @@ def test_codes_are_stored_in_the_narrowest_integers() -> None:
         Int(0, 2**31): "BIGINT",
         Text(): "VARCHAR",
     }
-    assert {column: grammar.smallest(column) for column in widths} == widths
+    assert {column: kept_table.smallest(column) for column in widths} == widths

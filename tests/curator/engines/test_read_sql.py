@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sulq.curator.engines import read_numpy, read_sql
+from sulq.curator.engines import literals, read_numpy, read_sql
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, lit
@@ -79,7 +79,7 @@ def test_a_double_literal_is_read_back_to_its_bits() -> None:
     ]
     engine = duck(pa.table({"c": [1]}), schema=Schema("data", (("c", Int(0, 1)),)))
     engine.ready()
-    found = engine._connection.root.execute(f"SELECT unnest([{', '.join(map(read_sql.double, numbers))}])").fetchall()
+    found = engine._connection.root.execute(f"SELECT unnest([{', '.join(map(literals.double, numbers))}])").fetchall()
     engine.close()
     assert [x for (x,) in found] == [x + 0.0 for x in numbers]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from sulq.curator.engines import derived, grammar, kept_table
+from sulq.curator.engines import derived, kept_table
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.kept_table import OWNER, Rows
-from sulq.curator.engines.read_sql import double, whole
+from sulq.curator.engines.literals import double, whole
 from sulq.language.domain import Column, Schema, Text
 from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Scalar, Truth, Words
@@ -138,7 +138,7 @@ class _Writer:
             aggregates, value = _aggregate(emitter, (how, fn, column), inner, i)
             within += aggregates
             between.append(f"{value} AS v{i}")
-            columns.append(f"TRY_CAST({_clamped(f'v{i}', column)} AS {grammar.smallest(column)}) AS c{i}")
+            columns.append(f"TRY_CAST({_clamped(f'v{i}', column)} AS {kept_table.smallest(column)}) AS c{i}")
         self._bind(emitter)
         grouped = ", ".join([OWNER, *(f"k{i}" for i in range(len(keys)))])
         query = f"SELECT {', '.join(within)} FROM {emitter.relation()} GROUP BY {grouped}"
@@ -159,14 +159,14 @@ def _column(emitter: Emitter, fn: RowFn, column: Column) -> Piece:
     if isinstance(kind, Code):
         code = emitter.named(emitter.code(fn))
         inside = f"CASE WHEN {code.sql} >= 0 AND {code.sql} < {kind.size} THEN {code.sql} END"
-        return Piece(f"TRY_CAST({inside} AS {grammar.smallest(column)})", code.layer)
+        return Piece(f"TRY_CAST({inside} AS {kept_table.smallest(column)})", code.layer)
     if isinstance(column, Text):
         return emitter.words(fn)
     if isinstance(kind, Truth):
         truth = emitter.truth(fn)
         return Piece(f"CAST({truth.sql} AS TINYINT)", truth.layer)
     units = emitter.on_grid(emitter.number(fn), column.step, column.low, column.high)
-    return Piece(f"TRY_CAST({units.sql} AS {grammar.smallest(column)})", units.layer)
+    return Piece(f"TRY_CAST({units.sql} AS {kept_table.smallest(column)})", units.layer)
 
 
 def _aggregate(

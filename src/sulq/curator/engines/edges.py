@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from fractions import Fraction
 
-from sulq.curator.engines.read_sql import whole
+from sulq.curator.engines.literals import whole
 
 
 def limited(edges: list[float], step: Fraction, low: int, high: int) -> tuple[list[Fraction], list[int], int]:

@@ -19,8 +19,8 @@ from typing import ClassVar, Final
 from sulq.curator.engines import emit_dates, emit_labels, emit_maths, emit_texts
 from sulq.curator.engines.edges import divided, limited, places, search
 from sulq.curator.engines.kept_table import PERSON, PLACE, Rows
+from sulq.curator.engines.literals import double, whole
 from sulq.curator.engines.piece import Keyed, NotInSql, Piece, clamped, joined
-from sulq.curator.engines.read_sql import double, whole
 from sulq.kernel.request import Scan
 from sulq.language.domain import Bool, Category, Column, Schema, Text
 from sulq.language.kinds import Code, Scalar, Truth, Words

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sulq.curator.engines.literals import double
 from sulq.curator.engines.piece import Piece, Writer, joined
-from sulq.curator.engines.read_sql import double
 from sulq.language.domain import MICROSECONDS
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, calendar, clocked, reach
 from sulq.language.rowfn.scalar import Col, RowFn

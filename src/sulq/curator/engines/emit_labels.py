@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from sulq.curator.engines.literals import double
 from sulq.curator.engines.piece import NotInSql, Piece, Writer, joined
-from sulq.curator.engines.read_sql import double
 from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
 from sulq.language.rowfn.scalar import RowFn
 

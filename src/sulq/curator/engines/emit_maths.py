@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from sulq.curator.engines.literals import double
 from sulq.curator.engines.piece import Piece, Writer, clamped, finite, joined
-from sulq.curator.engines.read_sql import double
 from sulq.language.kinds import Scalar
 from sulq.language.rowfn.maths import LARGEST_EXP, Greatest, Least, Maths, Modulo, Power, Round
 from sulq.language.rowfn.scalar import RowFn

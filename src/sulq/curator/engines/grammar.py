@@ -89,13 +89,3 @@ def places(offered: list[str], schema: Schema, unit: Unit) -> dict[str, int]:
     if twice:
         raise SetupError("unreadable-data", f"The data has more than one column {twice[0]!r}.", "Rename one of them.")
     return {name: offered.index(name) for name in needed}
-
-
-def smallest(column: Column) -> str:
-    """The narrowest SQL integer that holds every code of a column."""
-    if isinstance(column, Text):
-        return "VARCHAR"
-    for name, bits in (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31)):
-        if -(2**bits) <= column.low and column.high < 2**bits:
-            return name
-    return "BIGINT"

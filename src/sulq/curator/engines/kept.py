@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sulq.curator.engines import grammar, persons, read_sql
+from sulq.curator.engines import kept_table, persons, read_sql
 from sulq.curator.engines.kept_table import OWNER, Rows, names, spelled
 from sulq.curator.engines.source import Registered
 from sulq.kernel import keep
@@ -219,7 +219,7 @@ def every(registered: Registered) -> Rows:
 def _types(schema: Schema) -> list[tuple[str, str]]:
     """What the columns are stored as."""
     columns = zip(names(schema).values(), schema.columns, strict=True)
-    return [(name, grammar.smallest(column)) for name, (_, column) in columns]
+    return [(name, kept_table.smallest(column)) for name, (_, column) in columns]
 
 
 Layers = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]

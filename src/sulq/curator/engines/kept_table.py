@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sulq.kernel import facts
-from sulq.language.domain import Category, Schema
+from sulq.language.domain import Category, Column, Schema, Text
 
 PERSON: Final = facts.HASH
 PLACE: Final = facts.PLACE
@@ -44,3 +44,13 @@ def spelled(schema: Schema) -> dict[str, str]:
         for name, column in columns
         if isinstance(column, Category) and len(column.values) <= SPELLED
     }
+
+
+def smallest(column: Column) -> str:
+    """The narrowest SQL integer that holds every code of a column."""
+    if isinstance(column, Text):
+        return "VARCHAR"
+    for name, bits in (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31)):
+        if -(2**bits) <= column.low and column.high < 2**bits:
+            return name
+    return "BIGINT"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sulq.curator.engines import grammar, kept_table
+from sulq.curator.engines import kept_table
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept_table import OWNER, PERSON
 from sulq.language.domain import Schema
@@ -13,7 +13,7 @@ from sulq.language.domain import Schema
 def columns_of(schema: Schema, *, owned: bool, owner: str = "BIGINT") -> dict[str, str]:
     """The columns of a table of kept rows, and their types; `owner`: that of the column which says whose a row is."""
     names = kept_table.names(schema)
-    found = {names[name]: grammar.smallest(column) for name, column in schema.columns}
+    found = {names[name]: kept_table.smallest(column) for name, column in schema.columns}
     return found | ({PERSON: "BIGINT", OWNER: owner} if owned else {})
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sulq.curator.engines.kept_table import Rows
-from sulq.curator.engines.read_sql import double
+from sulq.curator.engines.literals import double
 from sulq.language.domain import Schema
 from sulq.language.rowfn.scalar import RowFn
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from sulq.addresses.postgres import Address
-from sulq.curator.engines import grammar, kept, kept_table, postgres_schema, prepare, results
+from sulq.curator.engines import kept, kept_table, postgres_schema, prepare, results
 from sulq.curator.engines.connection import Connection
 from sulq.curator.engines.kept_table import OWNER, PERSON
 from sulq.curator.engines.postgres_schema import Copy
@@ -199,7 +199,7 @@ def _streamed(folder: Connection, read: Stream, db: psycopg.Connection) -> None:
 def _stored(schema: Schema, unit: Unit) -> dict[str, str]:
     """The columns of a table of kept rows and their types."""
     names = kept_table.names(schema)
-    found = {names[name]: TYPES[grammar.smallest(column)] for name, column in schema.columns}
+    found = {names[name]: TYPES[kept_table.smallest(column)] for name, column in schema.columns}
     beside = [PERSON, OWNER] if unit.column is not None else []
     return found | dict.fromkeys(beside, "bigint")
 

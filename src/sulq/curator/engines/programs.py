@@ -18,8 +18,8 @@ import numpy as np
 from sulq.curator.engines.emit import Emitter, NotInSql
 from sulq.curator.engines.emit_labels import MOST_ENTRIES
 from sulq.curator.engines.kept_table import PERSON, PLACE, Rows
+from sulq.curator.engines.literals import double, whole
 from sulq.curator.engines.piece import Piece, joined
-from sulq.curator.engines.read_sql import double, whole
 from sulq.kernel import matrix
 from sulq.kernel.programs import (
     Fold,

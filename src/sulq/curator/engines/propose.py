@@ -17,11 +17,11 @@ from sulq.curator.engines import aggregate
 from sulq.curator.engines.aggregate import Query
 from sulq.curator.engines.emit import Emitter, NotInSql, Piece
 from sulq.curator.engines.kept_table import OWNER, PERSON, PLACE, Rows
+from sulq.curator.engines.literals import whole
 from sulq.curator.engines.needed import Needed, needed
 from sulq.curator.engines.piece import Keyed
 from sulq.curator.engines.programs import Compiler
 from sulq.curator.engines.proposal import Fetch, Fetched
-from sulq.curator.engines.read_sql import whole
 from sulq.curator.engines.scan import alone
 from sulq.curator.engines.shared import shared
 from sulq.curator.engines.unite import unite

@@ -14,6 +14,7 @@ from typing import Final
 
 from sulq.curator.engines import grammar
 from sulq.curator.engines.grammar import Cell
+from sulq.curator.engines.literals import double, whole
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.sources.decode.frames import WHOLE_LIMIT
@@ -27,18 +28,6 @@ _MOMENTS: Final = {
     "TIMESTAMP_MS": ("TIMESTAMP_MS", ".999"),
     "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", ".999999+00"),
 }
-
-
-def double(number: float) -> str:
-    """A double literal that DuckDB reads back to the same bits."""
-    text = repr(float(number) + 0.0)
-    text = text if "e" in text else f"{text}e0"
-    return f"({text})" if text.startswith("-") else text
-
-
-def whole(number: int) -> str:
-    """An integer literal."""
-    return f"({number})" if number < 0 else str(number)
 
 
 def plain(kind: str, item: str, name: str) -> tuple[Cell, str]:

@@ -19,7 +19,7 @@ from typing import Final, cast
 
 import duckdb
 
-from sulq.curator.engines import grammar, results
+from sulq.curator.engines import kept_table, results
 from sulq.curator.engines.connection import memory
 from sulq.curator.engines.kept_table import Rows
 from sulq.kernel.matrix import Batch, Kept, narrow, order, read, stored, vectors
@@ -214,5 +214,5 @@ def _path(rows: Rows) -> tuple[str, ...]:
 def _widths(schema: Schema, rows: Rows, wanted: Sequence[str]) -> dict[str, int]:
     """How many bytes a cell of each stored column takes at most."""
     known = {rows.names[name]: column for name, column in schema.columns if not isinstance(column, Text)}
-    stored = {name: BYTES[grammar.smallest(known[name])] if name in known else BYTES["BIGINT"] for name in wanted}
+    stored = {name: BYTES[kept_table.smallest(known[name])] if name in known else BYTES["BIGINT"] for name in wanted}
     return {name: width + 1 for name, width in stored.items()}

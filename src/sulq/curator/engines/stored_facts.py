@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sulq.curator.engines import grammar
+from sulq.curator.engines import kept_table
 from sulq.curator.engines.kept_table import PERSON, PLACE, Rows
 from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Table
 from sulq.language.domain import Schema, Text
@@ -41,7 +41,7 @@ def _columns(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
         if isinstance(column, Text):
             found.append((stored, Column("VARCHAR", missing=column.missing)))
             continue
-        found.append((stored, Column(grammar.smallest(column), column.low, column.high, column.missing)))
+        found.append((stored, Column(kept_table.smallest(column), column.low, column.high, column.missing)))
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sulq.curator.engines import grammar, results
+from sulq.curator.engines import kept_table, results
 from sulq.curator.engines.batch import Batch
 from sulq.curator.engines.kept import OWNER_DIGITS
 from sulq.curator.engines.kept_table import OWNER, PERSON, names
@@ -104,7 +104,7 @@ def _unpacked(cells: dict[str, pa.Scalar], read: list[tuple[str, str, Column]], 
 
 def tables(chunks: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.Table]:
     """Chunks as tables of Arrow's, a column by the name it is stored under; nothing is copied."""
-    kinds = {names(schema)[name]: grammar.smallest(column) for name, column in schema.columns}
+    kinds = {names(schema)[name]: kept_table.smallest(column) for name, column in schema.columns}
     for several in chunks:
         there = several.schema.names
         for place in range(several.num_rows):
@@ -139,14 +139,14 @@ def _missing(cells: dict[str, pa.Scalar], stored: str, size: int) -> Truths | No
 
 
 def _width(column: Column) -> str:
-    return WIDTHS[grammar.smallest(column)]
+    return WIDTHS[kept_table.smallest(column)]
 
 
 def rows_layout(schema: Schema, *, owned: bool) -> tuple[str, pa.Schema]:
     """Single rows of codes, as they are sorted and bounded before they are packed: in Spark's words and in Arrow's."""
     words, kinds = [], []
     for name, (_, column) in zip(names(schema).values(), schema.columns, strict=True):
-        kind = grammar.smallest(column)
+        kind = kept_table.smallest(column)
         words.append(f"{name} {'string' if isinstance(column, Text) else kind.lower()}")
         kinds.append((name, TYPES.get(kind, pa.string())))
     if owned:
