@@ -30,8 +30,8 @@ from benchmarks.crowd import MARK, SPEND
 from benchmarks.report import Line, Report
 from benchmarks.timing import Timing
 from sulq.answers import wire
+from sulq.compile.plan import draw
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.plan import draw
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts

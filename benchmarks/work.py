@@ -1,4 +1,4 @@
-"""How long the worst rows of one person take at the cap of `sulq.curator.plan.work`, for each kind of row function.
+"""How long the worst rows of one person take at the cap of `sulq.compile.plan.work`, for each kind of row function.
 
 `python -m benchmarks.work` prints seconds foreseen (without the margin for slower machines) and measured, DuckDB and
 NumPy in this process; tests/privacy/test_work.py runs the same on every engine. The constants of `work` are to be
@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 import sulq
-from sulq.curator.plan import work
+from sulq.compile.plan import work
 from sulq.database import Database
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts

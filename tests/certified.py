@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sulq.curator.engines.duckdb import StoredEngine
-from sulq.curator.statistics.sums import Extent, extent
+from sulq.compile.statistics.sums import Extent, extent
 from sulq.errors import SulqError
 from sulq.kernel import layout
 from sulq.kernel.facts import Refused
@@ -15,6 +14,7 @@ from sulq.kernel.moves import Certified
 from sulq.kernel.request import Asking
 from sulq.language.shape import shape
 from sulq.language.tally import Tally
+from sulq.sources.duckdb.engine import StoredEngine
 
 loose: list[str] = []  # what a test must not leave behind
 

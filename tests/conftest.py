@@ -29,7 +29,7 @@ def no_hidden_errors(request: pytest.FixtureRequest) -> Iterator[None]:
     seen: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: seen.append(record.getMessage())
-    log = logging.getLogger("sulq.curator.engines")
+    log = logging.getLogger("sulq.sources.engines")
     log.addHandler(handler)
     yield
     log.removeHandler(handler)

@@ -16,8 +16,6 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from sulq.curator.engines.source import Origin
-from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, grid_for
 from sulq.language.facts import TableFacts, Tables
@@ -29,10 +27,12 @@ from sulq.language.rowfn.scalar import number
 from sulq.language.rowfn.vectors import scalar_grid
 from sulq.language.shape import Shape, shape
 from sulq.language.tally import Key, Tally
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset, Given
 from tests import generate
-from tests.curator.engines import oracle
 from tests.generate import Data, Language, Made
 from tests.meaning import meaning, units
+from tests.sources import oracle
 
 KEY = b"k" * 32
 PEOPLE = ("ann", "Ann ", "bob", "BOB", "1", "1.0", "cy", "dee", "é", "e\u0301", None)

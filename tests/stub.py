@@ -13,7 +13,7 @@ from sulq.answers.estimators import Plain
 from sulq.answers.plan import Plan
 from sulq.answers.receipt import Receipt
 from sulq.answers.released import Noise, Released
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts
 from sulq.language.law import BinomialLaw, LaplaceLaw, Law

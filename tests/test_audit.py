@@ -70,7 +70,7 @@ def test_a_suite_reaches_what_it_imports_and_no_more(tmp_path: Path) -> None:
     assert {"src/sulq/kernel/ledger/filter.py", "src/sulq/kernel/facts.py", "src/sulq/__init__.py"} <= found
     assert not any(path.startswith(("src/sulq/sql/", "src/sulq/service/")) for path in found)
     service = reached([ROOT / "tests/privacy/test_service.py"])
-    assert {ROOT / "src/sulq/service/clerk/main.py", ROOT / "src/sulq/curator/engines/duckdb.py"} <= service
+    assert {ROOT / "src/sulq/service/clerk/main.py", ROOT / "src/sulq/sources/duckdb/engine.py"} <= service
     run = tmp_path / "test_run.py"
     run.write_text('COMMAND = ["-m", "sulq.service.worker.main"]\n', encoding="utf-8")
     assert ROOT / "src/sulq/service/worker/main.py" in imported(run)

@@ -141,7 +141,7 @@ def test_every_citation_resolves() -> None:
     assert cited, "the pattern finds no citation at all"
 
 
-@pytest.mark.parametrize("folder", ["kernel/mechanisms", "kernel/whole", "curator/statistics"])
+@pytest.mark.parametrize("folder", ["kernel/mechanisms", "kernel/whole", "compile/statistics"])
 def test_every_mechanism_and_statistic_states_its_theorem(folder: str) -> None:
     """A file that decides about privacy has a Privacy, Accuracy or Source line."""
     stated = {claim.path for claim in reference.claims()}

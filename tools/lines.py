@@ -47,7 +47,8 @@ RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respond
 GUARD: Final = "clerk/access clerk/open_dataset clerk/worker_pool sandbox/isolation sandbox/system_calls worker/main"
 LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest
 RUNNING: Final = (
-    "connection listed postgres_read question resident results spark/asked spark/chunks spark/statements spark/work"
+    "duckdb/connection duckdb/question duckdb/resident duckdb/results folds/row_listing postgres/read "
+    "spark/asked spark/chunks spark/statements spark/work"
 )
 DECODING: Final = Room("decoding of sources", ("sources/decode",), 800, 800)
 OTHERS: Final = (
@@ -59,9 +60,9 @@ OTHERS: Final = (
             *(f"curator/ledger/{name}.py" for name in LEDGERS.split()),
         ),
     ),
-    Room("where certified text runs", tuple(f"curator/engines/{name}.py" for name in RUNNING.split())),
+    Room("where certified text runs", tuple(f"sources/{name}.py" for name in RUNNING.split())),
 )
-SEES_ROWS: Final = ("curator/run.py", "curator/engines", "service/worker/main.py")
+SEES_ROWS: Final = ("curator/run.py", "sources", "service/worker/main.py")
 
 
 def files(*paths: str) -> set[Path]:

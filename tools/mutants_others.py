@@ -13,8 +13,8 @@ from tools.mutant import Mutant
 
 REPLAY: Final = "tests/privacy/test_replay.py"
 GROUPS: Final = "tests/privacy/test_groups.py"
-PLAN: Final = "tests/curator/plan"
-READ: Final = "tests/curator/engines/test_read_sql.py::test_T6_T26_every_cell_is_read_alike"
+PLAN: Final = "tests/compile/plan"
+READ: Final = "tests/sources/test_cell_reading.py::test_T6_T26_every_cell_is_read_alike"
 ENGINES: Final = "tests/conformance/test_engines.py::test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle"
 
 
@@ -22,10 +22,10 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #201",
         "the clamp sits on the column and not on what is summed",
-        "curator/engines/emit.py",
+        "compile/emit/emitter.py",
         "        return clamped(units, float(low), float(high))",
         "        return units",
-        ("tests/curator/engines/test_aggregate.py::test_T11_the_clamp_sits_under_the_sum",),
+        ("tests/compile/statements/test_aggregate.py::test_T11_the_clamp_sits_under_the_sum",),
     ),
     Mutant(
         "SmartNoise #317",
@@ -41,7 +41,7 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #204",
         "the threshold is that of Laplace noise of the same price, and the noise is Gaussian, of five times the scale",
-        "curator/plan/threshold.py",
+        "compile/plan/threshold.py",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         '    law = __import__("sulq.language.law", fromlist=["law"])\n'
         "    return law.LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1",
@@ -52,7 +52,7 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #622",
         "values are clipped, and then the unclipped ones are used",
-        "curator/engines/read_numpy.py",
+        "sources/memory/reading.py",
         "        found = np.where(inside, units, np.where(numbers < low, float(column.low), float(column.high)))",
         "        found = np.fmax(np.fmin(units, 2.0**53), -(2.0**53))",
         (READ,),
@@ -71,7 +71,7 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #580",
         "what is not finite finds its way into a bin",
-        "curator/engines/emit.py",
+        "compile/emit/emitter.py",
         '        return joined("CASE WHEN isfinite({0}) THEN {0} END", named)',
         '        return joined("{0}", named)',
         (ENGINES,),
@@ -79,7 +79,7 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise 0.2.12",
         "other counts borrow the number of rows",
-        "curator/engines/aggregate.py",
+        "compile/statements/aggregate.py",
         '    n = query.aggregate(f"count({piece.sql})", emitter.rows.most)',
         '    n = query.aggregate("count(*)", emitter.rows.most)',
         (ENGINES,),
@@ -87,10 +87,10 @@ OTHERS: Final = (
     Mutant(
         "diffprivlib #105",
         "the lower bound is taken twice, so that nothing can move",
-        "curator/statistics/sums.py",
+        "compile/statistics/sums.py",
         "    wide = [b - a for a, b in zip(low, high, strict=True)]",
         "    wide = [b - a for a, b in zip(low, low, strict=True)]",
-        ("tests/curator/statistics/test_sums.py::test_SR1_extents_are_exact_for_boxes_terms_and_tables",),
+        ("tests/compile/statistics/test_sums.py::test_SR1_extents_are_exact_for_boxes_terms_and_tables",),
     ),
     Mutant(
         "Google #84",
@@ -100,14 +100,14 @@ OTHERS: Final = (
         '    query += f" QUALIFY row_number() OVER (PARTITION BY {whose}, c0 ORDER BY {order}) <= {rows}"',
         (
             f"{REPLAY}::test_T14_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows",
-            "tests/curator/engines/test_kept.py::test_T16_spellings_of_one_person_share_one_allowance",
+            "tests/sources/duckdb/test_kept_rows.py::test_T16_spellings_of_one_person_share_one_allowance",
             ENGINES,
         ),
     ),
     Mutant(
         "Google #101",
         "the threshold is rounded down to a whole number, and not up",
-        "curator/plan/threshold.py",
+        "compile/plan/threshold.py",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5))",
         (
@@ -125,7 +125,7 @@ OTHERS: Final = (
     Mutant(
         "Google #405",
         "NaN passes the clamp",
-        "curator/engines/read_numpy.py",
+        "sources/memory/reading.py",
         "    absent = absent | np.isnan(numbers)",
         "    found = np.where(np.isnan(numbers), 2.0**62, found)",
         (READ,),
@@ -173,15 +173,15 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2938",
         "a value that may be missing is taken to be there",
-        "curator/statistics/sums.py",
+        "compile/statistics/sums.py",
         "    nullable = kind.nullable if isinstance(kind, Grid) else as_number(kind, block.fn).nullable",
         "    nullable = False",
-        ("tests/curator/statistics/test_sums.py::test_missing_values_may_count_as_zero",),
+        ("tests/compile/statistics/test_sums.py::test_missing_values_may_count_as_zero",),
     ),
     Mutant(
         "OpenDP #2944",
         "categories are numbered as they appear in the rows",
-        "curator/engines/read_numpy.py",
+        "sources/memory/reading.py",
         "    places: dict[object, int] = {value: place for place, value in enumerate(column.values)}",
         "    places: dict[object, int] = {value: i for i, value in enumerate(dict.fromkeys(values.tolist()))}",
         (READ, ENGINES),
@@ -189,7 +189,7 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2945",
         "a person exchanged for another moves two cells and pays for one",
-        "curator/plan/sensitivity.py",
+        "compile/plan/sensitivity.py",
         '    cells = 2 if way == "apart" else 1',
         "    cells = 1",
         (f"{PLAN}/test_sensitivity.py::test_E46_S4_6_a_histogram_is_1_or_2_by_the_relation",),
@@ -197,7 +197,7 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2949",
         "rows are bounded before they are multiplied, and the old bound is charged",
-        "curator/plan/contribution.py",
+        "compile/plan/contribution.py",
         "    rows = unit.rows if draft.shape is None else max(draft.shape.rows, 1)"
         "  # public rows get noise like any other",
         "    rows = unit.rows",
@@ -214,7 +214,7 @@ OTHERS: Final = (
     Mutant(
         "OpenDP 0.4.0",
         "what the noise must be as wide as is truncated to a whole number",
-        "curator/plan/scale.py",
+        "compile/plan/scale.py",
         "    return Fraction(root + 1, 2**shift)",
         "    return Fraction(root // 2**shift)",
         (f"{PLAN}/test_scale.py::test_a_root_is_just_above",),
@@ -230,7 +230,7 @@ OTHERS: Final = (
     Mutant(
         "Qrlew #297",
         "a person who is alone in several groups pays for one",
-        "curator/plan/threshold.py",
+        "compile/plan/threshold.py",
         '    return draft.rows * (2 if draft.facts.unit.neighbors == "replace_one" else 1)',
         "    return 1",
         (
@@ -241,7 +241,7 @@ OTHERS: Final = (
     Mutant(
         "Opacus #571 and #819",
         "a person who comes or goes is priced as one exchanged for another: the number of rows leaks",
-        "curator/plan/contribution.py",
+        "compile/plan/contribution.py",
         '        ways: tuple[str, ...] = ("single",)',
         '        ways: tuple[str, ...] = ("pair",)',
         (

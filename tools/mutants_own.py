@@ -6,7 +6,7 @@ from typing import Final
 
 from tools.mutant import Mutant
 
-PLAN: Final = "tests/curator/plan"
+PLAN: Final = "tests/compile/plan"
 CSV_FILE: Final = "tests/sources/decode/test_csv_file.py"
 FILES: Final = "tests/privacy/test_files.py"
 TEXTS: Final = "tests/language/rowfn/test_texts.py"
@@ -32,7 +32,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, CSV at connect",
         "a file is opened unchecked, and one record erases others",
-        "curator/engines/duckdb.py",
+        "sources/duckdb/engine.py",
         "            self._records = {origin.path: origin.check() for origin in origins}",
         "            self._records = dict.fromkeys(origin.path for origin in origins)",
         (f"{FILES}::test_T96_connect_stops_the_owner_before_anything_is_spent",),
@@ -40,7 +40,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, cells that DuckDB does not read",
         "one cell lets connect pass and every ask fail, for nothing",
-        "curator/engines/parquet_cells.py",
+        "sources/duckdb/parquet_cells.py",
         "    return tuple(_rewritten(item, folder) if _parquet(item) else item for item in tables)",
         "    return tuple(item for item in tables if folder)",
         (f"{FILES}::test_T99_a_parquet_cell_beyond_microseconds_is_beyond_every_bound",),
@@ -59,7 +59,7 @@ OWN: Final = (
         "kernel/layout.py",
         "    labels = [tuple(key + 0.0 if isinstance(key, float) else key for key in row[:keys]) for row in rows]",
         "    labels = [row[:keys] for row in rows]",
-        ("tests/curator/engines/test_group.py::test_T29_a_key_of_zero_has_no_sign_of_one_row",),
+        ("tests/sources/folds/test_open_groups.py::test_T29_a_key_of_zero_has_no_sign_of_one_row",),
     ),
     Mutant(
         "sulq 0.1.0, ids of frames",
@@ -163,7 +163,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, outcomes at the limit",
         "nothing bounds what one person's rows add to the time: at the limit the outcome tells that there is one",
-        "curator/plan/__init__.py",
+        "compile/plan/__init__.py",
         "    check_work(questions, facts, limit)",
         "    pass",
         (f"{PLAN}/test_work.py::test_T100_what_one_person_could_make_too_slow_is_refused_from_public_facts",),
@@ -171,7 +171,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, rows of a join",
         "the work of one person is counted for one row, not for all that the person can have there",
-        "curator/plan/work.py",
+        "compile/plan/work.py",
         "    return _Work(facts, lambda relation: shape(relation, facts).rows, LONGEST_CELL).of(questions) / 1e9",
         "    return _Work(facts, lambda _: 50, LONGEST_CELL).of(questions) / 1e9",
         (f"{PLAN}/test_work.py::test_T100_the_rows_of_a_person_are_those_of_the_relation",),
@@ -187,7 +187,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, long texts",
         "the declared bound of a text is planned with and not kept to where cells are read",
-        "curator/engines/read_sql.py",
+        "sources/cell_reading.py",
         "        return cut(text(cell, item), column.longest)",
         "        return cut(text(cell, item), 10_000)",
         ("tests/privacy/test_narrow.py::test_T100_texts_are_cut_alike_on_every_engine",),
@@ -238,10 +238,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, columns that are never missing, reading",
         "a missing cell stays missing though its column says that none is",
-        "curator/engines/read_sql.py",
+        "sources/cell_reading.py",
         '    return found if column.missing else f"coalesce({found}, {_filled(column, by)})"',
         "    return found",
-        ("tests/curator/engines/test_tables.py::test_T15_defaults_in_a_key_are_duplicates",),
+        ("tests/sources/test_tables.py::test_T15_defaults_in_a_key_are_duplicates",),
     ),
     Mutant(
         "sulq 0.1.0, columns that are never missing, joins",
@@ -396,18 +396,18 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, row-level security",
         "a view's SECURITY DEFINER function hides rows, and nobody hears of it",
-        "curator/engines/postgres_source.py",
+        "sources/postgres/source.py",
         '    hiding = db.execute(HIDING, [found[0][0]]).fetchone() if found[0][1] == "v" else None',
         "    hiding = None",
-        ("tests/curator/engines/test_postgres_source.py::test_T105_a_view_that_may_hide_rows_is_refused",),
+        ("tests/sources/postgres/test_source.py::test_T105_a_view_that_may_hide_rows_is_refused",),
     ),
     Mutant(
         "sulq 0.1.0, Spark",
         "a Python function that is random is taken for a column",
-        "curator/engines/spark/frame.py",
+        "sources/spark/frame.py",
         '    "PYTHON_UDF": "a Python function, which may be random",',
         "",
-        ("tests/curator/engines/test_spark.py::test_T105_rows_that_may_be_others_when_read_again_are_refused",),
+        ("tests/sources/spark/test_engine.py::test_T105_rows_that_may_be_others_when_read_again_are_refused",),
     ),
     Mutant(
         "sulq 0.1.0, the token",
@@ -428,7 +428,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, blanked rows",
         "a blanked row is left out, and all rows behind it change places",
-        "curator/engines/duckdb.py",
+        "sources/duckdb/engine.py",
         "                rows = rows.placed(places) if blanks and places is not None else rows",
         "                del places",
         ("tests/privacy/test_holistic.py::test_RP_S4_13_a_blanked_row_stands_in_its_place",),
@@ -444,7 +444,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, CSV records",
         "DuckDB's number of records is not compared with the check's",
-        "curator/engines/prepare.py",
+        "sources/duckdb/prepare.py",
         "    if _number(connection, relation) != records:",
         "    if records < 0:",
         (f"{FILES}::test_T96_records_that_duckdb_reads_otherwise_stop_the_owner",),
@@ -452,7 +452,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, Parquet persons",
         "a cell decides whether a column of persons is read by Arrow, and refused then",
-        "curator/engines/source.py",
+        "sources/source.py",
         "        who = None if unit.column is None else (unit.column, places[unit.column])",
         "        who = None",
         (f"{FILES}::test_T99_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold",),

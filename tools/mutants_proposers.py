@@ -14,7 +14,7 @@ TWO: Final = (f"{ASKED}[two rows]",)
 EXCHANGED: Final = (f"{ASKED}[three rows exchanged]",)
 QUERIES: Final = (f"{ASKED}[queries]",)
 SHAPE: Final = "language/shape.py"
-SQL: Final = "curator/engines/derive_sql.py"
+SQL: Final = "compile/statements/derived_tables.py"
 
 PROPOSERS: Final = (
     Mutant(
@@ -84,7 +84,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, people",
         "rows are counted for people: a person alone shows a group",
-        "curator/engines/propose.py",
+        "compile/statements/proposer.py",
         '        people = query.aggregate(f"count(DISTINCT {OWNER})" if owned else "count(*)", self.rows.most)',
         '        people = query.aggregate("count(*)", self.rows.most)',
         TWO,
@@ -92,7 +92,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a table's weights",
         "a public table is doubled after it was planned with",
-        "curator/engines/propose.py",
+        "compile/statements/proposer.py",
         '            looked.append(Looked((i, place), mine, units.shape[1], units.astype("<i8").tobytes()))',
         '            looked.append(Looked((i, place), mine, units.shape[1], (2 * units).astype("<i8").tobytes()))',
         TWO,
@@ -100,7 +100,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a constant's weight",
         "a count is doubled after it was planned with",
-        "curator/engines/aggregate.py",
+        "compile/statements/aggregate.py",
         '        query.blocks.append((place, [{query.aggregate("count(*)", count): units}]))',
         '        query.blocks.append((place, [{query.aggregate("count(*)", count): 2 * units}]))',
         TWO,
@@ -108,7 +108,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a fold's weight",
         "a count beside a fold is doubled after it was planned with",
-        "curator/engines/programs.py",
+        "compile/statements/programs.py",
         '            return Sum("vectors", self.put(Stack((Unit(self.constant(1), term, term),))), keys=keys)',
         '            return Sum("vectors", self.put(Stack((Unit(self.constant(1), 2 * term, 2 * term),))), keys=keys)',
         TWO,
@@ -116,7 +116,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, the ball",
         "vectors are shortened to twice the radius that was planned with",
-        "curator/engines/programs.py",
+        "compile/statements/programs.py",
         "            return self.put(Stack(units, missing, ball=kind.ball, shorten=True))",
         "            return self.put(Stack(units, missing, ball=2 * kind.ball, shorten=True))",
         TWO,
@@ -140,7 +140,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a vector's length",
         "the square of a length is taken to be the length",
-        "curator/statistics/sums.py",
+        "compile/statistics/sums.py",
         "        min(box.single_l2_squared, ball * ball),",
         "        min(box.single_l2_squared, ball),",
         TWO,
@@ -148,7 +148,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, groups of a person",
         "the people of one group are hidden, and not of all that a person is in",
-        "curator/plan/threshold.py",
+        "compile/plan/threshold.py",
         '    moves = {"single": draft.rows, "pair": 0, "apart": 2 * draft.rows}',
         '    moves = {"single": 1, "pair": 0, "apart": 2}',
         TWO,
@@ -156,7 +156,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a threshold of exchanged rows",
         "rows that leave one sum and enter another are planned for as one of both",
-        "curator/plan/above.py",
+        "compile/plan/above.py",
         '        "apart": (2 * found.single_l1, single, 2 * single),',
         '        "apart": (found.single_l1, single, single),',
         EXCHANGED,
@@ -164,7 +164,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, exchanged rows of a choice",
         "rows that are exchanged within a choice are planned for as one that leaves",
-        "curator/plan/choice.py",
+        "compile/plan/choice.py",
         '    ways = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}',
         '    ways = {"single": (found.single, 1), "pair": (found.single, 1), "apart": (found.single, 2)}',
         EXCHANGED,
@@ -172,7 +172,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a finer grid",
         "the noise of a query is that of the coarser grid",
-        "curator/plan/calibrate.py",
+        "compile/plan/calibrate.py",
         "            law = GaussianLaw(scale_of(move * 2**bits * noise.scale))",
         "            law = GaussianLaw(scale_of(move * noise.scale))",
         QUERIES,
@@ -180,7 +180,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, rows of a query",
         "the noise of a query is that of one row of a person",
-        "curator/plan/sensitivity.py",
+        "compile/plan/sensitivity.py",
         "    coordinates = tuple(_coordinate(found, draft.ways) * draft.rows for found in extents)",
         "    coordinates = tuple(_coordinate(found, draft.ways) for found in extents)",
         QUERIES,

@@ -23,7 +23,7 @@ import sulq
 from sulq import errors
 from sulq.cli import app
 from sulq.cli.config import SETTINGS
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.language.facts import Facts
 from sulq.language.privacy import EpsilonDelta
 from sulq.sql.compile import compile as compile_sql

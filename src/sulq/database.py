@@ -9,22 +9,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, NoReturn, Self
 
+from sulq.compile.statistics.owned import load
 from sulq.curator.curator import Curator
-from sulq.curator.engines import Counting, open_dataset
-from sulq.curator.engines.background import Preparation
-from sulq.curator.engines.source import Origin
-from sulq.curator.engines.tables import Dataset, Given, rows_at_most
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.shelves import ledger_place, sources_of
 from sulq.curator.ledger.sources import Source
 from sulq.curator.run import Rows
-from sulq.curator.statistics.owned import load
 from sulq.desk import Desk
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import Budget, Unit
+from sulq.sources.background import Preparation
+from sulq.sources.engines import Counting, open_dataset
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset, Given, rows_at_most
 from sulq.version import noise_versions
 
 __all__ = ["Data", "Database", "ledger_place", "sources_of"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.language.domain import Category, Int, Schema, Text
 from sulq.language.law import GaussianLaw
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit

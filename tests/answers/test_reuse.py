@@ -11,7 +11,7 @@ import pytest
 from sulq.answers import wire
 from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of, narrower, nothing, rearranged, serves, strength
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.errors import SulqError
 from sulq.language.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, Unit

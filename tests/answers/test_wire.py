@@ -23,7 +23,7 @@ from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
 from sulq.answers.receipt import Receipt, SignedReceipt
 from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp, Vertices

@@ -15,10 +15,10 @@ from sulq.cli.open import declared, ledger_of
 from sulq.cli.serve import declaration
 from sulq.errors import SetupError
 from tests.cli.test_serve import Running, command
-from tests.curator.engines.postgres_cases import copies
 from tests.loaded import address, loaded
 from tests.postgres import server
 from tests.service.service import need_network, networks
+from tests.sources.postgres_cases import copies
 
 RUNNER = CliRunner()
 TOML = """

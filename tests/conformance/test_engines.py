@@ -16,20 +16,20 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.engines import ENGINES, open_dataset
-from sulq.curator.engines.duckdb import DuckEngine
-from sulq.curator.engines.memory import MemoryEngine
-from sulq.curator.engines.source import Origin
-from sulq.curator.engines.spark.engine import SparkEngine
-from sulq.curator.engines.tables import Dataset
 from sulq.language.domain import Schema, may_be_missing
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import ROW_FUNCTIONS, Col, IsMissing
 from sulq.language.tally import Block, Tally, sums_of
+from sulq.sources.duckdb.engine import DuckEngine
+from sulq.sources.engines import ENGINES, open_dataset
+from sulq.sources.memory.engine import MemoryEngine
+from sulq.sources.source import Origin
+from sulq.sources.spark.engine import SparkEngine
+from sulq.sources.tables import Dataset
 from tests import counts, generate, spark
 from tests.counts import count
-from tests.curator.engines import oracle
 from tests.loaded import Unholdable, available, loaded
+from tests.sources import oracle
 
 KEY = b"k" * 32
 PARTS = 4  # so that several processes share the work
@@ -66,7 +66,7 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
         ways["duckdb, CSV"] = lambda: DuckEngine(written)
         ways["duckdb, straight from CSV"] = lambda: DuckEngine(written, prepared=False)
     if available() and not data.unit.positions_are_public and (data.size < 2 or rng.random() < 0.5):
-        from sulq.curator.engines.postgres import PostgresEngine
+        from sulq.sources.postgres.engine import PostgresEngine
 
         with contextlib.suppress(Unholdable):  # a NUL in a text, a day past PostgreSQL's calendar
             kept = Dataset.one(Origin.of(loaded(data.arrow())), *facts)

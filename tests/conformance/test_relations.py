@@ -10,9 +10,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from sulq.curator.engines.duckdb import DuckEngine
-from sulq.curator.engines.memory import MemoryEngine
-from sulq.curator.engines.spark.engine import SparkEngine
 from sulq.language.domain import Int, Schema
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
@@ -20,10 +17,13 @@ from sulq.language.relation import RELATIONS, Join, Select, Table
 from sulq.language.rowfn import Col
 from sulq.language.shape import shape
 from sulq.language.tally import Groups
+from sulq.sources.duckdb.engine import DuckEngine
+from sulq.sources.memory.engine import MemoryEngine
+from sulq.sources.spark.engine import SparkEngine
 from tests import counts, relations, spark
 from tests.counts import count
-from tests.curator.engines import oracle
 from tests.loaded import Unholdable, available, loaded
+from tests.sources import oracle
 
 HOWS = ("inner", "left")
 PARTS = 4
@@ -42,7 +42,7 @@ def opened(world: relations.World, folder: Path, rng: random.Random) -> dict[str
     engines: dict[str, object] = {"memory": MemoryEngine(world.dataset(), batch=batch)}
     engines["duckdb"] = DuckEngine(world.dataset(), batch=batch, threads=threads)
     if rng.random() < 0.3 and available():
-        from sulq.curator.engines.postgres import PostgresEngine
+        from sulq.sources.postgres.engine import PostgresEngine
 
         with contextlib.suppress(Unholdable):
             engines["postgres"] = PostgresEngine(world.dataset(lambda _, table: loaded(table)), batch=batch)

@@ -13,13 +13,15 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.answers.plan import Part, Plan
 from sulq.answers.receipt import Receipt
-from sulq.curator import plan, run
-from sulq.curator.engines import aggregate, derive_sql, emit, stored_facts
-from sulq.curator.engines.emit import Emitter
-from sulq.curator.engines.kept_table import Rows
-from sulq.curator.engines.piece import Piece
-from sulq.curator.plan import above, choice, contribution
-from sulq.curator.plan.draft import Draft
+from sulq.compile import plan
+from sulq.compile.emit import emitter
+from sulq.compile.emit.emitter import Emitter
+from sulq.compile.emit.piece import Piece
+from sulq.compile.plan import above, choice, contribution
+from sulq.compile.plan.draft import Draft
+from sulq.compile.statements import aggregate, derived_tables, stored_facts
+from sulq.compile.statements.kept_table import Rows
+from sulq.curator import run
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column
 from sulq.kernel.scores import Span
@@ -32,7 +34,7 @@ from sulq.language.relation import Table, Where
 from sulq.language.rowfn import Dot, Vector, col, lit, vector
 from sulq.language.score import Linear, Rank
 from sulq.language.tally import Block, Tally
-from tests.curator.engines.cases import ask, duck
+from tests.sources.cases import ask, duck
 
 ROWS = pa.table(
     {
@@ -134,7 +136,7 @@ def test_a_fan_out_of_one_too_few_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_emitter_that_does_not_clamp_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum of what is on its grid and not within its bounds; where no cell can pass them it is harmless."""
-    monkeypatch.setattr(emit, "clamped", lambda item, *_: item)
+    monkeypatch.setattr(emitter, "clamped", lambda item, *_: item)
     with opened() as db:
         db.sum(col("x") * col("x") - 30, spend=Epsilon(1), fresh=True)
         refused(db, lambda db: db.sum(col("x").clip(0, 2), spend=Epsilon(1), fresh=True))
@@ -170,20 +172,20 @@ def _doubled(add: Callable[..., None]) -> Callable[..., None]:
 
 def test_a_union_written_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person's groups that are put into the relation a second time."""
-    real = derive_sql._Writer._made
+    real = derived_tables._Writer._made
 
-    def twice(self: derive_sql._Writer, query: str, relation: object, *sources: object, **more: object) -> object:
+    def twice(self: derived_tables._Writer, query: str, relation: object, *sources: object, **more: object) -> object:
         made = real(self, query, relation, *sources, **more)
         return replace(made, relation=f"(SELECT * FROM {made.relation} UNION ALL SELECT * FROM {made.relation})")
 
-    monkeypatch.setattr(derive_sql._Writer, "_made", twice)
+    monkeypatch.setattr(derived_tables._Writer, "_made", twice)
     with opened() as db:
         refused(db, ASKED["per person"])
 
 
 def test_a_person_lost_on_the_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A join of two private tables that is not by the person."""
-    monkeypatch.setattr(derive_sql, "OWNER", "c0")
+    monkeypatch.setattr(derived_tables, "OWNER", "c0")
     with opened() as db:
         refused(db, ASKED["join"])
 

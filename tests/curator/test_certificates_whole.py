@@ -34,15 +34,15 @@ from sulq import (
     col,
 )
 from sulq.answers.plan import Plan
+from sulq.compile.statements.proposal import Scan
+from sulq.compile.statements.proposer import Proposer
 from sulq.curator import run
-from sulq.curator.engines.duckdb import StoredEngine
-from sulq.curator.engines.proposal import Scan
-from sulq.curator.engines.propose import Proposer
 from sulq.errors import QuestionError
 from sulq.kernel.whole.figure import Move
 from sulq.language import shape
 from sulq.language.rowfn import Bucket, Dot, vector
 from sulq.language.statistic import HeavyPersons, Statistic
+from sulq.sources.duckdb.engine import StoredEngine
 
 SIZE = 60
 RNG = np.random.default_rng(1)
@@ -132,7 +132,7 @@ def test_SR5_a_draw_that_records_less_than_a_statistic_moves_is_refused(name: st
 
 def test_SR5_a_planner_that_halves_a_sensitivity_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise itself is halved then, and the debit is as it should be; nothing is spent."""
-    planning = importlib.import_module("sulq.curator.plan.holistic")
+    planning = importlib.import_module("sulq.compile.plan.holistic")
     real = planning.sensitivity
 
     def halved(*given: object) -> Move:

@@ -11,8 +11,8 @@ import pytest
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.answers import wire
 from sulq.answers.receipt import Receipt
+from sulq.compile.plan import draw
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError
 from sulq.kernel.laws import own

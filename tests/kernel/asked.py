@@ -20,9 +20,6 @@ import pyarrow as pa
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, col, lit
-from sulq.curator.engines.duckdb import DuckEngine
-from sulq.curator.engines.source import Origin
-from sulq.curator.engines.tables import Dataset, Given
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Draw, Event
@@ -47,6 +44,9 @@ from sulq.language.relation import Distinct, Join, PerPerson, Table, Union
 from sulq.language.rowfn import Bernstein, Bins, Vector, lookup, nearest, outer, vector, within_ball
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.language.sublinear import noise_for
+from sulq.sources.duckdb.engine import DuckEngine
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset, Given
 
 Request = tuple[tuple[Any, ...], Event]
 Call = tuple[Any, Any]  # a law, or the laws of groups, and the exact numbers that its noise was to hide

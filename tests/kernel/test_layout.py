@@ -14,7 +14,7 @@ from sulq.kernel.programs import Unit as Coordinate
 from sulq.kernel.relations import certify
 from sulq.kernel.request import Combined, Key, Looked, Part, Proposal, Scan, Statement
 from sulq.language.privacy import Unit
-from tests.curator.engines.cases import duck, table
+from tests.sources.cases import duck, table
 
 
 def test_a_part_of_no_grouping_set_is_refused() -> None:

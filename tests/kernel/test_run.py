@@ -24,7 +24,7 @@ from sulq.language.domain import Category, Int, Schema
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, lit
 from sulq.language.score import Linear
-from tests.curator.engines.cases import ask, duck
+from tests.sources.cases import ask, duck
 
 SCHEMA = Schema.of("data", {"x": Int(0, 6), "g": Category(("a", "b"))})
 ROWS = pa.table({"who": [1, 1, 2], "x": [6, 5, 1], "g": ["a", "b", "a"]})

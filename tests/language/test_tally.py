@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.kernel.private import Private
 from sulq.language.domain import Bool, Category, Int, Schema
 from sulq.language.privacy import Epsilon

@@ -17,8 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import sulq
-from sulq.curator.engines import open_engine
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.curator.run import Rows
 from sulq.database import Database
 from sulq.desk import Desk
@@ -32,6 +31,7 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Budget, Epsilon, Loss, Unit
 from sulq.language.question import Question
 from sulq.language.tally import Engine
+from sulq.sources.engines import open_engine
 from sulq.testing import neighbours, replay
 from sulq.testing.bad import Plain
 from sulq.testing.neighbours import Row

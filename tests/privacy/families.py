@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sulq import Unit, col
-from sulq.curator.engines.source import Origin
-from sulq.curator.engines.tables import Dataset, Given
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Category, Int, Schema
 from sulq.language.facts import TableFacts
 from sulq.language.relation import Table
 from sulq.language.rowfn import Case, OrMissing, lit
 from sulq.language.tally import Engine, Tally, sums_of
-from tests.curator.engines.cases import KEY
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset, Given
 from tests.generate import question
+from tests.sources.cases import KEY
 
 ROWS = 2
 UNIT = Unit("who", rows=ROWS)

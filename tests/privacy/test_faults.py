@@ -34,7 +34,7 @@ from sulq import (
     lit,
     vector,
 )
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.private import Private

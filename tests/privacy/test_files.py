@@ -28,19 +28,18 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Unit, col
-from sulq.curator.engines import duckdb as duckdb_engine
-from sulq.curator.engines.duckdb import DuckEngine
-from sulq.curator.engines.memory import MemoryEngine
-from sulq.curator.engines.source import Origin, describe
-from sulq.curator.engines.tables import Dataset
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.rowfn import lit
 from sulq.sources.decode import csv_file
+from sulq.sources.duckdb import engine as duckdb_engine
+from sulq.sources.duckdb.engine import DuckEngine
+from sulq.sources.memory.engine import MemoryEngine
+from sulq.sources.source import Origin, describe
+from sulq.sources.tables import Dataset
 from sulq.testing.replay import differences
 from tests import spark
 from tests.counts import auditing, count, generator
-from tests.curator.engines.cases import KEY, ask, duck, memory, sums
 from tests.loaded import Unholdable, loaded
 from tests.privacy.cases import run
 from tests.privacy.families import (
@@ -55,6 +54,7 @@ from tests.privacy.families import (
     neighbours,
     within,
 )
+from tests.sources.cases import KEY, ask, duck, memory, sums
 from tests.sources.decode.test_csv_file import MARK, PIECES, reference
 
 ENGINES: dict[str, Opened] = {
@@ -610,7 +610,7 @@ def holdable(kind: pa.DataType) -> list[object]:
 @pytest.mark.audit
 def test_T99_one_row_of_a_table_in_postgresql() -> None:
     """Extreme cells of PostgreSQL's types are answered."""
-    from sulq.curator.engines.postgres import PostgresEngine
+    from sulq.sources.postgres.engine import PostgresEngine
 
     rng = generator("rows added in PostgreSQL")
     done, planned = 0, count("rows added in PostgreSQL", short=2, long=2_000)
@@ -624,9 +624,9 @@ def test_T99_one_row_of_a_table_in_postgresql() -> None:
 
 def test_T99_a_text_of_any_length_in_postgresql() -> None:
     """A free text is cut, and a longer one of another column is missing, before they are sent: no row stops COPY."""
-    from sulq.curator.engines.postgres import PostgresEngine
-    from tests.curator.engines.postgres_cases import named
+    from sulq.sources.postgres.engine import PostgresEngine
     from tests.postgres import server
+    from tests.sources.postgres_cases import named
 
     name = named("long")
     server().do(f"CREATE TABLE {name} (who text, n integer, note text, c text)")
@@ -657,7 +657,7 @@ IN_SPARK = [
 @pytest.mark.audit
 def test_T99_one_row_of_a_frame_of_spark() -> None:
     """Extreme cells of Spark's types are answered."""
-    from sulq.curator.engines.spark.engine import SparkEngine
+    from sulq.sources.spark.engine import SparkEngine
 
     spark.needed()
     rng = generator("rows added on Spark")

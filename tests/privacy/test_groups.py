@@ -88,7 +88,7 @@ def test_RP_SR5_catches_thresholds_that_cost_too_little(kind: str, monkeypatch: 
     signed = asking(Above(Sums((split,)), 3), Epsilon(1))
     old, young = people("HLY", age=9), people("HL", age=9) + people("Y", age=0)
     assert replayed(kind, old, young, [signed], exchange) == []
-    module = sys.modules["sulq.curator.plan.above"]
+    module = sys.modules["sulq.compile.plan.above"]
     honest = module._reach
     monkeypatch.setattr(module, "_reach", lambda rows, l1, most, span: honest(rows, l1, most, min(most, span)))
     assert noticed(kind, (old, young), signed, exchange, budget=Epsilon(100))
@@ -126,7 +126,7 @@ def test_RP_T24_catches_a_threshold_on_rows(monkeypatch: pytest.MonkeyPatch) -> 
     assert told_apart(others, others + alone, unit) == []
     assert told_apart(others, others + spread, unit) == []
     assert any("people on one side only" in line for line in told_apart(others, others + alone, unit, Counting))
-    monkeypatch.setattr(sys.modules["sulq.curator.plan.threshold"], "alone", lambda _draft: 1)
+    monkeypatch.setattr(sys.modules["sulq.compile.plan.threshold"], "alone", lambda _draft: 1)
     assert any("declared 1" in line for line in told_apart(others, others + spread, unit))
 
 
@@ -204,7 +204,7 @@ def test_RP_catches_a_choice_priced_for_one_row(kind: str, monkeypatch: pytest.M
     others = people("HLYHLY", age=50)
     heavy = people("HLY", pid="new", age=99)
     assert replayed(kind, others, others + heavy, [MEDIAN], unit, budget=BUDGET) == []
-    module = sys.modules["sulq.curator.plan.choice"]
+    module = sys.modules["sulq.compile.plan.choice"]
     honest = module.span
 
     def third(*args: object) -> object:

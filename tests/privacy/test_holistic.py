@@ -44,15 +44,11 @@ from sulq import (
     col,
 )
 from sulq.answers import wire
+from sulq.compile.plan import draw
+from sulq.compile.statistics.owned import load
 from sulq.curator.certificates import certifying
-from sulq.curator.engines import listed as listing
-from sulq.curator.engines import memory, open_engine
-from sulq.curator.engines.batch import Batch
-from sulq.curator.engines.listed import listed
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.plan import draw
 from sulq.curator.run import Rows
-from sulq.curator.statistics.owned import load
 from sulq.errors import SetupError, SulqError
 from sulq.kernel.whole import graphs
 from sulq.kernel.whole.figure import Figure, monotone
@@ -62,6 +58,11 @@ from sulq.language.facts import Facts, TableFacts, Tables
 from sulq.language.law import LaplaceLaw
 from sulq.language.statistic import HeavyPersons
 from sulq.language.tally import Engine
+from sulq.sources.engines import open_engine
+from sulq.sources.folds import row_listing as listing
+from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.row_listing import listed
+from sulq.sources.memory import engine as memory
 from sulq.sql.explain import Explanation
 from sulq.testing import neighbours
 from sulq.testing.neighbours import Row

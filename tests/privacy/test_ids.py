@@ -25,9 +25,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
-from sulq.curator.engines import open_dataset, open_engine
-from sulq.curator.engines.source import Origin
-from sulq.curator.engines.tables import Dataset, Given
 from sulq.curator.ledger import founding
 from sulq.errors import SetupError
 from sulq.kernel.ledger import chain
@@ -39,11 +36,14 @@ from sulq.language.rowfn import lit
 from sulq.language.shape import shape
 from sulq.language.tally import Tally
 from sulq.sources.decode import frames
+from sulq.sources.engines import open_dataset, open_engine
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset, Given
 from sulq.testing import exact
 from tests import generate
 from tests.counts import auditing, count, generator
-from tests.curator.engines.cases import KEY, ask
 from tests.loaded import available, loaded
+from tests.sources.cases import KEY, ask
 
 SCHEMA = Schema("data", (("x", Int(0, 1)),))
 SIZE = 100  # ids in a table

@@ -18,8 +18,8 @@ from sulq.language.privacy import EpsilonDelta
 from sulq.language.rowfn import Choice, Col, Concat, IndexOf, IsIn, Like, Lit, Relabel, StartsWith
 from sulq.testing import exact
 from tests import counts
-from tests.curator.engines.reread import faults, listen
 from tests.privacy.doors import DOUBLE, quoted
+from tests.sources.reread import faults, listen
 
 SPEND = EpsilonDelta(0.5, 1e-7)
 BUDGET = EpsilonDelta(1000, 1e-2)

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.curator.engines import open_engine
 from sulq.language.domain import Category, Int, Schema, Text
 from sulq.language.privacy import Unit
 from sulq.language.relation import Relation, Select, Table
 from sulq.language.rowfn import Bins, Choice, Col, Concat, Each, Length, Like, Lit, OrMissing, Relabel, RowFn, Value
 from sulq.language.shape import column_of
 from sulq.language.tally import Tally
+from sulq.sources.engines import open_engine
 from tests import generate, loaded
-from tests.curator.engines.cases import KEY, parquet
+from tests.sources.cases import KEY, parquet
 
 SIZES = (127, 128, 129, 255, 256, 257, 32_767, 32_768, 32_769)
 

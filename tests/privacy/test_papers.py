@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.language.law import BinomialLaw, LaplaceLaw
 from sulq.language.privacy import Epsilon, SubLinear, Unit
 from sulq.language.question import Sums

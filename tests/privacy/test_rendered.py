@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sulq.answers.plan import Plan
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.errors import SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import EpsilonDelta, Unit
@@ -18,10 +18,10 @@ from sulq.sql.released.render import prepare
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from tests import counts
-from tests.curator.engines.reread import faults, listen, nodes, parsed
 from tests.privacy.cases import engine, facts_of
 from tests.privacy.test_sql import facts_of as tables_of
 from tests.privacy.test_sql import opened
+from tests.sources.reread import faults, listen, nodes, parsed
 from tests.sql.queries import ROWS, Grammar, tables
 
 SPEND = EpsilonDelta(1, 1e-6)

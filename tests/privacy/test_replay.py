@@ -23,7 +23,7 @@ from sulq import (
     col,
     position,
 )
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import SulqError
 from sulq.kernel import layout
@@ -311,7 +311,7 @@ def test_RP_T43_catches_a_debit_after_the_sums(kind: str) -> None:
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.5)])
 def test_RP_catches_a_halved_sensitivity(kind: str, spend: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: half the true extent of a row in the plan is caught; where the kernel certifies, it must err as well."""
-    module = sys.modules["sulq.curator.plan.sensitivity"]
+    module = sys.modules["sulq.compile.plan.sensitivity"]
     honest = module.extent
 
     def halved(block: object, schema: object, *, pairs: bool) -> object:
@@ -381,7 +381,7 @@ def test_SR11_a_row_has_a_place_only_where_no_neighbour_shifts_it() -> None:
             assert "needs-position" not in run(source, [early], unit, Epsilon(10)).outcomes[0]
     unit = Unit("pid", 1, "replace_one")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["sulq.curator.plan.bind"], "allowed", lambda *_: None)
+        patch.setattr(sys.modules["sulq.compile.plan.bind"], "allowed", lambda *_: None)
         assert replayed("plain", heavy + others, heavy[:1] + others, [early], unit) != []
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from sulq import Choose, Sums, col
 from sulq.answers.answer import Answers
-from sulq.curator.plan import choice, draw
+from sulq.compile.plan import choice, draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel import run as kernel_run
 from sulq.kernel.scores import Span, scores, span

@@ -11,9 +11,6 @@ import pandas as pd
 import pytest
 
 from sulq.answers import wire
-from sulq.curator.engines import open_dataset
-from sulq.curator.engines.source import Origin
-from sulq.curator.engines.tables import Dataset, Given
 from sulq.desk import Desk
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.language import domain
@@ -21,6 +18,9 @@ from sulq.language.domain import Schema
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho, Unit
 from sulq.language.tally import Engine
+from sulq.sources.engines import open_dataset
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset, Given
 from sulq.testing.replay import Run, differences, record
 from tests import counts
 from tests.privacy.cases import ENGINES, KEY

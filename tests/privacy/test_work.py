@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from benchmarks import work as worst
-from sulq.curator import plan
+from sulq.compile import plan
 from sulq.database import Database
 from sulq.errors import QuestionError
 from sulq.language.rowfn import Col, Like, Lowered

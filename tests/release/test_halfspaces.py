@@ -14,7 +14,7 @@ from scipy.stats import binom
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, release
 from sulq.answers import wire
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.errors import QuestionError
 from sulq.release.halfspaces import Halfspaces, halfspace_n, halfspaces
 from tests.counts import count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sulq.curator.engines import stored_facts
+from sulq.compile.statements import stored_facts
 from sulq.service.worker import main
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sulq.curator import engines
-from sulq.curator.engines.duckdb import DuckEngine
 from sulq.curator.run import Rows
 from sulq.service.worker import main
+from sulq.sources import engines
+from sulq.sources.duckdb.engine import DuckEngine
 
 SLOW, RAISES, DIES, SWELLS, REACHES_OUT, PAUSES = 4711, 4712, 4713, 4714, 4715, 4716
 CANARY = "CANARY-7f3a"

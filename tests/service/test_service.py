@@ -1,4 +1,4 @@
-"""The server as a whole: what its parts may hold, by what they import."""
+"""The service as a whole: what its parts may hold, by what they import."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import json, sys
-import sulq.service.{part}
+import sulq.service.{part}.main
 print(json.dumps(sorted(name for name in sys.modules if name.partition(".")[0] in ("duckdb", "sulq"))))
 """
 
@@ -22,10 +22,12 @@ def loaded(part: str) -> set[str]:
 def test_R10_the_clerk_and_the_supervisor_cannot_read_data() -> None:
     """Neither loads an engine or DuckDB; control: the worker does."""
     for part in ("clerk", "supervisor"):
-        assert not {name for name in loaded(part) if name.startswith(("duckdb", "sulq.curator.engines"))}, part
-    assert {"duckdb", "sulq.curator.engines.source"} <= loaded("worker")
+        assert not {name for name in loaded(part) if name.startswith(("duckdb", "sulq.sources"))}, part
+    assert {"duckdb", "sulq.sources.source"} <= loaded("worker")
 
 
 def test_R10_the_web_process_has_no_curator() -> None:
     """What speaks HTTP loads no curator, no ledger and no engine."""
-    assert not {name for name in loaded("web") if name.startswith(("duckdb", "sulq.curator"))}
+    assert not {
+        name for name in loaded("web") if name.startswith(("duckdb", "sulq.compile", "sulq.curator", "sulq.sources"))
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.curator import plan
+from sulq.compile import plan
 from sulq.service.clerk import main
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.errors import QuestionError
 from sulq.language.domain import Category, Date, Int, Schema
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.language.domain import Bool, Category, Int, Schema, Text
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.language.question import Choose, OpenSums, Sums, Together

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq import Epsilon, Sums, Unit, col
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.language.facts import Facts
 from sulq.language.rowfn import Lit
 from sulq.language.tally import Tally

@@ -196,7 +196,7 @@ def noise(told: dict[str, Any]) -> tuple[Run, str]:
 def prepare(told: dict[str, Any]) -> tuple[Run, str, str]:
     """By part."""
     if told.get("memory"):
-        from sulq.curator.engines import connection
+        from sulq.sources.duckdb import connection
 
         # As on a machine of so much: what one engine may take before it spills is a part of the machine's memory.
         connection.memory = lambda: int(connection.MEMORY * told["memory"]) >> 20

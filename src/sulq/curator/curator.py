@@ -16,10 +16,10 @@ from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
 from sulq.answers.reuse import name_of, nothing, rearranged, serves, strength
 from sulq.answers.row_bounding import heavy_share, kept_rows
+from sulq.compile.plan import draw
 from sulq.curator.flights import Flight, Flights
 from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.ledger.shares import check_analyst
-from sulq.curator.plan import draw
 from sulq.curator.runner import Runner
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts, Heavy, TableFacts, Tables

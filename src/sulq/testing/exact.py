@@ -11,8 +11,8 @@ from sulq.answers.answer import Answer, Answers
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
 from sulq.answers.receipt import Receipt
+from sulq.compile.plan import draw
 from sulq.curator.curator import Curator
-from sulq.curator.plan import draw
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied
 from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw

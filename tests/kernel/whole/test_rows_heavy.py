@@ -13,12 +13,12 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Holistic, Int, Rho, Unit
-from sulq.curator.engines import open_engine
-from sulq.curator.engines.kept import HEAVY
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.whole import rows as annex
 from sulq.language.relation import Table
 from sulq.language.statistic import HeavyPersons
+from sulq.sources.duckdb.kept_rows import HEAVY
+from sulq.sources.engines import open_engine
 
 KEY = b"k" * 32
 MOST = 2

@@ -10,7 +10,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Rho, Unit
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.errors import QuestionError
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Schema

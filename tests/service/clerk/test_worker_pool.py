@@ -16,7 +16,7 @@ import pytest
 import sulq
 from sulq.answers import wire
 from sulq.answers.released import Released
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.errors import CuratorError, QuestionError, SetupError
 from sulq.kernel.ledger.chain import Seal
 from sulq.language.domain import Schema

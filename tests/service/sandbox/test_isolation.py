@@ -14,7 +14,7 @@ import pytest
 from sulq.service.sandbox import file_rules, isolation, launcher, system_calls
 from tests.service.service import connections, need_network
 
-SOURCE = str(Path(isolation.__file__).parents[2])
+SOURCE = str(Path(isolation.__file__).parents[3])
 TRIES = """
 import ctypes, json, os, resource, signal, socket, subprocess, sys, threading
 sys.path.insert(0, sys.argv[1])
@@ -202,7 +202,8 @@ def test_a_process_that_could_open_what_it_must_not_says_so(tmp_path: Path) -> N
     """Where a file that must be closed lies in a folder that may be read, the files are called shared."""
     secret = tmp_path / "ledger"
     secret.write_text("")
-    shown = f"import sys; sys.path.insert(0, {SOURCE!r}); from sulq.service import isolation; print(isolation.files())"
+    found = f"import sys; sys.path.insert(0, {SOURCE!r}); from sulq.service.sandbox import isolation"
+    shown = f"{found}; print(isolation.files())"
     said = []
     for read in ([], [str(tmp_path)]):
         line = json.dumps(

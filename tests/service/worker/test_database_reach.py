@@ -103,14 +103,14 @@ def test_T72_without_a_network_of_its_own_a_worker_gets_no_socket(
     tmp_path: Path, places: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the kernel gives out none, there is no relay either, and the filter is the strict one."""
-    usual = process.reach.of
+    usual = process.file_rules.of
 
     def in_this_network(*told: object) -> object:
         allowed = usual(*told)
         allowed["network"] = True
         return allowed
 
-    monkeypatch.setattr(process.reach, "of", in_this_network)
+    monkeypatch.setattr(process.file_rules, "of", in_this_network)
     found = pried(tmp_path, f"postgresql://ann@127.0.0.1:{places[0]}/base", places, monkeypatch)
     assert "relay" not in found["network"]
     if "seccomp" in found["network"]:

@@ -28,12 +28,12 @@ from sulq.service.clerk.declaration import declare
 from sulq.service.sandbox import isolation, launcher
 from sulq.service.supervisor import process
 from sulq.service.worker import pg_proxy
-from tests.curator.engines.postgres_cases import copies, filled, owner, role
 from tests.loaded import address
 from tests.postgres import server
 from tests.service.kills import PRICE, question
 from tests.service.service import COLUMNS, ROWS, Running, need_network, networks, service, survey
 from tests.service.supervisor.test_main import outcome, spent
+from tests.sources.postgres_cases import copies, filled, owner, role
 
 EXACT = sum((i * 7919) % 100_000 < 50_000 for i in range(ROWS))
 PATIENCE = 120.0
@@ -256,7 +256,7 @@ def ended(pid: int) -> bool:
 def environments(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, str]]:
     """What each process of a server is given of the environment, by its module: none lets a plain user look there."""
     given: dict[str, dict[str, str]] = {}
-    reach = process.reach.of
+    reach = process.file_rules.of
 
     def started(command: list[str], **more: object) -> subprocess.Popen[bytes]:
         given[command[-1]] = more["env"]
@@ -270,7 +270,7 @@ def environments(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, str]]:
 
     replaced = {**vars(subprocess), "Popen": started}
     monkeypatch.setattr(process, "subprocess", SimpleNamespace(**replaced))
-    monkeypatch.setattr(process.reach, "of", allowed)
+    monkeypatch.setattr(process.file_rules, "of", allowed)
     return given
 
 
@@ -378,9 +378,11 @@ def test_the_owner_hears_where_no_network_can_be_had(
 ) -> None:
     """Without a network of its own a worker opens no table, and says what to do instead."""
     monkeypatch.setattr(isolation, "network", lambda: 0)
-    usual = process.reach.of
+    usual = process.file_rules.of
     monkeypatch.setattr(
-        process.reach, "of", lambda part, *more: usual(part, *more) | ({"network": True} if part == "worker" else {})
+        process.file_rules,
+        "of",
+        lambda part, *more: usual(part, *more) | ({"network": True} if part == "worker" else {}),
     )
     with service(data=address(table=table), ledger=str(tmp_path / "l.ledger"), workers=1, wait=False) as running:
         with pytest.raises(AssertionError, match="engine-not-available"):

@@ -18,7 +18,7 @@ import sulq
 from sulq.answers import wire
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.ledger.chain import Seal
 from sulq.language.facts import Facts

@@ -13,12 +13,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sulq.curator.engines import arrow
-from sulq.curator.engines.source import Origin, describe
 from sulq.errors import SetupError
 from sulq.language.domain import Schema, Text
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, files
+from sulq.sources.memory import arrow
+from sulq.sources.source import Origin, describe
 from tests.counts import count, generator
 
 FIELD = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')

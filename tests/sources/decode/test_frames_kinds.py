@@ -15,7 +15,7 @@ from sulq.errors import SetupError
 from sulq.language.domain import Category, Date, Int, Schema, Text, Timestamp
 from sulq.language.rowfn import col, lit
 from sulq.sources.decode import frames
-from tests.curator.engines.cases import ask, duck, memory, sums
+from tests.sources.cases import ask, duck, memory, sums
 
 SCHEMA = Schema("data", (("n", Int(0, 9)), ("c", Category(("1", "2", "x"))), ("d", Date("2020-01-01", "2020-12-31"))))
 TALLIES = [

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sulq.curator.engines import open_engine
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import Lit, Not, col
+from sulq.sources.engines import open_engine
 from tests import generate
 
 NOON = datetime.datetime(2020, 3, 1, 12)  # noqa: DTZ001 - moments without a zone are read as UTC

@@ -8,8 +8,8 @@ import pytest
 from sulq.errors import SetupError
 from sulq.sources.decode import person
 from sulq.sources.decode.postgres import Column, records
-from tests.curator.engines.postgres_cases import at
 from tests.postgres import server
+from tests.sources.postgres_cases import at
 
 BASES = {
     "boolean": ("true", "truth"), "smallint": ("7", "whole"), "bigint": (str(2**63 - 1), "whole"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq.answers.estimators import Plain, Spread
-from sulq.curator.plan import draw
+from sulq.compile.plan import draw
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
 from sulq.language.question import Choose, OpenSums, Sums, Together

@@ -53,7 +53,7 @@ PROXY: Final = "sulq.service.worker.pg_proxy"  # run as a program
 def program() -> list[str]:
     """The interpreter, and wherever it finds its modules."""
     places = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, str(Path(sys.executable).resolve())}
-    places |= {*site.getsitepackages(), site.getusersitepackages(), str(Path(__file__).parents[2])}
+    places |= {*site.getsitepackages(), site.getusersitepackages(), str(Path(__file__).parents[3])}
     places |= {place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place}
     places |= {place for place in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if place}
     return sorted(place for place in places if place != os.sep)

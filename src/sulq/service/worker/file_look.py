@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 from typing import Final, cast
 
-from sulq.curator.engines.offered import offered
 from sulq.errors import SetupError, SulqError
 from sulq.service.ipc import Frame, refusal
 from sulq.service.sandbox import isolation
 from sulq.service.supervisor import child
+from sulq.sources.offered_tables import offered
 
 WRITTEN: Final = 2**20  # bytes of one file; it has nothing to write
 

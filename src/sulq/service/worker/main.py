@@ -20,13 +20,9 @@ from typing import Final, cast
 
 from sulq.answers import wire
 from sulq.answers.receipt import Receipt
-from sulq.curator import engines
-from sulq.curator.engines import Counting, OpenEngine, by_cell, open_dataset
-from sulq.curator.engines.source import Origin
-from sulq.curator.engines.tables import Dataset, Given, rows_at_most
+from sulq.compile.statistics.owned import load
 from sulq.curator.ledger.shelves import sources_of
 from sulq.curator.run import Rows
-from sulq.curator.statistics.owned import load
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Seal
 from sulq.service import ipc
@@ -35,6 +31,11 @@ from sulq.service.sandbox import isolation
 from sulq.service.settings import Declared
 from sulq.service.supervisor import child
 from sulq.service.worker import database
+from sulq.sources import engines
+from sulq.sources.engines import Counting, OpenEngine, open_dataset
+from sulq.sources.folds import by_cell
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset, Given, rows_at_most
 
 FILES: Final = 256
 SPILLS: Final = (

@@ -1,0 +1,150 @@
+"""Questions to plans, from public facts alone: no step here has a row to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+from sulq.answers.plan import Part, Plan
+from sulq.compile.plan.bind import bind
+from sulq.compile.plan.bound import bound
+from sulq.compile.plan.calibrate import calibrate, queries
+from sulq.compile.plan.contribution import contribution
+from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.holistic import Drawn, holistic
+from sulq.compile.plan.sensitivity import root_up, sensitivity
+from sulq.compile.plan.work import check as check_work
+from sulq.errors import QuestionError
+from sulq.language.facts import Facts
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
+from sulq.language.question import Above, Choose, Holistic, OpenSums, Question, Sums, Together
+from sulq.language.sublinear import noise_for
+from sulq.language.tally import Tally
+
+STEPS: Final[tuple[Callable[[Draft], Draft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
+
+
+HELD: Final[dict[type, tuple[type, ...]]] = {
+    Epsilon: (Epsilon,),
+    Rho: (Rho, Epsilon),
+    EpsilonDelta: (Epsilon, Rho, EpsilonDelta),
+}
+
+
+def draw(
+    question: Question,
+    facts: Facts,
+    spend: Loss | None,
+    versions: tuple[tuple[str, str], ...] = (),
+    limit: float | None = None,
+) -> Plan:
+    """Work out what answering costs and how accurate it is, or refuse; free, reads no row.
+
+    `limit`: the seconds after which the ask would be stopped, None where it never is.
+    """
+    questions = question.questions if isinstance(question, Together) else (question,)
+    whole = any(isinstance(item, Holistic) for item in questions)  # which are not priced by an accuracy
+    paid = _accepted(spend, facts.budget, "Name what to pay: spend=Epsilon(0.1)." if whole else "")
+    if not all(isinstance(item, (Sums, OpenSums, Choose, Above, Holistic)) for item in questions):
+        raise QuestionError("bad-question", "Ask Sums, OpenSums, Choose, Above, Holistic or Together.")
+    if isinstance(facts.budget, SubLinear) and not all(isinstance(item, Sums) for item in questions):
+        raise QuestionError(
+            "not-a-noisy-sum",
+            "A choice, a threshold, a statistic of the whole, or a key that is not declared, is no noisy sum (SR8).",
+        )
+    rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions))
+    asked = question.shares if isinstance(question, Together) else ()
+    weights = asked or (Fraction(1),) * len(questions)
+    total = sum(weights)
+    drafts: list[Draft] = []
+    found: list[Draft | Drawn] = []
+    for item, weight in zip(questions, weights, strict=True):
+        share = rest
+        if len(questions) > 1 and not isinstance(rest, Queries):
+            share = rest.share(weight / total)
+        if isinstance(item, Holistic):
+            found.append(holistic(item, facts, share))
+            continue
+        draft = _draft(item, facts, share, key_delta)
+        for step in STEPS:
+            draft = step(draft)
+        drafts.append(draft)
+        found.append(draft)
+    check_work(questions, facts, limit)
+    if isinstance(facts.budget, SubLinear):
+        paid = Queries(sum(queries(draft).queries for draft in drafts))
+        if isinstance(spend, Queries) and paid.queries > spend.queries:
+            raise QuestionError("too-costly", f"This asks for {paid}, more than its spend.")
+    guarantee = noise_for(facts.budget, facts.size).guarantee if isinstance(facts.budget, SubLinear) else "dp"
+    event = _event(rest if key_delta else paid, found, versions)
+    return Plan(question, tuple(map(_part, found)), event, paid, facts.unit, guarantee)
+
+
+def _draft(item: Sums | OpenSums | Choose | Above, facts: Facts, share: Loss, key_delta: Fraction) -> Draft:
+    """A question before its first step."""
+    if isinstance(item, Choose):
+        return Draft(item.counts, facts, share, item.score)
+    if isinstance(item, Above):
+        return Draft(item.counts, facts, share, levels=item.levels)
+    return Draft(item, facts, share, key_delta=key_delta if isinstance(item, OpenSums) else Fraction(0))
+
+
+def _keyed(paid: Loss, questions: int) -> tuple[Loss, Fraction]:
+    """Set half of the spend's delta aside for open keys, a part for each question that has them (SR14)."""
+    if not questions:
+        return paid, Fraction(0)
+    if not isinstance(paid, EpsilonDelta):
+        raise QuestionError("open-keys", f"Groups found in the data are shown only for a delta; {paid} has none.")
+    half = paid.exact_delta / 2
+    return EpsilonDelta(paid.exact, half), half / questions
+
+
+def _accepted(spend: Loss | None, budget: Budget, remedy: str) -> Loss:
+    """The spend, if this budget can hold its kind (SR3)."""
+    if isinstance(budget, SubLinear):
+        if spend is not None and not isinstance(spend, Queries):
+            raise QuestionError("spend-kind", "A SubLinear budget is counted in queries; leave spend out.")
+        return Queries(0)
+    if spend is None:
+        raise QuestionError("spend-missing", "An ask has a price.", remedy)
+    if not isinstance(spend, (Epsilon, Rho, EpsilonDelta, Queries)):
+        kind = type(spend).__name__
+        raise QuestionError("bad-loss", f"spend is a loss such as Epsilon(0.1) or Rho(0.005), not a {kind}.")
+    if not isinstance(spend, HELD[type(budget)]):
+        kind = type(spend).__name__
+        raise QuestionError("spend-kind", f"A budget of {type(budget).__name__} cannot hold a spend of {kind}.")
+    return spend
+
+
+def _event(paid: Loss, drafts: list[Draft | Drawn], versions: tuple[tuple[str, str], ...]) -> Event:
+    """The loss that is debited: the asked spend, which no draw's exact cost passes (decision 0009)."""
+    draws = tuple(item for draft in drafts for item in draft.draws)
+    if isinstance(paid, Epsilon):
+        return Event(paid.exact, paid.exact**2 / 2, draws=draws, versions=versions)
+    if isinstance(paid, Queries):
+        return Event(None, Fraction(0), queries=paid.queries, draws=draws, versions=versions)
+    rho = paid.exact if isinstance(paid, Rho) else paid.rho
+    keys = sum((draft.key_delta for draft in drafts), start=Fraction(0))
+    return Event(None, rho, keys, draws=draws, versions=versions)
+
+
+def _part(draft: Draft | Drawn) -> Part:
+    if isinstance(draft, Drawn):
+        return draft.part
+    tally = Tally(draft.question.over, draft.blocks, draft.question.where, draft.keys, draft.cells)
+    if draft.thresholds is not None:
+        moved = (draft.draws[0].sensitivity * draft.blocks[0].step,)
+        return Part(tally, draft.laws, draft.refine, moved, draft.norm, thresholds=draft.thresholds)
+    steps = [block.step for block in draft.blocks]
+    if draft.score is not None:
+        steps = [Fraction(1)]
+    elif draft.people is not None:
+        steps = [Fraction(1), *steps]
+    moves = []
+    for step, ways in zip(steps, draft.reaches, strict=True):
+        if draft.norm == "l1":
+            moves.append(max(reach.l1 for reach in ways.values()) * step)
+        else:
+            moves.append(root_up(max(reach.l2_squared for reach in ways.values())) * step)
+    return Part(tally, draft.laws, draft.refine, tuple(moves), draft.norm, draft.score, draft.people)

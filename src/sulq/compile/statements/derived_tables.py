@@ -1,0 +1,219 @@
+"""Relations to SQL: each a SELECT of generated names over the ones it is made of, the same integers as in NumPy.
+
+Columns are c0, c1, ... in the order of the derived schema, whole numbers on
+their grids (or text), and `o` is the row's owner where rows are owned: only ever
+compared. Texts of the question are bound, as everywhere (T70, T71).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
+from sulq.compile.emit.literals import double, whole
+from sulq.compile.statements import derived_columns, kept_table
+from sulq.compile.statements.kept_table import OWNER, Rows
+from sulq.language.domain import Column, Schema, Text
+from sulq.language.facts import Tables
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn.scalar import Col, RowFn
+from sulq.language.shape import Shape, shape
+
+Read = Callable[[str], Rows]
+"""The kept rows of a table by its name, with their owners where it has any."""
+
+
+def derive(relation: Relation, tables: Tables, read: Read) -> tuple[Schema, Rows]:
+    """The rows of a relation, and their columns; NotInSql where a row function has no SQL."""
+    writer = _Writer(tables, read)
+    rows = writer.rows(relation)
+    return shape(relation, tables).schema, replace(rows, parameters=dict(writer.parameters))
+
+
+class _Writer:
+    """Writes one relation; the constants of all its parts are bound under different names."""
+
+    def __init__(self, tables: Tables, read: Read) -> None:
+        self.tables = tables
+        self.read = read
+        self.parameters: dict[str, object] = {}
+
+    def rows(self, relation: Relation) -> Rows:
+        """A relation as rows; all constants bound so far are this writer's."""
+        match relation:
+            case Table():
+                return self._table(relation)
+            case Where():
+                return self._where(relation)
+            case Select():
+                return self._select(relation)
+            case Join():
+                return self._join(relation)
+            case PerPerson():
+                return self._per_person(relation)
+            case Distinct():
+                source = self.rows(relation.source)
+                return self._made(f"SELECT DISTINCT {_listed(source)} FROM {source.relation}", relation)
+            case Union():
+                return self._union(relation)
+
+    def _made(self, query: str, relation: Relation) -> Rows:
+        made = shape(relation, self.tables)
+        return Rows(f"({query})", self.parameters, kept_table.names(made.schema), frozenset(), {}, made.most)
+
+    def _owner(self, relation: Relation, prefix: str = "") -> list[str]:
+        return [f"{prefix}{OWNER}"] if shape(relation, self.tables).owned else []
+
+    def _emitter(self, relation: Relation, rows: Rows) -> Emitter:
+        return Emitter(shape(relation, self.tables).schema, replace(rows, parameters=self.parameters))
+
+    def _bind(self, emitter: Emitter) -> None:
+        self.parameters.update(emitter.parameters)
+
+    def _table(self, table: Table) -> Rows:
+        """Kept rows as they are stored; those read for one question are brought to the same form."""
+        rows = self.read(table.name)
+        columns = []
+        for name in rows.names.values():
+            units = f"{name} - {whole(rows.shifts[name])}" if name in rows.shifts else name
+            columns.append(
+                f"TRY_CAST({units} AS BIGINT) AS {name}" if name in rows.doubles | rows.shifts.keys() else name
+            )
+        columns += self._owner(table)
+        query = f"SELECT {', '.join(columns)} FROM {rows.relation}"
+        return self._made(query, table)
+
+    def _where(self, relation: Where) -> Rows:
+        source = self.rows(relation.source)
+        emitter = self._emitter(relation.source, source)
+        condition = emitter.truth(relation.condition).sql
+        self._bind(emitter)
+        columns = ", ".join([*source.names.values(), *self._owner(relation)])
+        return self._made(f"SELECT {columns} FROM {emitter.relation()} WHERE {condition}", relation)
+
+    def _select(self, relation: Select) -> Rows:
+        source = self.rows(relation.source)
+        emitter = self._emitter(relation.source, source)
+        schema = shape(relation, self.tables).schema
+        columns = []
+        for i, ((_, column), (_, fn)) in enumerate(zip(schema.columns, relation.columns, strict=True)):
+            columns.append(f"{_column(emitter, fn, column).sql} AS c{i}")
+        self._bind(emitter)
+        columns += self._owner(relation)
+        return self._made(f"SELECT {', '.join(columns)} FROM {emitter.relation()}", relation)
+
+    def _join(self, join: Join) -> Rows:
+        left, right = self.rows(join.left), self.rows(join.right)
+        columns = [f"l.{name}" for name in left.names.values()] + [f"r.{name}" for name in right.names.values()]
+        listed = [f"{item} AS c{i}" for i, item in enumerate(columns)]
+        listed += self._owner(join.left, "l.") or self._owner(join.right, "r.")
+        on = [f"l.{left.names[ours]} = r.{right.names[theirs]}" for ours, theirs in join.on]
+        on += [f"l.{OWNER} = r.{OWNER}"] if join.person else []
+        how = "LEFT JOIN" if join.how == "left" else "JOIN"
+        query = (
+            f"SELECT {', '.join(listed)} FROM (SELECT * FROM {left.relation}) AS l "
+            f"{how} (SELECT * FROM {right.relation}) AS r ON {' AND '.join(on) or 'TRUE'}"
+        )
+        return self._made(query, join)
+
+    def _union(self, relation: Union) -> Rows:
+        parts = [self.rows(item) for item in relation.relations]
+        owner = self._owner(relation)
+        selects = [f"SELECT {', '.join([*part.names.values(), *owner])} FROM {part.relation}" for part in parts]
+        return self._made(" UNION ALL ".join(selects), relation)
+
+    def _per_person(self, relation: PerPerson) -> Rows:
+        source = self.rows(relation.source)
+        inner, outer = shape(relation.source, self.tables), shape(relation, self.tables)
+        emitter = self._emitter(relation.source, source)
+        keys = [source.names[name] for name in relation.keys]
+        within = [OWNER, *(f"{key} AS k{i}" for i, key in enumerate(keys))]
+        between = [OWNER, *(f"k{i}" for i in range(len(keys)))]
+        columns = [f"k{i} AS c{i}" for i in range(len(keys))]
+        for i, (name, how, fn) in enumerate(relation.values, len(keys)):
+            column = cast("Column", outer.schema.find(name))
+            aggregates, value = _aggregate(emitter, (how, fn, column), inner, i)
+            within += aggregates
+            between.append(f"{value} AS v{i}")
+            columns.append(f"TRY_CAST({_clamped(f'v{i}', column)} AS {kept_table.smallest(column)}) AS c{i}")
+        self._bind(emitter)
+        grouped = ", ".join([OWNER, *(f"k{i}" for i in range(len(keys)))])
+        query = f"SELECT {', '.join(within)} FROM {emitter.relation()} GROUP BY {grouped}"
+        query = f"SELECT {', '.join([*columns, OWNER])} FROM (SELECT {', '.join(between)} FROM ({query}))"
+        return self._made(query, relation)
+
+
+def _listed(rows: Rows) -> str:
+    return ", ".join(rows.names.values())
+
+
+def _column(emitter: Emitter, fn: RowFn, column: Column) -> Piece:
+    """A row function as a column of integers (or texts)."""
+    name = derived_columns.copied(fn, emitter.schema, column)
+    if name is not None:
+        return emitter.column(name)
+    kind = fn.kind(emitter.schema)
+    if isinstance(kind, Code):
+        code = emitter.named(emitter.code(fn))
+        inside = f"CASE WHEN {code.sql} >= 0 AND {code.sql} < {kind.size} THEN {code.sql} END"
+        return Piece(f"TRY_CAST({inside} AS {kept_table.smallest(column)})", code.layer)
+    if isinstance(column, Text):
+        return emitter.words(fn)
+    if isinstance(kind, Truth):
+        truth = emitter.truth(fn)
+        return Piece(f"CAST({truth.sql} AS TINYINT)", truth.layer)
+    units = emitter.on_grid(emitter.number(fn), column.step, column.low, column.high)
+    return Piece(f"TRY_CAST({units.sql} AS {kept_table.smallest(column)})", units.layer)
+
+
+def _aggregate(
+    emitter: Emitter, value: tuple[str, RowFn | None, Column], inner: Shape, place: int
+) -> tuple[list[str], str]:
+    """The aggregates that one value of a person needs, and the value on its grid."""
+    how, fn, column = value
+    if fn is None:
+        return [f"count(*) AS s{place}"], f"s{place}"
+    if how == "count":
+        return [f"count({_compared(emitter, fn).sql}) AS s{place}"], f"s{place}"
+    if how == "distinct":
+        return [f"count(DISTINCT {_compared(emitter, fn).sql}) AS s{place}"], f"s{place}"
+    if how in ("min", "max"):
+        return [f"{how}({_column(emitter, fn, column).sql}) AS s{place}"], f"s{place}"
+    terms = derived_columns.terms(fn, emitter.schema, inner.rows)
+    units = emitter.on_grid(emitter.number(fn), terms.step, terms.low, terms.high)
+    total = [f"sum({units.sql}) AS s{place}"]  # of whole doubles, exact below 2^53
+    item = f"s{place}"
+    if how == "mean":
+        total.append(f"count({units.sql}) AS n{place}")
+        item = f"(s{place} / CAST(n{place} AS DOUBLE))"
+    item = item if terms.step == 1 else f"{item} * {double(float(terms.step))}"
+    scale = 1 if isinstance(column, Text) else 1 / column.step
+    item = item if scale == 1 else f"{item} * {double(float(scale))}"
+    return total, f"floor({item} + 0.5e0)"
+
+
+def _clamped(item: str, column: Column) -> str:
+    if isinstance(column, Text):
+        return item
+    low, high = whole(column.low), whole(column.high)
+    return f"CASE WHEN {item} < {low} THEN {low} WHEN {item} > {high} THEN {high} ELSE {item} END"
+
+
+def _compared(emitter: Emitter, fn: RowFn) -> Piece:
+    """A value as it is told apart from others: a column by what it stores, a number as a double without a sign of 0."""
+    if isinstance(fn, Col):
+        return emitter.column(fn.name)
+    match fn.kind(emitter.schema):
+        case Scalar():
+            number = emitter.number(fn)
+            return Piece(f"({number.sql} + 0e0)", number.layer)
+        case Truth():
+            return emitter.truth(fn)
+        case Code():
+            return emitter.code(fn)
+        case Words():
+            return emitter.words(fn)
+    raise NotInSql(type(fn).__name__)

@@ -1,0 +1,259 @@
+"""The SELECT of kept rows: a source's cells as integers on their grids, heavy persons' rows chosen by SR2.
+
+How cells are read is proposed here; whose a row is and which rows are kept is written by the kernel (kernel/keep.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sulq.compile.statements import kept_table
+from sulq.compile.statements.kept_table import OWNER, Rows, names, spelled
+from sulq.kernel import keep
+from sulq.language.domain import Category, Int, Real, Schema
+from sulq.sources import cell_reading
+from sulq.sources.decode.files import literal
+from sulq.sources.decode.person import Form, Person, trimmed
+from sulq.sources.memory import persons
+from sulq.sources.source import Registered
+
+PEOPLE = keep.PEOPLE
+HEAVY = "heavy"
+TEXT = "u"
+ORDER = "r"
+OWNER_DIGITS = 32  # of a person's name in a table that is prepared piece by piece: 128 bits, so no two are alike
+
+
+def types(registered: Registered) -> list[tuple[str, list[str]]]:
+    """Names and values of the types that long lists of categories need."""
+    found = []
+    for i, (_, column) in enumerate(registered.schema.columns, registered.first):
+        if isinstance(column, Category) and len(column.values) > cell_reading.FEW:
+            found.append((f"categories{i}", [str(value) for value in column.values]))
+    return found
+
+
+def people(tables: Sequence[Registered]) -> Rows | None:
+    """Every person of a dataset with a number of its own, which says whose a row is from then on; None without persons.
+
+    The numbers say nothing of the persons: they are only compared. Persons are told
+    apart by their canonical text, or by their own whole numbers where all are such. Beside each
+    stands how many rows of each table the person has: n0, n1, ... by the table's place.
+    """
+    private = {place: item for place, item in enumerate(tables) if item.unit.column is not None}
+    if not private:
+        return None
+    whole = _whole_persons(tables)
+    readings = {place: _reading(item, ((), (), ()), whole=whole) for place, item in private.items()}
+    frames = {f"source{item.number}": item.source.frame for item in private.values() if item.source.frame is not None}
+    return Rows(keep.people(readings), {}, {}, frozenset(), {}, 0, frames)
+
+
+def heavy(tables: Sequence[Registered], people: str) -> str:
+    """Of each table, by its place `t`, how many persons have more rows than are kept, and how many others have any.
+
+    Rows are counted before any is left out; under zero_out blanked ones that still name their person count too.
+    """
+    parts = []
+    for place, item in enumerate(tables):
+        most, n = item.unit.rows, f"n{place}"
+        more, less = f"{n} > {most}", f"{n} BETWEEN 1 AND {most}"
+        if item.unit.column is None:
+            more = less = "false"
+        counts = f"count(*) FILTER (WHERE {more}) AS heavy, count(*) FILTER (WHERE {less}) AS others"
+        parts.append(f"SELECT {place} AS t, {counts} FROM {people}")
+    return " UNION ALL ".join(parts)
+
+
+def _whole_persons(tables: Sequence[Registered]) -> bool:
+    return all(_person(item).form == "whole" for item in tables if item.unit.column is not None)
+
+
+def _person(registered: Registered) -> Person:
+    """How the person is read."""
+    return registered.source.person or Person("nothing", "NULL", "a")
+
+
+def form(registered: Registered) -> Form:
+    """What the column of persons holds."""
+    return _person(registered).form
+
+
+def inexact(registered: Registered) -> Rows | None:
+    """One row, if there is any, whose person cannot be told exactly; None where all can."""
+    source, (kind, item, _) = registered.source, _person(registered)
+    if kind not in persons.UNSURE:
+        return None
+    found = f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {persons.unfit_sql(kind, 'a')} LIMIT 1)"
+    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
+    return Rows(found, {}, {}, frozenset(), {}, 0, frames)
+
+
+def twice(registered: Registered) -> Rows | None:
+    """One value of the table's unique column that stands in more than one row, over all rows of the source.
+
+    None where no column was declared unique. The person is compared by canonical
+    text, another column by what it is clamped and rounded to: by this it is joined.
+    """
+    name, schema = registered.unique, registered.schema
+    if name is None:
+        return None
+    source = registered.source
+    parameters: dict[str, object] = {}
+    if name == registered.unit.column:
+        _, cell, text = _person(registered)
+        item = f"SELECT {text} AS k FROM (SELECT {cell} AS a FROM {source.relation})"
+        there = "k <> ''"
+    else:
+        place = list(schema.names).index(name)
+        plain, value, code = _layers(registered, place, parameters, exact=True)
+        item = f"SELECT {code} AS k FROM (SELECT {value} FROM (SELECT {plain} FROM {source.relation}))"
+        there = "k IS NOT NULL"
+    found = f"(SELECT k FROM ({item}) WHERE {there} GROUP BY k HAVING count(*) > 1 LIMIT 1)"
+    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
+    return Rows(found, parameters, {}, frozenset(), {}, 0, frames)
+
+
+def astray(registered: Registered, column: str, other: Registered) -> Rows:
+    """One row, if there is any, that refers by this column to a row of another person's, over all rows of both sources.
+
+    Compared by what is joined: clamped and rounded values, and persons by canonical text.
+    """
+    parameters: dict[str, object] = {}
+    sides = [_named(registered, column, parameters), _named(other, other.unique or "", parameters)]
+    pairs = f"({sides[0]}) AS mine JOIN ({sides[1]}) AS theirs ON mine.k = theirs.k"
+    found = f"(SELECT 1 FROM {pairs} WHERE mine.u <> theirs.u AND mine.u <> '' AND theirs.u <> '' LIMIT 1)"
+    both = (registered, other)
+    frames = {f"source{item.number}": item.source.frame for item in both if item.source.frame is not None}
+    return Rows(found, parameters, {}, frozenset(), {}, 0, frames)
+
+
+def _named(registered: Registered, name: str, parameters: dict[str, object]) -> str:
+    """A column's codes `k` beside the persons' texts `u`."""
+    place = list(registered.schema.names).index(name)
+    plain, value, code = _layers(registered, place, parameters, exact=True)
+    _, cell, text = _person(registered)
+    inner = f"SELECT {plain}, {cell} AS a FROM {registered.source.relation}"
+    return f"SELECT {code} AS k, {text} AS u FROM (SELECT {value}, a FROM ({inner}))"
+
+
+def _layers(
+    registered: Registered, place: int, parameters: dict[str, object] | None, *, exact: bool
+) -> tuple[str, str, str]:
+    """A column's three layers of projections, without the last one's name.
+
+    Its list of categories is bound, or without parameters written out.
+    """
+    name, column = registered.schema.columns[place]
+    cell, item = registered.source.columns[name]
+    plain = f"{trimmed(item) if cell_reading.needs_trim(column, cell) else item} AS a{place}"
+    cell, item = cell_reading.value(column, cell, f"a{place}")
+    value = f"{item} AS b{place}"
+    listed = registered.first + place
+    code = cell_reading.code(column, cell, f"b{place}", listed, exact=exact)
+    if isinstance(column, Category) and f"$categories{listed}" in code:  # DuckDB refuses what it does not need
+        values = [str(value) for value in column.values]
+        if parameters is None:
+            code = code.replace(f"$categories{listed}", f"[{', '.join(map(literal, values))}]")
+        else:
+            parameters[f"categories{listed}"] = values
+    return plain, value, code
+
+
+def select(
+    registered: Registered,
+    *,
+    stored: bool,
+    spell: bool = False,
+    tables: Sequence[Registered] = (),
+) -> Rows:
+    """The kept rows of a source, to be stored in the narrowest integers, or else read anew for each question.
+
+    Args:
+        registered: The table.
+        stored: Whether they are to be stored, each with its owner's number.
+        spell: Whether to add the codes of categories as texts.
+        tables: All tables of the dataset, which share the owners' numbers; the table itself where it is alone.
+    """
+    source, schema, unit = registered.source, registered.schema, registered.unit
+    integers = stored or unit.column is not None
+    # A view has no parameters: what is the owner's own, categories and the key's digits, is written out there.
+    parameters: dict[str, object] | None = {} if stored else None
+    inner = _inner(registered, parameters, integers=integers)
+    reading = _reading(registered, inner.layers, whole=stored and _whole_persons(tables or (registered,)))
+    query = keep.keep(
+        reading,
+        _types(schema),
+        unit.rows,
+        spelled={text: code for code, text in spelled(schema).items()} if spell else {},
+        blanked=unit.neighbors == "zero_out",
+        key="$key" if stored else literal(registered.key.hex()),
+        stored=stored,
+    )
+    if unit.column is not None and parameters is not None:
+        parameters["key"] = registered.key.hex()
+    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
+    doubles, shifts = frozenset(inner.doubles), inner.shifts
+    return Rows(query, parameters or {}, names(schema), doubles, shifts, 0, frames)
+
+
+def every(registered: Registered) -> Rows:
+    """All rows of a source that have a person, as they are stored; which of them count is left to the caller.
+
+    Beside the columns stand, where rows have a person: the person's text, what orders a person's rows (SR2), the
+    person's public hash, and a name of the person that says nothing to whoever lacks the key.
+    """
+    schema, unit = registered.schema, registered.unit
+    parameters: dict[str, object] = {}
+    reading = _reading(registered, _inner(registered, parameters, integers=True).layers, whole=False)
+    columns = _types(schema)
+    shown = keep.outer(reading, columns, stored=True)
+    if unit.column is not None:
+        parameters["key"] = registered.key.hex()
+        owner = f"substr(sha256(concat_ws(chr(31), $key, 'owner', u)), 1, {OWNER_DIGITS})"
+        shown += [f"u AS {TEXT}", f"{keep.ordered(columns, '$key')} AS {ORDER}", f"{owner} AS {OWNER}"]
+    where = keep.present(reading, columns, blanked=unit.neighbors == "zero_out")
+    query = f"(SELECT {', '.join(shown)} FROM {keep.cells(reading)}{where}) AS every"
+    return Rows(query, parameters, names(schema), frozenset(), {}, 0)
+
+
+def _types(schema: Schema) -> list[tuple[str, str]]:
+    """What the columns are stored as."""
+    columns = zip(names(schema).values(), schema.columns, strict=True)
+    return [(name, kept_table.smallest(column)) for name, (_, column) in columns]
+
+
+Layers = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _reading(registered: Registered, layers: Layers, *, whole: bool) -> keep.Reading:
+    unit = registered.unit
+    person = None if unit.column is None else _person(registered)[1:]
+    return keep.Reading(registered.source.relation, layers, person, whole, unit.positions_are_public)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    """A source's cells as codes: the layers of projections, and how the columns of the last stand in it."""
+
+    layers: Layers
+    doubles: set[str]
+    shifts: dict[str, int]
+
+
+def _inner(registered: Registered, parameters: dict[str, object] | None, *, integers: bool) -> _Inner:
+    source, schema, columns = registered.source, registered.schema, names(registered.schema)
+    doubles, shifts = set(), {}
+    plain, value, code = ["1 AS one"], ["one"], ["one"]
+    for i, (name, column) in enumerate(schema.columns):
+        cell, _ = cell_reading.value(column, *source.columns[name])
+        layers = _layers(registered, i, parameters, exact=integers)
+        plain.append(layers[0])
+        value.append(layers[1])
+        code.append(f"{layers[2]} AS {columns[name]}")
+        if not integers and isinstance(column, (Int, Real)) and (cell == "number" or isinstance(column, Real)):
+            doubles.add(columns[name])
+        if not integers and cell_reading.shift(column, cell):
+            shifts[columns[name]] = cell_reading.shift(column, cell)
+    return _Inner((tuple(plain), tuple(value), tuple(code)), doubles, shifts)

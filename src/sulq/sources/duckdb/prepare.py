@@ -1,0 +1,310 @@
+"""The prepared copy: the kept rows as integers, built once, in a private file or in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+
+from sulq.compile.statements.kept_table import Rows
+from sulq.errors import SetupError
+from sulq.language.shape import MOST_ROWS_STORED
+from sulq.sources.duckdb import kept_rows
+from sulq.sources.duckdb.connection import Connection
+from sulq.sources.duckdb.parquet_cells import rewrite
+from sulq.sources.memory.persons import inexact
+from sulq.sources.source import Registered
+from sulq.sources.tables import not_own, not_unique
+from sulq.version import __version__
+
+FORMAT: Final = "5"
+ABANDONED: Final = 3600.0  # seconds after which a folder without a lock belongs to nobody
+UNWRITABLE: Final = ("FileNotFoundError", "IOException", "NotADirectoryError", "OSError", "PermissionError")
+Progress = Callable[[float], None]
+
+_log = logging.getLogger("sulq")
+
+
+def facts(tables: Sequence[Registered]) -> dict[str, str]:
+    """What a prepared copy records of where it came from, each table under its name."""
+    first = tables[0]
+    declared = [
+        [
+            item.schema.table,
+            [[name, repr(column)] for name, column in item.schema.columns],
+            # Copies of ledgers from before a unit said `fold` are found under their old name, and made anew.
+            repr(item.unit).replace(", fold='spelling'", ""),
+            item.unique,
+            *([list(item.references)] if item.references else []),
+        ]
+        for item in tables
+    ]
+    read = {
+        item.schema.table: {name: [cell, sql] for name, (cell, sql) in item.source.columns.items()}
+        | {"": item.source.person}
+        for item in tables
+    }
+    return {
+        "format": FORMAT,
+        "sulq": __version__,
+        "duckdb": duckdb.__version__,
+        "source": json.dumps({item.schema.table: str(item.origin.path) for item in tables}),
+        "size": json.dumps({item.schema.table: item.origin.size for item in tables}),
+        "modified": json.dumps({item.schema.table: item.origin.modified for item in tables}),
+        "schema": json.dumps(read, sort_keys=True),
+        "declarations": hashlib.sha256(json.dumps(declared).encode()).hexdigest(),
+        "space": first.space,
+        "key": hashlib.sha256(b"sulq kept rows" + first.key).hexdigest(),
+    }
+
+
+def read(connection: Connection, path: Path) -> dict[str, str] | None:
+    """What a prepared copy records; None where the file is none. A copy stays attached to the connection as `data`."""
+    try:
+        connection.attach(path, "data")
+        found = connection.root.execute("SELECT * FROM data.facts").fetchall()
+        return {str(name): str(value) for name, value in found}
+    except (duckdb.Error, ValueError):
+        return None
+
+
+def usable(connection: Connection, path: Path, wanted: dict[str, str], *, renew: bool) -> bool:
+    """Whether the prepared copy at a path is the one wanted; a changed source stops the owner (SR12)."""
+    if not path.exists():
+        return False
+    found = read(connection, path)
+    if found is None:
+        if renew:
+            return False
+        raise SetupError("prepared-unusable", f"{path.name!r} is not a prepared copy.")
+    if found.get("format") != FORMAT:
+        return False
+    changed = any(_changed(found.get(name, ""), wanted[name]) for name in ("size", "modified"))
+    if changed and not renew:
+        raise SetupError("source-changed", f"The data changed since {path.name!r} was prepared from it.")
+    return not changed and all(found.get(name) == value for name, value in wanted.items() if name != "source")
+
+
+def _changed(found: str, wanted: str) -> bool:
+    """Whether a table that was prepared before is another file now; tables may be added and left out."""
+    try:
+        before, now = json.loads(found), json.loads(wanted)
+        return any(before[name] != now[name] for name in before.keys() & now.keys())
+    except (ValueError, AttributeError, KeyError):
+        return True
+
+
+def fill(
+    connection: Connection, tables: Sequence[Registered], *, into: str, progress: Progress | None, spell: bool = False
+) -> None:
+    """Read the sources into tables of kept rows; `spell` where they are compressed, which makes dictionaries of texts.
+
+    Whether ids are exact and a column declared unique is unique is looked at first, over all rows.
+    """
+    open_sources(connection, tables)
+    check(connection, [replace(item, records=None) if _keeps_every_row(item) else item for item in tables])
+    numbered = kept_rows.people(tables)
+    if numbered is not None:
+        _create(connection, kept_rows.PEOPLE, numbered, progress=None)
+        connection.root.execute(f"CREATE TABLE {into}{kept_rows.HEAVY} AS {kept_rows.heavy(tables, kept_rows.PEOPLE)}")
+    for i, registered in enumerate(tables):
+        rows = kept_rows.select(registered, stored=True, spell=spell, tables=tables)
+        told = None if progress is None else _part(progress, i, len(tables))
+        _create(connection, f"{into}{registered.kept}", rows, progress=told)
+        check_number(registered, _number(connection, f"{into}{registered.kept}"), MOST_ROWS_STORED)
+        if _keeps_every_row(registered):
+            _check_records(connection, registered, f"{into}{registered.kept}")
+    if numbered is not None:
+        connection.root.execute(f"DROP TABLE {kept_rows.PEOPLE}")
+
+
+def _create(connection: Connection, name: str, rows: Rows, *, progress: Progress | None) -> None:
+    cursor = connection.cursor()
+    for frame, data in rows.frames.items():
+        cursor.register(frame, data)
+    with _told(cursor, progress):
+        cursor.execute(f"CREATE TABLE {name} AS SELECT * FROM {rows.relation}", rows.parameters)
+    cursor.close()
+
+
+def _part(progress: Progress, done: int, of: int) -> Progress:
+    return lambda part: progress((done + part) / of)
+
+
+def check(connection: Connection, tables: Sequence[Registered]) -> None:
+    """Refuse ids that are not exact, a unique column that is not, and references to another person's rows (SR15, SR25).
+
+    And a CSV file in which DuckDB finds more or fewer records than there are. This is between the owner and all of
+    the owner's rows.
+    """
+    for registered in tables:
+        _check_records(connection, registered, registered.source.relation)
+    for registered in tables:
+        asked = kept_rows.inexact(registered)
+        if asked is not None and _some(connection, asked):
+            raise inexact(registered.schema.table, registered.unit.column or "", kept_rows.form(registered))
+    for registered in tables:
+        asked = kept_rows.twice(registered)
+        if asked is not None and _some(connection, asked):
+            not_unique(registered.schema.table, registered.unique or "")
+    for registered in tables:
+        for column, name in registered.references:
+            other = next(item for item in tables if item.schema.table == name)
+            if _some(connection, kept_rows.astray(registered, column, other)):
+                not_own(registered.schema.table, column, name)
+
+
+def check_number(registered: Registered, number: int, most: int) -> None:
+    """Refuse more rows than every statement is written for: how many there are chooses no word of any (SR17)."""
+    if number > most:
+        why = f"The table {registered.schema.table!r} has more than 2^{most.bit_length() - 1} rows."
+        raise SetupError("unreadable-data", why, "Split the table, or prepare a copy, which may hold 2^40.")
+
+
+def _keeps_every_row(registered: Registered) -> bool:
+    """Whether each record becomes one kept row, so that counting the kept rows counts the records."""
+    return registered.unit.column is None and registered.unit.neighbors != "zero_out"
+
+
+def _check_records(connection: Connection, registered: Registered, relation: str) -> None:
+    """Refuse a CSV file of which DuckDB reads another number of records than RFC 4180 says."""
+    path, records = registered.origin.path, registered.records
+    if path is None or records is None or registered.source.frame is not None:
+        return
+    if _number(connection, relation) != records:
+        why = f"The records of {path.name!r} are not read as RFC 4180 says."
+        raise SetupError("unreadable-data", why, "Store it as Parquet, and report this CSV file's first line.")
+
+
+def _some(connection: Connection, asked: Rows) -> bool:
+    """Whether there is any row."""
+    return _number(connection, asked.relation, asked.parameters, asked.frames) != 0
+
+
+def _number(
+    connection: Connection,
+    relation: str,
+    parameters: dict[str, object] | None = None,
+    frames: dict[str, object] | None = None,
+) -> int:
+    """How many rows there are."""
+    cursor = connection.cursor()
+    for frame, data in (frames or {}).items():
+        cursor.register(frame, data)
+    found = cursor.execute(f"SELECT count(*) FROM {relation}", parameters or {}).fetchone()
+    cursor.close()
+    return -1 if found is None else int(found[0])
+
+
+def open_sources(connection: Connection, tables: Sequence[Registered]) -> None:
+    """Make ready what the SELECTs of kept rows refer to: categories as types, DuckDB files attached."""
+    for registered in tables:
+        for name, values in kept_rows.types(registered):
+            connection.root.register("listed", pa.table({"place": range(len(values)), "item": values}))
+            connection.root.execute(f"CREATE TYPE {name} AS ENUM (SELECT item FROM listed ORDER BY place)")
+            connection.root.unregister("listed")
+    for name, path in dict.fromkeys(item.source.attach for item in tables if item.source.attach is not None):
+        connection.attach(path, name)
+
+
+def build(path: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> None:
+    """Build the prepared copy beside its place and move it there whole (mode 0600)."""
+    failed = ""
+    try:
+        with _folder(path) as folder:
+            made = folder / "prepared"
+            if not _written(made, tables, recorded=recorded, progress=progress):
+                made.unlink(missing_ok=True)
+                _write(made, rewrite(tables, folder), recorded=recorded, progress=progress)
+            for registered in tables:
+                registered.origin.unchanged()
+            made.chmod(0o600)
+            made.replace(path)
+    except (duckdb.Error, OSError) as error:
+        failed = type(error).__name__
+        _log.error("preparing failed: %s", failed)  # its text may hold a cell (T31)
+    if failed in UNWRITABLE:
+        raise SetupError(
+            "prepared-unusable", f"The prepared copy {path.name!r} cannot be written.", "Check the folder and the disk."
+        )
+    if failed:
+        raise SetupError("unreadable-data", "The data could not be read to its end.")
+
+
+def _written(made: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> bool:
+    """Whether DuckDB read every cell itself."""
+    try:
+        _write(made, tables, recorded=recorded, progress=progress)
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _write(made: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> None:
+    connection = Connection(folder=made.parent)
+    try:
+        connection.attach(made, "data", writable=True)
+        fill(connection, tables, into="data.", progress=progress, spell=True)
+        connection.root.register("recorded", pa.table({"name": list(recorded), "value": list(recorded.values())}))
+        connection.root.execute("CREATE TABLE data.facts AS SELECT * FROM recorded")
+        connection.root.execute("DETACH data")
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def _folder(path: Path) -> Iterator[Path]:
+    """A private folder beside the prepared copy; those of crashed runs are removed, those of running ones are not."""
+    prefix = f".{path.name}.preparing-"
+    for stale in path.parent.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError), (stale / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(stale, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if not (stale / "lock").exists() and time.time() - stale.stat().st_mtime > ABANDONED:
+                shutil.rmtree(stale, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
+    try:
+        with (folder / "lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _told(cursor: duckdb.DuckDBPyConnection, progress: Progress | None) -> Iterator[None]:
+    """Tell how far a long statement has come, about four times a second."""
+    if progress is None:
+        yield
+        return
+    cursor.execute("SET enable_progress_bar = true")
+    cursor.execute("SET enable_progress_bar_print = false")
+    done = threading.Event()
+
+    def tell() -> None:
+        while not done.wait(0.25):
+            progress(min(max(cursor.query_progress(), 0.0), 100.0) / 100.0)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    progress(0.0)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+    progress(1.0)

@@ -1,0 +1,144 @@
+"""Engines: rows to exact integers. Named here, loaded when used, never discovered."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, Protocol, cast, runtime_checkable
+
+from sulq.errors import SetupError
+from sulq.language.domain import Category, Schema, is_text
+from sulq.language.privacy import Unit
+from sulq.language.tally import Engine
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset
+
+ENGINES: Final[dict[str, str]] = {
+    "duckdb": "sulq.sources.duckdb.engine:DuckEngine",
+    "memory": "sulq.sources.memory.engine:MemoryEngine",
+    "postgres": "sulq.sources.postgres.engine:PostgresEngine",
+    "spark": "sulq.sources.spark.engine:SparkEngine",
+}
+"""Each engine's name and its class, whose `of` opens data."""
+
+ELSEWHERE: Final = {
+    "postgres": ("psycopg", "Tables in PostgreSQL need the extra 'postgres'."),
+    "spark": ("pyspark", "Tables on Spark need the extra 'spark'."),
+}
+"""Engines whose tables lie with them: the package each needs, and what to say where it is missing."""
+
+
+class OpenEngine(Engine, Protocol):
+    """An engine that can say what its rows were read from."""
+
+    certifies: bool
+    """Whether it runs statements that the kernel certified, and nothing else in their place (docs/theory/kernel.md)."""
+
+    def fingerprint(self, table: str = "") -> str:
+        """Name, size and time of a table's data file, or "frame"; nothing of the rows."""
+        ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """An engine that knows how many rows public tables have only once it has copied them."""
+
+    def counted(self) -> Dataset:
+        """The dataset with those numbers."""
+        ...
+
+
+def open_engine(
+    data: object,
+    *,
+    schema: Schema,
+    unit: Unit,
+    key: bytes,
+    table: str | None = None,
+    space: str = "",
+    prepared: str | Path | bool | None = None,
+    renew: bool = False,
+    engine: str = "duckdb",
+    progress: Callable[[float], None] | None = None,
+) -> OpenEngine:
+    """Open a file or a frame for summing; what is missing or cannot be read is refused here, before anything is spent.
+
+    Args:
+        data: A path to a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars or pyarrow table, Spark's, or the
+            postgresql:// address of a table.
+        schema: The declared columns.
+        unit: Whom the answers hide.
+        key: The person space's key for choosing kept rows (SR2).
+        table: The table inside a .duckdb file, where it holds several, or inside a database.
+        space: The name of the person space the rows belong to.
+        prepared: Where the prepared copy lies; None: in memory; False: none, the source is read for each question.
+        renew: Take a source that changed since it was prepared.
+        engine: A name of ENGINES; tables in a database are asked there.
+        progress: Told how far preparing has come, from 0 to 1.
+    """
+    _check(engine, [schema])
+    dataset = Dataset.one(Origin.of(data), schema, unit, key, inside=table, space=space)
+    return open_dataset(dataset, prepared=prepared, renew=renew, engine=engine, progress=progress)
+
+
+def open_dataset(
+    dataset: Dataset,
+    *,
+    prepared: str | Path | bool | None = None,
+    renew: bool = False,
+    engine: str = "duckdb",
+    progress: Callable[[float], None] | None = None,
+) -> OpenEngine:
+    """Open all tables of a dataset for summing, as `open_engine` opens one."""
+    _check(engine, [given.facts.schema for given in dataset.tables])
+    module, _, name = ENGINES[_where(engine, dataset)].partition(":")
+    opened = getattr(importlib.import_module(module), name).of(
+        dataset,
+        prepared=Path(prepared) if isinstance(prepared, (str, Path)) else prepared,
+        renew=renew,
+        progress=progress,
+    )
+    if getattr(opened, "unsure", False):
+        try:
+            opened.ready()
+        except BaseException:
+            opened.close()
+            raise
+    return cast("OpenEngine", opened)
+
+
+def _where(engine: str, dataset: Dataset) -> str:
+    """The engine that holds these tables: those in a database or on Spark are asked there, and nowhere else."""
+    homes = {given.origin.home for given in dataset.tables}
+    if homes == {""} and engine not in ELSEWHERE:
+        return engine
+    (home, *others) = homes
+    if others or not home or engine not in ("duckdb", home):
+        raise SetupError(
+            "engine-not-available",
+            "Tables in PostgreSQL, or on Spark, are asked there, all of them, and nothing else is.",
+            "Leave engine= out, and name tables of one place.",
+        )
+    package, missing = ELSEWHERE[home]
+    if importlib.util.find_spec(package) is None:
+        raise SetupError("missing-extra", missing, f"pip install 'sulq[{home}]'")
+    return home
+
+
+def load(engine: str) -> None:
+    """Load an engine and what it needs, where that is installed: it is then there for `open_dataset`."""
+    package, _ = ELSEWHERE.get(engine, ("", ""))
+    if not package or importlib.util.find_spec(package) is not None:
+        importlib.import_module(ENGINES[engine].partition(":")[0])
+
+
+def _check(engine: str, schemas: Iterable[Schema]) -> None:
+    if not isinstance(engine, str) or engine not in ENGINES:
+        raise SetupError("engine-not-available", f"There is no engine {str(engine)[:40]!r}.")
+    for name, column in (item for schema in schemas for item in schema.columns):
+        if isinstance(column, Category) and any(
+            "\x00" in str(value) or not is_text(str(value)) for value in column.values
+        ):
+            raise SetupError("bad-declaration", f"A category of column {name!r} is no text that data can hold.")

@@ -1,0 +1,4 @@
+"""Exact sums of row functions over batches of rows in NumPy: the reference meaning that engines share.
+
+Used where rows are not certified; sees rows and decides nothing.
+"""

@@ -1,0 +1,237 @@
+"""Relations to rows in NumPy: the reference the SQL must agree with, and its substitute for what SQL does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from sulq.compile.statements import derived_columns
+from sulq.kernel.private import Stored
+from sulq.language.domain import Column, Text
+from sulq.language.facts import Tables
+from sulq.language.kinds import Code, Floats, Integers, Scalar, Truth, Truths
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn.scalar import Col, RowFn, evaluate, numbers, truths
+from sulq.language.rowfn.vectors import to_grid
+from sulq.language.shape import Shape, shape
+from sulq.sources.folds.batch import Batch
+
+Read = Callable[[str], Batch]
+"""The kept rows of a table by its name, with their owners where it has any."""
+
+
+def derive(relation: Relation, tables: Tables, read: Read) -> Batch:
+    """The rows of a relation, each with its owner where rows are owned."""
+    with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
+        return _derive(relation, tables, read)
+
+
+def _derive(relation: Relation, tables: Tables, read: Read) -> Batch:
+    match relation:
+        case Table():
+            return read(relation.name)
+        case Where():
+            source = _derive(relation.source, tables, read)
+            holds, unknown = truths(relation.condition, source)
+            return source.take(np.flatnonzero(holds if unknown is None else holds & ~unknown))
+        case Select():
+            source = _derive(relation.source, tables, read)
+            schema = shape(relation, tables).schema
+            pairs = zip(schema.columns, relation.columns, strict=True)
+            columns = {name: _column(fn, column, source) for (name, column), (_, fn) in pairs}
+            return Batch(schema, source.size, columns, owner=source.owner)
+        case Join():
+            return _join(relation, tables, read)
+        case PerPerson():
+            inner = shape(relation.source, tables)
+            return _per_person(relation, inner, shape(relation, tables), _derive(relation.source, tables, read))
+        case Distinct():
+            source = _derive(relation.source, tables, read)
+            groups = numbered(source.size, [source.stored(name) for name in source.schema.names])
+            found = source.take(np.unique(groups, return_index=True)[1])
+            found.owner = None
+            return found
+        case Union():
+            return _union(shape(relation, tables), [_derive(item, tables, read) for item in relation.sources()])
+
+
+def _column(fn: RowFn, column: Column, source: Batch) -> Stored:
+    """A row function as a column of integers (or texts)."""
+    name = derived_columns.copied(fn, source.schema, column)
+    if name is not None:
+        return source.stored(name)
+    kind = fn.kind(source.schema)
+    if isinstance(kind, Code):
+        cells = evaluate(fn, source)
+        codes = cast("Integers", cells.values)
+        outside = (codes < 0) | (codes >= kind.size)
+        gone = outside if cells.missing is None else outside | cells.missing
+        return np.where(gone, 0, codes), gone
+    if isinstance(column, Text):
+        cells = evaluate(fn, source)
+        return cells.values.astype(object, copy=False), cells.missing
+    values, missing = numbers(fn, source)
+    return to_grid(values, column.step, column.low, column.high), missing
+
+
+def _union(whole: Shape, parts: list[Batch]) -> Batch:
+    columns: dict[str, Stored] = {}
+    for i, name in enumerate(whole.schema.names):
+        stored = [part.stored(part.schema.names[i]) for part in parts]
+        values = [v if isinstance(v, np.ndarray) and v.dtype == object else v.astype(np.int64) for v, _ in stored]
+        gone = [np.zeros(len(v), dtype=np.bool_) if m is None else m for v, m in stored]
+        columns[name] = np.concatenate(values), np.concatenate(gone)
+    owner = None
+    if whole.owned:
+        owner = np.concatenate([cast("np.ndarray", part.owner) for part in parts])
+    return Batch(whole.schema, sum(part.size for part in parts), columns, owner=owner)
+
+
+def _join(join: Join, tables: Tables, read: Read) -> Batch:
+    """Pairs of rows whose keys agree: both sides' keys are numbered alike, then the right is searched in order."""
+    schema = shape(join, tables).schema
+    left, right = _derive(join.left, tables, read), _derive(join.right, tables, read)
+    keys: list[Stored] = []
+    for ours, theirs in join.on:
+        keys.append(_beside(left.stored(ours), right.stored(theirs)))
+    if join.person:
+        keys.append(_beside((cast("np.ndarray", left.owner), None), (cast("np.ndarray", right.owner), None)))
+    pairs = numbered(left.size + right.size, keys)
+    absent = np.zeros(left.size + right.size, dtype=np.bool_)
+    for _, missing in keys:
+        absent |= False if missing is None else missing
+    ours_id, theirs_id = pairs[: left.size], pairs[left.size :]
+    present = np.flatnonzero(~absent[left.size :])
+    order = present[np.argsort(theirs_id[present], kind="stable")]
+    first = np.searchsorted(theirs_id[order], ours_id, side="left")
+    matches = np.searchsorted(theirs_id[order], ours_id, side="right") - first
+    matches[absent[: left.size]] = 0
+    lone = (matches == 0) if join.how == "left" else np.zeros(left.size, dtype=np.bool_)
+    times = np.where(lone, 1, matches)
+    rows = np.repeat(np.arange(left.size), times)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    unmatched = lone[rows]
+    places = np.where(unmatched, 0, first[rows] + within)
+    taken = left.take(rows)
+    columns: dict[str, Stored] = {name: taken.stored(name) for name in left.schema.names}
+    if len(order):
+        found = right.take(order[places])
+    else:  # nothing to take from: every row that is left has no match
+        found = Batch(
+            right.schema, len(rows), {name: _none(right.stored(name)[0], len(rows)) for name in right.schema.names}
+        )
+    for name in right.schema.names:
+        values, missing = found.stored(name)
+        columns[name] = values, unmatched if missing is None else missing | unmatched
+    owner = taken.owner
+    if owner is None and right.owner is not None:
+        owner = right.owner[order[places]] if len(order) else right.owner[:0]
+    return Batch(schema, len(rows), columns, owner=owner)
+
+
+def _none(like: np.ndarray, size: int) -> Stored:
+    return np.full(size, None if like.dtype == object else 0, dtype=like.dtype), np.ones(size, dtype=np.bool_)
+
+
+def _beside(ours: Stored, theirs: Stored) -> Stored:
+    """Two sides' cells, one after the other."""
+    missing = [np.zeros(len(values), dtype=np.bool_) if gone is None else gone for values, gone in (ours, theirs)]
+    return np.concatenate([ours[0], theirs[0]]), np.concatenate(missing)
+
+
+def numbered(size: int, columns: list[Stored]) -> Integers:
+    """The number of each row's combination of values, missing equal to missing."""
+    found = np.zeros(size, dtype=np.int64)
+    for values, missing in columns:
+        codes = _cells(values, missing)
+        combined = found * (int(codes.max(initial=0)) + 1) + codes
+        found = np.unique(combined, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _cells(values: np.ndarray, missing: Truths | None) -> Integers:
+    """Cells as numbers from 1, equal where they are equal; 0 where missing."""
+    if values.dtype == object:
+        known: dict[object, int] = {}
+        codes = np.array([known.setdefault(value, len(known) + 1) for value in values], dtype=np.int64)
+    else:
+        codes = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64) + 1
+    return codes if missing is None else np.where(missing, 0, codes)
+
+
+def _per_person(relation: PerPerson, inner: Shape, whole: Shape, source: Batch) -> Batch:
+    owner = cast("np.ndarray", source.owner)
+    groups = numbered(source.size, [(owner, None), *(source.stored(name) for name in relation.keys)])
+    some = np.unique(groups, return_index=True)[1]
+    size = len(some)
+    columns: dict[str, Stored] = {}
+    for name in relation.keys:
+        values, missing = source.stored(name)
+        columns[name] = values[some], None if missing is None else missing[some]
+    for name, how, fn in relation.values:
+        column = cast("Column", whole.schema.find(name))
+        columns[name] = _aggregate((how, fn, column), inner, source, groups, size)
+    return Batch(whole.schema, size, columns, owner=owner[some])
+
+
+def _aggregate(
+    value: tuple[str, RowFn | None, Column], inner: Shape, source: Batch, groups: Integers, size: int
+) -> Stored:
+    """One aggregate of the rows of each number."""
+    how, fn, column = value
+    if fn is None:
+        return _count(np.bincount(groups, minlength=size), column)
+    if how == "count":
+        gone = evaluate(fn, source).missing
+        return _count(np.bincount(groups if gone is None else groups[~gone], minlength=size), column)
+    if how == "distinct":
+        values, missing = _compared(fn, source)
+        here = np.arange(source.size) if missing is None else np.flatnonzero(~missing)
+        pairs = numbered(len(here), [(groups[here], None), (values[here], None)])
+        some = here[np.unique(pairs, return_index=True)[1]]
+        return _count(np.bincount(groups[some], minlength=size), column)
+    if how in ("min", "max"):
+        values, missing = _column(fn, column, source)
+        here = np.arange(source.size) if missing is None else np.flatnonzero(~missing)
+        if isinstance(column, Text):
+            return _extreme_text(values, here, groups, size, lowest=how == "min")
+        found = np.full(size, column.high if how == "min" else column.low, dtype=np.int64)
+        (np.minimum if how == "min" else np.maximum).at(found, groups[here], values[here].astype(np.int64))
+        return found, np.bincount(groups[here], minlength=size) == 0
+    if isinstance(column, Text):
+        raise TypeError("a number was promised")
+    terms = derived_columns.terms(fn, source.schema, inner.rows)
+    doubles, missing = numbers(fn, source)
+    units = to_grid(doubles, terms.step, terms.low, terms.high)
+    here = np.arange(source.size) if missing is None else np.flatnonzero(~missing)
+    total = np.bincount(groups[here], weights=units[here].astype(np.float64), minlength=size)  # exact below 2^53
+    counts = np.bincount(groups[here], minlength=size)
+    each = cast("Floats", total if how == "sum" else total / np.maximum(counts, 1))
+    return to_grid(each * float(terms.step), column.step, column.low, column.high), counts == 0
+
+
+def _extreme_text(values: np.ndarray, here: Integers, groups: Integers, size: int, *, lowest: bool) -> Stored:
+    """The first or last text of each number, by code point."""
+    found = np.full(size, None, dtype=object)
+    for row in here[sorted(range(len(here)), key=lambda i: values[here[i]], reverse=lowest)]:
+        found[groups[row]] = values[row]
+    return found, np.bincount(groups[here], minlength=size) == 0
+
+
+def _count(counts: Integers, column: Column) -> Stored:
+    high = 0 if isinstance(column, Text) else column.high
+    return np.minimum(counts, high).astype(np.int64), None
+
+
+def _compared(fn: RowFn, source: Batch) -> Stored:
+    """A value as it is told apart from others: a column by what it stores, a number as a double without a sign of 0."""
+    if isinstance(fn, Col):
+        return source.stored(fn.name)
+    cells = evaluate(fn, source)
+    if isinstance(fn.kind(source.schema), (Scalar, Truth)):
+        return cells.values.astype(np.float64) + 0.0, cells.missing
+    if cells.values.ndim == 2:  # a vector, by all its coordinates
+        return numbered(source.size, [(column, None) for column in cells.values.T]), cells.missing
+    return cells.values, cells.missing

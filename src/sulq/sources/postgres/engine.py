@@ -1,0 +1,208 @@
+"""The PostgreSQL engine: a prepared copy in the same database, read once into a private DuckDB and asked there.
+
+What is asked is the text that the kernel certified, as of files and frames (decision 0036). The copy lies in a
+private schema beside the tables: that it is still the one is looked at before each debit.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import duckdb
+import numpy as np
+import psycopg
+import pyarrow as pa
+
+from sulq.addresses.postgres import Address
+from sulq.compile.statements import kept_table
+from sulq.compile.statements.kept_table import Rows
+from sulq.errors import AccessDenied, SetupError
+from sulq.kernel import keep
+from sulq.kernel.private import Private
+from sulq.language.kinds import Integers
+from sulq.language.relation import Table
+from sulq.language.shape import shape
+from sulq.sources.duckdb import pages
+from sulq.sources.duckdb.connection import Connection
+from sulq.sources.duckdb.engine import StoredEngine
+from sulq.sources.duckdb.question import BATCH
+from sulq.sources.duckdb.resident import Resident, limit
+from sulq.sources.postgres import read as postgres_read
+from sulq.sources.postgres import schema as postgres_schema
+from sulq.sources.postgres.copy import Progress, copied
+from sulq.sources.postgres.schema import Copy
+from sulq.sources.postgres.session import Sessions, meaning
+from sulq.sources.tables import Dataset
+
+_log = logging.getLogger(__name__)
+
+
+class PostgresEngine(StoredEngine):
+    """Tables of one PostgreSQL database."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        renew: bool = False,
+        progress: Progress | None = None,
+        threads: int | None = None,
+        batch: int = BATCH,
+    ) -> None:
+        if dataset.unit.positions_are_public:  # one row replaced can move every other: a table has no order
+            raise SetupError(
+                "bad-declaration",
+                "Rows of PostgreSQL have no places, which this unit would let questions speak of.",
+                "Use neighbors='add_remove', or 'replace_one' with a person column.",
+            )
+        self._dataset = dataset
+        self._facts = dataset.facts
+        self._address = _address(dataset)
+        self._renew = renew
+        self._progress = progress
+        self._threads = threads
+        self._batch = batch
+        self._copy: Copy | None = None
+        names = [given.facts.schema.table for given in dataset.tables]
+        self._names = {name: "kept" if len(names) == 1 else f"kept{i}" for i, name in enumerate(names)}
+        self._sessions = Sessions(self._address)
+        self._resident = Resident(limit())
+        self._opening = threading.Lock()
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, *, prepared: Path | bool | None, renew: bool, progress: Progress | None
+    ) -> PostgresEngine:
+        """Open tables by the address that each of them has."""
+        if prepared is False or isinstance(prepared, Path):
+            raise SetupError("bad-declaration", "Tables in PostgreSQL are prepared there; leave prepared= out.")
+        return cls(dataset, renew=renew, progress=progress)
+
+    def fingerprint(self, table: str = "") -> str:
+        """Which table a copy was made of, and which copy that is: other rows are another one."""
+        self._open()
+        copy = cast("Copy", self._copy)
+        name = next(
+            given.facts.schema.table for given in self._dataset.tables if table in ("", given.facts.schema.table)
+        )
+        return f"postgresql {copy.sources[name]} {copy.build}"
+
+    def counted(self) -> Dataset:
+        """The dataset with the number of rows that each public table has in the copy: the one snapshot there is."""
+        self._open()
+        return self._dataset
+
+    def ready(self) -> None:
+        """Find the copy or build it, and read it, once; then, before each debit, that it is still the one."""
+        self._begin()
+        self._same()
+
+    def _begin(self) -> None:
+        """Find the copy or build it, and read it, once: from then on a question needs no session."""
+        self._open()
+        with self._opening:  # of threads that ask first at once, one reads
+            if self._connection is None:
+                self._connection = self._filled(cast("Copy", self._copy))
+
+    def _open(self) -> None:
+        """Find the copy or build it."""
+        if self._closed:
+            raise AccessDenied("closed", "The rows were let go of.")
+        with self._opening:  # of threads that ask first at once, one prepares
+            if self._copy is not None:
+                return
+            copy = copied(self._dataset, self._address, renew=self._renew, progress=self._progress)
+            given = [
+                replace(each, facts=replace(each.facts, rows=copy.rows[each.facts.schema.table]))
+                if each.facts.public
+                else each
+                for each in self._dataset.tables
+            ]
+            self._dataset = replace(self._dataset, tables=tuple(given))
+            self._facts, self._kernel_facts = self._dataset.facts, None
+            self._copy, self._renew = copy, False
+
+    def _filled(self, copy: Copy) -> Connection:
+        """The kept rows in a private, locked DuckDB; this is between the owner and all of the owner's rows."""
+        connection = Connection(threads=self._threads)
+        failed: SetupError | None = None
+        try:
+            with self._sessions.one() as db:
+                for given in self._dataset.tables:
+                    name, owned = given.facts.schema.table, given.unit(self._dataset.unit).column is not None
+                    columns = pages.columns_of(given.facts.schema, owned=owned)
+                    copied_to = copy.tables[name], copy.pages[name]
+                    read = postgres_read.load(db, copied_to, connection, self._names[name], columns)
+                    if read != copy.rows[name]:
+                        raise SetupError("prepared-unusable", "The copy in the database is not whole.")
+            with closing(connection.cursor()) as cursor:
+                keep.check(cursor, self.kernel_facts)
+            connection.lock()
+        except SetupError as refused:
+            failed = refused
+        except psycopg.errors.UndefinedTable:
+            failed = SetupError("source-changed", "The copy of the rows was dropped or taken anew by another process.")
+        except psycopg.Error as error:
+            failed = meaning(error)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            _log.error("reading the copy failed: %s", type(error).__name__)  # its text may hold a cell (T31)
+            failed = SetupError("unreadable-data", "The data could not be read to its end.")
+        if failed is not None:
+            connection.close()
+            raise failed
+        return connection
+
+    def _same(self) -> None:
+        """Stop where the copy is gone, another, or open to others; a session that broke is made anew, at no cost."""
+        copy = cast("Copy", self._copy)
+        build: object = None
+        others = reached = False
+        for _ in range(2):
+            try:
+                with self._sessions.one() as db:
+                    build, others = postgres_schema.still(db, copy, self._address.reader)
+                reached = True
+            except psycopg.OperationalError as error:
+                _log.error("the session broke: %s", type(error).__name__)
+                continue
+            except psycopg.Error:
+                reached = True
+            break
+        if not reached:
+            raise SetupError("unreadable-data", f"The database {self._address} cannot be reached.", "Try again later.")
+        if build != copy.build:
+            raise SetupError("source-changed", "The copy of the rows was dropped or taken anew by another process.")
+        if others:
+            raise postgres_schema.opened_to_others()
+
+    def heavy(self, table: str) -> Private[Integers]:
+        """Persons of whom not all rows are kept, and the others, as the copy notes them."""
+        self._open()
+        name = self._dataset.facts.table_of(table).schema.table
+        return cast("Copy", self._copy).heavy.map(lambda found: np.array(found[name], dtype=np.int64))
+
+    def _kept(self, name: str) -> Rows:
+        schema = self._facts.table_of(name).schema
+        relation = self._names[schema.table]
+        return Rows(relation, {}, kept_table.names(schema), frozenset(), {}, shape(Table(name), self._facts).most)
+
+    def close(self) -> None:
+        """End the sessions and let go of memory; the copy stays in the database."""
+        super().close()
+        self._sessions.close()
+
+
+def _address(dataset: Dataset) -> Address:
+    """The one database all tables lie in."""
+    found = [given.origin.address for given in dataset.tables]
+    first = found[0]
+    if first is None or any(other is None or replace(other, table=first.table) != first for other in found):
+        raise SetupError(
+            "bad-declaration", "All tables must lie in one PostgreSQL database, at addresses alike but for table=."
+        )
+    return first

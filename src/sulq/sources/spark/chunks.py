@@ -1,0 +1,182 @@
+"""Prepared rows as Spark holds them: some thousands of rows side by side in one row of the prepared table.
+
+Each column of such a chunk is one cell: its integers as bytes, as narrow as its
+declaration allows. So Spark moves a few large cells where it would convert
+millions of small ones, reads no column that is not asked for, and a chunk
+becomes NumPy columns without a look at a single row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sulq.compile.statements import kept_table
+from sulq.compile.statements.column_demand import Needed
+from sulq.compile.statements.kept_table import OWNER, PERSON, names
+from sulq.kernel.private import Stored
+from sulq.language.domain import Column, Schema, Text
+from sulq.language.kinds import Truths
+from sulq.sources.duckdb import results
+from sulq.sources.duckdb.kept_rows import OWNER_DIGITS
+from sulq.sources.folds.batch import Batch
+
+ROWS: Final = 32_768  # of a chunk: 50 columns of them as doubles are what a kernel takes at a time
+COUNT: Final = "n"
+WIDTHS: Final = {"TINYINT": "<i1", "SMALLINT": "<i2", "INTEGER": "<i4", "BIGINT": "<i8"}
+TYPES: Final = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64()}
+
+
+def _gone(name: str) -> str:
+    """The column beside a column that says which of its cells are not missing, in Arrow's bits; none where all are."""
+    return f"m{name[1:]}"
+
+
+def _stored(schema: Schema, *, owned: bool) -> list[tuple[str, pa.DataType]]:
+    """The columns of a chunk."""
+    found = [(COUNT, pa.int32())]
+    for name, (_, column) in zip(names(schema).values(), schema.columns, strict=True):
+        found.append((name, pa.list_(pa.string()) if isinstance(column, Text) else pa.binary()))
+        found += [] if isinstance(column, Text) else [(_gone(name), pa.binary())]
+    return found + ([(PERSON, pa.binary()), (OWNER, pa.binary())] if owned else [])
+
+
+def layout(schema: Schema, *, owned: bool) -> str:
+    """The columns of a chunk in Spark's words."""
+    words = {pa.int32(): "int", pa.binary(): "binary"}
+    return ", ".join(f"{name} {words.get(kind, 'array<string>')}" for name, kind in _stored(schema, owned=owned))
+
+
+def wanted_columns(schema: Schema, wanted: Needed, *, owned: bool) -> list[str]:
+    """The columns of a chunk that are looked at."""
+    found = [COUNT]
+    for stored, (name, column) in zip(names(schema).values(), schema.columns, strict=True):
+        if name in wanted.columns:
+            found += [stored] if isinstance(column, Text) else [stored, _gone(stored)]
+    return found + ([PERSON] if wanted.person else []) + ([OWNER] if owned else [])
+
+
+def packed(rows: pa.Table, schema: Schema, *, owned: bool) -> pa.RecordBatch:
+    """Rows of codes as one chunk."""
+    cells: dict[str, object] = {COUNT: rows.num_rows}
+    for name, (_, column) in zip(names(schema).values(), schema.columns, strict=True):
+        if isinstance(column, Text):
+            cells[name] = rows.column(name).to_pylist()
+            continue
+        values, missing = results.numpy_column(rows.column(name))
+        cells[name] = values.astype(_width(column), copy=False).tobytes()
+        cells[_gone(name)] = None if missing is None else np.packbits(~missing, bitorder="little").tobytes()
+    if owned:
+        cells[PERSON] = results.numpy_column(rows.column(PERSON))[0].astype("<i8", copy=False).tobytes()
+        cells[OWNER] = "".join(rows.column(OWNER).to_pylist()).encode()
+    columns = _stored(schema, owned=owned)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([cells[name]], kind) for name, kind in columns], schema=pa.schema(columns)
+    )
+
+
+def batches(chunks: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[Batch]:
+    """Chunks as batches of rows; the columns that are not there were not asked for."""
+    own = [
+        (stored, name, column) for stored, (name, column) in zip(names(schema).values(), schema.columns, strict=True)
+    ]
+    for several in chunks:
+        there = several.schema.names
+        read = [each for each in own if each[0] in there]
+        for place in range(several.num_rows):
+            yield _unpacked({name: several.column(i)[place] for i, name in enumerate(there)}, read, schema)
+
+
+def _unpacked(cells: dict[str, pa.Scalar], read: list[tuple[str, str, Column]], schema: Schema) -> Batch:
+    size = int(cells[COUNT].as_py())
+    columns: dict[str, Stored] = {}
+    for stored, name, column in read:
+        if isinstance(column, Text):
+            columns[name] = results.numpy_column(cells[stored].values)
+        else:
+            columns[name] = np.frombuffer(cells[stored].as_buffer(), _width(column)), _missing(cells, stored, size)
+    person = np.frombuffer(cells[PERSON].as_buffer(), "<i8") if PERSON in cells else None
+    owner = np.frombuffer(cells[OWNER].as_buffer(), f"S{OWNER_DIGITS}") if OWNER in cells else None
+    return Batch(schema, size, columns, person=person, owner=owner)
+
+
+def tables(chunks: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.Table]:
+    """Chunks as tables of Arrow's, a column by the name it is stored under; nothing is copied."""
+    kinds = {names(schema)[name]: kept_table.smallest(column) for name, column in schema.columns}
+    for several in chunks:
+        there = several.schema.names
+        for place in range(several.num_rows):
+            cells = {name: several.column(i)[place] for i, name in enumerate(there)}
+            size = int(cells[COUNT].as_py())
+            found = {}
+            for name in there:
+                if name in kinds and kinds[name] not in TYPES:
+                    found[name] = cells[name].values
+                elif name in kinds:
+                    bits = cells[_gone(name)]
+                    buffers = [_aligned(bits) if bits.is_valid else None, _aligned(cells[name])]
+                    found[name] = pa.Array.from_buffers(TYPES[kinds[name]], size, buffers)
+                elif name in (PERSON, OWNER):
+                    kind = pa.int64() if name == PERSON else pa.binary(OWNER_DIGITS)
+                    found[name] = pa.Array.from_buffers(kind, size, [None, _aligned(cells[name])])
+            yield pa.table(found) if found else pa.table({"c0": pa.nulls(size, pa.int8())})
+
+
+def _aligned(cell: pa.Scalar) -> pa.Buffer:
+    """A cell's bytes where numbers may begin: within a column of cells they can lie anywhere."""
+    found = cell.as_buffer()
+    return found if found.address % 8 == 0 else pa.py_buffer(found.to_pybytes())
+
+
+def _missing(cells: dict[str, pa.Scalar], stored: str, size: int) -> Truths | None:
+    bits = cells[_gone(stored)]
+    if not bits.is_valid:
+        return None
+    there = np.unpackbits(np.frombuffer(bits.as_buffer(), np.uint8), count=size, bitorder="little")
+    return ~there.astype(np.bool_)
+
+
+def _width(column: Column) -> str:
+    return WIDTHS[kept_table.smallest(column)]
+
+
+def rows_layout(schema: Schema, *, owned: bool) -> tuple[str, pa.Schema]:
+    """Single rows of codes, as they are sorted and bounded before they are packed: in Spark's words and in Arrow's."""
+    words, kinds = [], []
+    for name, (_, column) in zip(names(schema).values(), schema.columns, strict=True):
+        kind = kept_table.smallest(column)
+        words.append(f"{name} {'string' if isinstance(column, Text) else kind.lower()}")
+        kinds.append((name, TYPES.get(kind, pa.string())))
+    if owned:
+        words += [f"{PERSON} bigint", "u string", "r string", f"{OWNER} string"]
+        kinds += [(PERSON, pa.int64()), ("u", pa.string()), ("r", pa.string()), (OWNER, pa.string())]
+    return ", ".join(words), pa.schema(kinds)
+
+
+def arrow_layout(schema: Schema, asked: list[str], *, owned: bool) -> pa.Schema:
+    """Some columns of a chunk in Arrow's words."""
+    kinds = dict(_stored(schema, owned=owned))
+    return pa.schema([(name, kinds[name]) for name in asked])
+
+
+def together(parts: list[Batch], schema: Schema, wanted: Needed, *, owned: bool) -> Batch:
+    """Batches as one."""
+    columns: dict[str, Stored] = {}
+    for name, column in schema.columns:
+        if name not in wanted.columns:
+            continue
+        stored = [part.stored(name) for part in parts]
+        empty = np.empty(0, dtype=object if isinstance(column, Text) else np.int64)
+        gone = [np.zeros(len(v), dtype=np.bool_) if m is None else m for v, m in stored]
+        values = np.concatenate([empty, *(v if v.dtype == object else v.astype(np.int64) for v, _ in stored)])
+        missing = np.concatenate([np.zeros(0, dtype=np.bool_), *gone])
+        columns[name] = values, missing if missing.any() else None
+    nobody = np.empty(0, dtype=f"S{OWNER_DIGITS}")
+    owner = np.concatenate([nobody, *(part.owner for part in parts if part.owner is not None)]) if owned else None
+    person = None
+    if wanted.person:
+        person = np.concatenate([np.empty(0, dtype=np.int64), *(part.person() for part in parts)])
+    return Batch(schema, sum(part.size for part in parts), columns, person=person, owner=owner)

@@ -1,0 +1,239 @@
+"""One table on the cluster: read to integers, bounded by person, packed, and kept for the questions to come."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from sulq.answers import wire
+from sulq.compile.statements.column_demand import Needed
+from sulq.compile.statements.kept_table import names
+from sulq.errors import SetupError
+from sulq.language.facts import TableFacts
+from sulq.language.kinds import Integers
+from sulq.language.privacy import Unit
+from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, WHO, Form
+from sulq.sources.duckdb.kept_rows import ORDER, TEXT
+from sulq.sources.folds.batch import Batch
+from sulq.sources.memory.persons import UNSURE, inexact
+from sulq.sources.spark import chunks, frame, work
+from sulq.sources.tables import not_own, not_unique
+
+if TYPE_CHECKING:
+    from pyspark import StorageLevel
+    from pyspark.sql import DataFrame, SparkSession
+
+RANK: Final = "rank"
+_PROBED: Final[set[tuple[str, str]]] = set()  # applications whose executors have these versions
+
+
+class Prepared:
+    """A table's kept rows; before `prepare` only how they are read."""
+
+    def __init__(self, rows: DataFrame, facts: TableFacts, unit: Unit, key: bytes) -> None:
+        self.frame = rows
+        self.facts = facts
+        self.unit = unit
+        self.owned = unit.column is not None
+        self._cells, person = frame.cells(rows, facts.schema, unit)
+        self.form: Form = "nothing" if person is None else person.form
+        self._reading = work.Reading.of(facts.schema, unit, key, self._cells, person)
+        self._held: DataFrame | None = None
+        self._kept: DataFrame | None = None
+        self._folder: Path | None = None
+        self.size = 0  # of the kept rows, when they were prepared
+        self.parts = 0  # the partitions they lie in
+
+    @property
+    def session(self) -> SparkSession:
+        """The session its rows are in."""
+        return self.frame.sparkSession
+
+    @property
+    def kept(self) -> DataFrame:
+        """The kept rows in chunks."""
+        if self._kept is None:
+            raise LookupError("not prepared")
+        return self._kept
+
+    def check_executors(self) -> None:
+        """Refuse executors that lack sulq, or have another version of it: they would read cells by other rules."""
+        context = self.session.sparkContext
+        known = (str(context.applicationId), work.VERSIONS)
+        if known in _PROBED:
+            return
+        wide = max(int(context.defaultParallelism), 1)
+        found, missing = set(), False
+        try:
+            probed = self.session.range(0, wide, 1, wide).mapInArrow(work.versions, "v string").collect()
+            found = {str(row.v) for row in probed}
+        except Exception as error:  # the text is looked at, and goes nowhere
+            missing = "No module named" in str(error)
+            if not missing:
+                raise
+        if missing or found != {work.VERSIONS}:
+            theirs = "no sulq" if missing else ", ".join(sorted(found - {work.VERSIONS}))
+            raise SetupError(
+                "engine-not-available",
+                f"The executors have {theirs[:200]}; here is {work.VERSIONS}.",
+                "Install the same version of sulq with its packages on every node (docs/operate/spark.md).",
+            )
+        _PROBED.add(known)
+
+    def _source(self) -> DataFrame:
+        """The needed columns under names of our own, so that no name of the owner's is part of a plan (T71)."""
+        offered = list(self.frame.columns)
+        found = self.frame.toDF(*(f"s{i}" for i in range(len(offered))))
+        person = [] if self.unit.column is None else [found[f"s{offered.index(self.unit.column)}"].alias(WHO)]
+        return found.select(*(f"s{offered.index(name)}" for name in self._cells), *person)
+
+    def _rows(self) -> DataFrame:
+        """All rows as codes, with their persons: read once, where they are held."""
+        if self._held is not None:
+            return self._held
+        layout, _ = chunks.rows_layout(self.facts.schema, owned=self.owned)
+        return self._source().mapInArrow(functools.partial(work.read_rows, self._reading), layout)
+
+    def hold(self) -> None:
+        """Keep all rows as they are read now, so that what is checked is what is bounded and kept."""
+        self._held = self._rows().persist(_level())
+
+    def let_go(self) -> None:
+        """Keep them no longer."""
+        rows, self._held = self._held, None
+        with contextlib.suppress(Exception):  # a session that is gone holds nothing
+            if rows is not None:
+                rows.unpersist()
+
+    def _named(self, column: str) -> DataFrame:
+        """The codes `k` of a column, or the persons' texts, beside the persons' texts `u`, over all rows."""
+        rows = self._rows()
+        own = TEXT if column == self.unit.column else names(self.facts.schema)[column]
+        return rows.select(rows[own].alias("k"), *([rows[TEXT]] if self.owned else [])).where("k IS NOT NULL")
+
+    def check(self, tables: Mapping[str, Prepared]) -> None:
+        """Refuse ids that are not exact, keys that are not unique and references to others' rows (SR15, SR25)."""
+        table, key = self.facts.schema.table, self.facts.key
+        if self.form in UNSURE and not self._source().where(_unfit(self.form)).isEmpty():
+            raise inexact(table, self.unit.column or "", self.form)
+        if key is not None and not self._named(key).groupBy("k").count().where("count > 1").isEmpty():
+            not_unique(table, key)
+        for column, name in self.facts.references:
+            other = tables[name]
+            theirs = other._named(other.facts.key or "").toDF("k", "w")  # noqa: SLF001 - another of its own kind
+            if not self._named(column).join(theirs, "k").where(f"{TEXT} <> w").isEmpty():
+                not_own(table, column, name)
+
+    def heavy(self) -> Integers:
+        """How many persons have more rows than are kept, and how many have not."""
+        most = f"count > {self.unit.rows}"
+        counts = (f"count_if({most})", f"count_if(NOT {most})")
+        (row,) = self._rows().groupBy(TEXT).count().selectExpr(*counts).collect()
+        return np.array([int(n) for n in row], dtype=np.int64)
+
+    def prepare(self, *, where: Path | None) -> None:
+        """Read, bound and pack the rows, every one of them now: what cannot be read stops the owner (T30)."""
+        schema = self.facts.schema
+        layout = chunks.layout(schema, owned=self.owned)
+        pack = functools.partial(work.pack, wire.encode(schema))
+        if self.owned:
+            functions = importlib.import_module("pyspark.sql.functions")
+            window = importlib.import_module("pyspark.sql.window").Window
+            ranked = functions.row_number().over(window.partitionBy(TEXT).orderBy(ORDER))
+            rows = self._rows().withColumn(RANK, ranked).where(f"{RANK} <= {self.unit.rows}")
+            packed = rows.drop(TEXT, ORDER, RANK).mapInArrow(pack, layout)
+        elif self._held is not None:
+            packed = self._held.mapInArrow(pack, layout)
+        else:
+            packed = self._source().mapInArrow(functools.partial(work.read_chunks, self._reading), layout)
+        self._kept = packed.persist(_level()) if where is None else self._written(packed, where)
+        self._whole()
+        self.size = int(self._kept.selectExpr(f"sum({chunks.COUNT})").collect()[0][0] or 0)
+        self.parts = int(self._kept._jdf.rdd().getNumPartitions())  # noqa: SLF001 - Python's own door is a slow one
+
+    def _whole(self) -> None:
+        """Stop where kept rows are not as the kernel's facts say: cells, rows of a person, whole persons in a chunk."""
+        asked = chunks.wanted_columns(self.facts.schema, Needed(self.facts.schema.names), owned=self.owned)
+        holders = functools.partial(work.holders, wire.encode(self.facts.schema))
+        found = self.kept.select(*asked).mapInArrow(holders, work.HOLDERS)
+        functions = importlib.import_module("pyspark.sql.functions")
+        counts = functions.sum("n").alias("rows"), functions.count("n").alias("chunks")
+        more = found.groupBy("o").agg(*counts)
+        if not more.where(f"rows > {self.unit.rows} OR chunks > 1").isEmpty():
+            raise SetupError("prepared-unusable", "Rows of a person were not kept together.", "Report this, please.")
+
+    def _written(self, packed: DataFrame, where: Path) -> DataFrame:
+        """Chunks as Parquet in a private folder; nodes that do not see one and the same folder are found out."""
+        functions = importlib.import_module("pyspark.sql.functions")
+        seen = importlib.import_module("pyspark.sql").Observation()
+        where.mkdir(0o700, parents=True, exist_ok=True)
+        self._folder = Path(tempfile.mkdtemp(suffix=".spark", dir=where))
+        place = str(self._folder / "rows")
+        packed.observe(seen, functions.sum(chunks.COUNT).alias(chunks.COUNT)).write.parquet(place)
+        found = self.session.read.parquet(place)
+        if found.selectExpr(f"sum({chunks.COUNT})").collect()[0][0] != seen.get[chunks.COUNT]:
+            raise SetupError(
+                "prepared-unusable", "The prepared rows could not be read back.", "Name a folder that all nodes see."
+            )
+        return found
+
+    def forget(self) -> None:
+        """Let go of the kept rows."""
+        self.let_go()
+        rows, self._kept = self._kept, None
+        with contextlib.suppress(Exception):  # a session that is gone holds nothing
+            if rows is not None and self._folder is None:
+                rows.unpersist()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def fetched(self, wanted: Needed) -> Batch:
+        """All kept rows in this process: what is wanted of them, and whose each row is."""
+        schema = self.facts.schema
+        parts = list(chunks.batches(self.streamed(wanted), schema))
+        found = chunks.together(parts, schema, wanted, owned=self.owned)
+        if self.facts.public and found.size > self.size:  # read again after a loss: joins were bounded by fewer (SR15)
+            raise LookupError("other rows")
+        return found
+
+    def whole(self) -> Iterator[pa.RecordBatch]:
+        """All chunks with all columns."""
+        rows = 0
+        for chunk in self.streamed(Needed(self.facts.schema.names)):
+            rows += sum(chunk.column(chunks.COUNT).to_pylist())
+            if self.facts.public and rows > self.size:  # read again after a loss: joins were bounded by fewer (SR15)
+                raise LookupError("other rows")
+            yield chunk
+
+    def streamed(self, wanted: Needed, *, owned: bool | None = None) -> Iterator[pa.RecordBatch]:
+        """Chunks one partition after the other: what the driver's Java holds does not grow with the rows."""
+        asked = chunks.wanted_columns(self.facts.schema, wanted, owned=self.owned if owned is None else owned)
+        kinds = chunks.arrow_layout(self.facts.schema, asked, owned=self.owned)
+        for row in self.kept.select(*asked).toLocalIterator(prefetchPartitions=True):
+            cells = [
+                None if value is None else bytes(value) if isinstance(value, bytearray) else value for value in row
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([cell], kind) for cell, kind in zip(cells, kinds.types, strict=True)], schema=kinds
+            )
+
+
+def _unfit(form: Form) -> str:
+    """Whether a person cannot be told exactly, in Spark's words; NaN is the greatest of all numbers there."""
+    if form == "figures":
+        return f"NOT {WHO} RLIKE r'\\A[{BLANKS}]*(?:{FIGURES})?[{BLANKS}]*\\z'"
+    return f"abs({WHO}) < double('inf') AND (abs({WHO}) >= {EXACT[form]} OR {WHO} <> floor({WHO}))"
+
+
+def _level() -> StorageLevel:
+    """Where rows are kept: in memory, and on encrypted disk what has no place there."""
+    return importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK_DESER

@@ -1,0 +1,316 @@
+"""What runs on Spark's executors: our own functions, found there by name, and canonical JSON of our own values.
+
+Nothing an analyst wrote comes here but numbers, and no random number is drawn here. An
+error's text may hold a cell, and Spark writes it into its logs: what leaves is
+the name of its kind and no more (T31).
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from sulq.answers import wire
+from sulq.compile.statements import kept_table
+from sulq.compile.statements.column_demand import Needed, needed
+from sulq.kernel import matrix
+from sulq.kernel.programs import Fold
+from sulq.kernel.request import Scan
+from sulq.language.domain import Schema, Text
+from sulq.language.privacy import Unit
+from sulq.language.relation import PerPerson, Relation, Select, Table, Where
+from sulq.language.rowfn.keys import Bucket
+from sulq.language.rowfn.scalar import Col
+from sulq.language.tally import Tally
+from sulq.sources.cell_grammar import Cell
+from sulq.sources.decode.frames import records
+from sulq.sources.decode.person import Person
+from sulq.sources.duckdb import kept_rows, prepare, results
+from sulq.sources.duckdb.connection import Connection
+from sulq.sources.source import Origin, Registered, Source
+from sulq.sources.spark import chunks, statements
+from sulq.sources.spark.statements import Pages
+from sulq.version import __version__
+
+Batches = Iterable[pa.RecordBatch]
+Work = Callable[[Batches], Iterator[pa.RecordBatch]]
+
+VERSIONS: Final = f"sulq {__version__}, " + ", ".join(f"{p.__name__} {p.__version__}" for p in (duckdb, np, pa))
+RESULTS: Final = "i int, r binary"
+HOLDERS: Final = "o binary, n bigint"
+READ: Final = 65_536  # rows read at a time
+
+
+class FailedError(Exception):
+    """Something failed on an executor; of what it was, the kind alone is told."""
+
+
+@functools.cache
+def _settle() -> None:
+    """Take what is loaded out of the garbage to come: Spark has Python look through all of it after each task."""
+    gc.collect()
+    gc.freeze()
+
+
+def silent(work: Callable[..., Iterator[pa.RecordBatch]]) -> Callable[..., Iterator[pa.RecordBatch]]:
+    """Let no error's text out of a function of batches."""
+
+    @functools.wraps(work)
+    def wrapped(*given: object) -> Iterator[pa.RecordBatch]:
+        failed = ""
+        try:
+            _settle()
+            yield from work(*given)
+        except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30, T31)
+            failed = type(error).__name__
+        if failed:
+            raise FailedError(failed)
+
+    return wrapped
+
+
+class OtherVersionError(Exception):
+    """This executor has another version than the curator: it would go by other rules."""
+
+
+def _same(versions: str) -> None:
+    if versions != VERSIONS:
+        raise OtherVersionError
+
+
+@silent
+def versions(rows: Batches) -> Iterator[pa.RecordBatch]:
+    """Which versions are installed where this runs."""
+    for _ in rows:
+        pass
+    yield pa.RecordBatch.from_pydict({"v": [VERSIONS]})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the cells of one table are read, in words that travel."""
+
+    schema: str
+    unit: str
+    key: str
+    cells: str  # of each declared column, in order: its name, what it holds and how DuckDB gets at it
+    person: str  # how DuckDB gets at the person, whose column comes after them, where there is one
+    versions: str
+
+    @classmethod
+    def of(
+        cls, schema: Schema, unit: Unit, key: bytes, cells: dict[str, tuple[Cell, str]], person: Person | None
+    ) -> Reading:
+        """The words for one table."""
+        told = json.dumps(cells), json.dumps(person)
+        return cls(wire.encode(schema), wire.encode(unit), key.hex(), *told, VERSIONS)
+
+    def registered(self) -> Registered:
+        """The table as the reading of cells knows it: its source are batches."""
+        _same(self.versions)
+        schema, unit = cast("Schema", wire.decode(self.schema)), cast("Unit", wire.decode(self.unit))
+        columns = {name: (cell, sql) for name, (cell, sql) in json.loads(self.cells).items()}
+        person = json.loads(self.person)
+        source = Source("source", columns, None, person=None if person is None else Person(*person))
+        return Registered(Origin(None), source, schema, unit, bytes.fromhex(self.key))
+
+
+@silent
+def read_rows(reading: Reading, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """A source's cells as codes, with what says which of a person's rows count (SR2)."""
+    registered = reading.registered()
+    target = chunks.rows_layout(registered.schema, owned=registered.unit.column is not None)[1]
+    for table in _read(registered, rows):
+        yield from table.cast(target).to_batches()
+
+
+@silent
+def read_chunks(reading: Reading, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """A source's cells as chunks of codes, where every row counts."""
+    registered = reading.registered()
+    for table in _read(registered, rows):
+        yield from _packed(table, registered.schema)
+
+
+@silent
+def pack(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """Rows that count, as chunks; where they have a person, each of whole persons, whose rows follow each other."""
+    found = cast("Schema", wire.decode(schema))
+    held: pa.Table | None = None
+    for table in _gathered(rows, chunks.ROWS):
+        if kept_table.OWNER not in table.column_names:
+            yield from _packed(table, found)
+            continue
+        whole = table if held is None else pa.concat_tables([held, table])
+        owners = whole.column(kept_table.OWNER).to_numpy()
+        others = np.flatnonzero(owners[1:] != owners[:-1]) + 1  # where another person begins
+        last = int(others[-1]) if len(others) else 0
+        if last:
+            yield chunks.packed(whole.slice(0, last), found, owned=True)
+        held = whole.slice(last)
+    if held is not None:
+        yield chunks.packed(held, found, owned=True)
+
+
+def _packed(table: pa.Table, schema: Schema) -> Iterator[pa.RecordBatch]:
+    for start in range(0, table.num_rows, chunks.ROWS):
+        yield chunks.packed(table.slice(start, chunks.ROWS), schema, owned=False)
+
+
+@silent
+def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """Of each chunk its persons, and how many rows each has; a cell outside its declaration fails."""
+    found = cast("Schema", wire.decode(schema))
+    for batch in chunks.batches(rows, found):
+        for name, column in found.columns:
+            values, missing = batch.stored(name)
+            some = np.zeros(0) if isinstance(column, Text) else values if missing is None else values[~missing]
+            if missing is not None and missing.any() and not column.missing:
+                raise ValueError
+            if len(some) and not isinstance(column, Text) and not column.low <= some.min() <= some.max() <= column.high:
+                raise ValueError
+        owners, counts = np.unique(np.empty(0, "S1") if batch.owner is None else batch.owner, return_counts=True)
+        yield pa.RecordBatch.from_pydict({"o": pa.array(owners.tolist(), pa.binary()), "n": counts.astype(np.int64)})
+
+
+def _read(registered: Registered, rows: Batches) -> Iterator[pa.Table]:
+    """Cells to codes by the rules of every engine: DuckDB on this executor, locked, a batch at a time."""
+    asked = kept_rows.every(registered)
+    connection = Connection(threads=1)
+    try:
+        prepare.open_sources(connection, [registered])
+        connection.lock()
+        cursor = connection.cursor()
+        for table in _gathered(rows, READ):
+            places = {name: i for i, name in enumerate(registered.source.columns)}
+            who = None if registered.unit.column is None else (registered.unit.column, table.num_columns - 1)
+            cursor.register("source", records(table, places, who, registered.unit.fold).table)
+            found = results.table(cursor, f"SELECT * FROM {asked.relation}", asked.parameters)
+            cursor.unregister("source")
+            yield found
+    finally:
+        connection.close()
+
+
+def _gathered(rows: Batches, size: int) -> Iterator[pa.Table]:
+    """Batches put together until there are so many rows, or none are left."""
+    held: list[pa.RecordBatch] = []
+    for batch in rows:
+        held.append(batch)
+        if sum(item.num_rows for item in held) >= size:
+            yield pa.Table.from_batches(held)
+            held = []
+    if any(item.num_rows for item in held):
+        yield pa.Table.from_batches(held)
+
+
+def row_by_row(relation: Relation) -> str | None:
+    """The table whose rows, each by itself, give a relation's; None where rows meet others on their way."""
+    while isinstance(relation, (Where, Select)):
+        relation = relation.source
+    return relation.name if isinstance(relation, Table) else None
+
+
+def by_person(relation: Relation) -> str | None:
+    """The table whose rows, person by person, give a relation's; None where they meet other rows on their way."""
+    while isinstance(relation, (Where, Select, PerPerson)):
+        relation = relation.source
+    return relation.name if isinstance(relation, Table) else None
+
+
+def looked_at(relation: Relation, tallies: Sequence[Tally]) -> Needed:
+    """What tallies over such a relation look at in the table's own rows."""
+    found = needed(*tallies)
+    while isinstance(relation, (Where, Select)):
+        front = [relation.condition] if isinstance(relation, Where) else [fn for _, fn in relation.columns]
+        if isinstance(relation, Select):  # what is above it reads its columns, and all of these are worked out
+            found.columns = set()
+        while front:
+            fn = front.pop()
+            found.columns |= {fn.name} if isinstance(fn, Col) else set()
+            found.person |= isinstance(fn, Bucket)
+            front += fn.parts()
+        relation = relation.source
+    return found
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Certified statements over one table: generated names and numbers, no text of anybody's."""
+
+    sql: tuple[str, ...]
+    name: str
+    schema: str
+    owned: bool
+    versions: str
+
+    @classmethod
+    def of(cls, scans: Sequence[Scan], name: str, schema: Schema, *, owned: bool) -> Stated:
+        """The words for statements in which no text is bound."""
+        if any(scan.texts for scan in scans):
+            raise ValueError("a text is not sent")
+        return cls(tuple(scan.sql for scan in scans), name, wire.encode(schema), owned, VERSIONS)
+
+
+@silent
+def state(stated: Stated, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """The results of statements over this partition's rows."""
+    _same(stated.versions)
+    held = Pages(cast("Schema", wire.decode(stated.schema)), stated.owned, rows)
+    found, count = statements.run([Scan(sql) for sql in stated.sql], {stated.name: held})
+    if count:
+        results = [statements.sent(table) for table in found]
+        yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(results)), pa.int32()), "r": results})
+
+
+@dataclass(frozen=True)
+class Programmed:
+    """A certified program over one table: steps, numbers and generated names, no text of anybody's."""
+
+    fold: Fold
+    name: str
+    schema: str
+    owned: bool
+    versions: str
+
+    @classmethod
+    def of(cls, fold: Fold, name: str, schema: Schema, *, owned: bool) -> Programmed:
+        """The words for a program in whose statement no text is bound."""
+        if fold.texts:
+            raise ValueError("a text is not sent")
+        return cls(fold, name, wire.encode(schema), owned, VERSIONS)
+
+
+@silent
+def fold(asked: Programmed, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """The sums of a program over this partition's rows; columns of the table itself need no DuckDB."""
+    _same(asked.versions)
+    schema = cast("Schema", wire.decode(asked.schema))
+    if asked.fold.table is None:
+        found, count = statements.fold(asked.fold, {asked.name: Pages(schema, asked.owned, rows)})
+    else:
+        parts = [0]
+        found = statements.summed(asked.fold, _columns(rows, schema, asked.fold.program.columns, parts))
+        count = sum(parts)
+    if count:
+        results = [sums.astype("<i8").tobytes() for sums in found]
+        yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(results)), pa.int32()), "r": results})
+
+
+def _columns(rows: Batches, schema: Schema, names: Sequence[str], parts: list[int]) -> Iterator[matrix.Batch]:
+    """Stored columns by their names, chunk by chunk; notes the size of each."""
+    own = {stored: name for name, stored in kept_table.names(schema).items()}
+    for batch in chunks.batches(rows, schema):
+        parts.append(batch.size)
+        yield matrix.Batch(
+            batch.size,
+            [(batch.person(), None) if name == kept_table.PERSON else batch.stored(own[name]) for name in names],
+        )

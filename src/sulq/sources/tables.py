@@ -1,0 +1,119 @@
+"""The tables of one dataset as its owner gave them: where each is read from, whose its rows are, what is public."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from sulq.errors import SetupError
+from sulq.language.domain import Schema
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.privacy import Unit
+from sulq.sources.decode import csv_file, person
+from sulq.sources.source import Origin, Registered, Shapes, describe, suffix
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Given:
+    """One table: its data, its public facts, and its name inside a file of several tables."""
+
+    origin: Origin
+    facts: TableFacts
+    inside: str | None = None
+
+    def unit(self, whole: Unit) -> Unit:
+        """Whom this table's rows belong to: nobody where it is public, one row a person where the person is its key."""
+        if self.facts.public:  # every row is kept; places are there where a question may speak of them
+            return Unit(neighbors="replace_one" if whole.positions_are_public else "add_remove")
+        person = self.facts.person or whole.column
+        if person is None:
+            return whole
+        return replace(whole, column=person, rows=1 if self.facts.key == person else whole.rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Dataset:
+    """All tables of a dataset, the person space they belong to and its key for choosing kept rows (SR2)."""
+
+    tables: tuple[Given, ...]
+    unit: Unit
+    key: bytes
+    space: str = ""
+
+    def __post_init__(self) -> None:
+        columns = [c for given in self.tables if not given.facts.public for _, c in given.facts.schema.columns]
+        if self.unit.neighbors == "zero_out" and not all(column.missing for column in columns):
+            # A blanked row is known by its missing cells; with defaults in them it would move sums past their bounds.
+            why = "Under zero_out a person's row may be blanked, so every column may be missing."
+            raise SetupError("bad-declaration", why, "Leave out missing=False.")
+
+    @classmethod
+    def one(
+        cls, origin: Origin, schema: Schema, unit: Unit, key: bytes, *, inside: str | None = None, space: str = ""
+    ) -> Dataset:
+        """A dataset of one table."""
+        return cls((Given(origin, TableFacts(schema), inside),), unit, key, space)
+
+    @property
+    def facts(self) -> Tables:
+        """What is public of the tables."""
+        return Tables(self.unit, tuple(given.facts for given in self.tables))
+
+    def registered(self) -> tuple[Registered, ...]:
+        """How each table is read; what is missing or of no declared kind is refused."""
+        alone = len(self.tables) == 1
+        files: dict[object, str] = {}  # a file that holds several of the tables is attached once
+        found = []
+        first = 0
+        with Shapes() as shapes:
+            for i, given in enumerate(self.tables):
+                number = "" if alone else str(i)
+                attached = files.setdefault(given.origin.path, f"origin{number}")
+                unit, schema = given.unit(self.unit), given.facts.schema
+                source = describe(
+                    given.origin, schema, unit, given.inside, number=number, attached=attached, shapes=shapes
+                )
+                facts = given.facts.key, given.facts.references
+                found.append(
+                    Registered(given.origin, source, schema, unit, self.key, self.space, number, first, *facts)
+                )
+                first += len(schema.columns)
+        check_persons(found, self.unit)
+        return tuple(found)
+
+
+def check_persons(tables: Sequence[Registered], unit: Unit) -> None:
+    """Refuse tables that name persons by several kinds of ids."""
+    named = [(item, item.source.person) for item in tables if item.source.person is not None]
+    person.agree([(item.schema.table, item.unit.column or "", found.form) for item, found in named], unit.fold)
+
+
+def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:
+    """How many rows a public table has, at most: of a CSV file the records.
+
+    Of a table in a database, or on Spark, nothing is known before it is copied: its engine says it then.
+    """
+    if origin.home:
+        return 0
+    if origin.path is not None and suffix(origin.path) == ".csv":
+        return csv_file.check(origin.path)
+    return describe(origin, schema, Unit(), inside).rows or 0
+
+
+def not_unique(table: str, column: str) -> NoReturn:
+    """Stop the owner."""
+    raise SetupError(
+        "key-not-unique",
+        f"Column {column!r} of table {table!r} is declared its key, but a value stands there more than once.",
+        "Leave the table out of keys=, or remove the duplicates.",
+    )
+
+
+def not_own(table: str, column: str, other: str) -> NoReturn:
+    """Stop the owner."""
+    raise SetupError(
+        "reference-not-own",
+        f"Column {column!r} of table {table!r} is declared to refer to {other!r}, but a row leads to another person's.",
+        "Leave the column out of references=, or mend the rows.",
+    )

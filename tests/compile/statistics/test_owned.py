@@ -1,0 +1,134 @@
+"""Functions of the owner's: found or refused at once, and steady (SR5, SR11)."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from sulq.compile.statistics.owned import load
+from sulq.errors import SetupError
+from sulq.kernel.whole.functions import Function
+from sulq.language.estimator import Certificate, Estimator
+
+ROWS = np.ones((3, 1))
+
+
+def counting() -> Function:
+    """A function that counts its calls."""
+    calls = itertools.count()
+    return lambda _rows: next(calls)
+
+
+def remembering() -> Function:
+    """A function that gives the largest value it has ever seen: a person of one block moves all later ones."""
+    seen: list[float] = [0.0]
+
+    def largest(rows: np.ndarray) -> float:
+        seen.append(float(rows.max(initial=0)))
+        return max(seen)
+
+    return largest
+
+
+def previous() -> Function:
+    """A function that gives the mean of the rows it was called with before."""
+    before = [0.0]
+
+    def mean(rows: np.ndarray) -> float:
+        found, before[0] = before[0], float(rows.sum())
+        return found
+
+    return mean
+
+
+@pytest.fixture
+def named(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A package of an owner's, to which a test gives functions."""
+    module = ModuleType("owners_package")
+    monkeypatch.setitem(sys.modules, "owners_package", module)
+    return module
+
+
+def test_the_owners_functions_are_found_or_refused_at_once() -> None:
+    """Named package:function; what is not there, or is named as one of sulq's own, is refused."""
+    found = load([Estimator("smallest", "numpy:min")])
+    assert found["smallest"] is np.min
+    for name, place in (
+        ("x", "numpy:nothing"),
+        ("x", "no_such_package_here:f"),
+        ("mean", "numpy:mean"),
+        ("x", "math:pi"),
+    ):
+        with pytest.raises(SetupError) as refused:
+            load([Estimator(name, place)])
+        assert refused.value.code == "bad-declaration"
+        assert ("PYTHONPATH" in str(refused.value)) == (name == "x")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def f(rows:  # canary", "1 / 0  # canary", "raise ValueError('canary')", "from math import canary"],
+    ids=["syntax", "error", "told", "import"],
+)
+def test_a_package_that_cannot_be_imported_is_the_owners_to_hear_of(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it raises is one refusal with a next step, and without a line of its source; control: mended."""
+    monkeypatch.syspath_prepend(tmp_path)
+    place = tmp_path / f"package_{abs(hash(source))}.py"
+    place.write_text(f"def f(rows): return 1.0\n{source}\n", encoding="utf-8")
+    own = [Estimator("own", f"{place.stem}:f")]
+    with pytest.raises(SetupError, match="Import it in the Python that runs sulq") as refused:
+        load(own)
+    assert refused.value.code == "bad-declaration"
+    told = "".join(traceback.format_exception(refused.value))
+    assert "canary" not in told
+    place.write_text("def f(rows): return 1.0  # canary\n", encoding="utf-8")
+    importlib.invalidate_caches()
+    assert load(own)["own"](ROWS) == 1.0
+
+
+@pytest.mark.parametrize("make", [counting, remembering, previous])
+def test_SR11_a_function_that_remembers_is_refused_as_it_is_named(named: ModuleType, make: object) -> None:
+    """It would move every block after a person's own; control: what it does to a sum of blocks, without the refusal.
+
+    The control calls it on five blocks, of which only the first differs: more than one estimate moves.
+    """
+    named.f = make()
+    with pytest.raises(SetupError, match="a function of its argument alone") as refused:
+        load([Estimator("own", "owners_package:f")])
+    assert refused.value.code == "bad-declaration"
+    blocks = [np.full((2, 1), float(i)) for i in range(5)]
+    one, other = (make(), make())
+    first = [one(block) for block in blocks]
+    other(blocks[4])  # a person more in a block before
+    second = [other(block) for block in [blocks[4] * 9, *blocks[1:]]]
+    assert sum(a != b for a, b in zip(first, second, strict=True)) > 1
+
+
+def test_SR11_a_function_by_chance_is_refused_and_a_steady_one_is_not(named: ModuleType) -> None:
+    """Chance gives two values for the same rows; an error, or no number, is as steady as a number."""
+    rng = np.random.default_rng()
+    named.chance = lambda _rows: rng.random()
+    with pytest.raises(SetupError):
+        load([Estimator("own", "owners_package:chance")])
+    named.fails = lambda rows: rows[0, 5]
+    named.nan = lambda _rows: np.nan
+    named.wide = lambda rows: (rows[:, 0] @ rows[:, 1]) / len(rows)
+    names = ("fails", "nan", "wide")
+    assert set(load([Estimator(name, f"owners_package:{name}") for name in names])) == set(names)
+
+
+def test_a_certified_function_is_tried_on_as_many_columns_as_it_is_certified_for(named: ModuleType) -> None:
+    """It is called with no other width."""
+    widths = set()
+    named.f = lambda rows: widths.add(rows.shape[1]) or 0.0
+    load([Estimator("own", "owners_package:f", Certificate(0.1, 1, 0.9, 0, 9, ("a", "b", "c", "d")))])
+    assert widths == {4}

@@ -1,0 +1,99 @@
+"""Questions to plans: from public facts alone, the same for every table that shares them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sulq.answers import wire
+from sulq.compile import plan as planning
+from sulq.compile.plan import STEPS, draw
+from sulq.errors import QuestionError
+from sulq.language.domain import Bool, Category, Int, Schema
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Rho, Unit
+from sulq.language.question import Sums, Together
+from sulq.language.rowfn import Bernstein, Col, Each, Lit, Lookup, Nearest, Vector
+from tests.stub import facts
+
+SCHEMA = Schema.of("people", {"age": Int(0, 120), "smoker": Bool(), "city": Category(["Lod", "Yafo"])})
+FACTS = facts(SCHEMA, Unit("who", 2), EpsilonDelta(10, 1e-6))
+QUESTION = Sums((Lit(1), Col("age")), Col("smoker"), (Col("city"),), (Fraction(1), Fraction(3)))
+
+
+def test_T58_a_plan_needs_no_rows():
+    """Planning imports no engine and holds nothing but its question, facts and spend (T58, T21)."""
+    assert not [name for name in vars(planning) if "engine" in name.lower()]
+    modules = {name for name in sys.modules if name.startswith("sulq.compile.plan")}
+    for name in modules:
+        assert not [
+            n for n, v in vars(sys.modules[name]).items() if getattr(v, "__name__", "").startswith("duckdb") and n
+        ]
+    first, again = (draw(QUESTION, FACTS, Epsilon(1)) for _ in range(2))
+    assert wire.encode(first) == wire.encode(again)
+
+
+def test_the_steps_stand_in_order():
+    """bind, bound, contribution, sensitivity, calibrate."""
+    assert [step.__name__ for step in STEPS] == ["bind", "bound", "contribution", "sensitivity", "calibrate"]
+
+
+def test_T17_nothing_of_a_plan_follows_the_number_of_rows():
+    """The declared size and what is spent change no scale: a plan is the same for every table of these facts (T17)."""
+    one = draw(QUESTION, FACTS, Epsilon(1))
+    for other in (replace(FACTS, size=17), replace(FACTS, synthetic=True), replace(FACTS, version=9)):
+        assert wire.encode(draw(QUESTION, other, Epsilon(1))) == wire.encode(one)
+
+
+def test_a_plan_carries_its_price_event_and_unit():
+    """The event debits what was asked, with the draws and versions that produced it (SR3, decision 0009)."""
+    versions = (("numpy", "1"),)
+    plan = draw(QUESTION, FACTS, Epsilon(0.1), versions)
+    assert plan.spend == Epsilon(0.1)
+    assert plan.event == Event(Fraction(1, 10), Fraction(1, 200), draws=plan.event.draws)
+    assert plan.event.versions == versions
+    assert [record.cells for record in plan.event.draws] == [2, 2]
+    assert {record.mechanism for record in plan.event.draws} == {"laplace"}
+    assert {record.neighbors for record in plan.event.draws} == {"add_remove"}
+    assert plan.unit == FACTS.unit
+    assert plan.guarantee == "dp"
+    assert plan.question is QUESTION
+    gaussian = draw(QUESTION, FACTS, EpsilonDelta(1, 1e-6))
+    assert gaussian.event.epsilon is None
+    assert gaussian.event.rho == EpsilonDelta(1, 1e-6).rho
+    assert draw(QUESTION, FACTS, Rho(1)).event.rho == 1
+
+
+def test_the_parts_of_a_plan_are_its_questions():
+    """Together makes one part a question, in order, with its own table, cells and laws."""
+    plan = draw(Together((QUESTION, Sums((Lit(1),)))), FACTS, Epsilon(1))
+    assert [part.tally.cells for part in plan.parts] == [2, 1]
+    assert [len(part.laws) for part in plan.parts] == [2, 1]
+    assert {part.tally.over.name for part in plan.parts} <= {"", "people"}
+    assert len(plan.accuracy(0.05)) == 2
+    assert plan.parts[0].tally.width == 2
+
+
+@pytest.mark.parametrize("bad", [None, "SELECT 1", 3, Col("age"), [QUESTION], (QUESTION,)])
+def test_only_questions_are_planned(bad):
+    """Anything but Sums and Together is refused with a code."""
+    with pytest.raises(QuestionError) as refusal:
+        draw(bad, FACTS, Epsilon(1))
+    assert refusal.value.code == "bad-question"
+
+
+def test_T74_large_questions_are_planned_in_moderate_time():
+    """A table of a million numbers and a thousand cells are planned in seconds, not hours (T74)."""
+    start = time.process_time()
+    wide = Lookup(
+        (Each(Col("age").clip(0, 120)), Each(Col("smoker"))), tuple((float(i % 7),) * 2000 for i in range(242))
+    )
+    draw(Sums((wide,)), FACTS, Epsilon(1))
+    centres = tuple((float(i), float(i)) for i in range(1000))
+    pair = Vector((Col("age"), Col("age")))
+    draw(Sums((Lit(1), pair), None, (Nearest(pair, centres),)), FACTS, Rho(1))
+    draw(Sums((Bernstein(Col("age"), 2),) * 200), FACTS, Epsilon(1))
+    assert time.process_time() - start < 10

@@ -1,0 +1,22 @@
+"""BLAS is held to one thread while batches are folded, and let go of afterwards."""
+
+from __future__ import annotations
+
+from sulq.sources.folds import blas
+
+
+def test_one_thread_is_held_until_the_last_lets_go() -> None:
+    """Nested holders keep one thread; the last one gives back what was there."""
+    switches = blas._switches()
+    if switches is None:  # another BLAS: nothing is touched
+        with blas.one_thread() as held:
+            assert not held
+        return
+    get, _ = switches
+    before = get()
+    with blas.one_thread() as held:
+        assert held
+        with blas.one_thread():
+            assert get() == 1
+        assert get() == 1
+    assert get() == before

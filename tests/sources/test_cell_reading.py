@@ -1,0 +1,109 @@
+"""A cell means the same in SQL, in NumPy and in the oracle, whatever it holds (T6, T26, T30)."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sulq.compile.emit import literals
+from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.privacy import Unit
+from sulq.language.rowfn import col, lit
+from sulq.sources import cell_reading
+from sulq.sources.memory import reading
+from tests import counts, generate
+from tests.counts import count
+from tests.sources import oracle
+from tests.sources.cases import ask, duck, memory, parquet, sums
+
+DOMAINS = (
+    Int(0, 120), Int(-(2**53), 2**53), Int(7, 7), Real(-1, 1), Real(0, 200_000), Real(-3.5, 10, 0.25),
+    Real(-1e30, 1e30), Bool(), Category(("1", "x", "true", "2020-01-01")), Category((0, 1, 2, -7)),
+    Category(tuple(range(3))),
+    Category(tuple(range(-50, 50))), Category(tuple(f"v{i}" for i in range(99))),
+    Date("1969-12-31", "2020-06-30"), Timestamp("1969-12-31T23:59:59", "2020-06-01T12:00:00"), Text(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("column", DOMAINS, ids=lambda column: str(column)[:40])
+def test_T6_T26_every_cell_is_read_alike(column: object) -> None:
+    """SQL and NumPy give the oracle's code for adversarial cells of every type a source may have; none raises."""
+    rng = counts.generator(str(column))
+    schema = Schema("data", (("c", column),))
+    for _ in range(6):
+        size = count("cells read alike, of one column", short=300, long=3_000)
+        made = generate._made(rng, column, size, text=rng.random() < 0.3)
+        want = [oracle.read(column, made.kind, cell) for cell in made.cells]
+        table = pa.table({"c": made.arrow()})
+        engines = [memory(table, schema=schema), duck(table, schema=schema)]
+        for engine in engines:
+            engine.ready()
+        values, missing = engines[0]._rows["data"]._columns["c"]
+        got = [None if missing is not None and missing[i] else values[i] for i in range(size)]
+        assert got == want, made.kind
+        assert [code for (code,) in engines[1]._connection.root.execute("SELECT c0 FROM kept").fetchall()] == want
+        for engine in engines:
+            engine.close()
+
+
+def test_T16_a_person_is_read_alike() -> None:
+    """Both engines give the oracle's hash of a person, for spellings in any type and form of Unicode."""
+    rng = counts.generator(16)
+    words = [
+        *generate.PERSON_TEXTS,
+        *("".join(rng.choice("aÀ\u0301 각ᆨ\u11a7K1.0-") for _ in range(4)) for _ in range(2_000)),
+    ]
+    table = pa.table({"who": words, "c": [1] * len(words)})
+    schema = Schema("data", (("c", Int(0, 1)),))
+    for fold, opened in itertools.product((None, "case", "spelling"), (memory, duck)):
+        want = sorted(oracle.hashed(who) for who in (oracle.canonical(pa.string(), w, fold) for w in words) if who)
+        engine = opened(table, Unit("who", 10**6, fold=fold), schema)
+        engine.ready()
+        if hasattr(engine, "_connection"):
+            got = [h for (h,) in engine._connection.root.execute("SELECT h FROM kept").fetchall()]
+        else:
+            got = engine._rows["data"].person().tolist()
+        assert sorted(got) == want
+        engine.close()
+
+
+def test_a_double_literal_is_read_back_to_its_bits() -> None:
+    """What stands in SQL is the double that was meant."""
+    rng = counts.generator(1)
+    numbers = [rng.gauss(0, 1) * 10.0 ** rng.randint(-300, 300) for _ in range(2_000)] + [
+        5e-324,
+        1e308,
+        -0.0,
+        2.0**-1074,
+    ]
+    engine = duck(pa.table({"c": [1]}), schema=Schema("data", (("c", Int(0, 1)),)))
+    engine.ready()
+    found = engine._connection.root.execute(f"SELECT unnest([{', '.join(map(literals.double, numbers))}])").fetchall()
+    engine.close()
+    assert [x for (x,) in found] == [x + 0.0 for x in numbers]
+
+
+def test_kinds_that_are_not_read_are_named() -> None:
+    """A list, a blob or a time of day is refused with the column's name."""
+    with pytest.raises(Exception, match=r"'c'.*BLOB") as refused:
+        cell_reading.plain("BLOB", "s0", "c")
+    assert refused.value.code == "bad-declaration"
+
+
+def test_a_control_of_rounding_differs() -> None:
+    """Control: rounding half to even, as a cast does, is not the rounding of the rule."""
+    values, missing = reading.codes(Int(0, 9), "number", pa.array([0.5, 1.5, 2.5]).to_numpy(), None)
+    assert values.tolist() == [1, 2, 3] != [round(x) for x in (0.5, 1.5, 2.5)]
+    assert not missing.any()
+
+
+def test_T30_codes_of_consecutive_numbers_in_a_narrow_column(tmp_path: Path) -> None:
+    """Read for one question, codes are counted from the lowest number, farther than the column's own type reaches."""
+    schema = Schema.of("data", {"code": Category(tuple(range(-100, 100)))})
+    path = parquet(tmp_path, pa.table({"code": pa.array([-100, 0, 50, 99, None, 127], pa.int8())}))
+    engine = duck(path, schema=schema, prepared=False)
+    tallies = [ask(lit(1), by=(col("code"),), schema=schema), ask(lit(1), where=col("code") == 99, schema=schema)]
+    assert [sum(map(sum, found)) for found in sums(engine, *tallies)] == [4, 1]
