@@ -29,12 +29,12 @@ def no_hidden_errors(request: pytest.FixtureRequest) -> Iterator[None]:
     seen: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: seen.append(record.getMessage())
-    log = logging.getLogger("sulq.sources.engines")
+    log = logging.getLogger("sulq.sources")
     log.addHandler(handler)
     yield
     log.removeHandler(handler)
     if request.node.get_closest_marker("by_hand") is None:
-        assert not [line for line in seen if line.startswith("asked again by hand")]
+        assert not [line for line in seen if line.startswith(("asked again by hand", "streamed"))]
 
 
 _unsettled: set[str] = set()
@@ -60,7 +60,7 @@ def pytest_sessionfinish() -> None:
         counts.settle(module, passed=module not in _unsettled)
 
 
-WATCHED = ("conformance", "curator", "privacy", "sql")  # what these ask of DuckDB is the kernel's corpus
+WATCHED = ("compile", "conformance", "curator", "privacy", "sources", "sql")  # what these ask of DuckDB is the kernel's corpus
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,8 @@ from sulq.kernel.programs import Unit as Coordinate
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.privacy import Unit
 from sulq.language.relation import Table
-from sulq.language.rowfn import bucket, col, lit, nearest, outer, position, vector, within_ball
+from sulq.language.rowfn import Dot, Lit, bucket, col, lit, nearest, outer, position, vector, within_ball
+from sulq.language.rowfn.missing import First
 from sulq.language.tally import Tally
 from sulq.sources.duckdb import resident as module
 from sulq.sources.duckdb.connection import memory as machine
@@ -155,6 +156,7 @@ def test_old_columns_make_room() -> None:
     engine.close()
 
 
+@pytest.mark.by_hand
 def test_vectors_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is made of the columns serves the next fold, which needs no column; what fails meanwhile is not kept."""
     data = numbers()
@@ -199,6 +201,19 @@ def test_where_a_vector_is_missing_is_read_of_its_columns() -> None:
         assert found(engine, [tally]) == want
         assert (held(engine), vectors(engine)) == ({"c2", "c3"}, 1)
     engine.close()
+
+
+def test_a_vector_that_no_sum_looks_at_is_not_made(caplog: pytest.LogCaptureFixture) -> None:
+    """Its columns are not read, so making it failed, and said so in the log, where there was a row (T31)."""
+    unseen = Dot(PAIR, (1.0, 2.0)).clip(0, 1)
+    tally = ask(First((Lit(1), unseen)), vector(["h", "y"]), schema=SCHEMA)
+    for size in (0, SIZE):
+        data = numbers(size)
+        engine = duck(data, schema=SCHEMA)
+        assert found(engine, [tally]) == found(memory(data, schema=SCHEMA), [tally])
+        assert held(engine) == {"c0", "c3"}
+        engine.close()
+    assert caplog.records == []
 
 
 def test_other_steps_have_other_names() -> None:
@@ -256,6 +271,7 @@ def test_columns_are_let_go_of(tmp_path: Path) -> None:
     engine.close()
 
 
+@pytest.mark.by_hand
 @pytest.mark.parametrize("broken", ["vectors", "read"])
 def test_T30_what_fails_in_memory_is_streamed(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that runs out depends on the rows, so it is no outcome: the same sums come from batches."""

@@ -99,8 +99,8 @@ class Resident:
             return None
         columns = self._columns(ask, cursor, rows, list(widths))
         given = [columns.get(name) for name in program.columns]
-        for i, box in boxes.items():
-            if i not in made and _lasting(program, i) and self._take(ask, size(box, count)):
+        for i in set(boxes) & set(order(program, made)) - set(made):  # what no sum looks at has no columns here
+            if _lasting(program, i) and self._take(ask, size(boxes[i], count)):
                 made[i] = vectors(program, i, _path(rows), count, given)
         self._keep(ask, {(rows.relation, names[i]): each for i, each in made.items()})
         return stored(_path(rows), count, given, made)
