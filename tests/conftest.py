@@ -60,7 +60,7 @@ def pytest_sessionfinish() -> None:
         counts.settle(module, passed=module not in _unsettled)
 
 
-WATCHED = ("compile", "conformance", "curator", "privacy", "sources", "sql")  # what these ask of DuckDB is the kernel's corpus
+WATCHED = ("compile", "conformance", "curator", "privacy", "sources", "sql")  # they ask DuckDB the kernel's corpus
 
 
 @pytest.fixture(autouse=True)
