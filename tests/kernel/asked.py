@@ -167,7 +167,7 @@ def questions(unit: Unit, budget: object) -> list[tuple[object, object]]:
     listed += [Sums((outer(ball), lit(1)), over=rows), Sums((looked, lit(1)), over=rows)]
     # A tally of which statements of several sum a part, and one with a value that has none somewhere
     listed += [Together((Sums((looked, lit(1), col("x") / 2), over=rows), Sums((ball, lit(1)), over=rows), grouped))]
-    listed += [Sums((col("x"), (lit(1) ** 2).clip(1, 2)), over=rows)]
+    listed += [Sums((col("x"), (lit(4) ** 0.5).clip(1, 2)), over=rows)]
     found = [(one, spend) for one in listed for spend in (Epsilon(1), Rho(1))]
     found += [(OpenSums((col("x"),), by=(col("note"),), over=rows), EpsilonDelta(1, 1e-6))]
     found += [(OpenSums((), by=(col("note"), col("g")), over=rows), EpsilonDelta(1, 1e-6))]

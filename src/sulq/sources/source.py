@@ -47,7 +47,8 @@ def column_names(data: object) -> list[str] | None:
     return None
 
 
-NUMBER_BYTES: Final = {"INT32": 4, "INT64": 8, "BYTE_ARRAY": 32}  # of Parquet's decimals; the last is of any length
+ANY_BYTES: Final = 32  # more than any decimal of DuckDB
+NUMBER_BYTES: Final = {"INT32": 4, "INT64": 8, "BYTE_ARRAY": ANY_BYTES}  # of Parquet's decimals
 
 
 class Parquet(NamedTuple):
@@ -157,7 +158,10 @@ class Origin:
                 stored = list(file.schema_arrow.types)
             with frames.open_parquet(path) as file:
                 schema, leaves = file.schema_arrow, map(file.schema.column, range(len(file.schema)))
-                wide = {leaf.path: NUMBER_BYTES.get(leaf.physical_type, leaf.length) for leaf in leaves}
+                wide: dict[str, int] = {}
+                for leaf in leaves:  # of a column and a field of the same path the wider counts
+                    size = NUMBER_BYTES.get(leaf.physical_type, leaf.length)
+                    wide[leaf.path] = max(size, wide.get(leaf.path, 0))
                 names, rows = [str(name) for name in schema.names], int(file.metadata.num_rows)
                 return Parquet(names, rows, schema, stored, wide)
         except (pa.ArrowException, OSError, ValueError):
@@ -353,7 +357,7 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Sha
     columns, named = _typed(kinds, places, schema, unit)
     if unit.column is not None:
         place = places[unit.column]
-        frames.check_stored(stored[place], kinds[place], unit.column, wide.get(names[place], 0))
+        frames.check_stored(stored[place], kinds[place], unit.column, wide.get(names[place], ANY_BYTES))
     relation = files.parquet_records(path, aliases, places=unit.positions_are_public)
     return Source(relation, columns, rows, files=(path,), person=named)
 

@@ -130,11 +130,17 @@ def test_missing_values_may_count_as_zero():
 
 @pytest.mark.parametrize("fn", [Lit(4) ** 2, Lit(4) / 2, Maths("exp", Lit(1)), (Lit(4) ** 2).clip(16, 17)])
 def test_a_value_that_has_none_somewhere_may_count_as_zero(fn: RowFn) -> None:
-    """The kernel does not follow that it is never asked there, and would refuse a smaller move. Control: a constant."""
-    schema = Schema.of("t", {"x": Int(5, 7)})
+    """The kernel does not follow that it is never asked there, and would refuse a smaller move.
+
+    Control: a constant, and quotients and powers of cells, which it follows.
+    """
+    schema = Schema.of("t", {"x": Int(5, 7, missing=False)})
     found = extent(_block(fn, schema), schema)
     assert found.pair_l1 == found.single_l1 > 0
     assert extent(_block(Lit(16), schema), schema).pair_l1 == 0
+    assert extent(_block(Col("x") ** 2, schema), schema).pair_l1 == 49 - 25
+    assert extent(_block(Col("x") / 2, schema), schema).pair_l1 < extent(_block(Col("x") / 2, schema), schema).single_l1
+    assert extent(_block(Vector((Col("x") ** 2,), 6), schema), schema).pair_l1 > 49 - 25
 
 
 def test_large_tables_are_bounded_by_their_rows(monkeypatch):

@@ -20,7 +20,7 @@ from sulq.language.kinds import Grid, Integers, Kind
 from sulq.language.rowfn import Bernstein, Lookup, Outer
 from sulq.language.rowfn.labels import Value
 from sulq.language.rowfn.maths import Maths, Power
-from sulq.language.rowfn.scalar import Arith, RowFn, as_number
+from sulq.language.rowfn.scalar import Arith, Lit, RowFn, as_number
 from sulq.language.tally import Block
 
 PAIRS = 2**27  # a table's rows are compared pair by pair up to this many differences of numbers
@@ -47,7 +47,7 @@ def extent(block: Block, schema: Schema, *, pairs: bool = True) -> Extent:
     """
     kind = block.fn.kind(schema)
     nullable = kind.nullable if isinstance(kind, Grid) else as_number(kind, block.fn).nullable
-    nullable = nullable or _partial(block.fn)
+    nullable = nullable or _partial(block.fn, vector=block.vector)
     found = _present(block, kind, pairs=pairs)
     if not nullable:
         return found
@@ -61,10 +61,25 @@ def extent(block: Block, schema: Schema, *, pairs: bool = True) -> Extent:
     )
 
 
-def _partial(fn: RowFn) -> bool:
-    """Whether a function in it has no value somewhere: the kernel does not follow that it is never asked there."""
-    partial = isinstance(fn, (Maths, Power, Value)) or (isinstance(fn, Arith) and fn.op == "/")
-    return (partial and getattr(fn, "op", "") not in TOTAL) or any(map(_partial, fn.parts()))
+def _partial(fn: RowFn, *, vector: bool) -> bool:
+    """Whether a function in it has no value somewhere, and the kernel does not follow that it is never asked there.
+
+    It follows quotients by constants and whole powers of cells, but powers not in vectors; of constants neither.
+    """
+    match fn:
+        case Maths(op, _):
+            partial = op not in TOTAL
+        case Power():
+            partial = vector or fn.whole is None or fn.whole < 0 or _constant(fn)
+        case Arith(op, _, _):
+            partial = op == "/" and _constant(fn)
+        case _:
+            partial = isinstance(fn, Value)
+    return partial or any(_partial(part, vector=vector) for part in fn.parts())
+
+
+def _constant(fn: RowFn) -> bool:
+    return isinstance(fn, Lit) or (bool(fn.parts()) and all(map(_constant, fn.parts())))
 
 
 def _present(block: Block, kind: Kind, *, pairs: bool) -> Extent:

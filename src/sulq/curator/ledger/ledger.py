@@ -185,6 +185,7 @@ class Ledger:
         """
         self._writer.guard()
         rule = self._writer.state.filter
+        rule.check(event)  # here too: within a turn nonsense would fail the debits of others
         remaining.refuse_kind(rule, event)
         question_digest = question_digest or hashlib.sha256(question.encode()).hexdigest()
         if key is not None:

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
@@ -97,6 +97,7 @@ class Files:
         self._batch = batch
         self._connection: Connection | None = None
         # Without a prepared copy there is nothing whose rows have lasting numbers.
+        self._read: dict[Registered, Rows] = {}  # how tables are read without a copy
         self._resident = None if prepared is False else Resident(limit() if resident is None else resident)
         self._opening = threading.Lock()
         self._closed = False
@@ -209,7 +210,7 @@ class Files:
         """Without a copy kept rows are read anew for each question: views have the names that its tables would."""
         prepare.open_sources(connection, self._tables)
         for item in self._tables:
-            rows = self._read_anew[item.schema.table].relation
+            rows = self._anew(item).relation
             with closing(self._cursor(connection)) as cursor:
                 cursor.execute(f"CREATE VIEW {item.kept} AS SELECT * FROM {rows}")
         connection.lock(path for item in self._tables for path in item.source.files)
@@ -232,17 +233,18 @@ class Files:
                 cursor.register(f"source{item.number}", item.source.frame)
         return cursor
 
-    @cached_property
-    def _read_anew(self) -> dict[str, Rows]:
-        """How each table is read where each question does so; checked by the kernel, which takes its time."""
-        return {item.schema.table: kept.select(item, stored=False) for item in self._tables}
+    def _anew(self, item: Registered) -> Rows:
+        """How a table is read where each question does so; checked by the kernel once for each source."""
+        if item not in self._read:
+            self._read[item] = kept.select(item, stored=False)
+        return self._read[item]
 
     def _kept(self, name: str) -> Rows:
         """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
         registered = self._registered(self._facts.table_of(name).schema.table)
         schema, most = registered.schema, shape(Table(name), self._facts).most
         if self._prepared is False:
-            read = self._read_anew[schema.table]
+            read = self._anew(registered)
             return replace(read, relation=registered.kept, most=min(most, MOST_ROWS_READ), frames={})
         names, filed = kept_table.names(schema), isinstance(self._prepared, Path)
         relation = f"data.{registered.kept}" if filed else registered.kept
