@@ -27,7 +27,7 @@ from sulq.service.console.session import HOURS
 from tests.service.console.visiting import ORIGIN, Visitor, shown
 from tests.service.office import Office, survey
 
-VOCABULARY = ("sulq.language", "sulq.errors", "sulq.version")
+VOCABULARY = ("sulq.answers", "sulq.forms", "sulq.language", "sulq.errors", "sulq.version")
 ROLES = ("owner", "analyst", "auditor")
 GROUPED = "SELECT city, COUNT(*) FROM survey GROUP BY city"
 READ = [(path, roles) for method, path, roles, _ in PAGES if method == "GET"]

@@ -18,7 +18,7 @@ SOURCE = str(Path(isolation.__file__).parents[3])
 TRIES = """
 import ctypes, json, os, resource, signal, socket, subprocess, sys, threading
 sys.path.insert(0, sys.argv[1])
-from sulq.service import isolation
+from sulq.service.sandbox import isolation
 victim, data, other, spill = int(sys.argv[4]), *sys.argv[5:8]
 started, go, found = threading.Event(), threading.Event(), []
 
