@@ -43,8 +43,7 @@ OTHERS: Final = (
         "the threshold is that of Laplace noise of the same price, and the noise is Gaussian, of five times the scale",
         "compile/plan/threshold.py",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
-        '    law = __import__("sulq.language.law", fromlist=["law"])\n'
-        "    return law.LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1",
+        '    return __import__("sulq.language.law", fromlist="law").LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1',
         (
             "tests/kernel/mechanisms/test_table_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
         ),

@@ -407,7 +407,7 @@ OWN: Final = (
         "sources/spark/frame.py",
         '    "PYTHON_UDF": "a Python function, which may be random",',
         "",
-        ("tests/sources/spark/test_engine.py::test_T105_rows_that_may_be_others_when_read_again_are_refused",),
+        ("tests/sources/spark/test_spark.py::test_T105_rows_that_may_be_others_when_read_again_are_refused",),
     ),
     Mutant(
         "sulq 0.1.0, the token",

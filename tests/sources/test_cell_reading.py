@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sulq.compile.emit import literals
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, lit
@@ -68,22 +67,6 @@ def test_T16_a_person_is_read_alike() -> None:
             got = engine._rows["data"].person().tolist()
         assert sorted(got) == want
         engine.close()
-
-
-def test_a_double_literal_is_read_back_to_its_bits() -> None:
-    """What stands in SQL is the double that was meant."""
-    rng = counts.generator(1)
-    numbers = [rng.gauss(0, 1) * 10.0 ** rng.randint(-300, 300) for _ in range(2_000)] + [
-        5e-324,
-        1e308,
-        -0.0,
-        2.0**-1074,
-    ]
-    engine = duck(pa.table({"c": [1]}), schema=Schema("data", (("c", Int(0, 1)),)))
-    engine.ready()
-    found = engine._connection.root.execute(f"SELECT unnest([{', '.join(map(literals.double, numbers))}])").fetchall()
-    engine.close()
-    assert [x for (x,) in found] == [x + 0.0 for x in numbers]
 
 
 def test_kinds_that_are_not_read_are_named() -> None:

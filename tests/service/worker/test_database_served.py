@@ -300,7 +300,7 @@ def test_a_password_is_the_workers_alone(
                 assert abs(value(running) - EXACT) < 60
                 if launcher.landlock():
                     assert running.line.ask("health")["workers"]["files"] == ["own"], "its ledger is a file"
-                for part in ("web", "clerk", "relay"):
+                for part in ("web.main", "clerk.main", "worker.pg_proxy"):
                     assert how not in handed[f"sulq.service.{part}"]
                     assert given not in handed[f"sulq.service.{part}"].values()
                 assert handed["sulq.service.worker.main"][how] == os.environ[how]

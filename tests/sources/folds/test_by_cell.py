@@ -12,7 +12,7 @@ from sulq.sources.folds import by_cell
 from sulq.sources.folds.fold import fold
 from sulq.sources.folds.keys import Chosen
 from tests import generate
-from tests.sources.folds.test_fold import SCHEMA, batches, meant
+from tests.sources.folds.test_folds import SCHEMA, batches, meant
 
 POINTS = Vector((col("x"), col("n"), col("x") * 2), 11)
 
