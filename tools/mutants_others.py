@@ -62,10 +62,7 @@ OTHERS: Final = (
         "kernel/ledger/filter.py",
         "        epsilon, _, *others = map(operator.add, self, other)",
         "        epsilon, _, *others = map(max, self, other)",
-        (
-            "tests/kernel/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",
-            "tests/kernel/ledger/test_filter.py::test_T53_histories_cost_what_the_closed_forms_say",
-        ),
+        ("tests/kernel/ledger/test_filter.py::test_T53_histories_cost_what_the_closed_forms_say",),
     ),
     Mutant(
         "SmartNoise #580",
@@ -97,11 +94,7 @@ OTHERS: Final = (
         "kernel/keep.py",
         '    query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {rows}"',
         '    query += f" QUALIFY row_number() OVER (PARTITION BY {whose}, c0 ORDER BY {order}) <= {rows}"',
-        (
-            f"{REPLAY}::test_T14_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows",
-            "tests/sources/duckdb/test_kept_rows.py::test_T16_spellings_of_one_person_share_one_allowance",
-            ENGINES,
-        ),
+        ("tests/kernel/test_keep.py::test_SR2_nobody_else_has_other_rows_when_a_person_leaves",),
     ),
     Mutant(
         "Google #101",
