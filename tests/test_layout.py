@@ -14,7 +14,7 @@ BESIDE = {"benchmarks", "browser", "conformance", "plans", "privacy"}  # suites 
 
 # Where an import may wait until it is needed: connect's doors, tables that name parts without loading them,
 # commands that start fast. Elsewhere only the packages of the extras wait, since they may be absent.
-LAZY_FILES = {"__init__.py", "connect.py", "sources/engines/__init__.py"}
+LAZY_FILES = {"__init__.py", "connect.py"}
 LAZY_FOLDERS = {"cli"}
 EXTRAS = {"matplotlib", "pandas", "polars", "psycopg", "pyspark", "scipy"}
 FREE = {"learn", "release", "select", "audit", "sql", "client", "desk"}

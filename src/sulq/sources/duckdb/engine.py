@@ -96,8 +96,8 @@ class Files:
         self._threads = threads
         self._batch = batch
         self._connection: Connection | None = None
-        # Without a prepared copy there is nothing whose rows have lasting numbers.
         self._read: dict[Registered, Rows] = {}  # how tables are read without a copy
+        # Without a prepared copy there is nothing whose rows have lasting numbers.
         self._resident = None if prepared is False else Resident(limit() if resident is None else resident)
         self._opening = threading.Lock()
         self._closed = False
