@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from tests.learn.test_kmeans import PLACES, SQUARE, TWO, square
 
 from sulq import Epsilon, EpsilonDelta
 from sulq.answers.spend_plan import Purse
 from sulq.learn import PCA, min_n
 from sulq.learn.features import Features
-from sulq.learn.sketch import Task
-from sulq.learn.space import Space
+from sulq.learn.unsupervised.sketch import Task
+from sulq.learn.unsupervised.space import Space
 from tests.learn.cases import exact, opened
 from tests.learn.matrices import DELTA, EPSILON, captured, cube, mirrored, theorem_1, top
-from tests.learn.test_kmeans import PLACES, SQUARE, TWO, square
-from tests.learn.test_svd import NAMES, UNIT, table
+from tests.learn.unsupervised.test_svd import NAMES, UNIT, table
 
 SPEND = EpsilonDelta(EPSILON, DELTA)
 

@@ -19,7 +19,7 @@ import sulq
 from sulq import Epsilon
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
-from sulq.learn.boolean import BooleanClassifier
+from sulq.learn.sq.boolean import BooleanClassifier
 from sulq.testing import exact
 
 checks = pytest.importorskip("sklearn.utils.estimator_checks")

@@ -15,7 +15,7 @@ from sulq.learn import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.additive import REACH, STEPS
 from sulq.learn.attributes import Attributes
 from tests.learn.cases import adult, exact, opened, refused
-from tests.learn.test_id3 import Watch
+from tests.learn.trees.test_id3 import Watch
 
 NOISELESS = Epsilon(900)
 COLUMNS = {"x": sulq.Real(0, 8), "z": sulq.Int(0, 5), "c": ["a", "b", "d"]}

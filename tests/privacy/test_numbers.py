@@ -83,7 +83,7 @@ def test_T1_nothing_that_draws_float_noise_is_imported() -> None:
     data |= {"audit/promise.py", "audit/reconstruct.py", "cli/audit.py", "cli/audit_laws.py"}
     # Where a learner begins and how it breaks ties: public choices, made after the answers, that hide nobody.
     # So are rows drawn from released weights, and projections that a release prints: releases see answers alone.
-    after = {"learn/chance.py", *(path for path in found if path.startswith("release/"))}
+    after = {"learn/public_random.py", *(path for path in found if path.startswith("release/"))}
     assert "cli/demo.py" in found
     assert set(found) <= data | after
 

@@ -19,7 +19,7 @@ from sulq.forms.signature import Form
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
 from sulq.learn.form import form
-from sulq.learn.shown import text
+from sulq.learn.render import text
 
 XOf = Annotated[str | None, typer.Option("--x", metavar="A,B,C", help="The columns to learn from.")]
 YOf = Annotated[str | None, typer.Option("--y", metavar="LABEL", help="The column to predict.")]

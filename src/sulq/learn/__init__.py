@@ -15,19 +15,19 @@ from sulq.errors import QuestionError, SetupError
 from sulq.learn import vertical
 from sulq.learn.additive import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.base import Learner
-from sulq.learn.conjunction import MonotoneConjunction
-from sulq.learn.decision_list import DecisionList
-from sulq.learn.id3 import ID3
-from sulq.learn.kmeans import KMeans
-from sulq.learn.linear import LinearRegression
-from sulq.learn.logistic import LogisticRegression
-from sulq.learn.naive_bayes import NaiveBayes
-from sulq.learn.pca import PCA
-from sulq.learn.perceptron import Perceptron
-from sulq.learn.saved import unreadable
+from sulq.learn.linear.logistic import LogisticRegression
+from sulq.learn.linear.naive_bayes import NaiveBayes
+from sulq.learn.linear.perceptron import Perceptron
+from sulq.learn.linear.regression import LinearRegression
+from sulq.learn.model_json import unreadable
+from sulq.learn.sq.conjunction import MonotoneConjunction
+from sulq.learn.sq.decision_list import DecisionList
 from sulq.learn.sq.planning import min_n, plan
-from sulq.learn.statistical_queries import StatisticalQueries
-from sulq.learn.svd import SVD
+from sulq.learn.sq.statistical_queries import StatisticalQueries
+from sulq.learn.trees.id3 import ID3
+from sulq.learn.unsupervised.kmeans import KMeans
+from sulq.learn.unsupervised.pca import PCA
+from sulq.learn.unsupervised.svd import SVD
 
 __all__ = [
     "ID3",

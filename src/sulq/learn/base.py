@@ -21,7 +21,7 @@ from sulq.answers.spend_plan import Progress, Purse
 from sulq.answers.vocabulary import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.language.privacy import Loss, Unit
-from sulq.learn.saved import plain, unreadable, value_of
+from sulq.learn.model_json import plain, unreadable, value_of
 
 FORMAT: Final = 1  # of a model's JSON
 

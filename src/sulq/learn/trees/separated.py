@@ -14,7 +14,7 @@ from sulq.language.law import ExponentialLaw, FlipLaw
 from sulq.language.question import Choose, Sums
 from sulq.language.rowfn import RowFn, lookup
 from sulq.language.score import Contrast
-from sulq.learn.chance import Chance, public
+from sulq.learn.public_random import Chance, public
 from sulq.learn.trees.branches import options
 from sulq.learn.trees.growth import FIRST, LABELS, MOST_CELLS, Growth
 

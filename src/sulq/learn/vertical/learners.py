@@ -14,12 +14,12 @@ from sulq.answers.spend_plan import Progress
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Loss
-from sulq.learn import pca, svd
-from sulq.learn.covariance import Moments, symmetric
 from sulq.learn.features import Features
-from sulq.learn.gauge import deviations
-from sulq.learn.location import SAFE
-from sulq.learn.svd import Projection
+from sulq.learn.noise import deviations
+from sulq.learn.unsupervised import pca, svd
+from sulq.learn.unsupervised.covariance import Moments, symmetric
+from sulq.learn.unsupervised.location import SAFE
+from sulq.learn.unsupervised.svd import Projection
 from sulq.learn.vertical.estimates import MOST, best_number, from_cells, from_subsets, standard_errors
 from sulq.learn.vertical.holder import Holder, afford, open_all, spent
 

@@ -13,7 +13,7 @@ from sulq.language.domain import LONGEST_NAME
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
 from sulq.learn.form import form
-from sulq.learn.shown import drawn, sheets
+from sulq.learn.render import drawn, sheets
 from sulq.service.jobs.kind import Kind, Step
 from sulq.service.jobs.stepwise import Stepwise
 from sulq.service.web.answer_json import loss_of

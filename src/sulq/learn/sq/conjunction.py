@@ -1,0 +1,100 @@
+"""Monotone conjunctions by statistical queries: which columns must all be true [S2.10]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from sulq.answers.columns import Columns
+from sulq.answers.spend_plan import Purse
+from sulq.forms.parameters import checked
+from sulq.language.kinds import Floats, Truths
+from sulq.language.privacy import Queries
+from sulq.language.rowfn import Col, Not, RowFn
+from sulq.learn.sq.account import COUNT_FIRST
+from sulq.learn.sq.boolean import BooleanClassifier, check_rates, truth_columns
+from sulq.learn.sq.noisy_labels import NoisyLabels
+from sulq.learn.sq.oracle import PricedOracle, StatOracle
+from sulq.learn.sq.statistical_queries import of_all_rows
+
+
+class MonotoneConjunction(BooleanClassifier):
+    """The conjunction of all columns that are hardly ever false where the label is true.
+
+    One query a column: how often is it false while the label is true? A column of the target never is. All d
+    queries are one vector question; where no size is declared a tenth of the spend is a noisy count.
+
+    Privacy: the spend's; the rule is computed from noisy means alone.
+    Accuracy: with answers within tau = accuracy/(2d) the rule holds every column of the target conjunction, is
+    wrong only where it says false, and on at most the part `accuracy` of the rows; so with probability 1 - beta.
+    Source: SQNotes, Theorem 5 (d = 12, accuracy .1: tau = .00417).
+
+    accuracy: The error rate that is good enough, such as 0.1: a fit that cannot promise it is refused with the
+        number of rows it would need. Left out, the fit makes the best of its spend and says in `accuracy_`
+        what it can promise.
+    beta: The probability with which the promise may fail.
+    eta: How likely each label was flipped, where the labels are known to be noisy; the promise is then about the
+        true ones.
+
+    Learned: `variables_`, the columns of the conjunction; `estimates_`, the noisy means; `tolerance_`, how far they
+    may be off; `accuracy_`, the error rate that is promised.
+    """
+
+    variables_: tuple[str, ...]
+    estimates_: Floats
+    tolerance_: float
+    accuracy_: float
+
+    def __init__(self, *, accuracy: float | None = None, beta: float = 0.05, eta: float = 0.0) -> None:
+        self.accuracy = accuracy
+        self.beta = beta
+        self.eta = eta
+
+    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+        assert y is not None  # noqa: S101 - the base refused it
+        check_rates(self.accuracy, self.beta, self.eta)
+        names, label = truth_columns(X, y)
+        backend = of_all_rows(purse, queries=len(names), beta=self.beta, population=self.eta > 0)
+        purse.plan(1 if backend.account.known else 2)
+        oracle: PricedOracle = NoisyLabels(backend, label, self.eta) if self.eta else backend
+        if self.accuracy is not None:
+            self._learn(oracle, names, label)
+            return
+        rest = Fraction(1) if backend.account.known else 1 - COUNT_FIRST
+        self._conclude(names, *oracle.best(queries(names, label), rest))
+
+    def learn(self, oracle: StatOracle, names: Sequence[str], label: str) -> MonotoneConjunction:
+        """Learn from any oracle of statistical queries instead of a database; needs `accuracy`."""
+        check_rates(self.accuracy, self.beta, self.eta)
+        self._learn(NoisyLabels(oracle, label, self.eta) if self.eta else oracle, tuple(names), label)
+        self.feature_names_in_, self.n_features_in_ = tuple(names), len(names)
+        self.spent_ = getattr(oracle, "spent", Queries(0))
+        return self
+
+    def _learn(self, oracle: StatOracle, names: tuple[str, ...], label: str) -> None:
+        checked(self.accuracy is not None, "Name the accuracy: this oracle has no spend to make the best of.")
+        tau = float(self.accuracy or 0) / (2 * len(names))
+        self._conclude(names, oracle.stats(queries(names, label), tau), tau)
+
+    def _conclude(self, names: tuple[str, ...], answers: Floats, tau: float) -> None:
+        self.classes_ = np.array([False, True])
+        self.estimates_ = answers
+        self.tolerance_ = tau
+        self.accuracy_ = min(1.0, 2 * len(names) * tau)
+        self.variables_ = tuple(name for name, answer in zip(names, answers, strict=True) if answer <= tau)
+
+    def _rule(self, X: Truths) -> Truths:
+        kept = [name in self.variables_ for name in self.feature_names_in_]
+        return np.asarray(X[:, kept].all(axis=1))
+
+    def export_text(self) -> str:
+        """The rule as a line of text."""
+        self._ready()
+        return " and ".join(self.variables_) or "always true"
+
+
+def queries(names: Sequence[str], label: str) -> list[RowFn]:
+    """For each column, whether it is false although the label is true [S2.10]."""
+    return [Not(Col(name)) & Col(label) for name in names]
