@@ -33,7 +33,7 @@ from sulq.language.domain import (
     microseconds,
     power_of_two,
 )
-from sulq.service.console.words import kind
+from sulq.service.console.views.words import kind
 from sulq.sql.rows.row_set import type_of
 
 NAN, INF = float("nan"), float("inf")

@@ -16,7 +16,7 @@ import sulq
 from sulq.answers import wire
 from sulq.answers.answer import Answers
 from sulq.errors import QuestionError
-from sulq.service.console.foreseen import Foreseen
+from sulq.service.console.views.forecast import Foreseen
 from sulq.service.web.answer_json import _cell, explained_json, loss_of, sql_json, workload_json
 from sulq.service.web.clerk_oracle import facts_of
 from tests.service.office import survey

@@ -7,7 +7,7 @@ from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from sulq.service.console import chart, words
+from sulq.service.console.views import chart, words
 from sulq.version import __version__
 
 TEMPLATES: Final = Path(__file__).parent / "templates"

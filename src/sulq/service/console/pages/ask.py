@@ -8,15 +8,15 @@ from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
-from sulq.service.console import words
 from sulq.service.console.api import Tree
-from sulq.service.console.foreseen import Foreseen
+from sulq.service.console.forms.spend import LEAST, SURE, most, terms, usual, ways
 from sulq.service.console.guard import Fields
 from sulq.service.console.page import page
 from sulq.service.console.pages.datasets import examples
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.spend import LEAST, SURE, most, terms, usual, ways
-from sulq.service.console.table import Table, to_csv, to_parquet
+from sulq.service.console.views import words
+from sulq.service.console.views.answer_table import Table, to_csv, to_parquet
+from sulq.service.console.views.forecast import Foreseen
 from sulq.service.console.visit import Visit, place
 
 DOWNLOAD = 8 * 2**20  # an answer of 65,536 cells comes back to be saved

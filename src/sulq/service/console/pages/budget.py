@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from starlette.responses import RedirectResponse, Response
 
-from sulq.service.console import chart, words
 from sulq.service.console.api import Tree, at
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.transcript import read, running
+from sulq.service.console.views import chart, words
+from sulq.service.console.views.transcript import read, running
 from sulq.service.console.visit import Visit, place, rows
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from starlette.responses import RedirectResponse, Response
 
 from sulq.language.facts import Facts, TableFacts
-from sulq.service.console import words
 from sulq.service.console.api import at
 from sulq.service.console.refusal import Refusal
+from sulq.service.console.views import words
 from sulq.service.console.visit import Visit, facts, place, rows
 
 

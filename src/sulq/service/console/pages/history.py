@@ -8,7 +8,7 @@ from typing import Final
 from starlette.responses import Response
 
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.transcript import read
+from sulq.service.console.views.transcript import read
 from sulq.service.console.visit import Visit, place
 
 SHOWN: Final = 100

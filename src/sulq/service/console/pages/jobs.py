@@ -8,14 +8,14 @@ from typing import Any
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sulq.service.console.api import Tree, at
+from sulq.service.console.forms.schema_form import fields_of, parameters
+from sulq.service.console.forms.spend import usual, ways
 from sulq.service.console.guard import Fields
-from sulq.service.console.job_form import fields_of, parameters
-from sulq.service.console.learned import Learned
 from sulq.service.console.page import page
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.released import Released
-from sulq.service.console.spend import usual, ways
-from sulq.service.console.table import Table
+from sulq.service.console.views.answer_table import Table
+from sulq.service.console.views.learned import Learned
+from sulq.service.console.views.released import Released
 from sulq.service.console.visit import Visit, place, rows
 
 

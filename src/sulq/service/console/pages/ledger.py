@@ -7,10 +7,10 @@ from typing import cast
 from starlette.responses import HTMLResponse, Response
 
 from sulq.language.privacy import Budget
-from sulq.service.console import words
 from sulq.service.console.api import Tree, at
 from sulq.service.console.page import page
-from sulq.service.console.transcript import Line, part_of, read
+from sulq.service.console.views import words
+from sulq.service.console.views.transcript import Line, part_of, read
 from sulq.service.console.visit import Visit, place
 
 

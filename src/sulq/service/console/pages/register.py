@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from sulq.service.console import words
 from sulq.service.console.api import at
-from sulq.service.console.draft import KINDS, STEPS, Draft, looked
+from sulq.service.console.forms.registration import KINDS, STEPS, Draft, looked
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
+from sulq.service.console.views import words
 from sulq.service.console.visit import Visit, place
 
 TITLES = {

@@ -10,10 +10,10 @@ from typing import Final
 from starlette.responses import Response
 
 from sulq.service.console.api import at
+from sulq.service.console.forms.release_form import WRITTEN, Form
 from sulq.service.console.guard import Fields
-from sulq.service.console.making import listed, paying, started, wanted
+from sulq.service.console.pages.job_start import listed, paying, started, wanted
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.release_form import WRITTEN, Form
 from sulq.service.console.visit import Visit, place
 
 GROUPS: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit
-from sulq.service.console.draft import Declared, Draft, looked, suggested
+from sulq.service.console.forms.registration import Declared, Draft, looked, suggested
 from sulq.service.console.guard import Fields
 
 GIVEN = {

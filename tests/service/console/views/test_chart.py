@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sulq.service.console.chart import Bar, bars, gauge, points, spending
+from sulq.service.console.views.chart import Bar, bars, gauge, points, spending
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 

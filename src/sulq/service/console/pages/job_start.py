@@ -9,12 +9,12 @@ from starlette.responses import RedirectResponse, Response
 
 from sulq.language.facts import Facts
 from sulq.language.privacy import EpsilonDelta
-from sulq.service.console import words
 from sulq.service.console.api import Tree, at
-from sulq.service.console.form import Form
+from sulq.service.console.forms.form import Form
+from sulq.service.console.forms.spend import LEAST, most, spend, usual, ways
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.spend import LEAST, most, spend, usual, ways
+from sulq.service.console.views import words
 from sulq.service.console.visit import Visit, place, rows
 
 F = TypeVar("F", bound=Form)

@@ -10,9 +10,9 @@ from itertools import zip_longest
 from markupsafe import Markup
 
 from sulq.language.privacy import Budget, Loss, Unit
-from sulq.service.console import chart, words
 from sulq.service.console.api import Tree
-from sulq.service.console.sheet import Sheet, sheet_of
+from sulq.service.console.views import chart, words
+from sulq.service.console.views.sheet import Sheet, sheet_of
 from sulq.service.console.visit import rows
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from sulq.service.console.words import number
+from sulq.service.console.views.words import number
 
 WIDE: Final = 620  # drawn for a desk
 NARROW: Final = 330  # drawn again for a phone: shrinking the wide one would shrink its letters

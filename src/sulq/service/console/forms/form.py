@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from sulq.language.domain import Column, Text
 from sulq.language.facts import Facts
 from sulq.service.console.api import Tree
-from sulq.service.console.field import Field, chosen, fields_of
+from sulq.service.console.forms.field import Field, chosen, fields_of
 from sulq.service.console.guard import Fields
 
 

@@ -14,8 +14,8 @@ from sulq.language.privacy import Budget, Epsilon, Event, Rho, SubLinear, divide
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.language.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 from sulq.service.console.api import Api, Tree
+from sulq.service.console.views.words import small
 from sulq.service.console.visit import rows
-from sulq.service.console.words import small
 
 PAGE: Final = 1000
 PAGES: Final = 50  # what is older is in the export

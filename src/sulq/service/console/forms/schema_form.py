@@ -13,9 +13,9 @@ from typing import Final, Literal, cast
 
 from sulq.language.privacy import Budget
 from sulq.service.console.api import Tree
+from sulq.service.console.forms.spend import ways
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.spend import ways
 
 Widget = Literal["text", "number", "whole", "truth", "choice", "texts", "spend"]
 _APART: Final = re.compile(r"\n[ \t]*\n")

@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 from sulq.language.domain import Bool, Category, Column, Int, Real
 from sulq.language.facts import Facts
-from sulq.service.console import form
-from sulq.service.console.field import chosen, mistake
+from sulq.service.console.forms import form
+from sulq.service.console.forms.field import chosen, mistake
 from sulq.service.console.guard import Fields
 
 CLASSES: Final = 100  # values of a whole number that may be classes

@@ -13,15 +13,15 @@ import pytest
 
 from sulq import release, select
 from sulq.forms import signature as terms
-from sulq.service.console.field import Field, chosen
+from sulq.service.console.forms.field import Field, chosen
+from sulq.service.console.forms.release_form import Form
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.release_form import Form
-from sulq.service.console.released import Released
+from sulq.service.console.views.released import Released
 from sulq.service.jobs import manager as jobs
 from sulq.service.jobs.publication import form
 from tests.release.programs import EACH, PROGRAMS, Program, people
-from tests.service.console.test_learned import watched
+from tests.service.console.views.test_learned import watched
 from tests.service.console.visiting import ORIGIN, Visitor, shown
 from tests.service.office import Office
 

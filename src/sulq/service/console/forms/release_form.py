@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from sulq.service.console import form
-from sulq.service.console.field import chosen, mistake
+from sulq.service.console.forms import form
+from sulq.service.console.forms.field import chosen, mistake
 from sulq.service.console.guard import Fields
 
 WRITTEN: Final = (("parquet", "Parquet"), ("csv", "CSV"))

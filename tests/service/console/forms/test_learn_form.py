@@ -7,8 +7,8 @@ import pytest
 
 import sulq
 from sulq.learn.form import form
+from sulq.service.console.forms.learn_form import Form
 from sulq.service.console.guard import Fields
-from sulq.service.console.learn_form import Form
 from sulq.service.console.refusal import Refusal
 from tests.learn.averages import Averages, Majority
 from tests.learn.programs import people

@@ -15,9 +15,9 @@ from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.facts import MUCH, Facts
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit
-from sulq.service.console import words
 from sulq.service.console.api import Tree
 from sulq.service.console.guard import Fields
+from sulq.service.console.views import words
 
 STEPS: Final = ("file", "columns", "unit", "budget", "review")
 KINDS: Final = {

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sulq.language.privacy import Budget, Loss, Unit
-from sulq.service.console import words
 from sulq.service.console.api import Tree
-from sulq.service.console.sheet import Sheet, sheet_of
+from sulq.service.console.views import words
+from sulq.service.console.views.sheet import Sheet, sheet_of
 from sulq.service.console.visit import rows
 
 LONGEST: Final = 100_000  # characters of a tree

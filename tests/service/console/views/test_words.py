@@ -9,7 +9,7 @@ import pytest
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.answers import wire
 from sulq.language.privacy import Queries
-from sulq.service.console import words
+from sulq.service.console.views import words
 
 
 @pytest.mark.parametrize(

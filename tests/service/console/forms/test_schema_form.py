@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sulq import Epsilon, Rho, SubLinear
+from sulq.service.console.forms.schema_form import fields_of, parameters
 from sulq.service.console.guard import Fields
-from sulq.service.console.job_form import fields_of, parameters
 from sulq.service.console.refusal import Refusal
 
 SPEND = {"anyOf": [{"type": "object", "properties": {"epsilon": {"type": "number"}}}, {"type": "object"}]}

@@ -7,8 +7,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from sulq.service.console import chart, words
 from sulq.service.console.api import Tree
+from sulq.service.console.views import chart, words
 
 SHOWN: Final = 100  # rows of a table on the page; the file has all of them
 

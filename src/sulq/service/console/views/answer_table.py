@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
 
-from sulq.service.console import chart
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.words import number, off
+from sulq.service.console.views import chart
+from sulq.service.console.views.words import number, off
 
 SHOWN: Final = 200  # rows on a page; a download has all of them
 Row = Sequence[object]

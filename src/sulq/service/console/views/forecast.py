@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sulq.language.privacy import Budget, Loss
 from sulq.service.console.api import Tree
-from sulq.service.console.words import loss, number, off
+from sulq.service.console.views.words import loss, number, off
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 
 from sulq import learn
 from sulq.learn.base import Learner
-from sulq.service.console.learned import Learned
+from sulq.service.console.views.learned import Learned
 from sulq.service.jobs import manager
 from sulq.service.jobs.learn_jobs import kind_of
 from sulq.service.jobs.manager import KINDS

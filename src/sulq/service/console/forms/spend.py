@@ -8,7 +8,7 @@ from typing import Final
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.words import size
+from sulq.service.console.views.words import size
 
 LEAST: Final = 0.001  # where the slider starts; a smaller price may be typed
 SURE: Final = {"0.1": "90%", "0.05": "95%", "0.01": "99%"}  # chances of being further off, and how one says it

@@ -11,7 +11,7 @@ from sulq.answers import wire
 from sulq.language.privacy import Event
 from sulq.language.question import Above, OpenSums, Sums, Together
 from sulq.language.rowfn import Lit
-from sulq.service.console.transcript import _line, asked, part_of, running
+from sulq.service.console.views.transcript import _line, asked, part_of, running
 
 PURE = Event(Fraction(1, 10), Fraction(1, 200))
 GAUSS = Event(None, Fraction(1, 100))
