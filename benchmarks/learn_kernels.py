@@ -50,7 +50,7 @@ def compare(report: Report, what: str, ours: Callable[[], object], baseline: Cal
     report.add(GROUP, Line(what, best["ours"], best["baseline"], bar))
 
 
-def opened(path: Path, columns: dict[str, object]) -> sulq.database.Database:
+def opened(path: Path, columns: dict[str, object]) -> sulq.api.database.Database:
     """A database over the file, prepared."""
     db = sulq.connect(path, columns=columns, budget=BUDGET, ledger=path.with_suffix(".ledger"))
     db.prepare()

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
-from sulq.cli import audit_opendp
+from sulq.cli.audit import opendp as check
 from sulq.kernel.mechanisms import bulk
 from sulq.language.law import GaussianLaw, LaplaceLaw
 
@@ -20,7 +20,7 @@ SIZES = {1: (1000, 5, 1.5), 1_000_000: (1, 1, 0.1)}  # cells: how often in a rou
 def many(report: Report) -> None:
     """Both laws."""
     for law, draw in ((LaplaceLaw(SCALE), bulk.laplace), (GaussianLaw(SCALE), bulk.gaussian)):
-        theirs = audit_opendp.load()(law)
+        theirs = check.load()(law)
         for cells, (times, rounds, bar) in SIZES.items():
             sums = np.arange(cells, dtype=np.int64)
 

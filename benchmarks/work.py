@@ -14,8 +14,8 @@ from collections.abc import Callable
 import pyarrow as pa
 
 import sulq
+from sulq.api.database import Database
 from sulq.compile.plan import work
-from sulq.database import Database
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.question import Sums

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 import sulq
-from sulq.database import Database
+from sulq.api.database import Database
 
 
 def main(folder: Path) -> Database:

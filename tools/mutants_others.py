@@ -217,7 +217,7 @@ OTHERS: Final = (
         "kernel/laws.py",
         "        return sensitivity / self.scale",
         "        return sensitivity * self.scale",
-        ("tests/cli/test_audit_laws.py::test_T20_prices_cover_the_exact_losses_of_the_whole_table",),
+        ("tests/cli/audit/test_laws.py::test_T20_prices_cover_the_exact_losses_of_the_whole_table",),
     ),
     Mutant(
         "Qrlew #297",

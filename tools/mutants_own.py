@@ -230,10 +230,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, missing keys",
         "Python leaves out the rows whose key is missing, SQL shows them",
-        "desk.py",
+        "api/named_asks.py",
         "        return tuple(or_missing(fn, self.facts.schema) for fn in keys(by))",
         "        return keys(by)",
-        ("tests/test_desk.py::test_sql_and_python_show_the_same_groups",),
+        ("tests/api/test_named_asks.py::test_sql_and_python_show_the_same_groups",),
     ),
     Mutant(
         "sulq 0.1.0, columns that are never missing, reading",
@@ -388,10 +388,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, one database",
         "nobody is told that ledger and data are restored together",
-        "connect.py",
+        "api/connect.py",
         "    if anchor is None and any(same_database(str(ledger), str(source)) for source in near):",
         "    if False:",
-        ("tests/test_connect_postgres.py::test_T105_a_ledger_in_the_database_of_its_data_is_warned_of",),
+        ("tests/api/test_connect_postgres.py::test_T105_a_ledger_in_the_database_of_its_data_is_warned_of",),
     ),
     Mutant(
         "sulq 0.1.0, row-level security",

@@ -12,7 +12,7 @@ import logging
 from types import ModuleType
 
 from sulq import errors
-from sulq.connect import connect
+from sulq.api.connect import connect
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.estimator import Certificate, sensitivity_from_sampler
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit

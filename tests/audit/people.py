@@ -11,7 +11,7 @@ import pyarrow as pa
 import sulq
 from sulq import Bool, Epsilon, Int, Unit
 from sulq.answers.oracle import Oracle
-from sulq.database import Database
+from sulq.api.database import Database
 from sulq.language.privacy import Budget
 
 SEAT, SECRET = sulq.each("seat"), sulq.col("secret")

@@ -53,7 +53,7 @@ def test_a_query_loads_what_it_uses(folder: Path) -> None:
     """No server, learner or release; the control: `sulq analyst list` does load the server's part."""
     loaded(folder, "prepare", "people.parquet")
     modules = loaded(folder, "query", "people.parquet", "SELECT AVG(age) FROM people", "--epsilon", "0.1")
-    assert {"sulq.database", "sulq.sql.session", "duckdb"} <= modules
+    assert {"sulq.api.database", "sulq.sql.session", "duckdb"} <= modules
     assert [name for name in UNUSED if name in modules] == []
     assert "pyarrow.compute" not in modules
     (folder / "sulq.toml").write_text("[server]\n", encoding="utf-8")

@@ -23,9 +23,9 @@ import sulq.testing
 from sulq import Epsilon, Rho, col
 from sulq.answers import wire
 from sulq.answers.plan import Plan
-from sulq.client.client import Client
-from sulq.database import Database
-from sulq.desk import Desk
+from sulq.api.client import Client
+from sulq.api.database import Database
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import SulqError
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
@@ -45,7 +45,7 @@ from tests.sql.queries import Grammar, opened, tables
 
 PAY = Epsilon(1)
 BATCH = 25
-Program = Callable[[Desk], object]
+Program = Callable[[NamedAsks], object]
 OLD = col("age") > 40
 PROGRAMS: dict[str, Program] = {
     "ask": lambda db: db.ask(sulq.Together((sulq.Sums((sulq.lit(1),)), sulq.Sums((col("age"),), OLD))), spend=PAY),
@@ -106,7 +106,7 @@ def told(found: object) -> object:
     )
 
 
-def outcome(program: Program, desk: Desk) -> object:
+def outcome(program: Program, desk: NamedAsks) -> object:
     """What a program gives, or how it is refused."""
     try:
         return told(program(desk))
@@ -139,7 +139,7 @@ def far(office: Office, name: str = "survey") -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Client]]:
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[NamedAsks, Client]]:
     with survey(budget=sulq.EpsilonDelta(5, 1e-6)) as database:
         office = without_noise(tmp_path_factory.mktemp("far"), database)
         with far(office) as client:
@@ -157,21 +157,21 @@ def members(package: str, table: str) -> set[str]:
 def test_everything_that_asks_is_in_the_suite() -> None:
     """Public methods of the desk, learners and releases; a new one fails this until it has a program."""
     named = {name.partition(",")[0] for name in PROGRAMS}
-    methods = {name for name, _ in inspect.getmembers(Desk) if not name.startswith("_")} - NO_ASK
+    methods = {name for name, _ in inspect.getmembers(NamedAsks) if not name.startswith("_")} - NO_ASK
     assert methods <= named
     assert [program(learner).learner for learner in LEARNERS] == list(LEARNERS)
     assert members("sulq.release", "RELEASES") | members("sulq.select", "SELECTIONS") <= set(RELEASED)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_over_http_is_as_here(pair: tuple[Desk, Client], name: str) -> None:
+def test_over_http_is_as_here(pair: tuple[NamedAsks, Client], name: str) -> None:
     """The same outcome, to the byte: value, intervals, shapes, receipts, and refusals with their texts."""
     here, there = pair
     assert outcome(PROGRAMS[name], there) == outcome(PROGRAMS[name], here)
 
 
 @pytest.fixture(scope="module")
-def far_people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Client, Door]]:
+def far_people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[NamedAsks, Client, Door]]:
     with people() as database:
         office = without_noise(tmp_path_factory.mktemp("people"), database)
         with far(office) as client, Door(office) as door:
@@ -195,7 +195,7 @@ def learned(door: Door, body: object) -> bytes:
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
-def test_a_learner_learns_over_http_as_here(far_people: tuple[Desk, Client, Door], learner: type[Learner]) -> None:
+def test_a_learner_learns_over_http_as_here(far_people: tuple[NamedAsks, Client, Door], learner: type[Learner]) -> None:
     """The same model, byte for byte: fitted here, question by question over HTTP, and as a job of the server.
 
     Control: another spend is another model, if only in what it says it cost.
@@ -207,7 +207,7 @@ def test_a_learner_learns_over_http_as_here(far_people: tuple[Desk, Client, Door
     assert written(program(learner).fit(here, spend=Epsilon(3))) != wanted
 
 
-def test_the_comparison_sees_a_difference(pair: tuple[Desk, Client]) -> None:
+def test_the_comparison_sees_a_difference(pair: tuple[NamedAsks, Client]) -> None:
     """Control: another filter, another spend and another refusal are other outcomes."""
     here, _ = pair
     for one, other in (

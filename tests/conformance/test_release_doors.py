@@ -19,8 +19,8 @@ import pytest
 
 import sulq.testing
 from sulq import Epsilon, release, select
-from sulq.client.client import Client
-from sulq.desk import Desk
+from sulq.api.client import Client
+from sulq.api.named_asks import NamedAsks
 from sulq.release.base import Release
 from sulq.select.selected import Selected
 from sulq.service.jobs.publication import SELECTION, Published
@@ -30,7 +30,7 @@ from tests.service.door import Door
 
 
 @pytest.fixture(scope="module")
-def far_people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Client, Door]]:
+def far_people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[NamedAsks, Client, Door]]:
     with people() as database:
         office = without_noise(tmp_path_factory.mktemp("people"), database)
         with far(office) as client, Door(office) as door:
@@ -88,7 +88,7 @@ def done(door: Door, body: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("program", EACH, ids=lambda program: program.name)
 def test_a_release_is_published_over_http_as_here(
-    far_people: tuple[Desk, Client, Door], tmp_path: Path, program: Program
+    far_people: tuple[NamedAsks, Client, Door], tmp_path: Path, program: Program
 ) -> None:
     """Here, over HTTP, as a job, and from the job's archive. Control: another spend is another release."""
     here, there, door = far_people

@@ -9,8 +9,8 @@ import pytest
 
 import sulq
 import sulq.testing
-from sulq.database import Database
-from sulq.desk import Desk
+from sulq.api.database import Database
+from sulq.api.named_asks import NamedAsks
 from sulq.language.privacy import Budget, Unit
 from tests.data import need
 
@@ -48,7 +48,7 @@ def opened(
     )
 
 
-def exact(database: Database) -> Desk:
+def exact(database: Database) -> NamedAsks:
     """The same database without noise."""
     return sulq.testing.exact(database)
 

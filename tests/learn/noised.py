@@ -10,7 +10,7 @@ import sulq.testing
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.columns import Columns
 from sulq.answers.plan import Part, Plan
-from sulq.database import Database
+from sulq.api.database import Database
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Question

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 import sulq
 import sulq.testing
-from sulq.database import Database
-from sulq.desk import Desk
+from sulq.api.database import Database
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError
 from sulq.learn.base import Learner
 
@@ -86,7 +86,7 @@ class Program:
     x: tuple[str, ...]
     y: str | None
 
-    def fit(self, desk: Desk, **more: object) -> Learner:
+    def fit(self, desk: NamedAsks, **more: object) -> Learner:
         """Fit it on a desk, here or elsewhere."""
         label = None if self.y is None else desk[self.y]
         return self.learner().fit(desk[list(self.x)], label, **({"spend": SPEND} | more))

@@ -11,7 +11,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, SubLinear, Unit
-from sulq.database import Database
+from sulq.api.database import Database
 from sulq.learn import vertical
 from sulq.learn.vertical.estimates import MOST, best_number, from_cells, from_subsets, standard_errors
 from tests.counts import count

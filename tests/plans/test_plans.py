@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError
 from sulq.language import rowfn
 from sulq.language.domain import Bool, Category, Int, Real, Schema
@@ -86,7 +86,7 @@ def planned(question: str, told: Facts) -> str:
 
     stub = Stub(told.schema, [])
     stub._facts = told
-    desk = Desk(stub)
+    desk = NamedAsks(stub)
     try:
         values, by = read(found["value"]), read(found["by"])
         where = read(found["where"])[0] if found["where"] else None

@@ -17,10 +17,10 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import sulq
+from sulq.api.database import Database
+from sulq.api.named_asks import NamedAsks
 from sulq.compile.plan import draw
 from sulq.curator.run import Rows
-from sulq.database import Database
-from sulq.desk import Desk
 from sulq.errors import SulqError
 from sulq.kernel import price
 from sulq.kernel import run as kernel_run
@@ -43,7 +43,7 @@ from tests.loaded import loaded
 ENGINES = ("duckdb", "memory")
 REPLAYED = (*ENGINES, "postgres")  # rows in a database take longer to open: it is held to the replays that matter most
 KEY = bytes(range(32))
-Program = Callable[[Desk], object]
+Program = Callable[[NamedAsks], object]
 
 
 def seeded(name: str) -> np.random.Generator:
@@ -104,7 +104,7 @@ def written(table: pa.Table, path: Path) -> Path:
 def run(source: Engine, programs: Sequence[Program], unit: Unit, budget: Budget, **options: object) -> Run:
     """One run of programs through curator and desk."""
     chosen = {"release": release, "schema": neighbours.SCHEMA} | options
-    return record(source, programs, desk=Desk, unit=unit, budget=budget, mechanisms=tuple(MECHANISMS), **chosen)
+    return record(source, programs, desk=NamedAsks, unit=unit, budget=budget, mechanisms=tuple(MECHANISMS), **chosen)
 
 
 def replayed(

@@ -14,7 +14,7 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Int, Rho, Sums, Unit, col
 from sulq.answers import wire
-from sulq.database import Database
+from sulq.api.database import Database
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.language.rowfn import Bins, Lit
 from tests.privacy.cases import ENGINES, broken, opened, people, replayed, seeded

@@ -13,9 +13,9 @@ import pytest
 import sulq
 from sulq import Above, Choose, OpenSums, Rank, Sums, Together, col
 from sulq.answers import wire
+from sulq.api.named_asks import NamedAsks
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Release, Rows
-from sulq.desk import Desk
 from sulq.errors import BudgetExceeded, QuestionError, SulqError
 from sulq.kernel.mechanisms import Shown
 from sulq.kernel.private import Private
@@ -141,8 +141,8 @@ def others(kind: str, first: list, second: list, unit: Unit, sight: type[Rows] =
     """What tells two data sets apart that were asked for their hidden groups together; whether the same was shown."""
     shown: list[list[str]] = []
 
-    def program(sql: str) -> Callable[[Desk], object]:
-        def ask(desk: Desk) -> object:
+    def program(sql: str) -> Callable[[NamedAsks], object]:
+        def ask(desk: NamedAsks) -> object:
             found = desk.sql(sql, spend=EpsilonDelta(3, 1e-6), other="(other)")
             shown[-1].append(repr(found) + str(found.to_dict(0.95)))
             return found.answers
@@ -221,7 +221,7 @@ def table(words: list[str]) -> pa.Table:
     )
 
 
-def opened(words: list[str], **more: object) -> sulq.database.Database:
+def opened(words: list[str], **more: object) -> sulq.api.database.Database:
     given = {
         "unit": Unit("pid"),
         "columns": {"word": sulq.Text(), "age": sulq.Int(0, 99)},

@@ -12,7 +12,7 @@ import pytest
 
 import sulq
 from sulq import Int, Text, Unit, col
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import SetupError, SulqError
 from sulq.language.privacy import EpsilonDelta
 from sulq.language.rowfn import Choice, Col, Concat, IndexOf, IsIn, Like, Lit, Relabel, StartsWith
@@ -88,7 +88,7 @@ class World:
         )  # fmt: skip
 
 
-def asks(world: World, text: str, rng: random.Random) -> dict[str, Callable[[Desk], object]]:
+def asks(world: World, text: str, rng: random.Random) -> dict[str, Callable[[NamedAsks], object]]:
     """Questions in which a text stands in every place a text may stand; names are the world's own."""
     _, number, label, note = world.names
     table, n, lab, words = (quoted(name, DOUBLE) for name in (world.table, *world.names[1:]))
@@ -123,7 +123,7 @@ def asks(world: World, text: str, rng: random.Random) -> dict[str, Callable[[Des
     }  # fmt: skip
 
 
-def outcome(ask: Callable[[Desk], object], db: Desk) -> tuple[str, object]:
+def outcome(ask: Callable[[NamedAsks], object], db: NamedAsks) -> tuple[str, object]:
     """An answer's cells, or the code of its refusal."""
     try:
         found = ask(db)

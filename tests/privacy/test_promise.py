@@ -34,8 +34,8 @@ from sulq import (
 )
 from sulq.answers import wire
 from sulq.answers.answer import Answer
-from sulq.database import Database
-from sulq.desk import Desk
+from sulq.api.database import Database
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.kernel.private import Private
 from sulq.language.rowfn import Lit
@@ -217,7 +217,7 @@ def test_T94_SR9_exact_answers_need_data_declared_synthetic_for_ever(tmp_path: P
     with pytest.raises(SetupError):
         sulq.connect(path, columns=COLUMNS, budget=Epsilon(1), ledger=made)
     with pytest.raises(AccessDenied):
-        exact(Desk(None))
+        exact(NamedAsks(None))
 
 
 def test_T94_no_setting_of_the_environment_turns_the_noise_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,4 +347,4 @@ def test_T47_a_damaged_ledger_is_not_opened(tmp_path: Path) -> None:
 def test_S01_the_public_names_are_the_whole_door() -> None:
     """A database is made by `connect` alone; the package root exports no engine, mechanism or curator (S0.1)."""
     assert not {"Database", "Curator", "Rows", "Ledger", "Private", "open_engine"} & set(sulq.__all__)
-    assert issubclass(Database, Desk)
+    assert issubclass(Database, NamedAsks)

@@ -175,7 +175,7 @@ def test_T98_control_the_rule_that_goes_by_the_path_is_caught(tmp_path: Path, mo
     def by_path(_: object, told: object, __: object, private: list[tuple[object, str]], **___: object) -> object:
         return told if told is not None else beside(private[0][0])
 
-    monkeypatch.setattr("sulq.database.ledger_place", by_path)
+    monkeypatch.setattr("sulq.api.database.ledger_place", by_path)
     assert games(tmp_path, generator("path games through connect"), 12, left)
 
 

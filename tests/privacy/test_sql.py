@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sulq.answers import wire
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.language import domain
 from sulq.language.domain import Schema
@@ -57,8 +57,8 @@ def asked(
     """One run of queries, and the text of every answer with its intervals."""
     shown: list[str] = []
 
-    def program(sql: str, spend: Loss) -> Callable[[Desk], object]:
-        def ask(desk: Desk) -> object:
+    def program(sql: str, spend: Loss) -> Callable[[NamedAsks], object]:
+        def ask(desk: NamedAsks) -> object:
             found = desk.sql(sql, spend=spend)
             shown.append(repr(found) + str(found.to_dict(0.95)))
             return found.answers
@@ -67,7 +67,7 @@ def asked(
 
     with opened(kind, frames, unit) as engine:
         run = record(
-            engine, [program(*query) for query in queries], desk=Desk, schema=facts_of()[0].schema, unit=unit,
+            engine, [program(*query) for query in queries], desk=NamedAsks, schema=facts_of()[0].schema, unit=unit,
             budget=BUDGET, release=release, mechanisms=tuple(MECHANISMS), earlier=earlier,
             tables=facts_of(),
         )  # fmt: skip
@@ -173,8 +173,8 @@ def bodies(kind: str, frames: Frames, unit: Unit, queries: list[tuple[str, Loss]
     """All that is sent of each answer, with fresh noise: its canonical JSON and its table, without released digits."""
     found: list[object] = []
 
-    def program(sql: str, spend: Loss) -> Callable[[Desk], object]:
-        def ask(desk: Desk) -> object:
+    def program(sql: str, spend: Loss) -> Callable[[NamedAsks], object]:
+        def ask(desk: NamedAsks) -> object:
             answer = desk.sql(sql, spend=spend)
             sent = tuple((a.released, a.keys, a.columns, a.spent, a.guarantee, a.notes) for a in answer.answers)
             found.append((NUMBER.sub("#", wire.encode(sent)), masked(answer.to_dict(0.95)), answer.to_pandas().shape))
@@ -184,7 +184,7 @@ def bodies(kind: str, frames: Frames, unit: Unit, queries: list[tuple[str, Loss]
 
     with opened(kind, frames, unit) as engine:
         record(
-            engine, [program(*query) for query in queries], desk=Desk, schema=facts_of()[0].schema, unit=unit,
+            engine, [program(*query) for query in queries], desk=NamedAsks, schema=facts_of()[0].schema, unit=unit,
             budget=BUDGET, release=release, mechanisms=tuple(MECHANISMS),
             tables=facts_of(),
         )  # fmt: skip
@@ -247,7 +247,7 @@ def test_RP_T15_a_declared_persons_own_table_is_one_row_a_person(kind: str) -> N
         programs = [lambda desk, sql=sql: desk.sql(sql, spend=Epsilon(1)).answers for sql in OWN]
         try:
             return record(
-                engine, programs, desk=Desk, schema=schema, unit=unit, budget=BUDGET, release=release,
+                engine, programs, desk=NamedAsks, schema=schema, unit=unit, budget=BUDGET, release=release,
                 mechanisms=tuple(MECHANISMS), earlier=earlier, tables=facts,
             )  # fmt: skip
         finally:

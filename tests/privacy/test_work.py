@@ -8,8 +8,8 @@ import pytest
 
 import sulq
 from benchmarks import work as worst
+from sulq.api.database import Database
 from sulq.compile import plan
-from sulq.database import Database
 from sulq.errors import QuestionError
 from sulq.language.rowfn import Col, Like, Lowered
 from tests import loaded, spark

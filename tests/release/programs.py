@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 import sulq
-from sulq.database import Database
-from sulq.desk import Desk
+from sulq.api.database import Database
+from sulq.api.named_asks import NamedAsks
 from sulq.release.base import Release
 from sulq.select.selected import Selected
 from sulq.service.jobs.publication import ALL, Publishing, form
@@ -59,7 +59,7 @@ class Program:
     def name(self) -> str:
         return self.release.__name__
 
-    def __call__(self, desk: Desk, **more: object) -> Release | Selected:
+    def __call__(self, desk: NamedAsks, **more: object) -> Release | Selected:
         """Publish it from a desk, here or elsewhere."""
         return self.release(desk, **self.named, **({"spend": SPEND} | more))
 

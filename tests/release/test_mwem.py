@@ -11,7 +11,7 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.answers import wire
-from sulq.database import Database
+from sulq.api.database import Database
 from sulq.release.mwem import mwem
 from tests.learn.cases import exact, opened, refused
 from tests.release.recorded import Answers, Spy, Tape, Told

@@ -9,7 +9,7 @@ import pytest
 
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.spend_plan import Purse
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Lit
 from sulq.release.paid import Paid
@@ -22,7 +22,7 @@ from tests.release.programs import EACH, SPEND, Program, people
 class Listening:
     """An Oracle that writes down which codes its ledger gave out."""
 
-    def __init__(self, oracle: Desk) -> None:
+    def __init__(self, oracle: NamedAsks) -> None:
         self._oracle = oracle
         self.codes: list[str] = []
 

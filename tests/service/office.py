@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow
 
 import sulq
-from sulq.database import Database
+from sulq.api.database import Database
 from sulq.errors import AccessDenied, SetupError
 from sulq.service.call_counts import Counts
 from sulq.service.clerk.access import Access

@@ -10,7 +10,7 @@ from typing import Self
 import duckdb
 import pandas as pd
 
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from tests.sql.queries import Query
 
 
@@ -37,7 +37,7 @@ class Judge:
         names = [column[0] for column in found.description]
         return pd.DataFrame(found.fetchall(), columns=pd.Index(names), dtype=object)
 
-    def verdict(self, query: Query, exact: Desk) -> list[str]:
+    def verdict(self, query: Query, exact: NamedAsks) -> list[str]:
         """In what the noise-free answer to a drawn query differs from DuckDB's."""
         told: dict[str, object] = {}
         if query.nothing is not None:

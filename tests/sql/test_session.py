@@ -43,7 +43,7 @@ NAMES = "SELECT name, COUNT(*) AS n, AVG(age) AS mean FROM people GROUP BY name"
 KEYS = EpsilonDelta(2, 1e-7)
 
 
-def opened(**options: object) -> sulq.database.Database:
+def opened(**options: object) -> sulq.api.database.Database:
     given: dict[str, object] = {
         "table": "people", "columns": COLUMNS, "unit": Unit("pid", rows=2), "budget": EpsilonDelta(50, 1e-6),
         "engine": "memory", "synthetic": True,

@@ -10,7 +10,7 @@ import pytest
 
 import sulq
 from sulq import Above, Epsilon, EpsilonDelta, Int, Real, Rho, SubLinear, Sums, Together, col
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError
 from sulq.language.rowfn import Bins, Lit, Vector
 from sulq.testing import exact
@@ -65,7 +65,7 @@ def test_T94_exact_answers_are_refused_for_private_data_and_other_oracles() -> N
         assert rows._kernel._draw is own
     with opened() as db:
         truth = exact(db)
-        assert isinstance(truth, Desk)
+        assert isinstance(truth, NamedAsks)
         with pytest.raises(AccessDenied):
             exact(truth)
     with pytest.raises(AccessDenied):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sulq import Epsilon, Sums, Unit, col
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.kernel.private import Private
@@ -31,11 +31,11 @@ def rows(n: int) -> list[neighbours.Row]:
     return [EMPTY | {"pid": f"p{i}", "age": 10} for i in range(n)]
 
 
-def recorded(n: int, program: Callable[[Desk], object], earlier: Run | None = None, engine: object = None) -> Run:
+def recorded(n: int, program: Callable[[NamedAsks], object], earlier: Run | None = None, engine: object = None) -> Run:
     return record(
         Plain(rows(n), neighbours.SCHEMA, Unit()) if engine is None else engine,
         [program],
-        desk=Desk,
+        desk=NamedAsks,
         schema=neighbours.SCHEMA,
         unit=Unit(),
         budget=Epsilon(10),
@@ -45,7 +45,7 @@ def recorded(n: int, program: Callable[[Desk], object], earlier: Run | None = No
     )
 
 
-def count(desk: Desk) -> object:
+def count(desk: NamedAsks) -> object:
     return desk.ask(COUNT, spend=Epsilon(1))
 
 
@@ -80,7 +80,7 @@ def test_RP_programs_that_look_at_the_data_are_reported() -> None:
     """Another question, another number of questions, a log line or a warning that follows the rows: all are seen."""
     seen = {}
 
-    def curious(desk: Desk, size: int, kind: str) -> object:
+    def curious(desk: NamedAsks, size: int, kind: str) -> object:
         if kind == "question" and size > 3:
             return desk.ask(Sums((col("age"),)), spend=Epsilon(1))
         if kind == "twice" and size > 3:

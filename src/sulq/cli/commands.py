@@ -19,7 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "sulq.cli.explain:explain",
     "heavy": "sulq.cli.heavy:heavy",
     "serve": "sulq.cli.serve:serve",
-    "audit": "sulq.cli.auditing:audit",
+    "audit": "sulq.cli.audit.command:audit",
     "learn": "sulq.cli.learn:learn",
     "release": "sulq.cli.release:release",
     "ledger": "sulq.cli.ledger:ledger",

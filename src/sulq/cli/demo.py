@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from rich.markup import escape
 
 from sulq.answers.answer import Answer
+from sulq.api.connect import connect
 from sulq.cli.show import console
 from sulq.cli.survey import COLUMNS, survey
-from sulq.connect import connect
 from sulq.errors import SulqError
 from sulq.language.privacy import Epsilon, Unit
 from sulq.language.rowfn import col

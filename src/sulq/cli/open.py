@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sulq.addresses.defaults import begun, copy_of
+from sulq.api.connect import connect, in_spark, lies_elsewhere
 from sulq.cli.config import Dataset, find
-from sulq.connect import connect, in_spark, lies_elsewhere
 from sulq.errors import AccessDenied, SetupError
 
 if TYPE_CHECKING:
-    from sulq.client.client import Client
-    from sulq.database import Database
+    from sulq.api.client import Client
+    from sulq.api.database import Database
 
 TOKEN: Final = "SULQ_TOKEN"  # noqa: S105 - the variable's name
 

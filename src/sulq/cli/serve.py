@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from sulq.api.connect import warn_of_shared_database
 from sulq.cli.config import CONFIG, Dataset, Server, read
 from sulq.cli.open import ledger_of
 from sulq.cli.tokens import hand_over
-from sulq.connect import warn_of_shared_database
 from sulq.errors import SetupError
 
 ANYWHERE: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not listened on

@@ -1,1 +1,4 @@
-"""The far end of HTTP: the same Oracle and the same desk, before a curator elsewhere."""
+"""The far end of HTTP: an Oracle that asks a curator elsewhere.
+
+May be imported: language, answers, httpx. Must never be here: the curator, engines, rows.
+"""

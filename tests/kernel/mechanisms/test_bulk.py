@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chi2_contingency
 
-from sulq.cli import audit_opendp
+from sulq.cli.audit import opendp
 from sulq.errors import CuratorError
 from sulq.kernel import coins, entropy
 from sulq.kernel.mechanisms import bulk, release
@@ -52,7 +52,7 @@ def test_T7_noise_for_one_cell_follows_its_law(family: type, scale: Fraction) ->
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(7, 2)), GaussianLaw(Fraction(7, 2))], ids=["laplace", "gaussian"])
 def test_T7_the_law_is_that_of_opendp(law: LaplaceLaw | GaussianLaw) -> None:
     """T7: a two-sample chi-square against OpenDP, for many cells and for one. Control: a scale of a fourteenth more."""
-    theirs = audit_opendp.drawn(law, 100_000)
+    theirs = opendp.drawn(law, 100_000)
     wide = drawn(type(law)(Fraction(15, 4)), 400_000)
 
     def alike(one: np.ndarray, other: np.ndarray) -> float:

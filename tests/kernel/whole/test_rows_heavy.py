@@ -84,7 +84,7 @@ def test_every_engine_counts_persons_before_rows_are_left_out(way: str, tmp_path
             engine.close()
 
 
-def opened(**more: object) -> sulq.database.Database:
+def opened(**more: object) -> sulq.api.database.Database:
     return sulq.connect(
         more.pop("data", FRAME), columns=COLUMNS, unit=more.pop("unit", Unit("id", rows=MOST)),
         budget=more.pop("budget", EpsilonDelta(100, 1e-6)), **more,

@@ -14,7 +14,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, learn
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
-from sulq.database import Database
+from sulq.api.database import Database
 from sulq.language.question import Choose, Sums, Together
 from sulq.learn import ID3
 from sulq.learn.attributes import Labels

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import sulq
-from sulq.database import Database
+from sulq.api.database import Database
 from sulq.language.privacy import Budget
 from sulq.release.synthetic.data import SyntheticData
 from tests.learn.cases import opened

@@ -12,7 +12,7 @@ import pytest
 import sulq
 import sulq.testing
 from sulq import learn
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError
 from sulq.learn.base import Learner
 from sulq.service.jobs import manager
@@ -197,7 +197,7 @@ def test_a_parameter_that_was_not_named_keeps_its_default(several: Jobs) -> None
     """Named ones arrive as they are, whole numbers as whole numbers; None is a value where there may be none."""
     with people() as db:
         named = GOOD | {"weight": 2, "shrink": None, "scale": "unit"}
-        job = over(several.start("alice", "survey", "Averages", named, Desk(sulq.testing.exact(db)._oracle)))
+        job = over(several.start("alice", "survey", "Averages", named, NamedAsks(sulq.testing.exact(db)._oracle)))
         told = job.json()["result"]["model"]["parameters"]
     assert told == Averages(rounds=4, weight=2, scale="unit").get_params()
     assert type(told["weight"]) is int

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError
 from sulq.service.jobs import manager
 from sulq.service.jobs.forwarding import Here
@@ -35,7 +35,7 @@ class Slow:
         self.let = threading.Semaphore(0)
         self.steps = 0
 
-    def run(self, _desk: Desk, _asked: Nothing) -> Iterator[Step]:
+    def run(self, _desk: NamedAsks, _asked: Nothing) -> Iterator[Step]:
         for number in range(1, 4):
             self.let.acquire(timeout=LONG)
             self.steps = number
@@ -50,7 +50,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
+def desk() -> Iterator[NamedAsks]:
     with survey() as db:
         yield db
 
@@ -127,7 +127,7 @@ def test_a_revoked_token_stops_its_jobs(tmp_path: Path, slow: Slow) -> None:
         assert door.office.databases["survey"].transcript() == []
 
 
-def test_a_job_can_be_ended(several: Jobs, desk: Desk, slow: Slow) -> None:
+def test_a_job_can_be_ended(several: Jobs, desk: NamedAsks, slow: Slow) -> None:
     """No further step is taken; what was found until then stays."""
     job = several.start("alice", "survey", "slow", {}, desk)
     slow.let.release()
@@ -147,7 +147,7 @@ def until_step(job: Job, done: int) -> None:
 
 
 def test_a_principal_has_few_live_jobs_and_some_old_ones(
-    several: Jobs, desk: Desk, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    several: Jobs, desk: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One more than allowed is refused, for its maker alone; old jobs make room for new ones."""
     monkeypatch.setattr(manager, "KEPT", 6)
@@ -165,13 +165,13 @@ def test_a_principal_has_few_live_jobs_and_some_old_ones(
     assert [job.id for job in several.of("bob")] == [other.id]
 
 
-def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: NamedAsks, monkeypatch: pytest.MonkeyPatch) -> None:
     """One's oldest results give way, with a code; the latest stays, and so do others'. Control: small ones all stay."""
 
     class Sized(Body):
         size: int
 
-    def run(_desk: Desk, asked: Sized) -> Iterator[Step]:
+    def run(_desk: NamedAsks, asked: Sized) -> Iterator[Step]:
         yield Step(1, 1, {"text": "x" * asked.size})
 
     monkeypatch.setattr(manager, "KINDS", (Kind("sized", "Sized", Sized, run),))
@@ -201,7 +201,7 @@ def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: Desk, monkeypatc
 
 
 def test_T85_what_an_ended_job_found_counts_too(
-    several: Jobs, desk: Desk, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    several: Jobs, desk: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays there to be seen, so it takes room."""
     monkeypatch.setattr(manager, "HELD", 1)
@@ -231,7 +231,7 @@ def test_T85_what_an_ended_job_found_counts_too(
     ],
 )
 def test_parameters_that_do_not_fit_are_refused_at_once(
-    several: Jobs, desk: Desk, kind: str, parameters: object
+    several: Jobs, desk: NamedAsks, kind: str, parameters: object
 ) -> None:
     """A job that cannot run is not taken on."""
     with pytest.raises(QuestionError) as caught:
@@ -240,7 +240,7 @@ def test_parameters_that_do_not_fit_are_refused_at_once(
     assert several.of("alice") == []
 
 
-def test_two_prices_or_none_are_refused(several: Jobs, desk: Desk) -> None:
+def test_two_prices_or_none_are_refused(several: Jobs, desk: NamedAsks) -> None:
     """A total or one spend each, not both and not neither; nothing is asked."""
     for more in ({}, {"spend": {"epsilon": 1}, "spends": [{"epsilon": 1}]}, {"spends": [{"epsilon": 1}] * 2}):
         job = several.start("alice", "survey", "queries", {"queries": [COUNT], **more}, desk)
@@ -249,10 +249,12 @@ def test_two_prices_or_none_are_refused(several: Jobs, desk: Desk) -> None:
     assert desk.transcript() == []
 
 
-def test_T31_an_unexpected_failure_is_a_constant(several: Jobs, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_T31_an_unexpected_failure_is_a_constant(
+    several: Jobs, desk: NamedAsks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever breaks inside a job, its maker reads one text."""
 
-    def broken(_desk: Desk, _asked: Nothing) -> Iterator[Step]:
+    def broken(_desk: NamedAsks, _asked: Nothing) -> Iterator[Step]:
         yield Step(1, 2, {})
         raise RuntimeError("CANARY")
 

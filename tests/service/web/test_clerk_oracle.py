@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq.answers import wire
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError
 from sulq.service.web.clerk_oracle import Clerk, ClerkOracle, facts_of
 from tests.service.office import Office, survey
@@ -30,7 +30,7 @@ def test_a_desk_before_the_clerk_is_a_desk(office: Office) -> None:
     assert wire.encode(oracle.foresee(question, spend=sulq.Epsilon(0.1))) == wire.encode(
         database.foresee(question, spend=sulq.Epsilon(0.1))
     )
-    answer = Desk(oracle).count(spend=sulq.Epsilon(0.5))
+    answer = NamedAsks(oracle).count(spend=sulq.Epsilon(0.5))
     assert abs(answer.value - 300) < 100
     assert database.spent == sulq.Epsilon(0.5)
 

@@ -353,7 +353,7 @@ def test_a_public_table_that_is_not_as_said_stops_the_owner(left_out: str, monke
     if left_out == "twice":
         monkeypatch.setattr(kept_rows, "twice", lambda _: None)
     else:
-        monkeypatch.setattr("sulq.database.rows_at_most", lambda *_: 1)
+        monkeypatch.setattr("sulq.api.database.rows_at_most", lambda *_: 1)
     columns = {
         "people": {"x": sulq.Int(0, 69)},
         "regions": {"code": sulq.Int(0, 9), "name": sulq.Category(("n", "s"))},

@@ -43,7 +43,7 @@ def priced(law: Law, sensitivity: Fraction) -> Fraction:
     Binomial noise has neither: it is priced in queries.
 
     Privacy: the price of the scale that is sampled, and of sums clamped to 2^62 on either side: a larger move is
-    refused. OpenDP's privacy map, which others wrote, gives the same (tests/cli/test_audit_opendp.py).
+    refused. OpenDP's privacy map, which others wrote, gives the same (tests/cli/audit/test_opendp.py).
     """
     if sensitivity < 0:
         raise ValueError("a sensitivity is never negative")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sulq.addresses.defaults import beside, copy_of, ledger_of
 from sulq.addresses.postgres import is_address
-from sulq.connect import SUFFIXES, declarations, in_spark, single
+from sulq.api.connect import SUFFIXES, declarations, in_spark, single
 from sulq.errors import SetupError
 from sulq.language.domain import Schema
 from sulq.language.privacy import Budget, Unit

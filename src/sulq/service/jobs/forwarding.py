@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Protocol
 
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError, SulqError
 from sulq.service import ipc
 from sulq.service.ipc import Frame, Line
@@ -42,7 +42,7 @@ class Here:
         """Do it."""
         if what == "start":
             dataset = str(body["dataset"])
-            desk = Desk(ClerkOracle(Clerk(self._call, token), dataset))
+            desk = NamedAsks(ClerkOracle(Clerk(self._call, token), dataset))
             return self._jobs.start(owner, dataset, str(body["kind"]), body["parameters"], desk).json()
         if what == "of":
             return {"jobs": [job.json() | {"result": None} for job in self._jobs.of(owner)]}

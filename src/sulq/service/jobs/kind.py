@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.service.web.requests import Body
 
 
@@ -29,5 +29,5 @@ class Kind:
     name: str
     title: str
     parameters: type[Body]
-    run: Callable[[Desk, Any], Iterator[Step]]
+    run: Callable[[NamedAsks, Any], Iterator[Step]]
     form: Mapping[str, object] | None = None

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self
 from pydantic import Field, model_validator
 
 from sulq.answers.spend_plan import Progress
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.language.domain import LONGEST_NAME
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
@@ -55,7 +55,7 @@ def kind_of(learner: type[Learner]) -> Kind:
     asks = form(learner)
     parameters = body_of(asks, Labelled if asks.supervised else Columns)
 
-    def run(desk: Desk, asked: Columns) -> Iterator[Step]:
+    def run(desk: NamedAsks, asked: Columns) -> Iterator[Step]:
         model = learner(**chosen(asks, asked))
         label = getattr(asked, "y", None)
 

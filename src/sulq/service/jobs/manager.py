@@ -18,7 +18,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.kernel.entropy import random_bytes
 from sulq.service.jobs.kind import Kind, Step
@@ -45,7 +45,7 @@ class Queries(Body):
     beta: Annotated[float, Field(gt=0, lt=1)] = 0.05
 
 
-def _queries(desk: Desk, asked: Queries) -> Iterator[Step]:
+def _queries(desk: NamedAsks, asked: Queries) -> Iterator[Step]:
     if (asked.spend is None) == (asked.spends is None):
         raise QuestionError("spend-missing", "Name one total as spend, or one of spends for each query.")
     if asked.spends is not None:
@@ -114,7 +114,7 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._pool = ThreadPoolExecutor(AT_ONCE, "job")
 
-    def start(self, owner: str, dataset: str, kind: str, parameters: object, desk: Desk) -> Job:
+    def start(self, owner: str, dataset: str, kind: str, parameters: object, desk: NamedAsks) -> Job:
         """Take a job on; its parameters are checked now."""
         known = {item.name: item for item in KINDS}
         if kind not in known:
@@ -134,11 +134,11 @@ class Jobs:
         self._pool.submit(self._run, job, asked, desk)
         return job
 
-    def _run(self, job: Job, asked: Body, desk: Desk) -> None:
+    def _run(self, job: Job, asked: Body, desk: NamedAsks) -> None:
         self._work(job, asked, desk)
         self._let_go(job)
 
-    def _work(self, job: Job, asked: Body, desk: Desk) -> None:
+    def _work(self, job: Job, asked: Body, desk: NamedAsks) -> None:
         if not self._advance(job, "running", None):
             return
         state = "done"

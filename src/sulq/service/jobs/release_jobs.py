@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from sulq.answers.spend_plan import Progress
 from sulq.answers.text_table import cell
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.release.paid import Chart
 from sulq.release.saving import Written
 from sulq.release.synthetic.finish import at_most
@@ -59,7 +59,7 @@ def kind_of(publishing: Publishing) -> Kind:
     """The job of one release."""
     asks = form(publishing)
 
-    def run(desk: Desk, asked: Release) -> Iterator[Step]:
+    def run(desk: NamedAsks, asked: Release) -> Iterator[Step]:
         named = chosen(asks, asked)
 
         def publish(tell: Progress) -> Found:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from sulq.answers import wire
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError, SulqError
 from sulq.service.clerk.access import hashed
 from sulq.service.web.clerk_oracle import Call, Clerk, ClerkOracle
@@ -63,9 +63,9 @@ class Caller:
         """The clerk, for this caller's token."""
         return Clerk(self._call, self._token)
 
-    def desk(self, dataset: str) -> Desk:
+    def desk(self, dataset: str) -> NamedAsks:
         """A dataset's desk: SQL is compiled in this process, questions are asked of the clerk."""
-        return Desk(ClerkOracle(self.clerk, dataset))
+        return NamedAsks(ClerkOracle(self.clerk, dataset))
 
     async def work(self, task: Callable[[], T]) -> T:
         """Do something that waits, beside the event loop; note how the token fared.

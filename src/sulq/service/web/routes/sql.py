@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from sulq.desk import Desk
+from sulq.api.named_asks import NamedAsks
 from sulq.language.privacy import Loss
 from sulq.service.web.answer_json import LEVEL, explained_json, loss_of, sql_json, workload_json
 from sulq.service.web.limits import PLANNED
@@ -122,7 +122,7 @@ async def sql(name: str, caller: Asker) -> Json:
     return Json(await caller.work(lambda: answered(caller.desk(name), body)))
 
 
-def answered(desk: Desk, body: Sql) -> dict[str, object]:
+def answered(desk: NamedAsks, body: Sql) -> dict[str, object]:
     """One query's answer as JSON."""
     spend, within, at_most = body.price()
     found = desk.sql(

@@ -13,6 +13,6 @@ def audit(
     opendp: Annotated[bool, typer.Option("--opendp", help="Compare samplers and prices with OpenDP's too.")] = False,
 ) -> None:
     """Check this copy of sulq: samplers, exact costs, record-replay, attacks, ledger; exits 1 if a check fails."""
-    from sulq.cli.audit import checked  # engines, samplers and the harness are loaded only now
+    from sulq.cli.audit.checks import checked  # engines, samplers and the harness are loaded only now
 
     raise typer.Exit(0 if checked(deep=deep, case=case, opendp=opendp) else 1)

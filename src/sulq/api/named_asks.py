@@ -46,7 +46,7 @@ COUNT_SHARE: Final = (Fraction(366, 1000), Fraction(634, 1000))
 COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought before a mean is priced (SR7)
 
 
-class Desk:
+class NamedAsks:
     """The named asks, for any Oracle.
 
     A question asked before at this price or a higher one gets its stored answer
@@ -89,9 +89,9 @@ class Desk:
             raise QuestionError("bad-question", 'A database is asked for columns by name: db["a"], db[["a", "b"]].')
         return Columns(listed, self._oracle)
 
-    def asking(self, oracle: Oracle) -> Desk:
-        """The same desk before another Oracle."""
-        return Desk(oracle)
+    def asking(self, oracle: Oracle) -> NamedAsks:
+        """The same named asks on another Oracle."""
+        return NamedAsks(oracle)
 
     # -- named asks
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol, cast
 import numpy as np
 
 from sulq.audit.fit import fit
-from sulq.cli.audit_laws import WRONG, Result, Scope, controls
+from sulq.cli.audit.laws import WRONG, Result, Scope, controls
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import priced
 from sulq.language.kinds import Integers

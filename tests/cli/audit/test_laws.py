@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.cli.audit_laws import Scope
+from sulq.cli.audit.laws import Scope
 from sulq.kernel.mechanisms import MECHANISMS, Cost
 from sulq.language.law import LaplaceLaw
 from sulq.language.privacy import Draw
 from sulq.local.methods import METHODS
 
-checks = importlib.import_module("sulq.cli.audit_laws")
+checks = importlib.import_module("sulq.cli.audit.laws")
 
 
 def test_samplers_fit_and_a_wrong_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from sulq.audit import ATTACKS
 from sulq.cli import app
-from sulq.cli.audit_laws import Result, Scope
+from sulq.cli.audit.laws import Result, Scope
 
-command = importlib.import_module("sulq.cli.audit")
+command = importlib.import_module("sulq.cli.audit.checks")
 
 
 def run(checks: dict, monkeypatch: pytest.MonkeyPatch, *more: str):

@@ -19,14 +19,15 @@ from opendp.metrics import l1_distance
 from typer.testing import CliRunner
 
 import sulq
-from sulq.cli import app, audit_opendp
-from sulq.cli.audit_laws import Result, Scope
+from sulq.cli import app
+from sulq.cli.audit import opendp as check
+from sulq.cli.audit.laws import Result, Scope
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.mechanisms import priced
 from sulq.language.law import LARGEST_SCALE, SMALLEST_SCALE, GaussianLaw, LaplaceLaw
 
 SRC = Path(sulq.__file__).parent
-MEASUREMENT = audit_opendp.load()  # enables `contrib`, too
+MEASUREMENT = check.load()  # enables `contrib`, too
 
 
 def above_root(squared: Fraction) -> float:
@@ -46,7 +47,7 @@ def test_T8_T20_the_map_of_opendp_is_our_price(scale: float, moved: int) -> None
             with pytest.raises(QuestionError):
                 family(exact)
             continue
-        assert audit_opendp.agrees(family(exact), family(exact), moved)
+        assert check.agrees(family(exact), family(exact), moved)
 
 
 @given(st.floats(2.0**-10, 2.0**50), st.fractions(Fraction(1, 10**6), 10**12))
@@ -54,7 +55,7 @@ def test_T20_the_map_agrees_where_a_norm_is_no_whole_number(scale: float, norm: 
     """T20: a squared L2 norm by its root, rounded up; an L1 norm by the next whole one, which costs more."""
     gaussian, laplace = GaussianLaw(Fraction(scale)), LaplaceLaw(Fraction(scale))
     exact = priced(gaussian, norm)
-    assert exact <= Fraction(MEASUREMENT(gaussian).map(above_root(norm))) <= exact * (1 + audit_opendp.ROUNDED)
+    assert exact <= Fraction(MEASUREMENT(gaussian).map(above_root(norm))) <= exact * (1 + check.ROUNDED)
     assert priced(laplace, norm) <= Fraction(MEASUREMENT(laplace).map(math.ceil(norm)))
 
 
@@ -63,8 +64,8 @@ def test_T20_the_map_agrees_where_a_norm_is_no_whole_number(scale: float, norm: 
 def test_T20_a_map_of_another_scale_does_not_agree(family: type, factor: Fraction) -> None:
     """T20 control: a scale off by a hundredth, either way."""
     law = family(Fraction(100))
-    assert audit_opendp.agrees(law, law, 3)
-    assert not audit_opendp.agrees(law, family(law.scale * factor), 3)
+    assert check.agrees(law, law, 3)
+    assert not check.agrees(law, family(law.scale * factor), 3)
 
 
 def test_T8_opendp_itself_gives_exact_answers_at_degenerate_scales() -> None:
@@ -76,20 +77,18 @@ def test_T8_opendp_itself_gives_exact_answers_at_degenerate_scales() -> None:
 
 def test_T7_the_check_passes_and_notices_a_wrong_sampler_and_a_wrong_price(monkeypatch: pytest.MonkeyPatch) -> None:
     """T7, T20: it passes here; with their noise a tenth wider, or our price a hundredth lower or higher, it fails."""
-    found = audit_opendp.compare(Scope())
+    found = check.compare(Scope())
     assert found.passed, found.told
     assert "6 of 6 controls noticed" in found.told
-    monkeypatch.setattr(audit_opendp, "DRAWS", (5_000, 5_000))
-    assert audit_opendp.compare(Scope()).passed
+    monkeypatch.setattr(check, "DRAWS", (5_000, 5_000))
+    assert check.compare(Scope()).passed
     with monkeypatch.context() as wider:
-        honest = audit_opendp.drawn
-        wider.setattr(
-            audit_opendp, "drawn", lambda law, cells: np.rint(honest(law, cells) * np.float64(1.1)).astype(np.int64)
-        )
-        assert not audit_opendp.compare(Scope()).passed
+        honest = check.drawn
+        wider.setattr(check, "drawn", lambda law, cells: np.rint(honest(law, cells) * np.float64(1.1)).astype(np.int64))
+        assert not check.compare(Scope()).passed
     for factor in (Fraction(99, 100), Fraction(101, 100)):
-        monkeypatch.setattr(audit_opendp, "priced", lambda *call, factor=factor: priced(*call) * factor)
-        assert not audit_opendp.compare(Scope()).passed
+        monkeypatch.setattr(check, "priced", lambda *call, factor=factor: priced(*call) * factor)
+        assert not check.compare(Scope()).passed
 
 
 def without_opendp(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +98,7 @@ def without_opendp(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_opendp_is_absent_the_check_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """`sulq audit --opendp` is refused before any check runs; without the option OpenDP is not looked for."""
-    audit = sys.modules.setdefault("sulq.cli.audit", __import__("sulq.cli.audit", fromlist=["CHECKS"]))
+    audit = sys.modules.setdefault("sulq.cli.audit.checks", __import__("sulq.cli.audit.checks", fromlist=["CHECKS"]))
     ran: list[bool] = []
 
     def good(_: Scope) -> Result:
@@ -107,13 +106,13 @@ def test_where_opendp_is_absent_the_check_names_the_pip_line(monkeypatch: pytest
         return Result(passed=True, told="fine")
 
     monkeypatch.setattr(audit, "CHECKS", {"one": good})
-    monkeypatch.setattr(audit_opendp, "compare", good)
+    monkeypatch.setattr(check, "compare", good)
     done = CliRunner().invoke(app, ["audit", "--opendp"])
     assert (done.exit_code, ran) == (0, [True, True])
     assert "OpenDP" in done.output
     without_opendp(monkeypatch)
     with pytest.raises(SetupError) as refused:
-        audit_opendp.load()
+        check.load()
     assert refused.value.code == "missing-extra"
     assert "pip install 'opendp>=0.16'" in str(refused.value)
     assert CliRunner().invoke(app, ["audit", "--opendp"]).exit_code != 0
@@ -153,4 +152,4 @@ def test_R11_opendp_is_asked_for_integer_noise_alone() -> None:
             if isinstance(node, ast.Import) and any(alias.name.startswith("opendp") for alias in node.names):
                 names.setdefault(path.name, set()).add("opendp")
     used = {"atom_domain", "vector_domain", "make_gaussian", "make_laplace", "l1_distance", "l2_distance"}
-    assert names == {"audit_opendp.py": {*used, "enable_features"}}
+    assert names == {"opendp.py": {*used, "enable_features"}}

@@ -24,6 +24,9 @@ import pyarrow.parquet as pq
 from rich.markup import escape
 from rich.table import Table
 
+from sulq.api.connect import connect
+from sulq.api.database import Database
+from sulq.api.named_asks import NamedAsks
 from sulq.audit.average import averaging
 from sulq.audit.difference import differencing, tracker
 from sulq.audit.distinguish import Open, distinguish
@@ -31,15 +34,12 @@ from sulq.audit.door import Door
 from sulq.audit.finding import Finding
 from sulq.audit.membership import canaries, membership
 from sulq.audit.reconstruct import METHODS, Method, reconstruct
-from sulq.cli import audit_opendp
-from sulq.cli.audit_laws import Result, Scope, controls, costs, samplers
+from sulq.cli.audit import opendp as opendp_check
+from sulq.cli.audit.laws import Result, Scope, controls, costs, samplers
 from sulq.cli.show import console
-from sulq.connect import connect
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.run import Release, Rows
-from sulq.database import Database
-from sulq.desk import Desk
 from sulq.errors import SulqError
 from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.language.domain import Bool, Int
@@ -78,7 +78,7 @@ HOLISTIC: Final = (
 QUESTIONS: Final = (240, 6_000)  # put to neighbours, and by the long audit
 DATABASES: Final = (120, 480)  # attacked for one guess each: of so many at epsilon 1 that all are right is no luck
 REPLACED: Final = Unit(neighbors="replace_one")
-Program = Callable[[Desk], object]
+Program = Callable[[NamedAsks], object]
 Attack = Callable[[Door, np.random.Generator, Truths], Finding]
 
 
@@ -86,8 +86,8 @@ def checked(*, deep: bool, case: int | None = None, opendp: bool = False) -> boo
     """Run every check and print the table; whether all passed."""
     checks = dict(CHECKS)
     if opendp:
-        audit_opendp.load()  # or an error, before the minutes that the others take
-        checks["OpenDP"] = audit_opendp.compare
+        opendp_check.load()  # or an error, before the minutes that the others take
+        checks["OpenDP"] = opendp_check.compare
     table = Table("check", "", "what was found", "seconds")
     failed = 0
     case = secrets.randbelow(2**32) if case is None else case
@@ -190,7 +190,7 @@ def _told_apart(
             run = record(
                 db._engine,  # noqa: SLF001 - no door leads to the rows; that is the point
                 programs,
-                desk=Desk,
+                desk=NamedAsks,
                 schema=neighbours.SCHEMA,
                 unit=unit,
                 budget=BUDGET,

@@ -20,8 +20,8 @@ from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear,
 from sulq.language.statistic import Graph
 
 if TYPE_CHECKING:
-    from sulq.client.client import Client
-    from sulq.database import Database
+    from sulq.api.client import Client
+    from sulq.api.database import Database
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".duckdb")
 
@@ -145,14 +145,14 @@ def connect(
                 "A remote curator is asked with a token: token=...",
                 "The owner gives it out: `sulq analyst add NAME`, on the server.",
             )
-        remote = cast("type[Client]", importlib.import_module("sulq.client.client").Client)
+        remote = cast("type[Client]", importlib.import_module("sulq.api.client").Client)
         return remote(data, token, insecure=insecure)
     if token is not None or insecure:
         raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
     whole = Unit() if unit is None else unit
     _check(whole, budget)
     _check_paths(ledger=ledger, anchor=anchor, prepared=prepared)
-    module = importlib.import_module("sulq.database")
+    module = importlib.import_module("sulq.api.database")
     if isinstance(data, Mapping):
         if table is not None:
             raise SetupError("bad-declaration", "Several tables have their own names; leave table= out.")

@@ -1,4 +1,4 @@
-"""A curator elsewhere, as an analyst uses it: the desk of a database, the rows far away."""
+"""The named asks over a remote curator: what `connect` returns for a URL."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Final, NoReturn, Self, cast
 
 import httpx
 
+from sulq.api.named_asks import NamedAsks
 from sulq.client.http import Http
 from sulq.client.oracle import RemoteOracle
-from sulq.desk import Desk
 from sulq.errors import AccessDenied, SulqError
 
 PAGE: Final = 500
 
 
-class Client(Desk):
+class Client(NamedAsks):
     """What `sulq.connect("https://...", token=...)` gives: the same asks, answered by a remote curator.
 
     SQL is compiled here; the curator sees questions of the language, and its

@@ -12,8 +12,8 @@ import pytest
 
 import sulq
 from sulq.answers import wire
-from sulq.client import client as clients
-from sulq.client.client import Client
+from sulq.api import client as clients
+from sulq.api.client import Client
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.service.web.app import create_app
 from tests.client.far import Loop

@@ -14,7 +14,7 @@ import sulq
 from sulq.answers.columns import Columns
 from sulq.answers.estimators import Average, CentredMean, Mean
 from sulq.answers.plan import Plan
-from sulq.desk import Desk, keys
+from sulq.api.named_asks import NamedAsks, keys
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text
 from sulq.language.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
@@ -54,8 +54,8 @@ BUDGET = EpsilonDelta(900, 1e-6)
 STEP = float(SCHEMA.find("income").step)
 
 
-def desk(**options) -> Desk:
-    return Desk(Stub(SCHEMA, PEOPLE, **({"budget": BUDGET} | options)))
+def desk(**options) -> NamedAsks:
+    return NamedAsks(Stub(SCHEMA, PEOPLE, **({"budget": BUDGET} | options)))
 
 
 def column(name: str, rows=PEOPLE) -> np.ndarray:
@@ -134,7 +134,7 @@ def test_S0_29_without_noise_intervals_hold_the_statistic_of_any_table(cells, de
         None if cell is None else min(declared.low + cell * ((declared.high - declared.low) // 40), declared.high)
         for cell in cells
     ]
-    db = Desk(Stub(schema, [{"v": code} for code in codes], budget=BUDGET))
+    db = NamedAsks(Stub(schema, [{"v": code} for code in codes], budget=BUDGET))
     values = np.array([code * float(declared.step) for code in codes if code is not None])
     if not len(values):
         assert db.variance("v", spend=spend).value == 0
@@ -150,7 +150,7 @@ def test_S0_29_without_noise_intervals_hold_the_statistic_of_any_table(cells, de
 
 def test_SR6_facts_of_the_data_are_no_errors():
     """An empty table, a constant column, one class: a valid answer at the full price (SR6)."""
-    empty = Desk(Stub(SCHEMA, [], budget=BUDGET))
+    empty = NamedAsks(Stub(SCHEMA, [], budget=BUDGET))
     for spend in SPENDS:
         for db in (empty, desk()):
             assert db.mean("same", spend=spend).value == 7
@@ -165,15 +165,17 @@ def test_SR6_facts_of_the_data_are_no_errors():
 def test_SR18_the_best_question_for_a_mean_follows_noise_and_relation():
     """Pure: the one-sided pair. Gaussian: count and centred sum. Public n and always present: the sum alone (SR18)."""
     stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
-    assert isinstance(Desk(stub).mean("age", spend=Epsilon(1)).reading, Mean)
-    assert isinstance(Desk(stub).mean("age", spend=Rho(1)).reading, CentredMean)
+    assert isinstance(NamedAsks(stub).mean("age", spend=Epsilon(1)).reading, Mean)
+    assert isinstance(NamedAsks(stub).mean("age", spend=Rho(1)).reading, CentredMean)
     known = Stub(SCHEMA, PEOPLE, unit=Unit(None, 1, "replace_one"), budget=BUDGET, size=400)
-    whole = Desk(known).mean(Col("age").fill(0), spend=Epsilon(1))
+    whole = NamedAsks(known).mean(Col("age").fill(0), spend=Epsilon(1))
     assert isinstance(whole.reading, Average)
     assert whole.value == pytest.approx(column("age").sum() / 400)
-    assert isinstance(Desk(known).mean("age", spend=Epsilon(1)).reading, Mean)  # missing values make the number secret
+    assert isinstance(
+        NamedAsks(known).mean("age", spend=Epsilon(1)).reading, Mean
+    )  # missing values make the number secret
     for options in ({"unit": Unit(), "size": 400}, {"unit": Unit("who", 2, "replace_one"), "size": 400}):
-        db = Desk(Stub(SCHEMA, PEOPLE, budget=BUDGET, **options))
+        db = NamedAsks(Stub(SCHEMA, PEOPLE, budget=BUDGET, **options))
         assert isinstance(db.mean(Col("age").fill(0), spend=Epsilon(1)).reading, Mean)
 
 
@@ -192,7 +194,7 @@ def test_T28_intervals_know_how_far_values_lie_from_the_grid():
 def test_SR7_within_names_a_width_and_gets_a_price(kind):
     """count, sum and histogram: the price is paid, and the accuracy is within the width asked for (SR7)."""
     stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
-    db = Desk(stub)
+    db = NamedAsks(stub)
     cap = kind(100)
     for answer, width in (
         (db.count(within=20, at_most=cap), 20),
@@ -211,7 +213,7 @@ def test_SR7_the_price_of_a_mean_buys_a_count_first():
     """Without a bound on the count a tenth of at_most buys one; the two asks together stay within at_most (SR7)."""
     for cap in (Epsilon(8), Rho(4), EpsilonDelta(6, 1e-6)):
         stub = Stub(SCHEMA, PEOPLE, budget=BUDGET, rng=np.random.default_rng(1))
-        found = Desk(stub).mean("age", within=8, at_most=cap)
+        found = NamedAsks(stub).mean("age", within=8, at_most=cap)
         assert len(stub.asked) == 2
         first, second = (spend for _, spend in stub.asked)
         most = cap.rho if isinstance(cap, EpsilonDelta) else cap.exact
@@ -219,7 +221,7 @@ def test_SR7_the_price_of_a_mean_buys_a_count_first():
         assert first.exact + second.exact <= most
         assert found.accuracy() <= 8
     grouped = Stub(SCHEMA, PEOPLE, budget=BUDGET, rng=np.random.default_rng(2))
-    means = Desk(grouped).mean("age", where=Col("city") != "Haifa", by="smoker", within=10, at_most=Epsilon(20))
+    means = NamedAsks(grouped).mean("age", where=Col("city") != "Haifa", by="smoker", within=10, at_most=Epsilon(20))
     assert max(means.accuracy().values()) <= 10
 
 
@@ -228,7 +230,7 @@ def test_SR7_a_declared_size_is_a_count_only_where_every_row_counts():
 
     def asks(**options) -> int:
         stub = Stub(SCHEMA, PEOPLE, budget=BUDGET, size=400, **options)
-        Desk(stub).mean(value, within=8, at_most=Epsilon(20))
+        NamedAsks(stub).mean(value, within=8, at_most=Epsilon(20))
         return len(stub.asked)
 
     value = Col("age").fill(0)
@@ -245,7 +247,7 @@ def test_SR7_a_declared_size_is_a_count_only_where_every_row_counts():
 def test_SR7_a_public_n_gives_the_mean_the_exact_price_of_its_sum():
     """Under replace_one with public n a mean's width times n is a sum's width (S2.3, S2.4)."""
     stub = Stub(SCHEMA, PEOPLE, unit=Unit(None, 1, "replace_one"), budget=BUDGET, size=400)
-    found = Desk(stub).mean(Col("age").fill(0), within=0.5, at_most=Epsilon(20))
+    found = NamedAsks(stub).mean(Col("age").fill(0), within=0.5, at_most=Epsilon(20))
     assert found.accuracy() <= 0.5
     assert float(found.spent.exact) == pytest.approx(120 / 400 / 0.5 * np.log(1 / 0.05), rel=0.02)  # S2.4
 
@@ -295,7 +297,7 @@ def test_a_refusal_costs_nothing(ask, code):
     """Each has its code, and no question reached the Oracle's rows (T12, T51)."""
     stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
     with pytest.raises(QuestionError) as refusal:
-        ask(Desk(stub))
+        ask(NamedAsks(stub))
     assert refusal.value.code == code
     bought_first = code == "too-costly" and len(stub.asked) == 1
     assert stub.asked == [] or bought_first
@@ -318,7 +320,7 @@ def test_under_sublinear_asks_need_no_spend_and_cost_queries():
 def test_the_oracle_is_behind_the_desk():
     """Asking and foreseeing are the Oracle's own; facts, spent and remaining are its; columns are handles."""
     stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
-    db = Desk(stub)
+    db = NamedAsks(stub)
     question = Sums((Lit(1),), None, (Col("smoker"),))
     assert isinstance(db.foresee(question, spend=Epsilon(1)), Plan)
     assert stub.asked == []
@@ -343,7 +345,7 @@ def test_histograms_choose_their_keys():
     dates = db.histogram("visit", ["2020-01-01", "2020-07-01", "2020-12-31"], spend=Epsilon(1))
     assert sum(dates.value.values()) == 400
     vast = Schema.of("t", {"v": Int(2**53, 2**53)})
-    assert list(Desk(Stub(vast, [{"v": 2**53}])).histogram("v", bins=4, spend=Epsilon(1)).value.values()) == [1]
+    assert list(NamedAsks(Stub(vast, [{"v": 2**53}])).histogram("v", bins=4, spend=Epsilon(1)).value.values()) == [1]
     assert isinstance(db._bins(Col("age"), np.array([0.0, 60.5, 120.0])), Bins)
 
 
@@ -360,13 +362,13 @@ def test_names_of_a_desk_are_those_of_the_interface():
     """Everything an analyst may type is there."""
     named = {"count", "sum", "mean", "variance", "std", "covariance", "histogram", "quantile", "median", "min", "max"}
     written = {"count_distinct", "sql", "explain", "plan", "ask", "foresee", "facts", "remaining", "spent", "graph"}
-    assert named | written <= set(dir(Desk))
+    assert named | written <= set(dir(NamedAsks))
 
 
 def test_SQL_is_asked_of_any_oracle():
     """The desk's SQL goes through the Oracle like every other ask: one question, one price, free explanations."""
     stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
-    db = Desk(stub)
+    db = NamedAsks(stub)
     text = "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM people WHERE age > 40 GROUP BY city"
     assert "expected accuracy" in str(db.explain(text, spend=Epsilon(1)))
     assert len(db.plan([text, "SELECT COUNT(*) FROM people"], spend=Epsilon(1))) == 2

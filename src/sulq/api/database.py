@@ -1,0 +1,190 @@
+"""An open dataset: engine, ledger and curator assembled under the named asks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, NoReturn, Self
+
+from sulq.api.named_asks import NamedAsks
+from sulq.compile.statistics.owned import load
+from sulq.curator.curator import Curator
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.registry import open_keys, register
+from sulq.curator.ledger.shelves import ledger_place, sources_of
+from sulq.curator.ledger.sources import Source
+from sulq.curator.run import Rows
+from sulq.errors import AccessDenied, SulqError
+from sulq.kernel.mechanisms import MECHANISMS
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Budget, Unit
+from sulq.sources.background import Preparation
+from sulq.sources.engines import Counting, open_dataset
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset, Given, rows_at_most
+from sulq.version import noise_versions
+
+__all__ = ["Data", "Database", "ledger_place", "sources_of"]
+
+
+class Data(NamedTuple):
+    """One table as its owner hands it over: a path or a frame, its public facts, and its declared size.
+
+    `inside`: its name in a file of several tables. `alone`: whether it is the whole dataset.
+    """
+
+    source: object
+    facts: TableFacts
+    inside: str | None = None
+    size: int | None = None
+    alone: bool = False
+
+    def given(self) -> Given:
+        """The table as engines take it; of a public one it is known how many rows there are."""
+        origin = Origin.of(self.source)
+        facts = self.facts
+        if facts.public:
+            facts = replace(facts, rows=rows_at_most(origin, facts.schema, self.inside))
+        return Given(origin, facts, self.inside)
+
+
+class Database(NamedAsks):
+    """Private tables that answer questions with noise, and a count of what they told.
+
+    Made by `sulq.connect`. It may be shared between threads; after a fork the
+    child must open its own. No attribute, repr or error shows a row (S0.1).
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[Data],
+        *,
+        unit: Unit,
+        budget: Budget | None,
+        synthetic: bool,
+        ledger: Path | str | None,
+        prepared: Path | bool | None,
+        engine: str,
+        renew: bool,
+        progress: Callable[[float], None] | None,
+        anchor: Path | None = None,
+        covered: Sequence[Source] = (),
+        new_people: bool = False,
+    ) -> None:
+        given = [table.given() for table in tables]
+        first = given[0].facts
+        own = load([item for table in given for item in table.facts.estimators])
+        self._process = os.getpid()
+        self._closed = False
+        self._ledger = Ledger.open(
+            ledger,
+            unit=unit,
+            budget=budget,
+            synthetic=synthetic,
+            open_keys=open_keys(item.facts.schema for item in given),
+            mechanisms=tuple(MECHANISMS),
+            anchor=anchor,
+        )
+        try:
+            # Rows are kept by the ledger's own unit: an older ledger folds ids where its owner says nothing of them.
+            dataset = Dataset(tuple(given), self._ledger.unit, self._ledger.hash_key, self._ledger.space)
+            self._preparation = Preparation(self._made_ready, progress)
+            self._engine = open_dataset(
+                dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
+            )
+            if isinstance(self._engine, Counting) or any(item.facts.key is not None for item in given):
+                # What a row makes fail is the owner's to hear of, not an analyst's: a key that is not unique, a cast in
+                # a view of the database's or in a frame of Spark's.
+                self._engine.ready()
+            if isinstance(self._engine, Counting):
+                dataset = self._engine.counted()
+                given, first = list(dataset.tables), dataset.tables[0].facts
+            self._ledger.cover(covered, new_people=new_people)
+            for item, size in zip(given, (table.size for table in tables), strict=True):
+                source = self._engine.fingerprint(item.facts.schema.table)
+                register(self._ledger, item.facts, source=source, size=size, renew=renew)
+        except BaseException:
+            self._ledger.give_up()
+            raise
+        rows = Rows(
+            self._engine, self._ledger.redeem, own=own, ready=self._preparation.ready, budget=self._ledger.budget
+        )
+        several = () if tables[0].alone and first.plain else dataset.facts.tables
+        super().__init__(
+            Curator(
+                rows,
+                self._ledger,
+                first.schema,
+                size=tables[0].size,
+                versions=noise_versions(),
+                tables=several,
+                certified=self._engine.certifies,
+            )
+        )
+
+    def prepare(self, *, wait: bool = True) -> None:
+        """Build the prepared copy now rather than at the first ask.
+
+        With `wait=False` it is built aside: `preparing` says how far it has come. A question asked meanwhile
+        waits for it, and so does `close`. If it cannot be built, whatever is asked next raises why, before
+        anything is spent.
+        """
+        self._open()
+        if wait:
+            self._preparation.ready()
+        else:
+            self._preparation.start()
+
+    @property
+    def preparing(self) -> float | None:
+        """How far `prepare(wait=False)` has come, from 0 to 1; None when it is done. The owner's to know."""
+        self._open()
+        return self._preparation.part
+
+    def transcript(self) -> list[dict[str, object]]:
+        """All questions and answers of this ledger, in order."""
+        self._open()
+        return [entry._asdict() for entry in self._ledger.transcript()]
+
+    def verify(self) -> object:
+        """Check the whole ledger: chain, totals, budget."""
+        self._open()
+        return self._ledger.verify()
+
+    def close(self) -> None:
+        """Write what is still to be written and let go of the files."""
+        if not self._closed and os.getpid() == self._process:
+            self._closed = True
+            self._preparation.wait()
+            self._engine.close()
+            self._ledger.close()
+
+    def _made_ready(self) -> None:
+        self._engine.ready()
+
+    def _open(self) -> None:
+        if os.getpid() != self._process:
+            raise AccessDenied("forked", "This database was opened in another process.")
+        if self._closed:
+            raise AccessDenied("closed", "This database is closed.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise AccessDenied("private-value", "A database cannot be pickled.")
+
+    def __repr__(self) -> str:
+        try:
+            self._open()
+        except SulqError as error:
+            return f"<sulq database: {error.code}>"
+        return f"<sulq database {self.facts}>"
