@@ -15,14 +15,16 @@ from sulq.compile.statements.programs import Compiler
 from sulq.compile.statistics.sums import extent
 from sulq.errors import QuestionError
 from sulq.kernel.facts import Refused
-from sulq.kernel.programs import Fold, Stack, Sum
+from sulq.kernel.programs import Fold, Stack, Step, Sum
 from sulq.language.domain import Category, Int, Real, Schema
 from sulq.language.privacy import Unit
 from sulq.language.question import Sums
 from sulq.language.rowfn import (
     Bernstein,
     Dot,
+    Power,
     Scaled,
+    Vector,
     bins,
     case,
     col,
@@ -94,6 +96,41 @@ def test_SR16_programs_give_the_integers_of_the_oracle() -> None:
             assert engine.sums(tally).open().tolist() == oracle.sums(tally, data.schema, rows), f"seed {seed - 1}"
             done += 1
         engine.close()
+
+
+def centred(names: list[str], middles: list[float], half: float) -> Vector:
+    """Coordinates about a centre, as learners of a mean and of products write them."""
+    return Vector(tuple((col(name) - middle) / half for name, middle in zip(names, middles, strict=True)))
+
+
+@pytest.mark.parametrize("grid", [2.0**-60, 2.0**-40, 2.0**-22, 1.0, 2.0**20, 2.0**60])
+@pytest.mark.parametrize("middle", [0.0, 0.3, -1e-20, 1e18])
+def test_SR16_a_step_that_is_multiplied_with_last_changes_no_bit(grid: float, middle: float) -> None:
+    """Columns of fine and coarse grids about near and far centres, and their squares: the oracle's sums."""
+    rng = np.random.default_rng(7)
+    wide = 1000 * grid
+    schema = Schema.of("data", {name: Real(-wide, wide, grid=grid) for name in ("x", "y")})
+    cells = {name: pa.array(rng.uniform(-wide, wide, 200), mask=rng.random(200) < 0.1) for name in ("x", "y")}
+    data = pa.table(cells)
+    engine = duck(data, schema=schema)
+    for half in (1.0, 0.37 * wide, 3.0):
+        found = centred(["x", "y"], [middle * wide, middle], half)
+        squares = Vector(tuple(Power(item, 2) for item in found.items))
+        tallies = [ask(fn, schema=schema) for fn in (found, outer(found), squares, Dot(squares, (1, 1)))]
+        for tally in tallies:
+            assert engine.propose(tally).fold is not None
+            assert engine.sums(tally).open().tolist() == memory(data, schema=schema).sums(tally).open().tolist()
+    engine.close()
+
+
+def test_a_step_is_multiplied_with_last_where_that_is_exact() -> None:
+    """Control of the test above: no pass for the step of an ordinary column, one where constants are far off."""
+    schema = Schema.of("data", {"x": Real(0, 1), "y": Real(0, 1)})
+    engine = duck(pa.table({"x": [0.5], "y": [0.25]}), schema=schema)
+    for middle, passes in ((0.3, 0), (1e-20, 2)):
+        program = engine.propose(ask(centred(["x", "y"], [middle, middle], 2.0), schema=schema)).fold.program
+        assert [step.name for step in program.steps if isinstance(step, Step)].count("multiply") == passes
+    engine.close()
 
 
 def within_plan(engine: DuckEngine, tally: Tally) -> bool:

@@ -157,8 +157,8 @@ def test_old_columns_make_room() -> None:
 
 
 @pytest.mark.by_hand
-def test_vectors_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is made of the columns serves the next fold, which needs no column; what fails meanwhile is not kept."""
+def test_vectors_that_come_again_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made the second time, they serve the next fold, which needs no column; what fails meanwhile is not kept."""
     data = numbers()
     data = data.set_column(2, "x", data["x"].fill_null(0.5)).set_column(3, "y", data["y"].fill_null(0.1))
     schema = Schema.of("data", {"h": Int(-3, 9), **{name: Real(-1, 1, missing=False) for name in ("x", "y")}})
@@ -168,8 +168,9 @@ def test_vectors_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ask(lit(1), ball, by=(nearest(ball, [[0, 0.5], centre]),), schema=schema) for centre in ([-0.5, 0], [0.2, 0.1])
     ]
     want = found(memory(data, schema=schema), rounds)
-    assert found(engine, rounds[:1]) == want[:1]
-    assert vectors(engine) == 1
+    for kept in (0, 1):
+        assert found(engine, rounds[:1]) == want[:1]
+        assert vectors(engine) == kept
     with engine._resident._lock:
         for key in [key for key in engine._resident._held if key[1][0] == "c"]:
             del engine._resident._held[key]
@@ -182,6 +183,7 @@ def test_vectors_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
         raise MemoryError
 
     pair = ask(PAIR, schema=schema)
+    engine.sums(pair)
     with monkeypatch.context() as patch:
         patch.setattr(module, "vectors", fails)
         assert found(engine, [pair]) == found(memory(data, schema=schema), [pair])
@@ -197,9 +199,9 @@ def test_where_a_vector_is_missing_is_read_of_its_columns() -> None:
     engine = duck(data, schema=SCHEMA)
     tally = ask(lit(1), ball, by=(nearest(ball, [[0, 0.5], [0.2, 0.1]]),), schema=SCHEMA)
     want = found(memory(data, schema=SCHEMA), [tally])
-    for _ in range(2):
+    for kept in (0, 1, 1):
         assert found(engine, [tally]) == want
-        assert (held(engine), vectors(engine)) == ({"c2", "c3"}, 1)
+        assert (held(engine), vectors(engine)) == ({"c2", "c3"}, kept)
     engine.close()
 
 
@@ -252,6 +254,7 @@ def test_columns_are_let_go_of(tmp_path: Path) -> None:
     tally = ask(outer(["x"]), schema=SCHEMA)
     engine = duck(numbers(), schema=SCHEMA)
     engine.sums(tally)
+    engine.sums(tally)
     assert (held(engine), vectors(engine)) == ({"c2"}, 1)
     engine.close()
     assert (held(engine), vectors(engine)) == (set(), 0)
@@ -283,7 +286,8 @@ def test_T30_what_fails_in_memory_is_streamed(broken: str, monkeypatch: pytest.M
         raise MemoryError("SECRET")
 
     monkeypatch.setattr(module, broken, fails)
-    assert found(engine, tallies) == expected
+    for _ in range(2):
+        assert found(engine, tallies) == expected
     assert (held(engine), vectors(engine)) == (set(), 0)
     engine.close()
 
@@ -294,6 +298,7 @@ def test_what_is_made_while_all_is_let_go_of_is_not_kept(monkeypatch: pytest.Mon
     made = module.vectors
     for for_good in (True, False):
         engine = duck(numbers(), schema=SCHEMA)
+        engine.sums(tally)
 
         def slow(*given: object, engine: DuckEngine = engine, for_good: bool = for_good) -> object:
             engine._resident.clear(for_good=for_good)  # as another thread would

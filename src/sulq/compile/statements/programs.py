@@ -84,6 +84,11 @@ Cell = tuple[int, int | None]
 """The step of a value, and the step that says where it is missing; None: nowhere."""
 
 
+def _tame(number: float | Fraction) -> bool:
+    """Whether a few products with such numbers and sums of them neither overflow nor become subnormal."""
+    return number == 0 or 2**-50 <= math.fabs(number) <= 2**50
+
+
 class Beside(Emitter):
     """Writes what stands about an inner product or a table, where the program has no step for it."""
 
@@ -286,6 +291,8 @@ class Compiler:
                 found = value
                 for _ in range(abs(fn.whole) - 1):
                     found = self.apply("multiply", found, value)
+                if fn.whole > 0 and fn.kind(self.schema).bounded:
+                    return found, missing
                 return self._finite(found if fn.whole > 0 else self.apply("divide", self.constant(1.0), found), missing)
             case Modulo(item, by):
                 value, missing = self.number(item)
@@ -645,7 +652,34 @@ class Compiler:
             ratio = column.step / step
             if power_of_two(ratio) == ratio and max(abs(column.low), abs(column.high)) < 2**51:
                 return self.raw(cast("Col", item).name), float(ratio)
-        return self.number(item), float(1 / step)
+        cell, unit = self._in_steps(item) or (self.number(item), Fraction(1))
+        return cell, float(unit / step)
+
+    def _in_steps(self, fn: RowFn, depth: int = 3) -> tuple[Cell, Fraction] | None:
+        """A number in steps of its column, and the step; None where it is not of a column and few constants.
+
+        A column's step is a power of two: to multiply with it later rounds nothing otherwise, and saves a pass.
+        """
+        match fn:
+            case Col(name):
+                column = self.schema.find(name)
+                if column is None or isinstance(column, (Bool, Category, Text)):
+                    return None
+                if power_of_two(column.step) != column.step or not _tame(column.step):
+                    return None
+                value, missing = self.raw(name)
+                return (self.apply("float", value), missing), column.step
+            case Arith(op, item, Lit(given)) if not isinstance(given, (bool, str)) and _tame(given):
+                found = self._in_steps(item, depth - 1) if depth and fn.kind(self.schema).bounded else None
+                if found is None or (op in "*/" and given == 1):
+                    return found
+                (value, missing), unit = found
+                by = self.constant(float(given) / float(unit) if op in "+-" else float(given))
+                return (self.apply(ARITHMETIC[op], value, by), missing), unit
+            case Power(item, 2):
+                found = self._in_steps(item, depth - 1) if depth and fn.kind(self.schema).bounded else None
+                return found and ((self.apply("multiply", found[0][0], found[0][0]), found[0][1]), found[1] ** 2)
+        return None
 
     def _bernstein(self, fn: Bernstein) -> tuple[list[int], int | None]:
         step, low, high = fn.span(self.schema)

@@ -30,6 +30,7 @@ from sulq.sources.duckdb.connection import memory
 LARGEST: Final = 2**30
 SHARE: Final = 4  # of an engine's memory one part in so many is for columns kept here
 READ: Final = 65_536  # rows read at a time
+MAX_MET_VECTORS: Final = 256  # names of vectors remembered, to keep in memory those that come again
 BYTES: Final = {"TINYINT": 1, "SMALLINT": 2, "INTEGER": 4, "BIGINT": 8}
 
 
@@ -60,6 +61,7 @@ class Resident:
         self._taken = 0  # bytes that asks under way have room for
         self._used: Counter[tuple[str, str]] = Counter()  # what they use of what is held: it is not let go of
         self._age = 0  # how often everything was let go of: whoever began before keeps nothing
+        self._met: dict[tuple[str, str], None] = {}  # vectors that were asked for, the last at the end
         self._lock = threading.Lock()  # of the fields above, never while rows are read
         self._reading = threading.Lock()  # of asks that come at once, one reads a column
 
@@ -100,7 +102,7 @@ class Resident:
         columns = self._columns(ask, cursor, rows, list(widths))
         given = [columns.get(name) for name in program.columns]
         for i in set(boxes) & set(order(program, made)) - set(made):  # what no sum looks at has no columns here
-            if _lasting(program, i) and self._take(ask, size(boxes[i], count)):
+            if _lasting(program, i) and self._again(rows, names[i]) and self._take(ask, size(boxes[i], count)):
                 made[i] = vectors(program, i, _path(rows), count, given)
         self._keep(ask, {(rows.relation, names[i]): each for i, each in made.items()})
         return stored(_path(rows), count, given, made)
@@ -132,6 +134,17 @@ class Resident:
             if found is not None:
                 self._uses(ask, key)
             return found
+
+    def _again(self, rows: Rows, name: str) -> bool:
+        """Whether a vector was asked for before: one about a noisy mean never comes again."""
+        key = (rows.relation, name)
+        with self._lock:
+            known = key in self._met
+            self._met.pop(key, None)
+            self._met[key] = None
+            if len(self._met) > MAX_MET_VECTORS:
+                del self._met[next(iter(self._met))]
+        return known
 
     def _uses(self, ask: _Ask, key: tuple[str, str]) -> None:
         self._used[key] += key not in ask.used
