@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from tests.learn.test_kmeans import PLACES, SQUARE, TWO, square
 
 from sulq import Epsilon, EpsilonDelta
 from sulq.answers.spend_plan import Purse
@@ -15,6 +14,7 @@ from sulq.learn.unsupervised.sketch import Task
 from sulq.learn.unsupervised.space import Space
 from tests.learn.cases import exact, opened
 from tests.learn.matrices import DELTA, EPSILON, captured, cube, mirrored, theorem_1, top
+from tests.learn.unsupervised.test_kmeans import PLACES, SQUARE, TWO, square
 from tests.learn.unsupervised.test_svd import NAMES, UNIT, table
 
 SPEND = EpsilonDelta(EPSILON, DELTA)

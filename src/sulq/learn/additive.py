@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -14,15 +15,15 @@ from sulq.answers.released import Released
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
-from sulq.language.domain import Bool, Category, Text
+from sulq.language.domain import Bool, Category, Column, Text
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Bins, Clip, Col, Lit, OrMissing, RowFn, lit, lookup
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.base import Learner
-from sulq.learn.features import Feature, numbers_of
+from sulq.learn.features import Feature
 from sulq.learn.shapes import GRID, Shape, Written
-from sulq.learn.tables import Array
+from sulq.learn.supervised import Classifier, Regressor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,17 +41,14 @@ CLIP: Final = 1.0  # of its residuals, likewise
 STEPS: Final = 16  # of that curve, to one unit of score
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Additive(Learner):
     """What both additive models share: histograms first, then rounds over the columns."""
 
     parts = (Shape,)
-    shapes_: list[Shape]
-    intercept_: Floats
-    n_rounds_: int
 
-    def __init__(self, *, n_bins: int = 32, rounds: int | None = None) -> None:
-        self.n_bins = n_bins
-        self.rounds = rounds
+    n_bins: int = 32
+    rounds: int | None = None
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         assert y is not None  # noqa: S101 - the base refused it
@@ -61,7 +59,7 @@ class Additive(Learner):
         keys = [OrMissing(item.row) for item in attributes.items]
         first, more = self._start(y), self._histogram_keys()
         tables = Together(tuple(Sums((lit(1),), by=(key, *more)) for key in keys))
-        steps = [Sums((lit(1),) * self._scores, by=(key,)) for key in keys]  # no step has more cells than these
+        steps = [Sums((lit(1),) * self._width, by=(key,)) for key in keys]  # no step has more cells than these
         purse.plan(2 + len(keys) * (rounds or USUAL[1]), first, tables, *steps * (rounds or USUAL[0]))
         answer = purse.one(first, START)
         rows, self.intercept_ = self._begin(answer.released.values(), float(answer.released.deviations()[0]))
@@ -80,7 +78,7 @@ class Additive(Learner):
 
     @property
     @abstractmethod
-    def _scores(self) -> int:
+    def _width(self) -> int:
         """How many scores a row has."""
 
     @property
@@ -119,7 +117,7 @@ class Additive(Learner):
         for item, answer in zip(attributes.items, purse.several(tables, COUNTS), strict=True):
             counts = answer.released.values().reshape(item.size + 1, -1)
             deviation = float(answer.released.deviations()[0]) * math.sqrt(counts.shape[1])
-            shape = Shape.of(item, counts.sum(axis=1), deviation, self._scores)
+            shape = Shape.of(item, counts.sum(axis=1), deviation, self._width)
             held = np.zeros((len(shape.counts), counts.shape[1]))
             np.add.at(held, list(shape.groups), np.maximum(counts, 0))
             shapes.append(shape)
@@ -132,14 +130,14 @@ class Additive(Learner):
 
     def _rounds(self, purse: Purse, rows: float) -> int:
         """How many rounds the spend is worth: the noise of a step grows with their number."""
-        plan = purse.foresee(Sums((lit(1),) * self._scores), (1 - START - COUNTS) / len(self.shapes_))
+        plan = purse.foresee(Sums((lit(1),) * self._width), (1 - START - COUNTS) / len(self.shapes_))
         noise = math.sqrt(float(plan.parts[0].laws[0].variance()))
         return int(np.clip(round(math.sqrt(max(rows, 0.0) / (ROWS_A_ROUND * max(noise, 1e-9)))), *USUAL))
 
     def _rows(self, written: list[Written]) -> list[RowFn]:
         """A row's scores, as row functions: what is the same for all rows is one number of them."""
         found = []
-        for k in range(self._scores):
+        for k in range(self._width):
             terms = [one.rows[k] for one in written]
             flat = sum(float(term.value) for term in terms if isinstance(term, Lit))
             found.append(_sum([lit(float(self.intercept_[k]) + flat), *(t for t in terms if not isinstance(t, Lit))]))
@@ -202,7 +200,7 @@ class Additive(Learner):
         """What a score is called on a picture."""
 
 
-class AdditiveClassifier(Additive):
+class AdditiveClassifier(Additive, Classifier):
     """A sum of one curve a column, as log-odds: a model that can be read, drawn and explained row by row.
 
     Every column is divided into cells; a histogram by label, asked once, joins cells of too few rows. Then, in
@@ -227,16 +225,13 @@ class AdditiveClassifier(Additive):
     Learned: `shapes_`, each column's curve; `intercept_`; `classes_`; `n_rounds_`; `term_importances_`.
     """
 
-    kind = "classifier"
-    classes_: Array
-
     def _start(self, y: Columns) -> Sums:
         self._labels = Labels(y)
         self.classes_ = self._labels.classes
         return Sums((lit(1),), by=(self._labels.row,))
 
     @property
-    def _scores(self) -> int:
+    def _width(self) -> int:
         return 1 if len(self.classes_) <= 2 else len(self.classes_)
 
     @property
@@ -245,7 +240,7 @@ class AdditiveClassifier(Additive):
 
     def _begin(self, sums: Floats, deviation: float) -> tuple[float, Floats]:
         counts = np.maximum(sums[:, 0], 0) + deviation  # no class is said to be absent
-        odds = np.log(counts / np.maximum(counts.sum() - counts, 1e-9))[-self._scores :]
+        odds = np.log(counts / np.maximum(counts.sum() - counts, 1e-9))[-self._width :]
         self._parts = counts / counts.sum()
         return float(sums.sum()), np.rint(np.clip(odds, -REACH, REACH) * GRID) / GRID
 
@@ -259,9 +254,9 @@ class AdditiveClassifier(Additive):
         would land there if there were no other column.
         """
         rows = counts.sum(axis=1, keepdims=True)
-        before = np.clip(self._parts, 0.02, 0.98)[-self._scores :]
+        before = np.clip(self._parts, 0.02, 0.98)[-self._width :]
         smoothed = (counts + deviation * self._parts) / (counts.sum(axis=1, keepdims=True) + deviation)
-        after = np.clip(smoothed, 0.02, 0.98)[:, -self._scores :]
+        after = np.clip(smoothed, 0.02, 0.98)[:, -self._width :]
         way = np.log(after / (1 - after)) - np.log(before / (1 - before))
         flat = np.abs(way) < 1e-6
         slope = np.where(flat, before * (1 - before), (after - before) / np.where(flat, 1.0, way))
@@ -272,7 +267,7 @@ class AdditiveClassifier(Additive):
         middles = (np.array(edges[:-1]) + np.array(edges[1:])) / 2
         curve = 1 / (1 + np.exp(-middles))
         size = len(self.classes_)
-        own = np.eye(size)[size - self._scores :]
+        own = np.eye(size)[size - self._width :]
         return tuple(
             lookup(self._labels.row, is_k.tolist()) - lookup(Bins(Clip(score, -REACH, REACH), edges), curve.tolist())
             for is_k, score in zip(own, scores, strict=True)
@@ -291,21 +286,12 @@ class AdditiveClassifier(Additive):
         found: Floats = odds / odds.sum(axis=1, keepdims=True)
         return found
 
-    def predict(self, X: object) -> Array:
-        """The most probable class."""
-        best = np.argmax(self.predict_proba(X), axis=1)
-        found: Array = self.classes_[best]
-        return found
-
-    def score(self, X: object, y: object) -> float:
-        """The part of the rows whose class is predicted."""
-        return float(np.mean(self.predict(X) == np.asarray(y).ravel()))
-
     def _axis(self, score: int) -> str:
-        return f"log-odds of {self.classes_[score - self._scores]}"
+        return f"log-odds of {self.classes_[score - self._width]}"
 
 
-class AdditiveRegressor(Additive):
+@dataclass(eq=False, repr=False, kw_only=True)
+class AdditiveRegressor(Additive, Regressor):
     """A sum of one curve a column, for a number: a model that can be read, drawn and explained row by row.
 
     As `AdditiveClassifier`, with the residual y - score, clipped: how far one row can move a sum. A smaller clip is
@@ -328,13 +314,7 @@ class AdditiveRegressor(Additive):
     `n_rounds_`; `term_importances_`.
     """
 
-    kind = "regressor"
-    spread_: float
-    clip_: float
-
-    def __init__(self, *, n_bins: int = 32, rounds: int | None = None, clip: float | None = None) -> None:
-        super().__init__(n_bins=n_bins, rounds=rounds)
-        self.clip = clip
+    clip: float | None = None
 
     def _check(self) -> None:
         good = isinstance(self.clip, (int, float)) and not isinstance(self.clip, bool) and 0 < self.clip <= 2
@@ -349,7 +329,7 @@ class AdditiveRegressor(Additive):
         return Sums((Bernstein(Col(y.names[0]), 2),))
 
     @property
-    def _scores(self) -> int:
+    def _width(self) -> int:
         return 1
 
     @property
@@ -379,11 +359,9 @@ class AdditiveRegressor(Additive):
         found: Floats = scores * float(self._target.half) + float(self._target.middle)
         return found
 
-    def score(self, X: object, y: object) -> float:
-        """R^2, the part of the variance that is explained."""
-        given = numbers_of(np.asarray(y).ravel(), self._target.domain, "y")
-        spread = float(((given - given.mean()) ** 2).sum())
-        return 1 - float(((given - self.predict(X)) ** 2).sum()) / spread if spread else 0.0
+    @property
+    def _predicts(self) -> Column:
+        return self._target.domain
 
     def _axis(self, score: int) -> str:
         return f"{self._target.column}, halves of its width"

@@ -15,7 +15,6 @@ from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Col, Lit, Outer, RowFn, WithinBall
 from sulq.learn.attributes import Labels
-from sulq.learn.classifier import ScoreClassifier
 from sulq.learn.linear.calibration import Scale
 from sulq.learn.linear.descent import Descent, parts
 from sulq.learn.linear.discriminant import Moments, Scores, discriminant, metric
@@ -23,6 +22,7 @@ from sulq.learn.linear.lengths import lengths, radius
 from sulq.learn.linear.shrinkage import sizes
 from sulq.learn.linear.windows import WORTH, Design, Window, stands_out
 from sulq.learn.noise import deviations, divided
+from sulq.learn.supervised import ScoreClassifier
 
 LOOK: Final = 0.1  # for the windows of numbers
 LENGTHS: Final = 0.05  # for the lengths of rows, where windows would be noise
@@ -36,6 +36,7 @@ MOST_ROUNDS: Final = 200
 LARGEST: Final = 45_000  # nodes of a question, of which 50,000 are allowed
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LogisticRegression(ScoreClassifier):
     """A linear classifier by logistic regression, of two classes or more.
 
@@ -66,17 +67,10 @@ class LogisticRegression(ScoreClassifier):
     """
 
     parts = (Design, Window)
-    coef_: Floats
-    intercept_: Floats
-    coef_names_: tuple[str, ...]
-    windows_: Floats
-    class_count_: Floats
-    n_iter_: int
 
-    def __init__(self, *, max_iter: int | None = None, C: float = 1.0, narrow: bool = True) -> None:
-        self.max_iter = max_iter
-        self.C = C
-        self.narrow = narrow
+    max_iter: int | None = None
+    C: float = 1.0
+    narrow: bool = True
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         assert y is not None  # noqa: S101 - the base refused it

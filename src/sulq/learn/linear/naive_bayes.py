@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -16,10 +17,10 @@ from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Lit
 from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.classifier import ScoreClassifier
 from sulq.learn.features import numbers_of
 from sulq.learn.linear.shrinkage import apart, sizes
 from sulq.learn.noise import deviations, divided
+from sulq.learn.supervised import ScoreClassifier
 from sulq.learn.tables import Array, cells
 
 SIZES: Final = 0.1  # of the spend, for the classes' sizes
@@ -28,6 +29,7 @@ FEWEST, FEW, MANY = 8, 16, 32  # intervals of a number
 NOISY, CLEAR = 0.05, 0.003  # noise of a cell as a part of a class, above which there are the fewest, below which many
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayes(ScoreClassifier):
     """A classifier that takes each column by itself: counts of its values in each class, multiplied.
 
@@ -50,15 +52,8 @@ class NaiveBayes(ScoreClassifier):
     class; `feature_log_prob_`, for each column the logarithm of each value's or interval's probability in each class.
     """
 
-    theta_: Floats
-    var_: Floats
-    class_count_: Floats
-    class_prior_: Floats
-    feature_log_prob_: tuple[Floats, ...]
-
-    def __init__(self, *, alpha: float = 0.5, bins: int | None = None) -> None:
-        self.alpha = alpha
-        self.bins = bins
+    alpha: float = 0.5
+    bins: int | None = None
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         assert y is not None  # noqa: S101 - the base refused it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -18,9 +19,9 @@ from sulq.language.privacy import Queries
 from sulq.language.question import Sums
 from sulq.language.rowfn import Col, Dot, Lit, Lookup, RowFn, Scaled, Vector, WithinBall
 from sulq.learn.attributes import Labels
-from sulq.learn.classifier import ScoreClassifier
 from sulq.learn.features import Feature, Features
 from sulq.learn.noise import divided
+from sulq.learn.supervised import ScoreClassifier
 
 ROUNDS: Final = 12
 MOST_ROUNDS: Final = 10_000
@@ -28,6 +29,7 @@ BITS: Final = 14
 SHORT: Final = 0.5  # of the cube's corner, that rows are shortened to; it moves none to the other side of a plane
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Perceptron(ScoreClassifier):
     """A linear separator, found by adding up the rows that are still on the wrong side.
 
@@ -58,23 +60,10 @@ class Perceptron(ScoreClassifier):
 
     binary = True
 
-    coef_: Floats
-    intercept_: Floats
-    n_iter_: int
-    error_count_: float
-
-    def __init__(
-        self,
-        *,
-        max_iter: int | None = None,
-        margin: float | None = None,
-        fit_intercept: bool = True,
-        stop: float = 5.0,
-    ) -> None:
-        self.max_iter = max_iter
-        self.margin = margin
-        self.fit_intercept = fit_intercept
-        self.stop = stop
+    max_iter: int | None = None
+    margin: float | None = None
+    fit_intercept: bool = True
+    stop: float = 5.0
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         assert y is not None  # noqa: S101 - the base refused it

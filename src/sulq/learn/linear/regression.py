@@ -13,15 +13,14 @@ from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
-from sulq.language.domain import Bool, Category, Text
+from sulq.language.domain import Bool, Category, Column, Text
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
 from sulq.language.rowfn.labels import OrMissing
-from sulq.learn.base import Learner
-from sulq.learn.features import numbers_of
 from sulq.learn.linear.windows import BITS, WORTH, Design, Window
 from sulq.learn.noise import deviations
+from sulq.learn.supervised import Regressor
 
 COUNT, LOOK, LOOK_Y = 0.02, 0.08, 0.02  # of the spend: the number of rows, windows of X, the window of y
 MEAN_Y, MEANS = 0.06, 0.1  # the mean of y at least, of all columns
@@ -37,7 +36,8 @@ ALONE: Final = 4.0  # variances a column is taken to have where products are not
 WIDEST: Final = 1.0  # the largest variance a scaled coefficient is taken to have
 
 
-class LinearRegression(Learner):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearRegression(Regressor):
     """Least squares, regularised by what the noise calls for.
 
     Four questions: where the columns lie, their means, and about these the products with y and of the columns two by
@@ -61,15 +61,9 @@ class LinearRegression(Learner):
     first label having none; `windows_`, the ends of each number's window: beyond them it counts as the end.
     """
 
-    kind = "regressor"
     parts = (Design, Window)
-    coef_: Floats
-    intercept_: float
-    coef_names_: tuple[str, ...]
-    windows_: Floats
 
-    def __init__(self, *, narrow: bool = True) -> None:
-        self.narrow = narrow
+    narrow: bool = True
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         assert y is not None  # noqa: S101 - the base refused it
@@ -95,13 +89,9 @@ class LinearRegression(Learner):
         found = self._design.scores(X, self.coef_[None], np.array([self.intercept_]))[:, 0]
         return np.clip(found, self._y.low, self._y.high)
 
-    def score(self, X: object, y: object) -> float:
-        """The part of the variance of y that the predictions explain, R^2."""
-        self._ready()
-        truth = numbers_of(np.asarray(y).ravel(), self._y.domain, "y")
-        rest = float(((truth - self.predict(X)) ** 2).sum())
-        whole = float(((truth - truth.mean()) ** 2).sum())
-        return 1 - rest / whole if whole > 0 else float(rest == 0)
+    @property
+    def _predicts(self) -> Column:
+        return self._y.domain
 
 
 @dataclass(slots=True)

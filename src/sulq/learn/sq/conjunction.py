@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +21,7 @@ from sulq.learn.sq.oracle import PricedOracle, StatOracle
 from sulq.learn.sq.statistical_queries import of_all_rows
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MonotoneConjunction(BooleanClassifier):
     """The conjunction of all columns that are hardly ever false where the label is true.
 
@@ -42,15 +44,9 @@ class MonotoneConjunction(BooleanClassifier):
     may be off; `accuracy_`, the error rate that is promised.
     """
 
-    variables_: tuple[str, ...]
-    estimates_: Floats
-    tolerance_: float
-    accuracy_: float
-
-    def __init__(self, *, accuracy: float | None = None, beta: float = 0.05, eta: float = 0.0) -> None:
-        self.accuracy = accuracy
-        self.beta = beta
-        self.eta = eta
+    accuracy: float | None = None
+    beta: float = 0.05
+    eta: float = 0.0
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         assert y is not None  # noqa: S101 - the base refused it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -28,6 +29,7 @@ USUAL: Final = 6  # rules of a list that promises nothing beforehand
 NEARLY: Final = 0.2
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DecisionList(BooleanClassifier):
     """Rules tried one after another: the first whose column has its value says the answer.
 
@@ -53,23 +55,10 @@ class DecisionList(BooleanClassifier):
     rate that is not passed; `tolerance_`, how far the means behind the rules may be off.
     """
 
-    rules_: tuple[Rule, ...]
-    default_: bool
-    accuracy_: float
-    tolerance_: float
-
-    def __init__(
-        self,
-        *,
-        max_length: int | None = None,
-        accuracy: float | None = None,
-        beta: float = 0.05,
-        eta: float = 0.0,
-    ) -> None:
-        self.max_length = max_length
-        self.accuracy = accuracy
-        self.beta = beta
-        self.eta = eta
+    max_length: int | None = None
+    accuracy: float | None = None
+    beta: float = 0.05
+    eta: float = 0.0
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         assert y is not None  # noqa: S101 - the base refused it

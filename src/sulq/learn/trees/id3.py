@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats
 from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.base import Learner
+from sulq.learn.supervised import Classifier
 from sulq.learn.tables import Array
 from sulq.learn.trees import counted
 from sulq.learn.trees.branches import SPLITS, Splits
@@ -28,7 +29,8 @@ TABLES_FROM: Final = 2500  # rows for each row of a cell's noise, from which on 
 CRITERIA: Final = ("auto", "entropy", "separation")
 
 
-class ID3(Learner):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ID3(Classifier):
     """A decision tree: each node is divided by the attribute that says most about the label.
 
     It grows level by level, from noisy tables or by choices of the curator, and is a rule that anybody can read.
@@ -67,29 +69,14 @@ class ID3(Learner):
     Learned: `tree_`, `classes_`, `criterion_`, `feature_importances_`.
     """
 
-    kind = "classifier"
     parts = (Tree, Node)
-    tree_: Tree
-    classes_: Array
-    criterion_: str
-    feature_importances_: Floats
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 5,
-        n_bins: int = 16,
-        criterion: Literal["auto", "entropy", "separation"] = "auto",
-        splits: Splits = "auto",
-        tolerance: float | None = None,
-        beta: float = 0.05,
-    ) -> None:
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.criterion = criterion
-        self.splits = splits
-        self.tolerance = tolerance
-        self.beta = beta
+    max_depth: int = 5
+    n_bins: int = 16
+    criterion: Literal["auto", "entropy", "separation"] = "auto"
+    splits: Splits = "auto"
+    tolerance: float | None = None
+    beta: float = 0.05
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         assert y is not None  # noqa: S101 - the base refused it
@@ -149,20 +136,11 @@ class ID3(Learner):
     def predict_proba(self, X: object) -> Floats:
         """The part of each class at the leaf a row comes to: noisy counts, clipped at zero.
 
-        Its parent's parts count for as many rows as one deviation of the noise.
+        Its parent's parts count for as many rows as one deviation of the noise. A row that misses an attribute goes
+        where most rows went.
         """
         self._ready()
         return self.tree_.shares()[self.apply(X)]
-
-    def predict(self, X: object) -> Array:
-        """The class of most rows at the leaf a row comes to; one that misses an attribute goes where most rows went."""
-        best = np.argmax(self.predict_proba(X), axis=1)
-        found: Array = self.classes_[best]
-        return found
-
-    def score(self, X: object, y: object) -> float:
-        """The part of the rows whose class is predicted."""
-        return float(np.mean(self.predict(X) == np.asarray(y).ravel()))
 
     def get_depth(self) -> int:
         """The longest way from the root to a leaf."""

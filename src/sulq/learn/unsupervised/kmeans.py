@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from sulq.learn.unsupervised.space import Space
 Small = Literal["keep", "drop", "move", "raise"]
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(Learner):
     """k centres, each the mean of the rows nearest to it.
 
@@ -54,32 +56,14 @@ class KMeans(Learner):
     budget: k(1 + d) queries a round.
     """
 
-    cluster_centers_: Floats
-    counts_: Floats
-    fractions_: Floats
-    history_: list[Floats]
-    n_iter_: int
-    inertia_: float
-    _features: Features
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: np.ndarray[Any, Any] | Literal["spread"] | None = None,
-        max_iter: int | None = None,
-        small: Small = "keep",
-        threshold: float = 5.0,
-        inertia: bool = False,
-        scale: bool = False,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.max_iter = max_iter
-        self.small = small
-        self.threshold = threshold
-        self.inertia = inertia
-        self.scale = scale
+    n_clusters: int = 8
+    _: KW_ONLY
+    init: np.ndarray[Any, Any] | Literal["spread"] | None = None
+    max_iter: int | None = None
+    small: Small = "keep"
+    threshold: float = 5.0
+    inertia: bool = False
+    scale: bool = False
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         features = Features.of(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
@@ -9,13 +10,13 @@ import numpy as np
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked
-from sulq.language.kinds import Floats
 from sulq.learn.unsupervised.covariance import VERSIONS, Moments, Task
 from sulq.learn.unsupervised.svd import Projection, directions, radius_of
 
 Version = Literal["auto", "centred", "midpoint", "0", "1"]
 
 
+@dataclass(eq=False, repr=False)
 class PCA(Projection):
     """The directions along which the rows vary most.
 
@@ -45,27 +46,11 @@ class PCA(Projection):
     negative where noise is all there is; `noise_`, the deviation of the noise in it; `radius_`.
     """
 
-    explained_variance_: Floats
-    explained_variance_ratio_: Floats
-    singular_values_: Floats
-    covariance_: Floats
-    eigenvalues_: Floats
-    count_: float
-    noise_: float
-    radius_: float
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        version: Version = "auto",
-        radius: float | None = None,
-        scale: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.version = version
-        self.radius = radius
-        self.scale = scale
+    n_components: int = 2
+    _: KW_ONLY
+    version: Version = "auto"
+    radius: float | None = None
+    scale: bool = False
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         space, k = self._space(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -72,6 +73,7 @@ class Projection(Learner):
         return found
 
 
+@dataclass(eq=False, repr=False)
 class SVD(Projection):
     """The directions that hold most of the rows, as they are, without centring.
 
@@ -93,14 +95,10 @@ class SVD(Projection):
     matrix. Under a SubLinear budget: d(d+1)/2 queries.
     """
 
-    singular_values_: Floats
-    eigenvalues_: Floats
-    noise_: float
-
-    def __init__(self, n_components: int = 2, *, radius: float | None = None, scale: bool = False) -> None:
-        self.n_components = n_components
-        self.radius = radius
-        self.scale = scale
+    n_components: int = 2
+    _: KW_ONLY
+    radius: float | None = None
+    scale: bool = False
 
     def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
         space, k = self._space(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Final, Literal, Self
 
@@ -47,25 +47,16 @@ class Found:
         return Moments(self.count, self.origin + self.away, products, noise, places, reach)
 
 
+@dataclass(eq=False, repr=False)
 class Split(Projection):
     """What both learners of this module share: their parameters, and how the databases are asked."""
 
-    errors_: Floats
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        cells: int | None = None,
-        method: Method = "auto",
-        salt: int = 0,
-        scale: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.cells = cells
-        self.method = method
-        self.salt = salt
-        self.scale = scale
+    n_components: int = 2
+    _: KW_ONLY
+    cells: int | None = None
+    method: Method = "auto"
+    salt: int = 0
+    scale: bool = False
 
     def fit(  # type: ignore[override]
         self,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq import Epsilon
-from sulq.learn.classifier import ScoreClassifier
+from sulq.learn.supervised import ScoreClassifier
 from tests.learn.cases import refused
 
 
