@@ -55,9 +55,10 @@ format: $(READY) ## put the code in form
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-lint: $(READY) ## form and rules
+lint: $(READY) ## form, rules, and no dead code
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/vulture
 
 types: $(HEAVY) ## mypy --strict on src
 	$(BIN)/mypy --strict src

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from collections import Counter, defaultdict
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src" / "sulq"
@@ -18,6 +21,50 @@ LAZY_FILES = {"__init__.py", "api/connect.py"}
 LAZY_FOLDERS = {"cli"}
 EXTRAS = {"matplotlib", "pandas", "polars", "psycopg", "pyspark", "scipy"}
 FREE = {"learn", "release", "select", "audit", "sql", "client"}
+
+MAX_MODULES = 20  # of a folder, `__init__` not counted
+MAX_LINES = 450  # of a file
+MIN_LINES_OF_INIT = 2  # of a folder's docstring: what lives here, what may be imported, what must never be here
+
+# Allowances of what is still past a limit. They may only shrink: lower a number, or take a name away, with the change
+# that makes it possible; never raise one.
+MODULES = {"cli": 23, "release/tables": 21}
+ONE_LINE_INITS = {
+    "client", "compile/plan", "curator/ledger", "kernel/ledger", "kernel/mechanisms", "kernel/whole",
+    "language/rowfn", "release/directions", "release/subsets", "release/synthetic", "release/tables",
+    "service/console/pages", "service/web/routes", "testing",
+}  # fmt: skip
+LINES = {
+    "boxes.py": 487,
+    "config.py": 611,
+    "contingency.py": 473,
+    "desk.py": 576,
+    "domain.py": 463,
+    "emitter.py": 459,
+    "engine.py": 562,
+    "expressions.py": 592,
+    "functions.py": 493,
+    "law.py": 506,
+    "ledger.py": 795,
+    "maths.py": 460,
+    "programs.py": 695,
+    "questions.py": 516,
+    "replay.py": 467,
+    "scalar.py": 773,
+    "sublinear.py": 512,
+    "values.py": 453,
+    "vectors.py": 453,
+}  # lines, by name: files move between folders
+NAMES_USED_TWICE = """
+    Address Aggregate Asked Asking Batch Book Box Call Case Cell Cells Certificate Certified Chosen Clerk Column
+    Columns Combined Compiler Copy Counted Dataset Declared Design Domain Draft Drawn Exact Facts Field Figure
+    Fitted Fixed Foreseen Form Graph Grouped Grouping Groups Job Joint Kept Kernel Key Keys Layout Least Line
+    Listed Literal Measurement Moments Named Node Noise Offered Pages Pair Part Person Plain Plan Planned
+    Program Queries Query Range Rate Reading Records Refused Registered Release Released Report Round Row Rows
+    Rule Scope Select Shape Share Sheet Shown Single Source Space Span Split Sql Stack Step Table Tally Task
+    Told Totals Transcript Turn Union Unit Value Vectors Way Whole Worker Writer _Choice _Coefficients
+    _Marginals
+"""
 
 
 def test_every_source_file_has_its_tests() -> None:
@@ -94,3 +141,56 @@ def test_the_free_half_is_named_in_its_contract() -> None:
     named = next(contract for contract in contracts if "clever" in contract["name"])["source_modules"]
     existing = {f"sulq.{part.stem}" for part in SRC.iterdir() if part.stem in FREE}
     assert existing <= set(named)
+
+
+def test_a_folder_holds_at_most_twenty_modules() -> None:
+    """More of them need rooms, each with a docstring that says what lives there."""
+    found = Counter(path.parent.as_posix() for path in SOURCES if path.name != "__init__.py")
+    assert {folder: n for folder, n in found.items() if n > MODULES.get(folder, MAX_MODULES)} == {}
+
+
+def test_every_folder_says_what_lives_in_it() -> None:
+    """What lives here, what may be imported, what must never be here: more than one line of docstring."""
+    short = set()
+    for path, tree in SOURCES.items():
+        if path.name == "__init__.py":
+            lines = (ast.get_docstring(tree) or "").splitlines()
+            short |= {path.parent.as_posix()} if sum(map(bool, lines)) < MIN_LINES_OF_INIT else set()
+    assert short <= ONE_LINE_INITS
+
+
+def test_no_file_is_longer_than_450_lines() -> None:
+    """A longer one holds two ideas."""
+    lines = {path: len((SRC / path).read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert {str(path): n for path, n in lines.items() if n > LINES.get(path.name, MAX_LINES)} == {}
+
+
+def test_a_class_name_is_used_once() -> None:
+    """But where one class extends the other, or the kernel keeps its own of a statistic that the language names."""
+    places: dict[str, list[tuple[Path, ast.ClassDef]]] = defaultdict(list)
+    for path, tree in SOURCES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append((path, node))
+    twice = sorted(name for name, found in places.items() if len(found) > 1 and not _one_thing(name, found))
+    assert set(twice) - set(NAMES_USED_TWICE.split()) == set()
+
+
+def _one_thing(name: str, found: list[tuple[Path, ast.ClassDef]]) -> bool:
+    """Whether all but one of these classes extend one of that name, or they lie on both sides of the kernel's wall."""
+    extending = [
+        any(ast.unparse(base).split("[")[0].split(".")[-1] == name for base in node.bases) for _, node in found
+    ]
+    sides = {path.parts[:2] if path.parts[0] == "kernel" else path.parts[:1] for path, _ in found}
+    return extending.count(False) == 1 or (len(found) == 2 and sides == {("kernel", "whole"), ("language",)})
+
+
+@pytest.mark.parametrize("base", ["Exact", "exact.Exact", "exact.Exact[int]"])
+def test_a_class_that_extends_its_namesake_is_told_from_another(base: str) -> None:
+    """The rule of the test above, on classes made for it."""
+    one, other = ast.parse("class Exact: ...\nclass Exact(Base): ...").body
+    (child,) = ast.parse(f"class Exact({base}): ...").body
+    assert _one_thing("Exact", [(Path("a.py"), one), (Path("b.py"), child)])
+    assert not _one_thing("Exact", [(Path("a.py"), one), (Path("b.py"), other)])
+    assert _one_thing("Exact", [(Path("kernel/whole/a.py"), one), (Path("language/b.py"), other)])
+    assert not _one_thing("Exact", [(Path("kernel/a.py"), one), (Path("language/b.py"), other)])

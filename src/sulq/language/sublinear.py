@@ -26,7 +26,6 @@ from sulq.language.privacy import SubLinear, plain
 Guarantee = Literal["posterior", "dp"]
 Floats = npt.NDArray[np.float64]
 
-LEAST_UNITS: Final = 2**20  # the grid is no coarser than sqrt(R)/2^20 (SR8)
 _NORMAL: Final = NormalDist()
 _GAUSS: Final = ((0.5 - math.sqrt(0.15), 5 / 18), (0.5, 8 / 18), (0.5 + math.sqrt(0.15), 5 / 18))
 _MARGIN: Final = 1e-9  # every formula below is accurate to 1e-11; its result is moved against the asker

@@ -47,7 +47,6 @@ DNS: Final = 53  # a long answer comes by TCP
 KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
 """What is passed on of the environment to processes that are told nothing by it but what they need."""
 
-PROXY: Final = "sulq.service.worker.pg_proxy"  # run as a program
 
 
 def program() -> list[str]:
