@@ -48,7 +48,6 @@ KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
 """What is passed on of the environment to processes that are told nothing by it but what they need."""
 
 
-
 def program() -> list[str]:
     """The interpreter, and wherever it finds its modules."""
     places = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, str(Path(sys.executable).resolve())}
