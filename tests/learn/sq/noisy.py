@@ -8,7 +8,7 @@ import numpy as np
 
 import sulq
 from sulq.language.privacy import Budget, Queries, Unit
-from sulq.learn.sq.table import Table
+from sulq.learn.sq.reference import Table
 from tests.stub import Stub
 
 

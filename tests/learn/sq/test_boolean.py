@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 import sulq
+from sulq import Epsilon
 from sulq.errors import SulqError
-from sulq.learn.sq.boolean import check_rates, truth_columns, truths_of
+from sulq.learn import MonotoneConjunction
+from sulq.learn.sq.boolean import truth_columns, truths_of
 from tests.learn.cases import opened
 
 
@@ -36,16 +38,13 @@ def test_only_truth_values_are_taken() -> None:
 
 def test_rates_are_probabilities() -> None:
     """An accuracy may be left out; eta may be zero."""
-    check_rates(None, 0.05, 0)
-    check_rates(0.1, 0.5, 0.49)
-    for accuracy, beta, eta in [
-        (0, 0.1, 0),
-        (1.0, 0.1, 0),
-        (True, 0.1, 0),
-        (0.1, 0, 0),
-        (0.1, 0.1, 0.5),
-        (0.1, 0.1, "a"),
-    ]:
-        with pytest.raises(SulqError) as refusal:
-            check_rates(accuracy, beta, eta)
-        assert refusal.value.code == "bad-parameter"
+    settings = [(0, 0.1, 0), (1.0, 0.1, 0), (True, 0.1, 0), (0.1, 0, 0), (0.1, 0.1, 0.5), (0.1, 0.1, "a")]
+    columns = {"a": sulq.Bool(), "y": sulq.Bool()}
+    with opened(columns, {"a": [True], "y": [True]}) as db:
+        for accuracy, beta, eta in settings:
+            model = MonotoneConjunction(accuracy=accuracy, beta=beta, eta=eta)
+            with pytest.raises(SulqError) as refusal:
+                model.fit(db[["a"]], db["y"], spend=Epsilon(0.1))
+            assert refusal.value.code == "bad-parameter"
+        for beta, eta in ((0.05, 0), (0.5, 0.49)):
+            MonotoneConjunction(beta=beta, eta=eta).fit(db[["a"]], db["y"], spend=Epsilon(0.1))

@@ -12,19 +12,32 @@ from scipy.stats import binom, norm
 import sulq
 from sulq import Epsilon, Sums, col
 from sulq.language.law import LaplaceLaw
+from sulq.learn import min_n
 from sulq.learn.sq.sizing import (
     emulation_rows,
     exact_emulation_rows,
-    joint_rows,
     least,
-    noise_rows,
-    noisy_label_blocks,
     repetitions,
     sample_block,
     sampling_error,
-    split_block,
 )
 from tests.learn.sq.noisy import Arrays
+
+
+def noise_rows(queries: int, tau: float, epsilon: float, beta: float) -> int:
+    """(k/epsilon) ln(k/beta)/tau: rows at which k counts of Laplace noise k/epsilon are all within tau n [S3.27]."""
+    return min_n(queries, tau, spend=Epsilon(epsilon), beta=beta)
+
+
+def joint_rows(queries: int, tau: float, epsilon: float, beta: float) -> int:
+    """max((2M/(epsilon tau)) ln(2M/beta), (2/tau^2) ln(4M/beta)): all M queries on all rows [S2.12, S3.27]."""
+    return min_n(queries, tau, spend=Epsilon(epsilon), beta=beta, population=True, paper=True)
+
+
+def split_block(queries: int, tau: float, epsilon: float, beta: float) -> int:
+    """max((2/tau^2) ln(4M/beta), (2/(epsilon tau)) ln(2M/beta)): rows of each of M disjoint blocks [S2.12]."""
+    rows = min_n(queries, tau, spend=Epsilon(epsilon), beta=beta, population=True, paper=True, method="split")
+    return rows // queries
 
 
 def fails(times: int, *, variance: float = 4000, tau: float = 0.01, rows: int = 1000) -> float:
@@ -170,9 +183,8 @@ def test_E50_both_failures_have_half() -> None:
 
 def test_S2_14_blocks_under_label_noise() -> None:
     """2 ln(4M/beta)/tau^2 for the part without labels, divided by (1 - 2 eta)^2 for the other."""
-    free, bound = noisy_label_blocks(10, 0.05, 0.3, 0.05)
-    assert free == math.ceil(2 * math.log(800) / 0.05**2)
-    assert bound == math.ceil(2 * math.log(800) / (0.05 * 0.4) ** 2)
+    free, bound = math.ceil(2 * math.log(800) / 0.05**2), math.ceil(2 * math.log(800) / (0.05 * 0.4) ** 2)
+    assert min_n(10, 0.05, beta=0.05, eta=0.3, method="split", paper=True) == 10 * (free + bound)
 
 
 def test_trap_4_the_logarithm_multiplies_the_square() -> None:

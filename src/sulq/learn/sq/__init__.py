@@ -1,16 +1,13 @@
-"""Statistical queries: one seam, `StatOracle`, and what may stand behind it.
+"""Statistical queries: one seam, `StatOracle`, what answers behind it, and the learners that ask it.
 
-`Exact` and `Adversarial` are for testing learners, `Sample` for data that is nobody's secret; on a database
-`sulq.learn.StatisticalQueries` asks by `Joint`, `Split` or, under a SubLinear budget, `Repeated`.
-`NoisyLabels` sees through random label noise on any of them.
+May be imported: the oracles below, and the learners and `StatisticalQueries`, by `sulq.learn`.
+Never here: a row of a database, noise that protects people, or a tolerance whose price was not foreseen.
 """
 
 from __future__ import annotations
 
-from sulq.learn.sq.adversarial import Adversarial
-from sulq.learn.sq.exact import Exact
 from sulq.learn.sq.noisy_labels import NoisyLabels
 from sulq.learn.sq.oracle import StatOracle
-from sulq.learn.sq.sample import Sample
+from sulq.learn.sq.reference import Adversarial, Exact, Sample
 
 __all__ = ["Adversarial", "Exact", "NoisyLabels", "Sample", "StatOracle"]

@@ -18,7 +18,7 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, Loss, Queries, Rho
 from sulq.language.question import Sums
 from sulq.language.rowfn import lit
-from sulq.learn.sq.refusal import too_many_queries
+from sulq.learn.sq.oracle import too_many_queries
 from sulq.learn.sq.sizing import sampling_error
 
 NEVER: Final = Fraction(10**30)  # the price of what no spend buys

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from sulq.answers.columns import Columns
-from sulq.answers.spend_plan import Purse
-from sulq.forms.parameters import checked
 from sulq.language.kinds import Floats, Truths
-from sulq.language.privacy import Queries
 from sulq.language.rowfn import Col, Not, RowFn
-from sulq.learn.sq.account import COUNT_FIRST
-from sulq.learn.sq.boolean import BooleanClassifier, check_rates, truth_columns
-from sulq.learn.sq.noisy_labels import NoisyLabels
+from sulq.learn.sq.boolean import BooleanClassifier
 from sulq.learn.sq.oracle import PricedOracle, StatOracle
-from sulq.learn.sq.statistical_queries import of_all_rows
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class MonotoneConjunction(BooleanClassifier):
     """The conjunction of all columns that are hardly ever false where the label is true.
 
@@ -44,35 +35,15 @@ class MonotoneConjunction(BooleanClassifier):
     may be off; `accuracy_`, the error rate that is promised.
     """
 
-    accuracy: float | None = None
-    beta: float = 0.05
-    eta: float = 0.0
+    def _asks(self, columns: int) -> tuple[int, int, int | None]:
+        return 1, columns, None
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
-        assert y is not None  # noqa: S101 - the base refused it
-        check_rates(self.accuracy, self.beta, self.eta)
-        names, label = truth_columns(X, y)
-        backend = of_all_rows(purse, queries=len(names), beta=self.beta, population=self.eta > 0)
-        purse.plan(1 if backend.account.known else 2)
-        oracle: PricedOracle = NoisyLabels(backend, label, self.eta) if self.eta else backend
-        if self.accuracy is not None:
-            self._learn(oracle, names, label)
-            return
-        rest = Fraction(1) if backend.account.known else 1 - COUNT_FIRST
-        self._conclude(names, *oracle.best(queries(names, label), rest))
-
-    def learn(self, oracle: StatOracle, names: Sequence[str], label: str) -> MonotoneConjunction:
-        """Learn from any oracle of statistical queries instead of a database; needs `accuracy`."""
-        check_rates(self.accuracy, self.beta, self.eta)
-        self._learn(NoisyLabels(oracle, label, self.eta) if self.eta else oracle, tuple(names), label)
-        self.feature_names_in_, self.n_features_in_ = tuple(names), len(names)
-        self.spent_ = getattr(oracle, "spent", Queries(0))
-        return self
-
-    def _learn(self, oracle: StatOracle, names: tuple[str, ...], label: str) -> None:
-        checked(self.accuracy is not None, "Name the accuracy: this oracle has no spend to make the best of.")
+    def _promised(self, oracle: StatOracle, names: tuple[str, ...], label: str) -> None:
         tau = float(self.accuracy or 0) / (2 * len(names))
         self._conclude(names, oracle.stats(queries(names, label), tau), tau)
+
+    def _best(self, oracle: PricedOracle, names: tuple[str, ...], label: str, part: Fraction) -> None:
+        self._conclude(names, *oracle.best(queries(names, label), part))
 
     def _conclude(self, names: tuple[str, ...], answers: Floats, tau: float) -> None:
         self.classes_ = np.array([False, True])

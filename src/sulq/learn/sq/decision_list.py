@@ -9,17 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import Columns
-from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats, Truths
-from sulq.language.privacy import Queries
 from sulq.language.rowfn import Col, Logic, Not, RowFn
-from sulq.learn.sq.account import COUNT_FIRST
-from sulq.learn.sq.boolean import BooleanClassifier, check_rates, truth_columns
-from sulq.learn.sq.noisy_labels import NoisyLabels
+from sulq.learn.sq.boolean import BooleanClassifier
 from sulq.learn.sq.oracle import PricedOracle, StatOracle
-from sulq.learn.sq.statistical_queries import of_all_rows
 
 Rule = tuple[str, bool, bool]  # a column, the value it is asked for, the answer where it has it
 Ask = Callable[[list[list[RowFn]], int], tuple[list[Floats], float]]
@@ -56,44 +50,26 @@ class DecisionList(BooleanClassifier):
     """
 
     max_length: int | None = None
-    accuracy: float | None = None
-    beta: float = 0.05
-    eta: float = 0.0
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
-        assert y is not None  # noqa: S101 - the base refused it
-        self._check()
-        names, label = truth_columns(X, y)
-        tables = self._tables(len(names))
+    def _asks(self, columns: int) -> tuple[int, int, int | None]:
         # The rows left are those without the values of some columns: three choices a column; labels both ways round.
-        asks = 8 if self.eta else 4
-        family = 3 ** len(names) * asks * (len(names) + 1)
-        backend = of_all_rows(purse, queries=asks * sum(tables), beta=self.beta, population=self.eta > 0, family=family)
-        purse.plan(len(tables) + (not backend.account.known))
-        oracle: PricedOracle = NoisyLabels(backend, label, self.eta) if self.eta else backend
-        if self.accuracy is not None:
-            tau = self._tau(len(names))
-            oracle.afford_cells(_four([], names[0], label), sum(tables), tau)
-            self._grow(lambda asked, _: (oracle.cells(asked, tau), tau), names, label, len(tables), sure=True)
-            return
-        rest = Fraction(1) if backend.account.known else 1 - COUNT_FIRST
-        parts = [rest * Fraction(count, sum(tables)) for count in tables]
+        tables, asks = self._tables(columns), 8 if self.eta else 4
+        return len(tables), asks * sum(tables), 3**columns * asks * (columns + 1)
+
+    def _afford(self, oracle: PricedOracle, names: tuple[str, ...], label: str) -> None:
+        oracle.afford_cells(_four([], names[0], label), sum(self._tables(len(names))), self._tau(len(names)))
+
+    def _promised(self, oracle: StatOracle, names: tuple[str, ...], label: str) -> None:
+        tau, length = self._tau(len(names)), len(self._tables(len(names)))
+        self._grow(lambda asked, _: (oracle.cells(asked, tau), tau), names, label, length, sure=True)
+
+    def _best(self, oracle: PricedOracle, names: tuple[str, ...], label: str, part: Fraction) -> None:
+        tables = self._tables(len(names))
+        parts = [part * Fraction(count, sum(tables)) for count in tables]
         self._grow(lambda asked, number: oracle.best_cells(asked, parts[number]), names, label, len(tables), sure=False)
 
-    def learn(self, oracle: StatOracle, names: Sequence[str], label: str) -> DecisionList:
-        """Learn from any oracle of statistical queries instead of a database; needs `accuracy`."""
-        self._check()
-        checked(self.accuracy is not None, "Name the accuracy: this oracle has no spend to make the best of.")
-        seen = NoisyLabels(oracle, label, self.eta) if self.eta else oracle
-        tau = self._tau(len(names))
-        length = len(self._tables(len(names)))
-        self._grow(lambda asked, _: (seen.cells(asked, tau), tau), tuple(names), label, length, sure=True)
-        self.feature_names_in_, self.n_features_in_ = tuple(names), len(names)
-        self.spent_ = getattr(oracle, "spent", Queries(0))
-        return self
-
     def _check(self) -> None:
-        check_rates(self.accuracy, self.beta, self.eta)
+        super()._check()
         if self.max_length is not None:
             whole(self.max_length, "max_length", 1, 10**6)
             checked(self.accuracy is None, "A promised accuracy may need every column: leave max_length out.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -10,18 +10,16 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
-from sulq.language.rowfn import RowFn, lit
+from sulq.language.rowfn import RowFn
 from sulq.learn.sq.account import Account, Size
-from sulq.learn.sq.oracle import Backend, checked_query, checked_tolerance, numbered
-from sulq.learn.sq.query import Query, asked, price_of_counts
-from sulq.learn.sq.refusal import too_few_rows
+from sulq.learn.sq.oracle import Partitions, PricedOracle, checked_query, checked_tolerance, too_few_rows
+from sulq.learn.sq.query import CountTable, Query
 from sulq.learn.sq.sizing import least
 
-Prices = Callable[[Size], list[Fraction]]
-Partitions = Sequence[Sequence[RowFn]]
+Items = Sequence[Query] | Sequence[CountTable]
 
 
-class Joint(Backend):
+class Joint(PricedOracle):
     """All queries are asked of all rows; each costs what its tolerance needs, and they add up.
 
     Where the owner declared the size, a query is one sum, divided by it. Else n is secret (E38): a tenth of the
@@ -45,72 +43,34 @@ class Joint(Backend):
         """Several means at one debit."""
         tau = checked_tolerance(tau)
         queries = self._queries(phis, tau)
-        moving = [query for query in queries if not query.constant]
-        prices = self._prices(moving, tau)
-        size = self._bought(len(phis), tau, prices)
-        return self._answers(queries, moving, prices(size), size)
+        return self._means(queries, *self._bought(queries, len(phis), tau))
 
     def best(self, phis: Sequence[RowFn], part: Fraction) -> tuple[Floats, float]:
         """Several means for a part of the spend, and the tolerance that buys: 1 where it says nothing."""
-        account = self.account
         queries = self._queries(phis, 1.0)
-        moving = [query for query in queries if not query.constant]
-        size = account.size()
-        each = self._each(part, len(moving))
-        tau = account.margin(size.low)
-        for query in moving:
-            plan = query.foreseen(account, type(account.probe)(each))
-            tau = max(tau, query.reach(plan, account, size))
-        return self._answers(queries, moving, [each] * len(moving), size), min(tau, 1.0)
+        prices, size, tau = self._shared(queries, part)
+        return self._means(queries, prices, size), tau
 
     def cells(self, partitions: Partitions, tau: float) -> list[Floats]:
         """Tables of conditions, a row counting to the first that holds: each table at the price of one count."""
         tau = checked_tolerance(tau)
         tables = self._tables(partitions)
-        prices = self._prices_of_tables(tables, tau)
-        size = self._bought(sum(map(len, partitions)), tau, prices)
-        return self._tabled(tables, partitions, prices(size), size)
-
-    def afford(self, phis: Sequence[RowFn], times: int, tau: float) -> None:
-        """Refuse what the rest of the spend does not buy, before the first is asked."""
-        prices = self._prices([query for query in self._queries(phis, tau) if not query.constant], tau)
-        self._bought(times * len(phis), tau, lambda size: [price * times for price in prices(size)])
-
-    def afford_cells(self, conditions: Sequence[RowFn], times: int, tau: float) -> None:
-        """Refuse what the rest of the spend does not buy, before the first is asked."""
-        prices = self._prices_of_tables(self._tables([conditions]), checked_tolerance(tau))
-        self._bought(times * len(conditions), tau, lambda size: [price * times for price in prices(size)])
-
-    def _prices(self, queries: list[Query], tau: float) -> Prices:
-        account = self.account
-        probes = [query.foreseen(account, account.probe) for query in queries]
-
-        def prices(size: Size) -> list[Fraction]:
-            return [query.price(probe, account, tau, size) for query, probe in zip(queries, probes, strict=True)]
-
-        return prices
-
-    def _prices_of_tables(self, tables: list[Sums], tau: float) -> Prices:
-        account = self.account
-        probes = [account.foreseen(table, account.probe, "table") for table in tables]
-
-        def prices(size: Size) -> list[Fraction]:
-            # With S' and n' noisy, |S'/n' - S/n| <= (|S' - S| + |n' - n|)/n', since S <= n.
-            within = (tau - account.margin(size.low)) * size.rows - size.off
-            return [price_of_counts(probe, within, account, size.rows) for probe in probes]
-
-        return prices
+        return self._counts(tables, *self._bought(tables, sum(map(len, partitions)), tau))
 
     def best_cells(self, partitions: Partitions, part: Fraction) -> tuple[list[Floats], float]:
         """Tables for a part of the spend, and the tolerance that buys."""
-        account = self.account
         tables = self._tables(partitions)
-        size = account.size()
-        each = self._each(part, len(tables))
-        plans = [account.foreseen(table, type(account.probe)(each), "table") for table in tables]
-        off = max(float(plan.accuracy(account.failing(plan))[0][0]) for plan in plans) + size.off
-        tau = off / size.rows + account.margin(size.low) if size.rows >= 1 else 1.0
-        return self._tabled(tables, partitions, [each] * len(tables), size), min(tau, 1.0)
+        prices, size, tau = self._shared(tables, part)
+        return self._counts(tables, prices, size), tau
+
+    def afford(self, phis: Sequence[RowFn], times: int, tau: float) -> None:
+        """Refuse what the rest of the spend does not buy, before the first is asked."""
+        self._bought(self._queries(phis, tau), len(phis), tau, times)
+
+    def afford_cells(self, conditions: Sequence[RowFn], times: int, tau: float) -> None:
+        """Refuse what the rest of the spend does not buy, before the first is asked."""
+        tau = checked_tolerance(tau)
+        self._bought(self._tables([conditions]), len(conditions), tau, times)
 
     def _queries(self, phis: Sequence[RowFn], tau: float) -> list[Query]:
         account = self.account
@@ -118,12 +78,12 @@ class Joint(Backend):
         self._fresh(len(phis))
         return [Query.of(fn, account, paired=account.paired) for fn in found]
 
-    def _tables(self, partitions: Partitions) -> list[Sums]:
+    def _tables(self, partitions: Partitions) -> list[CountTable]:
         for conditions in partitions:
             for condition in conditions:
                 checked_query(condition, 1.0, self.account.schema)
         self._fresh(sum(map(len, partitions)))
-        return [Sums((lit(1),), by=(numbered(conditions),)) for conditions in partitions]
+        return [CountTable(conditions) for conditions in partitions]
 
     def _fresh(self, queries: int) -> None:
         """Refuse too many queries, and such as sampling has no bound for."""
@@ -136,25 +96,37 @@ class Joint(Backend):
                 'Use stats([...]), or method="split", or name the family of all queries there might be.',
             )
 
-    def _bought(self, queries: int, tau: float, prices: Prices) -> Size:
-        """The size, once it is known that the rest of the spend buys these tolerances; else a refusal."""
-        size = self.account.size()
-        left = self.account.left
+    def _bought(self, items: Items, queries: int, tau: float, times: int = 1) -> tuple[list[Fraction], Size]:
+        """The prices at which items are within tau, so many times over, and the size; a refusal if too much."""
+        account = self.account
+        moving = _moving(items)
+        probes = [item.foreseen(account, account.probe) for item in moving]
+
+        def prices(size: Size) -> list[Fraction]:
+            pairs = zip(moving, probes, strict=True)
+            return [times * item.price(probe, account, tau, size) for item, probe in pairs]
+
+        size, left = account.size(), account.left
         if sum(prices(size)) > left:
             needed = least(lambda rows: sum(prices(size.at(rows))) <= left)
-            raise too_few_rows(tau, queries, needed, str(size))
-        return size
+            raise too_few_rows(tau, times * queries, needed, str(size))
+        return prices(size), size
 
-    def _each(self, part: Fraction, count: int) -> Fraction:
-        """An equal share of a part of the spend."""
-        share = self.account.purse.share(part)
-        return (share.exact if share is not None else Fraction(1)) / max(count, 1)
+    def _shared(self, items: Items, part: Fraction) -> tuple[list[Fraction], Size, float]:
+        """Equal shares of a part of the spend, the size, and the tolerance that all items have at these prices."""
+        account, moving = self.account, _moving(items)
+        size, share = account.size(), account.purse.share(part)
+        each = (share.exact if share is not None else Fraction(1)) / max(len(moving), 1)
+        spend = type(account.probe)(each)
+        reaches = [item.reach(item.foreseen(account, spend), account, size) for item in moving]
+        return [each] * len(moving), size, min(max(reaches, default=account.margin(size.low)), 1.0)
 
-    def _answers(self, queries: list[Query], moving: list[Query], prices: list[Fraction], size: Size) -> Floats:
+    def _means(self, queries: list[Query], prices: list[Fraction], size: Size) -> Floats:
         account, sums = self.account, np.zeros(0)
-        if moving:
-            answer = account.purse.one(asked(moving, prices), account.part(sum(prices, start=Fraction(0))))
-            sums = answer.released.values()[0]
+        if prices:
+            values = tuple(query.value for query in queries if not query.constant)
+            question = Sums(values, shares=tuple(price / max(prices) for price in prices))
+            sums = account.purse.one(question, account.part(sum(prices, start=Fraction(0)))).released.values()[0]
         account.asked += len(queries)
         found, start = [], 0
         for query in queries:
@@ -163,13 +135,18 @@ class Joint(Backend):
             start = stop
         return np.array(found)
 
-    def _tabled(self, tables: list[Sums], partitions: Partitions, prices: list[Fraction], size: Size) -> list[Floats]:
+    def _counts(self, tables: list[CountTable], prices: list[Fraction], size: Size) -> list[Floats]:
         account = self.account
         shares = tuple(price / max(prices) for price in prices)
-        answers = account.purse.several(Together(tuple(tables), shares), account.part(sum(prices, start=Fraction(0))))
-        account.asked += sum(map(len, partitions))
-        rows = max(size.rows, 1.0)
+        question = Together(tuple(table.question for table in tables), shares)
+        answers = account.purse.several(question, account.part(sum(prices, start=Fraction(0))))
+        account.asked += sum(len(table.conditions) for table in tables)
         return [
-            np.clip(answer.released.values()[: len(conditions), 0] / rows, 0.0, 1.0)
-            for answer, conditions in zip(answers, partitions, strict=True)
+            np.clip(answer.released.values()[: len(table.conditions), 0] / max(size.rows, 1.0), 0.0, 1.0)
+            for answer, table in zip(answers, tables, strict=True)
         ]
+
+
+def _moving(items: Items) -> list[Query | CountTable]:
+    """The items whose answer is not known without asking."""
+    return [item for item in items if not item.constant]

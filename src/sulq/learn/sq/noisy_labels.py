@@ -18,10 +18,10 @@ from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.kinds import Floats
 from sulq.language.rowfn import Arith, Col, Not, RowFn, lit
-from sulq.learn.sq.oracle import Backend, PricedOracle, StatOracle, checked_tolerance, divided, first
+from sulq.learn.sq.oracle import Partitions, PricedOracle, StatOracle, checked_tolerance
 
 
-class NoisyLabels(Backend):
+class NoisyLabels(PricedOracle):
     """An oracle on flipped labels made into one on the true ones.
 
     Accuracy: with psi(x, y) = (1 - eta) phi(x, y) + eta (1 - phi(x, not y)), which lies in [0, 1],
@@ -58,17 +58,16 @@ class NoisyLabels(Backend):
         answers, tau = self._priced().best([self._corrected(phi) for phi in phis], part)
         return (answers - self.eta) / (1 - 2 * self.eta), min(tau / (1 - 2 * self.eta), 1.0)
 
-    def cells(self, partitions: Sequence[Sequence[RowFn]], tau: float) -> list[Floats]:
+    def cells(self, partitions: Partitions, tau: float) -> list[Floats]:
         """Tables of conditions over the true labels."""
         if not self._tabled:
             return super().cells(partitions, tau)
         return self._unmixed(self._oracle.cells(self._both(partitions), tau * (1 - 2 * self.eta)))
 
-    def best_cells(self, partitions: Sequence[Sequence[RowFn]], part: Fraction) -> tuple[list[Floats], float]:
+    def best_cells(self, partitions: Partitions, part: Fraction) -> tuple[list[Floats], float]:
         """Tables of conditions over the true labels for a part of the spend, and the tolerance they have."""
         if not self._tabled:
-            answers, tau = self.best([one for conditions in partitions for one in first(conditions)], part)
-            return divided(answers, partitions), tau
+            return super().best_cells(partitions, part)
         tables, tau = self._priced().best_cells(self._both(partitions), part)
         return self._unmixed(tables), min(tau / (1 - 2 * self.eta), 1.0)
 
@@ -81,14 +80,14 @@ class NoisyLabels(Backend):
         if self._tabled:
             self._priced().afford_cells(conditions, 2 * times, tau * (1 - 2 * self.eta))
         else:
-            self.afford(first(conditions), times, tau)
+            super().afford_cells(conditions, times, tau)
 
     @property
     def _tabled(self) -> bool:
         """Whether a table costs the oracle behind as one query: then two tables, seen and turned, are cheapest."""
         return bool(getattr(self._oracle, "tabled", False))
 
-    def _both(self, partitions: Sequence[Sequence[RowFn]]) -> list[list[RowFn]]:
+    def _both(self, partitions: Partitions) -> list[list[RowFn]]:
         turned = [[flipped(one, self.label) for one in conditions] for conditions in partitions]
         return [*map(list, partitions), *turned]
 

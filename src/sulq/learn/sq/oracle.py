@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -18,47 +18,15 @@ from sulq.language.kinds import Floats, Truth
 from sulq.language.rowfn import Case, Each, Logic, Not, RowFn, lit
 from sulq.language.rowfn.scalar import number
 
+Partitions = Sequence[Sequence[RowFn]]
 ROUNDED: Final = 1e-12  # sums of doubles may leave [0, 1] by this
 
 
-class StatOracle(Protocol):
-    """Answers each query to within its tolerance."""
+class StatOracle:
+    """Answers each query to within its tolerance; several are asked one by one, where there is nothing better.
 
-    def stat(self, phi: RowFn, tau: float) -> float:
-        """The mean of phi, a row function within [0, 1], to within tau."""
-        ...
-
-    def stats(self, phis: Sequence[RowFn], tau: float) -> Floats:
-        """Several means, none chosen after another's answer, each to within tau."""
-        ...
-
-    def cells(self, partitions: Sequence[Sequence[RowFn]], tau: float) -> list[Floats]:
-        """For each list of conditions, how often each is the first of its list to hold, to within tau."""
-        ...
-
-
-class PricedOracle(StatOracle, Protocol):
-    """An oracle with a spend: it may be asked for the best tolerance that a part of it buys."""
-
-    def best(self, phis: Sequence[RowFn], part: Fraction) -> tuple[Floats, float]:
-        """Several means for a part of the spend, and the tolerance they have."""
-        ...
-
-    def best_cells(self, partitions: Sequence[Sequence[RowFn]], part: Fraction) -> tuple[list[Floats], float]:
-        """Tables of conditions for a part of the spend, and the tolerance they have."""
-        ...
-
-    def afford(self, phis: Sequence[RowFn], times: int, tau: float) -> None:
-        """Refuse, before the first is asked, what the spend does not buy: so many lists of queries like these."""
-        ...
-
-    def afford_cells(self, conditions: Sequence[RowFn], times: int, tau: float) -> None:
-        """Refuse, before the first is asked, what the spend does not buy: so many tables like this one."""
-        ...
-
-
-class Backend:
-    """What backends share: several queries are queries one by one, where there is nothing better."""
+    An oracle has `stat` or `stats` of its own; each has a default that asks by the other.
+    """
 
     tabled: bool = False  # whether a table of conditions costs as one query
 
@@ -70,11 +38,50 @@ class Backend:
         """Several means, none chosen after another's answer, each to within tau."""
         return np.array([self.stat(phi, tau) for phi in phis])
 
-    def cells(self, partitions: Sequence[Sequence[RowFn]], tau: float) -> list[Floats]:
+    def cells(self, partitions: Partitions, tau: float) -> list[Floats]:
         """For each list of conditions, how often each is the first of its list to hold, to within tau."""
-        firsts = [first(conditions) for conditions in partitions]
-        answers = self.stats([condition for conditions in firsts for condition in conditions], tau)
-        return divided(answers, partitions)
+        return divided(self.stats(_flat(partitions), tau), partitions)
+
+
+class PricedOracle(StatOracle):
+    """An oracle with a spend: it may be asked for the best tolerance that a part of it buys."""
+
+    def best(self, phis: Sequence[RowFn], part: Fraction) -> tuple[Floats, float]:
+        """Several means for a part of the spend, and the tolerance they have; 1 where they say nothing."""
+        raise NotImplementedError
+
+    def best_cells(self, partitions: Partitions, part: Fraction) -> tuple[list[Floats], float]:
+        """Tables of conditions for a part of the spend, and the tolerance they have."""
+        answers, tau = self.best(_flat(partitions), part)
+        return divided(answers, partitions), tau
+
+    def afford(self, phis: Sequence[RowFn], times: int, tau: float) -> None:
+        """Refuse, before the first is asked, what the spend does not buy: so many lists of queries like these."""
+        raise NotImplementedError
+
+    def afford_cells(self, conditions: Sequence[RowFn], times: int, tau: float) -> None:
+        """Refuse, before the first is asked, what the spend does not buy: so many tables like this one."""
+        self.afford(first(conditions), times, tau)
+
+
+def too_few_rows(tau: float, queries: int, needed: int, known: str) -> QuestionError:
+    """The refusal of a tolerance that this many rows cannot give, with the number that could.
+
+    Sizes in it are declared or released, never read off the rows (SR6).
+    """
+    asked = "A query" if queries == 1 else f"{queries:,} queries"
+    return QuestionError("too-few-rows", f"{asked} of tolerance {tau:g} would need about {needed:,} rows; {known}.")
+
+
+def too_many_queries(queries: int) -> QuestionError:
+    """The refusal of a query past those the oracle was opened for."""
+    return QuestionError(
+        "too-large", f"This oracle was opened for {queries:,} queries.", "Open it with a larger queries=."
+    )
+
+
+def _flat(partitions: Partitions) -> list[RowFn]:
+    return [condition for conditions in partitions for condition in first(conditions)]
 
 
 def first(conditions: Sequence[RowFn]) -> list[RowFn]:
@@ -91,7 +98,7 @@ def _known(condition: RowFn) -> RowFn:
     return condition.fill(value=False)
 
 
-def divided(values: Floats, partitions: Sequence[Sequence[RowFn]]) -> list[Floats]:
+def divided(values: Floats, partitions: Partitions) -> list[Floats]:
     """Answers in a row, as one list for each list of conditions."""
     ends = np.cumsum([len(conditions) for conditions in partitions])[:-1]
     return [np.asarray(part) for part in np.split(values, ends)]

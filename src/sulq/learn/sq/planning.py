@@ -47,7 +47,10 @@ def min_n(
 
     Accuracy: joint, n = (ln(q/beta)/epsilon) sum 1/tau_j [S3.27]; Gaussian, n^2 = (z^2/2 rho) sum 1/tau_j^2; split, q
     blocks of the dearest query [S2.12]; SubLinear, S0.21 with E20's corrections. For a population, sampling has
-    half of beta and, with `paper`, half of each tolerance (E50), else what it needs of it.
+    half of beta and, with `paper`, half of each tolerance (E50), else what it needs of it. Of disjoint blocks each has
+    noise of scale 1/epsilon, whatever their number (E24, E26). Under label noise the part of a query that flips with
+    the label is divided by 1 - 2 eta, and so is its tolerance [S2.14].
+    Source: BDMN05, Theorem 3; SQNotes, Theorems 6, 7 and 8; Dwork08, section 5.1.
 
     Args:
         queries: How many queries.

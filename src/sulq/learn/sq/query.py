@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar, Self
 
 from sulq.answers.plan import Plan
 from sulq.answers.pricing import price_of_mean, price_of_sums, width_of_mean
@@ -12,9 +13,10 @@ from sulq.answers.report_law import of_reports
 from sulq.language.kinds import Floats
 from sulq.language.privacy import SMALLEST, Loss
 from sulq.language.question import Sums
-from sulq.language.rowfn import Bernstein, RowFn
+from sulq.language.rowfn import Bernstein, RowFn, lit
 from sulq.language.rowfn.vectors import bounded, rounding, scalar_grid
 from sulq.learn.sq.account import NEVER, Account, Size
+from sulq.learn.sq.oracle import numbered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,9 +103,36 @@ class Query:
         return low + spread * (min(max(float(sums[0]) / mass, 0.0), 1.0) if mass > 0 else 0.5)
 
 
-def asked(queries: list[Query], shares: list[Fraction]) -> Sums:
-    """One question for the queries that are no constants, its spend divided as their prices are."""
-    return Sums(tuple(query.value for query in queries), shares=tuple(share / max(shares) for share in shares))
+@dataclass(frozen=True, slots=True, eq=False)
+class CountTable:
+    """How often each of some conditions is the first to hold: one table, at the price of one count."""
+
+    conditions: Sequence[RowFn]
+    constant: ClassVar[bool] = False
+
+    @property
+    def question(self) -> Sums:
+        """The count of rows by the number of the first condition that holds."""
+        return Sums((lit(1),), by=(numbered(self.conditions),))
+
+    def foreseen(self, account: Account, spend: Loss | None) -> Plan:
+        """The plan of any such table, at a spend."""
+        return account.foreseen(self.question, spend, "table")
+
+    def price(self, probe: Plan, account: Account, tau: float, size: Size) -> Fraction:
+        """The least spend at which every cell stays within tau.
+
+        With S' and n' noisy, |S'/n' - S/n| <= (|S' - S| + |n' - n|)/n', since S <= n.
+        """
+        within = (tau - account.margin(size.low)) * size.rows - size.off
+        return price_of_counts(probe, within, account, size.rows)
+
+    def reach(self, plan: Plan, account: Account, size: Size) -> float:
+        """How far off a cell may be at a plan's noise; 1 where that says nothing."""
+        if size.rows < 1:
+            return 1.0
+        off = float(plan.accuracy(account.failing(plan))[0][0]) + size.off
+        return min(off / size.rows + account.margin(size.low), 1.0)
 
 
 def price_of_counts(probe: Plan, within: float, account: Account, rows: float) -> Fraction:

@@ -17,8 +17,7 @@ from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.scalar import number
 from sulq.language.rowfn.vectors import rounding
 from sulq.learn.sq.account import Account, Size
-from sulq.learn.sq.oracle import Backend, checked_query, checked_tolerance, divided, first
-from sulq.learn.sq.refusal import too_few_rows
+from sulq.learn.sq.oracle import PricedOracle, checked_query, checked_tolerance, too_few_rows
 from sulq.learn.sq.sizing import least, repetitions
 
 AT_ONCE: Final = 512  # sums of one ask
@@ -33,7 +32,7 @@ class Noise(NamedTuple):
     away: float
 
 
-class Repeated(Backend):
+class Repeated(PricedOracle):
     """Under a SubLinear budget: a query costs t = ceil(2 R ln(q/beta)/(tau^2 n^2)) noisy sums of variance R.
 
     Where the owner declared no size, one more query is a noisy count, and its own error comes off the
@@ -83,19 +82,9 @@ class Repeated(Backend):
         tau = off / size.rows + account.margin(size.low) if size.rows >= 1 else 1.0
         return self._averages(queries, [1] * len(queries), size), min(tau, 1.0)
 
-    def best_cells(self, partitions: Sequence[Sequence[RowFn]], part: Fraction) -> tuple[list[Floats], float]:
-        """Tables by one noisy sum a condition."""
-        flat = [condition for conditions in partitions for condition in first(conditions)]
-        values, tau = self.best(flat, part)
-        return divided(values, partitions), tau
-
     def afford(self, phis: Sequence[RowFn], times: int, tau: float) -> None:
         """Refuse what the rest of the budget does not hold, before the first is asked."""
         self._times(phis, tau, times)
-
-    def afford_cells(self, conditions: Sequence[RowFn], times: int, tau: float) -> None:
-        """Refuse what the rest of the budget does not hold, before the first is asked."""
-        self._times(first(conditions), tau, times)
 
     def _size(self, queries: int) -> Size:
         """The number of rows; counted once, where one query for it and one for each of these are left."""

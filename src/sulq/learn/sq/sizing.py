@@ -49,47 +49,6 @@ def sample_block(queries: float, tau: float, beta: float) -> int:
     return math.ceil(math.log(2.0 * queries / beta) / (2.0 * tau**2))
 
 
-def noise_rows(queries: float, tau: float, epsilon: float, beta: float) -> int:
-    """(k/epsilon) ln(k/beta)/tau: rows at which k counts of Laplace noise k/epsilon are all within tau n [S3.27].
-
-    Accuracy: fails with probability exactly 1 - (1 - beta/k)^k, the noise being independent.
-    Source: Dwork08, section 5.1.
-    """
-    return math.ceil(queries / epsilon * math.log(queries / beta) / tau)
-
-
-def joint_rows(queries: float, tau: float, epsilon: float, beta: float) -> int:
-    """max((2M/(epsilon tau)) ln(2M/beta), (2/tau^2) ln(4M/beta)): all M queries on all rows [S2.12, S3.27].
-
-    Accuracy: half of tau and of beta for the noise of scale M/epsilon, half for sampling (E50);
-    for queries none of which is chosen after another's answer.
-    Source: Dwork08, section 5.1.
-    """
-    return max(noise_rows(queries, tau / 2, epsilon, beta / 2), sample_block(queries, tau / 2, beta / 2))
-
-
-def split_block(queries: float, tau: float, epsilon: float, beta: float) -> int:
-    """max((2/tau^2) ln(4M/beta), (2/(epsilon tau)) ln(2M/beta)): rows of each of M disjoint blocks [S2.12].
-
-    Accuracy: as `joint_rows`, with noise of scale 1/epsilon on each block: disjoint blocks compose in
-    parallel, so no block's noise grows with M. The text adds noise of scale M/epsilon to each block and
-    then leaves out the M (E26); what it calls a scale is a rate (E24).
-    Source: SQNotes, Theorem 7.
-    """
-    noise = math.ceil(2.0 / (epsilon * tau) * math.log(2.0 * queries / beta))
-    return max(noise, sample_block(queries, tau / 2, beta / 2))
-
-
-def noisy_label_blocks(queries: float, tau: float, eta: float, beta: float) -> tuple[int, int]:
-    """Rows for the part of a query that no label enters and for the part that flips with it [S2.14].
-
-    Accuracy: 2 ln(4M/beta)/tau^2 and 2 ln(4M/beta)/(tau^2 (1 - 2 eta)^2): the second is divided by
-    1 - 2 eta, so its tolerance is tau (1 - 2 eta)/2.
-    Source: SQNotes, Theorem 8.
-    """
-    return sample_block(2 * queries, tau / 2, beta), sample_block(2 * queries, tau * (1 - 2 * eta) / 2, beta)
-
-
 def sampling_error(rows: float, queries: int, beta: float) -> float:
     """How far q means over independent rows may be from their expectations, but for beta: Hoeffding."""
     log = math.log(2 * queries) - math.log(beta)  # of a whole number of any length

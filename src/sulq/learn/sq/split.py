@@ -10,13 +10,12 @@ from sulq.language.kinds import Floats
 from sulq.language.question import Sums
 from sulq.language.rowfn import Bucket, Case, RowFn, lit
 from sulq.learn.sq.account import COUNT_FIRST, Account, Size
-from sulq.learn.sq.oracle import Backend, checked_query, checked_tolerance
+from sulq.learn.sq.oracle import StatOracle, checked_query, checked_tolerance, too_few_rows
 from sulq.learn.sq.query import Query
-from sulq.learn.sq.refusal import too_few_rows
 from sulq.learn.sq.sizing import least
 
 
-class Split(Backend):
+class Split(StatOracle):
     """Each query has people of its own, told apart by a public hash of the person, never by their place (SR11).
 
     Queries asked in one call are one question over a partition: a person is in one block, so the

@@ -23,7 +23,7 @@ from sulq.language.question import Question
 from sulq.language.rowfn import RowFn
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.joint import Joint
-from sulq.learn.sq.oracle import Backend
+from sulq.learn.sq.oracle import Partitions, StatOracle
 from sulq.learn.sq.repeated import Repeated
 from sulq.learn.sq.split import Split
 
@@ -31,7 +31,7 @@ Method = Literal["joint", "split"]
 METHODS: Final = ("joint", "split")
 
 
-class Asked(Protocol):
+class Askable(Protocol):
     """A database, near or far."""
 
     @property
@@ -48,7 +48,7 @@ class Asked(Protocol):
         ...
 
 
-class StatisticalQueries(Backend):
+class StatisticalQueries(StatOracle):
     """Answers `stat(phi, tau)`, the mean of a row function to within tau, from noisy sums.
 
     Each query costs the least that its tolerance needs (`spent`, `remaining`); one that the rest of the spend, or
@@ -75,7 +75,7 @@ class StatisticalQueries(Backend):
 
     def __init__(
         self,
-        db: Asked | Columns,
+        db: Askable | Columns,
         *,
         spend: Loss | None = None,
         queries: int,
@@ -108,7 +108,7 @@ class StatisticalQueries(Backend):
         """Several means at one debit, none chosen after another's answer."""
         return self._backend.stats(phis, tau)
 
-    def cells(self, partitions: Sequence[Sequence[RowFn]], tau: float) -> list[Floats]:
+    def cells(self, partitions: Partitions, tau: float) -> list[Floats]:
         """For each list of conditions, how often each is the first of its list to hold; a list costs as one query."""
         return self._backend.cells(partitions, tau)
 
