@@ -6,61 +6,9 @@ import functools
 
 from hypothesis import strategies as st
 
+from sulq.language import rowfn
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.kinds import Scalar
-from sulq.language.rowfn import (
-    Arith,
-    Bernstein,
-    Bins,
-    Bucket,
-    Case,
-    Choice,
-    Clip,
-    Col,
-    Compare,
-    Concat,
-    DatePart,
-    DateTrunc,
-    Dot,
-    Each,
-    Fill,
-    First,
-    Greatest,
-    IndexOf,
-    IsIn,
-    IsMissing,
-    Least,
-    Length,
-    Like,
-    Lit,
-    Logic,
-    Lookup,
-    Lowered,
-    Maths,
-    Modulo,
-    Moment,
-    Nearest,
-    Not,
-    NullIf,
-    OrMissing,
-    Outer,
-    Position,
-    Power,
-    Relabel,
-    Round,
-    Route,
-    RowFn,
-    Scaled,
-    StartsWith,
-    Substring,
-    ToDate,
-    ToTimestamp,
-    Trimmed,
-    Uppered,
-    Value,
-    Vector,
-    WithinBall,
-)
 from sulq.language.rowfn.dates import PARTS, PERIODS
 from tests.frames import Row
 
@@ -114,105 +62,109 @@ def tables(most: int = 8) -> st.SearchStrategy[list[Row]]:
     return st.lists(rows(), max_size=most)
 
 
-columns = st.sampled_from(NUMBERS).map(Col)
-literals = LITERALS.map(Lit)
+columns = st.sampled_from(NUMBERS).map(rowfn.Col)
+literals = LITERALS.map(rowfn.Lit)
 
 
 @functools.cache
-def numbers(depth: int = 3) -> st.SearchStrategy[RowFn]:
+def numbers(depth: int = 3) -> st.SearchStrategy[rowfn.RowFn]:
     """Numbers, and conditions used as such."""
-    leaves = columns | literals | st.just(Position())
+    leaves = columns | literals | st.just(rowfn.Position())
     if depth == 0:
         return leaves
     inner = numbers(depth - 1)
     bounds = st.tuples(LITERALS, LITERALS).map(sorted)
     return st.one_of(
         leaves,
-        st.builds(Arith, st.sampled_from("+-*/"), inner, inner),
-        st.builds(Arith, st.sampled_from("+-*/"), columns, columns),
-        st.builds(lambda item, ends: Clip(item, *ends), inner, bounds),
-        st.builds(Fill, inner.filter(plain), LITERALS),
+        st.builds(rowfn.Arith, st.sampled_from("+-*/"), inner, inner),
+        st.builds(rowfn.Arith, st.sampled_from("+-*/"), columns, columns),
+        st.builds(lambda item, ends: rowfn.Clip(item, *ends), inner, bounds),
+        st.builds(rowfn.Fill, inner.filter(plain), LITERALS),
         st.builds(
-            lambda pairs, last: Case(tuple(pairs), last),
+            lambda pairs, last: rowfn.Case(tuple(pairs), last),
             st.lists(st.tuples(conditions(depth - 1), inner.filter(plain)), min_size=1, max_size=2),
             st.none() | inner.filter(plain),
         ),
         conditions(depth - 1),
-        st.builds(Maths, st.sampled_from(EXACT), inner),
-        st.builds(Round, inner, st.integers(-15, 15)),
-        st.builds(Power, inner, st.integers(-16, 16) | st.just(0.5)),
-        st.builds(Modulo, inner, LITERALS.filter(bool)),
-        st.builds(Least, several(inner.filter(plain)).map(tuple)),
-        st.builds(Greatest, several(inner.filter(plain)).map(tuple)),
-        st.builds(First, several(inner.filter(plain)).map(tuple)),
-        st.builds(NullIf, inner.filter(plain), inner.filter(plain)),
-        st.builds(DatePart, st.sampled_from(PARTS), dates(depth - 1)),
+        st.builds(rowfn.Maths, st.sampled_from(EXACT), inner),
+        st.builds(rowfn.Round, inner, st.integers(-15, 15)),
+        st.builds(rowfn.Power, inner, st.integers(-16, 16) | st.just(0.5)),
+        st.builds(rowfn.Modulo, inner, LITERALS.filter(bool)),
+        st.builds(rowfn.Least, several(inner.filter(plain)).map(tuple)),
+        st.builds(rowfn.Greatest, several(inner.filter(plain)).map(tuple)),
+        st.builds(rowfn.First, several(inner.filter(plain)).map(tuple)),
+        st.builds(rowfn.NullIf, inner.filter(plain), inner.filter(plain)),
+        st.builds(rowfn.DatePart, st.sampled_from(PARTS), dates(depth - 1)),
         dates(depth - 1),
-        keys(0).filter(numbered).map(Value),
-        st.builds(Length, words(depth - 1)),
-        st.builds(IndexOf, words(depth - 1), st.sampled_from(["", "o", "a", "\u0301", "xyz"])),
-        st.builds(Dot, vectors(0, width=2), st.tuples(LITERALS, LITERALS)),
-        keys(0).map(lambda key: Lookup((key,), tuple((x,) for x in spread(key)))),
+        keys(0).filter(numbered).map(rowfn.Value),
+        st.builds(rowfn.Length, words(depth - 1)),
+        st.builds(rowfn.IndexOf, words(depth - 1), st.sampled_from(["", "o", "a", "\u0301", "xyz"])),
+        st.builds(rowfn.Dot, vectors(0, width=2), st.tuples(LITERALS, LITERALS)),
+        keys(0).map(lambda key: rowfn.Lookup((key,), tuple((x,) for x in spread(key)))),
     )
 
 
-def plain(fn: RowFn) -> bool:
+def plain(fn: rowfn.RowFn) -> bool:
     """Whether a number carries no clock: those are filled with dates and not mixed with numbers."""
     kind = fn.kind(SCHEMA)
     return isinstance(kind, Scalar) and kind.clock is None
 
 
-def numbered(key: RowFn) -> bool:
+def numbered(key: rowfn.RowFn) -> bool:
     """Whether a key's labels are numbers."""
     return all(type(label) in (int, float) for label in key.kind(SCHEMA).labels)
 
 
 @functools.cache
-def dates(depth: int = 1) -> st.SearchStrategy[RowFn]:
+def dates(depth: int = 1) -> st.SearchStrategy[rowfn.RowFn]:
     """Dates and moments."""
     leaves = st.sampled_from(
         [
-            Col("day"),
-            Col("moment"),
-            Moment("0001-01-01"),
-            Moment("9999-12-31"),
-            Moment("2024-12-30"),
-            Moment("1969-12-31T23:59:59.999999", "timestamp"),
-            Moment("2100-02-28T12:34:56.789", "timestamp"),
+            rowfn.Col("day"),
+            rowfn.Col("moment"),
+            rowfn.Moment("0001-01-01"),
+            rowfn.Moment("9999-12-31"),
+            rowfn.Moment("2024-12-30"),
+            rowfn.Moment("1969-12-31T23:59:59.999999", "timestamp"),
+            rowfn.Moment("2100-02-28T12:34:56.789", "timestamp"),
         ]
     )
     if depth <= 0:
         return leaves
     inner = dates(depth - 1)
-    days = st.sampled_from(["few", "above", "wide"]).map(Col) | st.integers(-(10**6), 10**7).map(Lit)
+    days = st.sampled_from(["few", "above", "wide"]).map(rowfn.Col) | st.integers(-(10**6), 10**7).map(rowfn.Lit)
     return st.one_of(
         leaves,
-        st.builds(DateTrunc, st.sampled_from(PERIODS), inner),
-        st.builds(ToDate, inner),
-        st.builds(ToTimestamp, inner),
-        st.builds(Arith, st.sampled_from("+-"), inner, days),
-        st.builds(lambda a, b: First((ToDate(a), b)), inner, st.sampled_from([Col("day"), Moment("2020-03-01")])),
+        st.builds(rowfn.DateTrunc, st.sampled_from(PERIODS), inner),
+        st.builds(rowfn.ToDate, inner),
+        st.builds(rowfn.ToTimestamp, inner),
+        st.builds(rowfn.Arith, st.sampled_from("+-"), inner, days),
+        st.builds(
+            lambda a, b: rowfn.First((rowfn.ToDate(a), b)),
+            inner,
+            st.sampled_from([rowfn.Col("day"), rowfn.Moment("2020-03-01")]),
+        ),
     )
 
 
 @functools.cache
-def words(depth: int = 1) -> st.SearchStrategy[RowFn]:
+def words(depth: int = 1) -> st.SearchStrategy[rowfn.RowFn]:
     """Texts."""
-    leaves = st.just(Col("name")) | st.sampled_from(TEXTS).map(Lit)
+    leaves = st.just(rowfn.Col("name")) | st.sampled_from(TEXTS).map(rowfn.Lit)
     if depth <= 0:
         return leaves
     inner = words(depth - 1)
     return st.one_of(
         leaves,
-        st.builds(Lowered, inner),
-        st.builds(Uppered, inner),
+        st.builds(rowfn.Lowered, inner),
+        st.builds(rowfn.Uppered, inner),
         st.builds(
-            Trimmed, inner, st.sampled_from(["both", "left", "right"]), st.sampled_from([" ", "aL", "", "\u00e9"])
+            rowfn.Trimmed, inner, st.sampled_from(["both", "left", "right"]), st.sampled_from([" ", "aL", "", "\u00e9"])
         ),
-        st.builds(Substring, inner, st.integers(-3, 8), st.none() | st.integers(0, 5)),
-        st.builds(lambda items: Concat(tuple(items)), several(inner)),
-        st.builds(lambda items: First(tuple(items)), several(inner)),
-        st.builds(NullIf, inner, inner),
+        st.builds(rowfn.Substring, inner, st.integers(-3, 8), st.none() | st.integers(0, 5)),
+        st.builds(lambda items: rowfn.Concat(tuple(items)), several(inner)),
+        st.builds(lambda items: rowfn.First(tuple(items)), several(inner)),
+        st.builds(rowfn.NullIf, inner, inner),
     )
 
 
@@ -226,36 +178,52 @@ def patterns() -> st.SearchStrategy[str]:
     return PATTERNS.map("".join)
 
 
-def spread(key: RowFn) -> list[float]:
+def spread(key: rowfn.RowFn) -> list[float]:
     """A table of one column for a key: numbers of all sizes."""
     return [(-1.5) ** i for i in range(key.kind(SCHEMA).size)]
 
 
 @functools.cache
-def conditions(depth: int = 2) -> st.SearchStrategy[RowFn]:
+def conditions(depth: int = 2) -> st.SearchStrategy[rowfn.RowFn]:
     """Conditions of all shapes."""
     order = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
     equal = st.sampled_from(["==", "!="])
     text = st.sampled_from(["Lod", "x", ""])
     leaves = st.one_of(
-        st.just(Col("flag")),
-        st.booleans().map(Lit),
-        st.builds(lambda op, c, v: Compare(op, c, Lit(v)), order, columns.filter(plain), LITERALS),
-        st.builds(lambda op, c, v: Compare(op, Lit(v), c), order, columns.filter(plain), LITERALS),
-        st.builds(lambda op, v: Compare(op, Col("city"), Lit(v)), equal, st.sampled_from(["Haifa", "Lod", "Yafo"])),
-        st.builds(lambda op: Compare(op, Col("city"), Col("town")), equal),
-        st.builds(lambda op, v: Compare(op, Col("grade"), Lit(v)), equal, st.sampled_from([7, -1, 3])),
-        st.builds(lambda op, v: Compare(op, Col("name"), Lit(v)), equal, text),
-        st.builds(lambda op, v: Compare(op, Col("flag"), Lit(v)), equal, st.sampled_from([True, False, 0, 1])),
-        st.builds(lambda op, v: Compare(op, Col("day"), Lit(v)), order, st.sampled_from(["2020-02-29", "2019-01-01"])),
+        st.just(rowfn.Col("flag")),
+        st.booleans().map(rowfn.Lit),
+        st.builds(lambda op, c, v: rowfn.Compare(op, c, rowfn.Lit(v)), order, columns.filter(plain), LITERALS),
+        st.builds(lambda op, c, v: rowfn.Compare(op, rowfn.Lit(v), c), order, columns.filter(plain), LITERALS),
         st.builds(
-            lambda op, v: Compare(op, Col("moment"), Lit(v)),
+            lambda op, v: rowfn.Compare(op, rowfn.Col("city"), rowfn.Lit(v)),
+            equal,
+            st.sampled_from(["Haifa", "Lod", "Yafo"]),
+        ),
+        st.builds(lambda op: rowfn.Compare(op, rowfn.Col("city"), rowfn.Col("town")), equal),
+        st.builds(
+            lambda op, v: rowfn.Compare(op, rowfn.Col("grade"), rowfn.Lit(v)), equal, st.sampled_from([7, -1, 3])
+        ),
+        st.builds(lambda op, v: rowfn.Compare(op, rowfn.Col("name"), rowfn.Lit(v)), equal, text),
+        st.builds(
+            lambda op, v: rowfn.Compare(op, rowfn.Col("flag"), rowfn.Lit(v)),
+            equal,
+            st.sampled_from([True, False, 0, 1]),
+        ),
+        st.builds(
+            lambda op, v: rowfn.Compare(op, rowfn.Col("day"), rowfn.Lit(v)),
+            order,
+            st.sampled_from(["2020-02-29", "2019-01-01"]),
+        ),
+        st.builds(
+            lambda op, v: rowfn.Compare(op, rowfn.Col("moment"), rowfn.Lit(v)),
             order,
             st.sampled_from(["1970-01-01T00:00:00", "1969-12-31T23:59:59.5"]),
         ),
-        st.builds(lambda v: IsIn(Col("name"), tuple(v)), st.lists(text, max_size=3)),
-        st.builds(lambda v: IsIn(Col("city"), tuple(v)), st.lists(st.sampled_from(["Lod", "Yafo"]), max_size=3)),
-        st.builds(lambda c, v: IsIn(c, tuple(v)), columns.filter(plain), st.lists(LITERALS, max_size=3)),
+        st.builds(lambda v: rowfn.IsIn(rowfn.Col("name"), tuple(v)), st.lists(text, max_size=3)),
+        st.builds(
+            lambda v: rowfn.IsIn(rowfn.Col("city"), tuple(v)), st.lists(st.sampled_from(["Lod", "Yafo"]), max_size=3)
+        ),
+        st.builds(lambda c, v: rowfn.IsIn(c, tuple(v)), columns.filter(plain), st.lists(LITERALS, max_size=3)),
     )
     if depth == 0:
         return leaves
@@ -263,23 +231,23 @@ def conditions(depth: int = 2) -> st.SearchStrategy[RowFn]:
     values = numbers(depth - 1).filter(plain)
     return st.one_of(
         leaves,
-        st.builds(lambda op, items: Logic(op, tuple(items)), st.sampled_from(["and", "or"]), several(inner)),
-        st.builds(Not, inner),
-        st.builds(Compare, order, values, values),
-        st.builds(IsMissing, numbers(depth - 1) | inner | st.sampled_from(["city", "name"]).map(Col)),
-        st.builds(Fill, inner, st.booleans()),
-        st.builds(First, several(inner).map(tuple)),
-        st.builds(NullIf, inner, inner),
-        st.builds(Compare, equal, words(depth - 1), words(depth - 1)),
-        st.builds(Compare, order, dates(depth - 1).map(ToDate), dates(depth - 1).map(ToDate)),
-        st.builds(StartsWith, words(depth - 1), st.sampled_from(["", "L", "Lo", "\u00e9"])),
-        st.builds(Like, words(depth - 1), patterns()),
-        st.builds(IsIn, words(depth - 1), st.lists(st.sampled_from(TEXTS), max_size=3).map(tuple)),
-        st.builds(IsMissing, words(depth - 1)),
+        st.builds(lambda op, items: rowfn.Logic(op, tuple(items)), st.sampled_from(["and", "or"]), several(inner)),
+        st.builds(rowfn.Not, inner),
+        st.builds(rowfn.Compare, order, values, values),
+        st.builds(rowfn.IsMissing, numbers(depth - 1) | inner | st.sampled_from(["city", "name"]).map(rowfn.Col)),
+        st.builds(rowfn.Fill, inner, st.booleans()),
+        st.builds(rowfn.First, several(inner).map(tuple)),
+        st.builds(rowfn.NullIf, inner, inner),
+        st.builds(rowfn.Compare, equal, words(depth - 1), words(depth - 1)),
+        st.builds(rowfn.Compare, order, dates(depth - 1).map(rowfn.ToDate), dates(depth - 1).map(rowfn.ToDate)),
+        st.builds(rowfn.StartsWith, words(depth - 1), st.sampled_from(["", "L", "Lo", "\u00e9"])),
+        st.builds(rowfn.Like, words(depth - 1), patterns()),
+        st.builds(rowfn.IsIn, words(depth - 1), st.lists(st.sampled_from(TEXTS), max_size=3).map(tuple)),
+        st.builds(rowfn.IsMissing, words(depth - 1)),
     )
 
 
-def several(items: st.SearchStrategy[RowFn]) -> st.SearchStrategy[list[RowFn]]:
+def several(items: st.SearchStrategy[rowfn.RowFn]) -> st.SearchStrategy[list[rowfn.RowFn]]:
     return st.lists(items, min_size=1, max_size=3)
 
 
@@ -287,35 +255,39 @@ EDGES = st.lists(st.integers(-9, 110) | st.floats(-9, 110), min_size=2, max_size
 
 
 @functools.cache
-def keys(depth: int = 1) -> st.SearchStrategy[RowFn]:
+def keys(depth: int = 1) -> st.SearchStrategy[rowfn.RowFn]:
     """Keys of all shapes."""
     leaves = st.one_of(
-        st.sampled_from(["city", "grade"]).map(Col),
-        st.sampled_from(["few", "above", "flag", "city", "day"]).map(lambda name: Each(Col(name))),
-        st.builds(lambda name, edges: Bins(Col(name), tuple(edges)), st.sampled_from(["few", "above", "part"]), EDGES),
-        st.just(Bins(Col("day"), ("2020-02-28", "2020-03-01", "2020-03-03"))),
-        st.builds(Bucket, st.integers(1, 50), st.integers(-3, 3)),
+        st.sampled_from(["city", "grade"]).map(rowfn.Col),
+        st.sampled_from(["few", "above", "flag", "city", "day"]).map(lambda name: rowfn.Each(rowfn.Col(name))),
+        st.builds(
+            lambda name, edges: rowfn.Bins(rowfn.Col(name), tuple(edges)),
+            st.sampled_from(["few", "above", "part"]),
+            EDGES,
+        ),
+        st.just(rowfn.Bins(rowfn.Col("day"), ("2020-02-28", "2020-03-01", "2020-03-03"))),
+        st.builds(rowfn.Bucket, st.integers(1, 50), st.integers(-3, 3)),
     )
     if depth == 0:
         return leaves
     return st.one_of(
         leaves,
-        conditions(1).map(Each),
+        conditions(1).map(rowfn.Each),
         choices(),
-        leaves.map(OrMissing),
+        leaves.map(rowfn.OrMissing),
         leaves.flatmap(relabels),
-        leaves.flatmap(relabels).map(OrMissing),
-        st.just(First((Col("city"), Col("town")))),
-        st.sampled_from(["Lod", "Yafo"]).map(lambda label: NullIf(Col("city"), Lit(label))),
-        st.just(NullIf(Col("city"), Col("town"))),
-        st.builds(lambda item, edges: Bins(item, tuple(edges)), numbers(1).filter(plain), EDGES),
-        st.builds(Nearest, vectors(0, width=2), st.lists(st.tuples(LITERALS, LITERALS), min_size=1, max_size=4)),
+        leaves.flatmap(relabels).map(rowfn.OrMissing),
+        st.just(rowfn.First((rowfn.Col("city"), rowfn.Col("town")))),
+        st.sampled_from(["Lod", "Yafo"]).map(lambda label: rowfn.NullIf(rowfn.Col("city"), rowfn.Lit(label))),
+        st.just(rowfn.NullIf(rowfn.Col("city"), rowfn.Col("town"))),
+        st.builds(lambda item, edges: rowfn.Bins(item, tuple(edges)), numbers(1).filter(plain), EDGES),
+        st.builds(rowfn.Nearest, vectors(0, width=2), st.lists(st.tuples(LITERALS, LITERALS), min_size=1, max_size=4)),
         st.lists(leaves, min_size=1, max_size=3).flatmap(trees),
     )
 
 
 @st.composite
-def trees(draw: st.DrawFn, asked: list[RowFn]) -> Route:
+def trees(draw: st.DrawFn, asked: list[rowfn.RowFn]) -> rowfn.Route:
     """A tree over some keys: any shape, leaves met in any order, some children nowhere, some nodes shared."""
     sizes = [key.kind(SCHEMA).size for key in asked]
     chosen = draw(st.lists(st.integers(0, len(asked) - 1), max_size=5))
@@ -330,120 +302,124 @@ def trees(draw: st.DrawFn, asked: list[RowFn]) -> Route:
             children.append(-1 if first else draw(st.just(-1 - leaves) | st.none() | later | old))
             leaves = max(leaves, -(children[-1] or 0))
         nodes.append((key, *children))
-    return Route(tuple(asked), tuple(nodes))
+    return rowfn.Route(tuple(asked), tuple(nodes))
 
 
 @functools.cache
-def choices() -> st.SearchStrategy[RowFn]:
+def choices() -> st.SearchStrategy[rowfn.RowFn]:
     """Cases of constants."""
     labels = st.sampled_from([("low", "high", "odd"), (10, -2.5, 7), ("x", "y", "z z")])
     place = st.none() | st.integers(0, 2)
     branches = st.lists(st.tuples(conditions(1), place), min_size=1, max_size=4).map(tuple)
-    return st.builds(Choice, branches, labels, place)
+    return st.builds(rowfn.Choice, branches, labels, place)
 
 
-def relabels(key: RowFn) -> st.SearchStrategy[RowFn]:
+def relabels(key: rowfn.RowFn) -> st.SearchStrategy[rowfn.RowFn]:
     """A key under other names, some of them shared or none."""
     size = key.kind(SCHEMA).size
     texts, figures = st.sampled_from(["b", "a", "c", None]), st.sampled_from([3, -1, 0.5, None])
     lists = st.lists(texts, min_size=size, max_size=size) | st.lists(figures, min_size=size, max_size=size)
-    return lists.filter(any).map(lambda labels: Relabel(key, tuple(labels)))
+    return lists.filter(any).map(lambda labels: rowfn.Relabel(key, tuple(labels)))
 
 
 @functools.cache
-def vectors(depth: int = 1, width: int | None = None) -> st.SearchStrategy[RowFn]:
+def vectors(depth: int = 1, width: int | None = None) -> st.SearchStrategy[rowfn.RowFn]:
     """Vectors of all shapes; of one width where that is asked."""
     size = {"min_size": width or 1, "max_size": width or 3}
-    items = columns | st.just(Col("flag")) | st.just(Position())
-    leaves = st.builds(lambda v, bits: Vector(tuple(v), bits), st.lists(items, **size), st.integers(1, 11))
+    items = columns | st.just(rowfn.Col("flag")) | st.just(rowfn.Position())
+    leaves = st.builds(lambda v, bits: rowfn.Vector(tuple(v), bits), st.lists(items, **size), st.integers(1, 11))
     if depth == 0:
         return leaves
     return st.one_of(
         leaves,
-        leaves.map(Outer),
+        leaves.map(rowfn.Outer),
         leaves.flatmap(balls),
         (leaves | leaves.flatmap(balls)).flatmap(multiples),
-        leaves.flatmap(balls).map(Outer),
-        st.builds(Bernstein, columns | st.just(Col("flag")), st.sampled_from([1, 2])),
-        keys(0).map(lambda key: Lookup((key,), tuple((x, -x, 3.0) for x in spread(key)))),
+        leaves.flatmap(balls).map(rowfn.Outer),
+        st.builds(rowfn.Bernstein, columns | st.just(rowfn.Col("flag")), st.sampled_from([1, 2])),
+        keys(0).map(lambda key: rowfn.Lookup((key,), tuple((x, -x, 3.0) for x in spread(key)))),
     )
 
 
-def balls(vector: Vector) -> st.SearchStrategy[RowFn]:
+def balls(vector: rowfn.Vector) -> st.SearchStrategy[rowfn.RowFn]:
     """A vector in a ball of 1 to 100 times its step."""
     step = float(vector.kind(SCHEMA).step)
-    return st.integers(1, 100).map(lambda units: WithinBall(vector, min(units * step, 1e60)))
+    return st.integers(1, 100).map(lambda units: rowfn.WithinBall(vector, min(units * step, 1e60)))
 
 
-def multiples(vector: RowFn) -> st.SearchStrategy[RowFn]:
+def multiples(vector: rowfn.RowFn) -> st.SearchStrategy[rowfn.RowFn]:
     """A vector times a number, a sign or a condition."""
     factors = st.one_of(
         columns,
-        st.just(Col("flag")),
-        st.sampled_from([-1, 0, 3, 0.1, -1e60]).map(Lit),
-        keys(0).map(lambda key: Lookup((key,), tuple((x,) for x in spread(key)))),
+        st.just(rowfn.Col("flag")),
+        st.sampled_from([-1, 0, 3, 0.1, -1e60]).map(rowfn.Lit),
+        keys(0).map(lambda key: rowfn.Lookup((key,), tuple((x,) for x in spread(key)))),
     )
-    return st.builds(lambda factor, bits: Scaled(vector, factor, bits), factors, st.integers(1, 15))
+    return st.builds(lambda factor, bits: rowfn.Scaled(vector, factor, bits), factors, st.integers(1, 15))
 
 
 @functools.cache
-def transcendental(depth: int = 1) -> st.SearchStrategy[RowFn]:
+def transcendental(depth: int = 1) -> st.SearchStrategy[rowfn.RowFn]:
     """What IEEE 754 does not fix: the last place may differ between libraries."""
     items = numbers(depth)
     power = st.floats(-3, 3).filter(lambda e: abs(e) > 0.01 and e != 0.5) | st.sampled_from([17, 18, -17, 1000, -999])
-    return st.builds(Maths, st.sampled_from(["ln", "exp"]), items) | st.builds(Power, items, power)
+    return st.builds(rowfn.Maths, st.sampled_from(["ln", "exp"]), items) | st.builds(rowfn.Power, items, power)
 
 
 # One example of every node, so that none is left to chance.
-EXAMPLES: dict[type[RowFn], RowFn] = {
-    Arith: Col("wide") / Col("few"),
-    Bernstein: Bernstein(Col("below"), 2),
-    Bins: Bins(Col("part"), (0.1, 0.25, 0.5)),
-    Bucket: Bucket(7, 3),
-    Case: Case(((Col("few") > 1, Col("part")), (Col("flag"), Col("wide")))),
-    Clip: Clip(Col("few") / Col("few"), -1, 0.5),
-    Col: Col("below"),
-    Compare: Compare("<", Col("few"), Col("above")),
-    Dot: Dot(Vector((Col("few"), Col("part"))), (0.3, -7)),
-    Each: Each(Col("above")),
-    Fill: Fill(Col("day"), "2021-05-05"),
-    IsIn: IsIn(Col("grade"), (3, 7)),
-    IsMissing: IsMissing(Col("name")),
-    Lit: Lit(0.1),
-    Logic: Logic("or", (Col("flag"), Col("few") == 0)),
-    Lookup: Lookup((Col("city"), Each(Col("flag"))), tuple((i, -0.3 * i) for i in range(6))),
-    Nearest: Nearest(Vector((Col("few"), Col("above"))), ((0, 100), (2, 104), (0, 100))),
-    Not: Not(Col("flag")),
-    Outer: Outer(Vector((Col("few"), Col("part")))),
-    Position: Position(),
-    Vector: Vector((Col("few"), Col("above"), Col("flag"))),
-    WithinBall: WithinBall(Vector((Col("few"), Col("above"))), 3),
-    Choice: Choice(((Col("few") < 0, 1), (Col("flag"), None)), ("old", "young"), 0),
-    Concat: Concat((Col("name"), Lit("-"), Col("name"))),
-    DatePart: DatePart("week", Col("day")),
-    DateTrunc: DateTrunc("month", Col("day")),
-    First: First((Col("part"), Col("flag"), Lit(3))),
-    Greatest: Greatest((Col("few"), Col("part"), Lit(0))),
-    IndexOf: IndexOf(Col("name"), "o"),
-    Least: Least((Col("few"), Col("part"))),
-    Length: Length(Col("name")),
-    Like: Like(Col("name"), "%o_"),
-    Lowered: Lowered(Col("name")),
-    Maths: Maths("sqrt", Col("few")),
-    Modulo: Modulo(Col("few"), 2),
-    Moment: Moment("2020-03-01"),
-    NullIf: NullIf(Col("few"), Lit(0)),
-    OrMissing: OrMissing(Col("city")),
-    Power: Power(Col("few"), -2),
-    Relabel: Relabel(Col("city"), ("north", "centre", "centre")),
-    Round: Round(Col("part"), 1),
-    Route: Route((Col("city"), Each(Col("flag"))), ((0, 1, -1, None), (1, -2, -3))),
-    Scaled: Scaled(Vector((Col("few"), Col("part"))), Col("below") * Col("flag")),
-    StartsWith: StartsWith(Col("name"), "L"),
-    Substring: Substring(Col("name"), 0, 3),
-    ToDate: ToDate(Col("moment")),
-    ToTimestamp: ToTimestamp(Col("day")),
-    Trimmed: Trimmed(Col("name"), "both", "L "),
-    Uppered: Uppered(Col("name")),
-    Value: Value(Col("grade")),
+EXAMPLES: dict[type[rowfn.RowFn], rowfn.RowFn] = {
+    rowfn.Arith: rowfn.Col("wide") / rowfn.Col("few"),
+    rowfn.Bernstein: rowfn.Bernstein(rowfn.Col("below"), 2),
+    rowfn.Bins: rowfn.Bins(rowfn.Col("part"), (0.1, 0.25, 0.5)),
+    rowfn.Bucket: rowfn.Bucket(7, 3),
+    rowfn.Case: rowfn.Case(((rowfn.Col("few") > 1, rowfn.Col("part")), (rowfn.Col("flag"), rowfn.Col("wide")))),
+    rowfn.Clip: rowfn.Clip(rowfn.Col("few") / rowfn.Col("few"), -1, 0.5),
+    rowfn.Col: rowfn.Col("below"),
+    rowfn.Compare: rowfn.Compare("<", rowfn.Col("few"), rowfn.Col("above")),
+    rowfn.Dot: rowfn.Dot(rowfn.Vector((rowfn.Col("few"), rowfn.Col("part"))), (0.3, -7)),
+    rowfn.Each: rowfn.Each(rowfn.Col("above")),
+    rowfn.Fill: rowfn.Fill(rowfn.Col("day"), "2021-05-05"),
+    rowfn.IsIn: rowfn.IsIn(rowfn.Col("grade"), (3, 7)),
+    rowfn.IsMissing: rowfn.IsMissing(rowfn.Col("name")),
+    rowfn.Lit: rowfn.Lit(0.1),
+    rowfn.Logic: rowfn.Logic("or", (rowfn.Col("flag"), rowfn.Col("few") == 0)),
+    rowfn.Lookup: rowfn.Lookup(
+        (rowfn.Col("city"), rowfn.Each(rowfn.Col("flag"))), tuple((i, -0.3 * i) for i in range(6))
+    ),
+    rowfn.Nearest: rowfn.Nearest(rowfn.Vector((rowfn.Col("few"), rowfn.Col("above"))), ((0, 100), (2, 104), (0, 100))),
+    rowfn.Not: rowfn.Not(rowfn.Col("flag")),
+    rowfn.Outer: rowfn.Outer(rowfn.Vector((rowfn.Col("few"), rowfn.Col("part")))),
+    rowfn.Position: rowfn.Position(),
+    rowfn.Vector: rowfn.Vector((rowfn.Col("few"), rowfn.Col("above"), rowfn.Col("flag"))),
+    rowfn.WithinBall: rowfn.WithinBall(rowfn.Vector((rowfn.Col("few"), rowfn.Col("above"))), 3),
+    rowfn.Choice: rowfn.Choice(((rowfn.Col("few") < 0, 1), (rowfn.Col("flag"), None)), ("old", "young"), 0),
+    rowfn.Concat: rowfn.Concat((rowfn.Col("name"), rowfn.Lit("-"), rowfn.Col("name"))),
+    rowfn.DatePart: rowfn.DatePart("week", rowfn.Col("day")),
+    rowfn.DateTrunc: rowfn.DateTrunc("month", rowfn.Col("day")),
+    rowfn.First: rowfn.First((rowfn.Col("part"), rowfn.Col("flag"), rowfn.Lit(3))),
+    rowfn.Greatest: rowfn.Greatest((rowfn.Col("few"), rowfn.Col("part"), rowfn.Lit(0))),
+    rowfn.IndexOf: rowfn.IndexOf(rowfn.Col("name"), "o"),
+    rowfn.Least: rowfn.Least((rowfn.Col("few"), rowfn.Col("part"))),
+    rowfn.Length: rowfn.Length(rowfn.Col("name")),
+    rowfn.Like: rowfn.Like(rowfn.Col("name"), "%o_"),
+    rowfn.Lowered: rowfn.Lowered(rowfn.Col("name")),
+    rowfn.Maths: rowfn.Maths("sqrt", rowfn.Col("few")),
+    rowfn.Modulo: rowfn.Modulo(rowfn.Col("few"), 2),
+    rowfn.Moment: rowfn.Moment("2020-03-01"),
+    rowfn.NullIf: rowfn.NullIf(rowfn.Col("few"), rowfn.Lit(0)),
+    rowfn.OrMissing: rowfn.OrMissing(rowfn.Col("city")),
+    rowfn.Power: rowfn.Power(rowfn.Col("few"), -2),
+    rowfn.Relabel: rowfn.Relabel(rowfn.Col("city"), ("north", "centre", "centre")),
+    rowfn.Round: rowfn.Round(rowfn.Col("part"), 1),
+    rowfn.Route: rowfn.Route((rowfn.Col("city"), rowfn.Each(rowfn.Col("flag"))), ((0, 1, -1, None), (1, -2, -3))),
+    rowfn.Scaled: rowfn.Scaled(
+        rowfn.Vector((rowfn.Col("few"), rowfn.Col("part"))), rowfn.Col("below") * rowfn.Col("flag")
+    ),
+    rowfn.StartsWith: rowfn.StartsWith(rowfn.Col("name"), "L"),
+    rowfn.Substring: rowfn.Substring(rowfn.Col("name"), 0, 3),
+    rowfn.ToDate: rowfn.ToDate(rowfn.Col("moment")),
+    rowfn.ToTimestamp: rowfn.ToTimestamp(rowfn.Col("day")),
+    rowfn.Trimmed: rowfn.Trimmed(rowfn.Col("name"), "both", "L "),
+    rowfn.Uppered: rowfn.Uppered(rowfn.Col("name")),
+    rowfn.Value: rowfn.Value(rowfn.Col("grade")),
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Cells
-from sulq.language.rowfn.scalar import evaluate, numbers
+from sulq.language.rowfn.base import evaluate, numbers
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.tally import Tally
 

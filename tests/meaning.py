@@ -13,62 +13,9 @@ import math
 import operator
 from fractions import Fraction
 
-from sulq.language import domain
+from sulq.language import domain, rowfn
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Scalar, Truth
-from sulq.language.rowfn import (
-    Arith,
-    Bernstein,
-    Bins,
-    Bucket,
-    Case,
-    Choice,
-    Clip,
-    Col,
-    Compare,
-    Concat,
-    DatePart,
-    DateTrunc,
-    Dot,
-    Each,
-    Fill,
-    First,
-    Greatest,
-    IndexOf,
-    IsIn,
-    IsMissing,
-    Least,
-    Length,
-    Like,
-    Lit,
-    Logic,
-    Lookup,
-    Lowered,
-    Maths,
-    Modulo,
-    Moment,
-    Nearest,
-    Not,
-    NullIf,
-    OrMissing,
-    Outer,
-    Position,
-    Power,
-    Relabel,
-    Round,
-    Route,
-    RowFn,
-    Scaled,
-    StartsWith,
-    Substring,
-    ToDate,
-    ToTimestamp,
-    Trimmed,
-    Uppered,
-    Value,
-    Vector,
-    WithinBall,
-)
 from tests.frames import Row
 
 UNNAMED = object()
@@ -82,23 +29,23 @@ ORDER = {
 }
 
 
-def meaning(fn: RowFn, schema: Schema, row: Row) -> object:
+def meaning(fn: rowfn.RowFn, schema: Schema, row: Row) -> object:
     """The value of a row function on one row."""
     return _MEANINGS[type(fn)](fn, schema, row)
 
 
-def column(fn: Col, schema: Schema, row: Row) -> object:
+def column(fn: rowfn.Col, schema: Schema, row: Row) -> object:
     code, kind = row[fn.name], schema.find(fn.name)
     if code is None or isinstance(kind, (domain.Text, domain.Category)):
         return code
     return bool(code) if isinstance(kind, domain.Bool) else float(code * kind.step)
 
 
-def constant(fn: Lit, _schema: Schema, _row: Row) -> object:
+def constant(fn: rowfn.Lit, _schema: Schema, _row: Row) -> object:
     return fn.value if isinstance(fn.value, (bool, str)) else float(fn.value)
 
 
-def arith(fn: Arith, schema: Schema, row: Row) -> float | None:
+def arith(fn: rowfn.Arith, schema: Schema, row: Row) -> float | None:
     left, right = meaning(fn.left, schema, row), meaning(fn.right, schema, row)
     if left is None or right is None or (fn.op == "/" and right == 0):
         return None
@@ -107,14 +54,14 @@ def arith(fn: Arith, schema: Schema, row: Row) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def comparable(fn: RowFn, other: RowFn, schema: Schema, row: Row) -> tuple[object, object]:
+def comparable(fn: rowfn.RowFn, other: rowfn.RowFn, schema: Schema, row: Row) -> tuple[object, object]:
     """Two sides as plain Python values of one kind: labels for categories, numbers for dates."""
     sides = []
     for side, beside in ((fn, other), (other, fn)):
         value, kind = meaning(side, schema, row), clock(beside, schema)
-        if isinstance(side, Lit) and isinstance(side.value, str) and kind == "date":
+        if isinstance(side, rowfn.Lit) and isinstance(side.value, str) and kind == "date":
             value = float((datetime.date.fromisoformat(side.value) - datetime.date(1970, 1, 1)).days)
-        elif isinstance(side, Lit) and isinstance(side.value, str) and kind == "timestamp":
+        elif isinstance(side, rowfn.Lit) and isinstance(side.value, str) and kind == "timestamp":
             since = datetime.datetime.fromisoformat(side.value + "Z") - datetime.datetime(
                 1970, 1, 1, tzinfo=datetime.UTC
             )
@@ -126,31 +73,31 @@ def comparable(fn: RowFn, other: RowFn, schema: Schema, row: Row) -> tuple[objec
     return sides[0], sides[1]
 
 
-def clock(fn: RowFn, schema: Schema) -> str | None:
-    kind = schema.find(fn.name) if isinstance(fn, Col) else fn.kind(schema)
+def clock(fn: rowfn.RowFn, schema: Schema) -> str | None:
+    kind = schema.find(fn.name) if isinstance(fn, rowfn.Col) else fn.kind(schema)
     if isinstance(kind, Scalar):
         return kind.clock
     return {domain.Date: "date", domain.Timestamp: "timestamp"}.get(type(kind))
 
 
-def labels(fn: RowFn, schema: Schema) -> tuple[object, ...] | None:
-    kind = schema.find(fn.name) if isinstance(fn, Col) else fn.kind(schema)
+def labels(fn: rowfn.RowFn, schema: Schema) -> tuple[object, ...] | None:
+    kind = schema.find(fn.name) if isinstance(fn, rowfn.Col) else fn.kind(schema)
     if isinstance(kind, Code):
         return kind.labels
     return kind.values if isinstance(kind, domain.Category) else None
 
 
-def compare(fn: Compare, schema: Schema, row: Row) -> bool | None:
+def compare(fn: rowfn.Compare, schema: Schema, row: Row) -> bool | None:
     left, right = comparable(fn.left, fn.right, schema, row)
     return None if left is None or right is None else ORDER[fn.op](left, right)
 
 
-def is_in(fn: IsIn, schema: Schema, row: Row) -> bool | None:
-    found = [compare(Compare("==", fn.item, Lit(value)), schema, row) for value in fn.values]
+def is_in(fn: rowfn.IsIn, schema: Schema, row: Row) -> bool | None:
+    found = [compare(rowfn.Compare("==", fn.item, rowfn.Lit(value)), schema, row) for value in fn.values]
     return None if meaning(fn.item, schema, row) is None else any(found)
 
 
-def logic(fn: Logic, schema: Schema, row: Row) -> bool | None:
+def logic(fn: rowfn.Logic, schema: Schema, row: Row) -> bool | None:
     values = [meaning(item, schema, row) for item in fn.items]
     decisive = fn.op == "or"
     if decisive in values:
@@ -158,31 +105,31 @@ def logic(fn: Logic, schema: Schema, row: Row) -> bool | None:
     return None if None in values else not decisive
 
 
-def opposite(fn: Not, schema: Schema, row: Row) -> bool | None:
+def opposite(fn: rowfn.Not, schema: Schema, row: Row) -> bool | None:
     value = meaning(fn.item, schema, row)
     return None if value is None else not value
 
 
-def is_missing(fn: IsMissing, schema: Schema, row: Row) -> bool:
+def is_missing(fn: rowfn.IsMissing, schema: Schema, row: Row) -> bool:
     return meaning(fn.item, schema, row) is None
 
 
-def case(fn: Case, schema: Schema, row: Row) -> float | None:
+def case(fn: rowfn.Case, schema: Schema, row: Row) -> float | None:
     chosen = next((then for when, then in fn.branches if meaning(when, schema, row) is True), fn.otherwise)
     value = None if chosen is None else meaning(chosen, schema, row)
     return None if value is None else float(value)
 
 
-def clip(fn: Clip, schema: Schema, row: Row) -> float | None:
+def clip(fn: rowfn.Clip, schema: Schema, row: Row) -> float | None:
     value = meaning(fn.item, schema, row)
     return None if value is None else min(max(float(value), float(fn.lo)), float(fn.hi))
 
 
-def fill(fn: Fill, schema: Schema, row: Row) -> object:
+def fill(fn: rowfn.Fill, schema: Schema, row: Row) -> object:
     value = meaning(fn.item, schema, row)
     if value is not None:
         return value
-    constant = comparable(fn.item, Lit(fn.value), schema, row)[1]
+    constant = comparable(fn.item, rowfn.Lit(fn.value), schema, row)[1]
     return bool(constant) if isinstance(fn.item.kind(schema), Truth) else constant
 
 
@@ -191,7 +138,7 @@ def units(value: object, step: Fraction, low: int, high: int) -> int:
     return min(max(math.floor(float(value) * (1.0 / float(step)) + 0.5), low), high)
 
 
-def vector(fn: Vector, schema: Schema, row: Row) -> tuple[int, ...] | None:
+def vector(fn: rowfn.Vector, schema: Schema, row: Row) -> tuple[int, ...] | None:
     kind = fn.kind(schema)
     values = [meaning(item, schema, row) for item in fn.items]
     if None in values:
@@ -199,7 +146,7 @@ def vector(fn: Vector, schema: Schema, row: Row) -> tuple[int, ...] | None:
     return tuple(units(value, kind.step, a, b) for value, a, b in zip(values, kind.low, kind.high, strict=True))
 
 
-def within_ball(fn: WithinBall, schema: Schema, row: Row) -> tuple[int, ...] | None:
+def within_ball(fn: rowfn.WithinBall, schema: Schema, row: Row) -> tuple[int, ...] | None:
     found = meaning(fn.vector, schema, row)
     if found is None:
         return None
@@ -211,7 +158,7 @@ def within_ball(fn: WithinBall, schema: Schema, row: Row) -> tuple[int, ...] | N
     return tuple((1 if q > 0 else -1) * (abs(q) * ball // norm) for q in found)
 
 
-def dot(fn: Dot, schema: Schema, row: Row) -> float | None:
+def dot(fn: rowfn.Dot, schema: Schema, row: Row) -> float | None:
     found = meaning(fn.vector, schema, row)
     if found is None:
         return None
@@ -219,7 +166,7 @@ def dot(fn: Dot, schema: Schema, row: Row) -> float | None:
     return float(sum(q * w for q, w in zip(found, weights, strict=True)) * step * fn.vector.kind(schema).step)
 
 
-def nearest(fn: Nearest, schema: Schema, row: Row) -> int | None:
+def nearest(fn: rowfn.Nearest, schema: Schema, row: Row) -> int | None:
     found = meaning(fn.vector, schema, row)
     if found is None:
         return None
@@ -230,7 +177,7 @@ def nearest(fn: Nearest, schema: Schema, row: Row) -> int | None:
     return distances.index(min(distances))
 
 
-def scaled(fn: Scaled, schema: Schema, row: Row) -> tuple[int, ...] | None:
+def scaled(fn: rowfn.Scaled, schema: Schema, row: Row) -> tuple[int, ...] | None:
     found, factor = meaning(fn.vector, schema, row), meaning(fn.factor, schema, row)
     if found is None or factor is None:
         return None
@@ -238,7 +185,7 @@ def scaled(fn: Scaled, schema: Schema, row: Row) -> tuple[int, ...] | None:
     return tuple(q * whole for q in found)
 
 
-def route(fn: Route, schema: Schema, row: Row) -> int | None:
+def route(fn: rowfn.Route, schema: Schema, row: Row) -> int | None:
     """Walk the tree by hand."""
     place = 0 if fn.tree else -1
     while place is not None and place >= 0:
@@ -248,12 +195,12 @@ def route(fn: Route, schema: Schema, row: Row) -> int | None:
     return None if place is None else -1 - place
 
 
-def outer(fn: Outer, schema: Schema, row: Row) -> tuple[int, ...] | None:
+def outer(fn: rowfn.Outer, schema: Schema, row: Row) -> tuple[int, ...] | None:
     found = meaning(fn.vector, schema, row)
     return None if found is None else tuple(a * b for i, a in enumerate(found) for b in found[i:])
 
 
-def bernstein(fn: Bernstein, schema: Schema, row: Row) -> tuple[int, ...] | None:
+def bernstein(fn: rowfn.Bernstein, schema: Schema, row: Row) -> tuple[int, ...] | None:
     value = meaning(fn.item, schema, row)
     step, low, high = fn.span(schema)
     if value is None:
@@ -264,7 +211,7 @@ def bernstein(fn: Bernstein, schema: Schema, row: Row) -> tuple[int, ...] | None
     return (*terms, 0) if fn.missing else tuple(terms)
 
 
-def lookup(fn: Lookup, schema: Schema, row: Row) -> object:
+def lookup(fn: rowfn.Lookup, schema: Schema, row: Row) -> object:
     codes = [meaning(key, schema, row) for key in fn.keys]
     if None in codes:
         return None
@@ -277,7 +224,7 @@ def lookup(fn: Lookup, schema: Schema, row: Row) -> object:
     return entry if len(entry) > 1 else float(entry[0] * step)
 
 
-def each(fn: Each, schema: Schema, row: Row) -> int | None:
+def each(fn: rowfn.Each, schema: Schema, row: Row) -> int | None:
     value = meaning(fn.item, schema, row)
     if value is None or labels(fn.item, schema) is not None:
         return value
@@ -285,17 +232,17 @@ def each(fn: Each, schema: Schema, row: Row) -> int | None:
     return names.index(value)
 
 
-def bins(fn: Bins, schema: Schema, row: Row) -> int | None:
+def bins(fn: rowfn.Bins, schema: Schema, row: Row) -> int | None:
     value = meaning(fn.item, schema, row)
     if value is None:
         return None
-    edges = [float(comparable(fn.item, Lit(edge), schema, row)[1]) for edge in fn.edges]
+    edges = [float(comparable(fn.item, rowfn.Lit(edge), schema, row)[1]) for edge in fn.edges]
     if not edges[0] <= value <= edges[-1]:
         return None
     return min(bisect.bisect_right(edges, value), len(edges) - 1) - 1
 
 
-def bucket(fn: Bucket, _schema: Schema, row: Row) -> int:
+def bucket(fn: rowfn.Bucket, _schema: Schema, row: Row) -> int:
     prime = 2**31 - 1
     seed = hashlib.sha256(f"sulq bucket {fn.salt}".encode()).digest()
     a, b, c = (int.from_bytes(seed[i : i + 8], "big") % (prime - 1) + 1 for i in (0, 8, 16))
@@ -303,11 +250,11 @@ def bucket(fn: Bucket, _schema: Schema, row: Row) -> int:
     return (a * u + b * v + c) % prime % fn.count
 
 
-def position(_fn: Position, _schema: Schema, row: Row) -> float:
+def position(_fn: rowfn.Position, _schema: Schema, row: Row) -> float:
     return float(min(row["position"], 2**40))
 
 
-def maths(fn: Maths, schema: Schema, row: Row) -> float | None:
+def maths(fn: rowfn.Maths, schema: Schema, row: Row) -> float | None:
     """Ln and exp are the C library's: NumPy's may differ from them in the last place."""
     value = meaning(fn.item, schema, row)
     if value is None:
@@ -336,7 +283,7 @@ def nearest_whole(value: float) -> int:
     return size if value >= 0 else -size
 
 
-def rounded(fn: Round, schema: Schema, row: Row) -> float | None:
+def rounded(fn: rowfn.Round, schema: Schema, row: Row) -> float | None:
     value = meaning(fn.item, schema, row)
     kind = fn.item.kind(schema)
     whole = isinstance(kind, Truth) or (kind.step is not None and kind.step >= 1)
@@ -351,7 +298,7 @@ def rounded(fn: Round, schema: Schema, row: Row) -> float | None:
     return None if math.isinf(found) else found
 
 
-def power(fn: Power, schema: Schema, row: Row) -> float | None:
+def power(fn: rowfn.Power, schema: Schema, row: Row) -> float | None:
     value = meaning(fn.item, schema, row)
     if value is None:
         return None
@@ -371,27 +318,27 @@ def power(fn: Power, schema: Schema, row: Row) -> float | None:
         return None
 
 
-def modulo(fn: Modulo, schema: Schema, row: Row) -> float | None:
+def modulo(fn: rowfn.Modulo, schema: Schema, row: Row) -> float | None:
     value = meaning(fn.left, schema, row)
     return None if value is None else math.fmod(float(value), float(fn.right))
 
 
-def extreme(fn: Least | Greatest, schema: Schema, row: Row) -> float | None:
+def extreme(fn: rowfn.Least | rowfn.Greatest, schema: Schema, row: Row) -> float | None:
     found = [float(value) for item in fn.items if (value := meaning(item, schema, row)) is not None]
-    return (min if isinstance(fn, Least) else max)(found, default=None)
+    return (min if isinstance(fn, rowfn.Least) else max)(found, default=None)
 
 
-def first(fn: First, schema: Schema, row: Row) -> object:
+def first(fn: rowfn.First, schema: Schema, row: Row) -> object:
     found = next((value for item in fn.items if (value := meaning(item, schema, row)) is not None), None)
     return float(found) if isinstance(fn.kind(schema), Scalar) and found is not None else found
 
 
-def null_if(fn: NullIf, schema: Schema, row: Row) -> object:
+def null_if(fn: rowfn.NullIf, schema: Schema, row: Row) -> object:
     left, right = comparable(fn.item, fn.other, schema, row)
     return None if left is not None and left == right else meaning(fn.item, schema, row)
 
 
-def moment(fn: Moment, _schema: Schema, _row: Row) -> float:
+def moment(fn: rowfn.Moment, _schema: Schema, _row: Row) -> float:
     if fn.clock == "date":
         return float((datetime.date.fromisoformat(fn.text) - datetime.date(1970, 1, 1)).days)
     return float((datetime.datetime.fromisoformat(fn.text) - MIDNIGHT) // datetime.timedelta(microseconds=1))
@@ -400,7 +347,7 @@ def moment(fn: Moment, _schema: Schema, _row: Row) -> float:
 MIDNIGHT = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments are in UTC, without a zone
 
 
-def when(fn: RowFn, schema: Schema, row: Row) -> datetime.datetime | None:
+def when(fn: rowfn.RowFn, schema: Schema, row: Row) -> datetime.datetime | None:
     """A date or moment of the calendar, None outside it."""
     value = meaning(fn, schema, row)
     if value is None:
@@ -413,7 +360,7 @@ def when(fn: RowFn, schema: Schema, row: Row) -> datetime.datetime | None:
         return None
 
 
-def date_part(fn: DatePart, schema: Schema, row: Row) -> float | None:
+def date_part(fn: rowfn.DatePart, schema: Schema, row: Row) -> float | None:
     moment = when(fn.item, schema, row)
     if moment is None:
         return None
@@ -437,7 +384,7 @@ def date_part(fn: DatePart, schema: Schema, row: Row) -> float | None:
     return float(parts[fn.part])
 
 
-def date_trunc(fn: DateTrunc, schema: Schema, row: Row) -> float | None:
+def date_trunc(fn: rowfn.DateTrunc, schema: Schema, row: Row) -> float | None:
     moment = when(fn.item, schema, row)
     if moment is None:
         return None
@@ -454,14 +401,14 @@ def date_trunc(fn: DateTrunc, schema: Schema, row: Row) -> float | None:
     return float((start - MIDNIGHT) // datetime.timedelta(microseconds=1))
 
 
-def to_date(fn: ToDate, schema: Schema, row: Row) -> float | None:
+def to_date(fn: rowfn.ToDate, schema: Schema, row: Row) -> float | None:
     if clock(fn.item, schema) == "date":
         return meaning(fn.item, schema, row)
     moment = when(fn.item, schema, row)
     return None if moment is None else float((moment - MIDNIGHT).days)
 
 
-def to_timestamp(fn: ToTimestamp, schema: Schema, row: Row) -> float | None:
+def to_timestamp(fn: rowfn.ToTimestamp, schema: Schema, row: Row) -> float | None:
     if clock(fn.item, schema) == "timestamp":
         return meaning(fn.item, schema, row)
     moment = when(fn.item, schema, row)
@@ -469,28 +416,28 @@ def to_timestamp(fn: ToTimestamp, schema: Schema, row: Row) -> float | None:
     return None if micros is None or abs(micros) >= 2**53 else float(micros)
 
 
-def choice(fn: Choice, schema: Schema, row: Row) -> int | None:
+def choice(fn: rowfn.Choice, schema: Schema, row: Row) -> int | None:
     return next((place for test, place in fn.branches if meaning(test, schema, row) is True), fn.otherwise)
 
 
-def relabel(fn: Relabel, schema: Schema, row: Row) -> int | None:
+def relabel(fn: rowfn.Relabel, schema: Schema, row: Row) -> int | None:
     old = meaning(fn.item, schema, row)
     new = None if old is None else fn.labels[old]
     return None if new is None else sorted({label for label in fn.labels if label is not None}).index(new)
 
 
-def or_missing(fn: OrMissing, schema: Schema, row: Row) -> int:
+def or_missing(fn: rowfn.OrMissing, schema: Schema, row: Row) -> int:
     found = meaning(fn.item, schema, row)
     return len(fn.kind(schema).labels) - 1 if found is None else found
 
 
-def value(fn: Value, schema: Schema, row: Row) -> float | None:
+def value(fn: rowfn.Value, schema: Schema, row: Row) -> float | None:
     found = meaning(fn.item, schema, row)
     label = None if found is None else labels(fn.item, schema)[found]
     return None if label is None else float(label)
 
 
-def text_function(fn: RowFn, schema: Schema, row: Row) -> object:
+def text_function(fn: rowfn.RowFn, schema: Schema, row: Row) -> object:
     text = meaning(fn.item, schema, row)
     return None if text is None else _TEXTS[type(fn)](fn, text)
 
@@ -499,7 +446,7 @@ def cased(text: str, *, upper: bool) -> str:
     return "".join((c.upper() if upper else c.lower()) if c.isascii() else c for c in text)
 
 
-def trimmed(fn: Trimmed, text: str) -> str:
+def trimmed(fn: rowfn.Trimmed, text: str) -> str:
     while fn.side != "right" and text and text[0] in fn.characters:
         text = text[1:]
     while fn.side != "left" and text and text[-1] in fn.characters:
@@ -507,12 +454,12 @@ def trimmed(fn: Trimmed, text: str) -> str:
     return text
 
 
-def substring(fn: Substring, text: str) -> str:
+def substring(fn: rowfn.Substring, text: str) -> str:
     last = len(text) if fn.length is None else fn.start + fn.length - 1
     return "".join(sign for place, sign in enumerate(text, 1) if fn.start <= place <= last)
 
 
-def like(fn: Like, text: str) -> bool:
+def like(fn: rowfn.Like, text: str) -> bool:
     """All the places a pattern can have come to, sign by sign."""
     signs, pattern = [], list(fn.pattern)
     while pattern:
@@ -527,70 +474,70 @@ def like(fn: Like, text: str) -> bool:
     return len(text) in places
 
 
-def concat(fn: Concat, schema: Schema, row: Row) -> str | None:
+def concat(fn: rowfn.Concat, schema: Schema, row: Row) -> str | None:
     texts = [meaning(item, schema, row) for item in fn.items]
     return None if None in texts else "".join(text[:10_000] for text in texts)[:10_000]
 
 
 _TEXTS = {
-    IndexOf: lambda fn, text: float(min(text.find(fn.needle) + 1, 10_000)),
-    Length: lambda _, text: float(min(len(text), 10_000)),
-    Like: like,
-    Lowered: lambda _, text: cased(text, upper=False),
-    StartsWith: lambda fn, text: text[: len(fn.prefix)] == fn.prefix,
-    Substring: substring,
-    Trimmed: trimmed,
-    Uppered: lambda _, text: cased(text, upper=True),
+    rowfn.IndexOf: lambda fn, text: float(min(text.find(fn.needle) + 1, 10_000)),
+    rowfn.Length: lambda _, text: float(min(len(text), 10_000)),
+    rowfn.Like: like,
+    rowfn.Lowered: lambda _, text: cased(text, upper=False),
+    rowfn.StartsWith: lambda fn, text: text[: len(fn.prefix)] == fn.prefix,
+    rowfn.Substring: substring,
+    rowfn.Trimmed: trimmed,
+    rowfn.Uppered: lambda _, text: cased(text, upper=True),
 }
 _MEANINGS = {
-    Arith: arith,
-    Bernstein: bernstein,
-    Bins: bins,
-    Bucket: bucket,
-    Case: case,
-    Choice: choice,
-    Clip: clip,
-    Col: column,
-    Compare: compare,
-    Concat: concat,
-    DatePart: date_part,
-    DateTrunc: date_trunc,
-    Dot: dot,
-    Each: each,
-    Fill: fill,
-    First: first,
-    Greatest: extreme,
-    IndexOf: text_function,
-    IsIn: is_in,
-    IsMissing: is_missing,
-    Least: extreme,
-    Length: text_function,
-    Like: text_function,
-    Lit: constant,
-    Logic: logic,
-    Lookup: lookup,
-    Lowered: text_function,
-    Maths: maths,
-    Modulo: modulo,
-    Moment: moment,
-    Nearest: nearest,
-    Not: opposite,
-    NullIf: null_if,
-    OrMissing: or_missing,
-    Outer: outer,
-    Position: position,
-    Power: power,
-    Relabel: relabel,
-    Round: rounded,
-    Route: route,
-    Scaled: scaled,
-    StartsWith: text_function,
-    Substring: text_function,
-    ToDate: to_date,
-    ToTimestamp: to_timestamp,
-    Trimmed: text_function,
-    Uppered: text_function,
-    Value: value,
-    Vector: vector,
-    WithinBall: within_ball,
+    rowfn.Arith: arith,
+    rowfn.Bernstein: bernstein,
+    rowfn.Bins: bins,
+    rowfn.Bucket: bucket,
+    rowfn.Case: case,
+    rowfn.Choice: choice,
+    rowfn.Clip: clip,
+    rowfn.Col: column,
+    rowfn.Compare: compare,
+    rowfn.Concat: concat,
+    rowfn.DatePart: date_part,
+    rowfn.DateTrunc: date_trunc,
+    rowfn.Dot: dot,
+    rowfn.Each: each,
+    rowfn.Fill: fill,
+    rowfn.First: first,
+    rowfn.Greatest: extreme,
+    rowfn.IndexOf: text_function,
+    rowfn.IsIn: is_in,
+    rowfn.IsMissing: is_missing,
+    rowfn.Least: extreme,
+    rowfn.Length: text_function,
+    rowfn.Like: text_function,
+    rowfn.Lit: constant,
+    rowfn.Logic: logic,
+    rowfn.Lookup: lookup,
+    rowfn.Lowered: text_function,
+    rowfn.Maths: maths,
+    rowfn.Modulo: modulo,
+    rowfn.Moment: moment,
+    rowfn.Nearest: nearest,
+    rowfn.Not: opposite,
+    rowfn.NullIf: null_if,
+    rowfn.OrMissing: or_missing,
+    rowfn.Outer: outer,
+    rowfn.Position: position,
+    rowfn.Power: power,
+    rowfn.Relabel: relabel,
+    rowfn.Round: rounded,
+    rowfn.Route: route,
+    rowfn.Scaled: scaled,
+    rowfn.StartsWith: text_function,
+    rowfn.Substring: text_function,
+    rowfn.ToDate: to_date,
+    rowfn.ToTimestamp: to_timestamp,
+    rowfn.Trimmed: text_function,
+    rowfn.Uppered: text_function,
+    rowfn.Value: value,
+    rowfn.Vector: vector,
+    rowfn.WithinBall: within_ball,
 }

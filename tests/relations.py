@@ -23,7 +23,7 @@ from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.privacy import Unit
 from sulq.language.relation import AGGREGATES, Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Clip, Col, Lit, RowFn
-from sulq.language.rowfn.scalar import number
+from sulq.language.rowfn.base import number
 from sulq.language.rowfn.vectors import scalar_grid
 from sulq.language.shape import Shape, shape
 from sulq.language.tally import Key, Tally

@@ -286,8 +286,8 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, operators of columns",
         "an operator without a meaning ends in Python's error",
-        "language/rowfn/scalar.py",
-        '        return OPERATORS["%"](self, other)',
+        "language/rowfn/base.py",
+        '        return NODES["Modulo"](self, other)',
         "        return NotImplemented",
         ("tests/privacy/test_doors_fuzz.py::test_T30_what_once_ended_in_a_foreign_exception_does_not",),
     ),

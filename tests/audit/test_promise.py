@@ -14,6 +14,7 @@ from sulq.errors import QuestionError
 from sulq.language import sublinear
 from sulq.language.law import GaussianLaw, LaplaceLaw
 from tests.counts import count
+from tests.language import readings
 
 T, DELTA = 50, 0.05
 
@@ -25,7 +26,7 @@ def off(chance: float, trials: int) -> float:
 
 def test_S0_4_the_exact_chance_of_two_points() -> None:
     """S0.4: R_nonadaptive = 181.8 gives exactly delta; a smaller move gives less, two-sided adds the other tail."""
-    variance = sublinear.variance_nonadaptive(1, DELTA, T)
+    variance = readings.variance_nonadaptive(1, DELTA, T)
     assert variance == pytest.approx(181.8, abs=0.05)
     assert shift_chance(1, variance=variance, queries=T) == pytest.approx(DELTA, rel=1e-9)
     assert shift_chance(1, variance=variance, queries=T, move=0.5) < DELTA / 10
@@ -37,14 +38,14 @@ def test_S0_4_trap_3_stopping_breaks_what_is_right_for_fixed_questions() -> None
     """S0.4, trap 3: N = 40,000: fixed .049, stopping .077; R_adaptive (232.8) stopping .041; Thm 1 none, max .20."""
     trials = count("audited transcripts", short=40_000, long=400_000)
     random = np.random.default_rng(7)
-    walks = gaussian_walks(sublinear.variance_nonadaptive(1, DELTA, T), T, trials, random)
+    walks = gaussian_walks(readings.variance_nonadaptive(1, DELTA, T), T, trials, random)
     fixed, stopped = rate(walks[:, -1], 1, DELTA), rate(walks.max(axis=1), 1, DELTA)
     assert fixed.holds
     assert fixed.rate == pytest.approx(0.05, abs=off(0.05, trials))
     assert not stopped.holds
     assert "BROKEN" in str(stopped)
     assert stopped.rate == pytest.approx(0.077, abs=off(0.077, trials) + 5e-4)  # the figure has three digits
-    variance = sublinear.variance_adaptive(1, DELTA, T)
+    variance = readings.variance_adaptive(1, DELTA, T)
     assert variance == pytest.approx(232.8, abs=0.05)
     stopped = rate(gaussian_walks(variance, T, trials, random).max(axis=1), 1, DELTA)
     assert stopped.holds
@@ -57,7 +58,7 @@ def test_S0_4_trap_3_stopping_breaks_what_is_right_for_fixed_questions() -> None
 def test_S1_3_E48_both_sides_fail_twice_as_often_at_most() -> None:
     """S1.3, E48: |shift| passes with at most twice delta."""
     trials = 40_000
-    variance = sublinear.variance_nonadaptive(1, DELTA, T)
+    variance = readings.variance_nonadaptive(1, DELTA, T)
     walks = gaussian_walks(variance, T, trials, np.random.default_rng(8))
     both = rate(walks[:, -1], 1, DELTA, two_sided=True)
     assert both.holds

@@ -62,7 +62,7 @@ from sulq.language.rowfn import (
     vector,
     within_ball,
 )
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from tests import expressions
 from tests.counts import count
 from tests.expressions import EXAMPLES, SCHEMA

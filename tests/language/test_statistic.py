@@ -8,8 +8,7 @@ from sulq.answers import wire
 from sulq.errors import QuestionError
 from sulq.language.domain import Category, Int, Real, Schema, Text, Vertices
 from sulq.language.question import Holistic
-from sulq.language.rowfn import Bucket, Col
-from sulq.language.rowfn.scalar import Position
+from sulq.language.rowfn import Bucket, Col, Position
 from sulq.language.space import Box, Cube, Points
 from sulq.language.statistic import (
     STATISTICS,

@@ -18,6 +18,7 @@ from sulq.language import sublinear as sub
 from sulq.language.law import BinomialLaw, GaussianLaw
 from sulq.language.privacy import CALIBRATIONS, SubLinear
 from tests.counts import count
+from tests.language import readings
 from tests.language.exact import gaussian_upper
 
 CASES = [(epsilon, delta) for epsilon in (0.1, 1.0, 3.0, 10.0) for delta in (0.3, 1e-3, 1e-6, 1e-9)]
@@ -74,11 +75,11 @@ def test_X3_reference_values() -> None:
     for queries, value in known.items():
         assert sub.variance_theorem1(1, 1e-6, queries) == pytest.approx(value, rel=5e-4)
     tight = {
-        sub.variance_nonadaptive: 23.58,
-        sub.variance_adaptive: 24.88,
+        readings.variance_nonadaptive: 23.58,
+        readings.variance_adaptive: 24.88,
         sub.variance_posterior: 25.44,
         sub.variance_dp: 17.85,
-        sub.variance_zcdp: 28.62,
+        readings.variance_zcdp: 28.62,
     }
     for queries, (variance, value) in itertools.product((1, 7, 1000), tight.items()):
         assert variance(1, 1e-6, queries) / queries == pytest.approx(value, abs=5e-3)
@@ -113,7 +114,7 @@ def test_S0_6_theorem_1() -> None:
 def test_E03_theorem_1_fails_near_delta_one_and_the_guard_takes_over() -> None:
     """E03: at T = 1, delta = .9 theorem 1 gives .0888, below the need .0983; also at delta .5, epsilon 10."""
     assert sub.variance_theorem1(1, 0.9, 1) == pytest.approx(0.0888, abs=1e-4)
-    assert sub.variance_nonadaptive(1, 0.9, 1) == pytest.approx(0.0983, abs=1e-4)
+    assert readings.variance_nonadaptive(1, 0.9, 1) == pytest.approx(0.0983, abs=1e-4)
     mu = sub.variance_theorem1(1, 0.9, 1) ** -0.5
     assert norm.sf(1 / mu - mu / 2) > 0.9
     for epsilon, delta in ((1, 0.9), (10, 0.5)):
@@ -125,10 +126,10 @@ def test_E03_theorem_1_fails_near_delta_one_and_the_guard_takes_over() -> None:
 def test_E02_the_papers_variances_are_successive_upper_bounds() -> None:
     """E02: T ln^6 n > T ln^2 > T ln ln > the need ~ 2 T ln(1/delta)/epsilon^2, each with its own failure budget."""
     queries, delta = 10_000, 1e-9
-    survey = sub.coins_paper(queries, 1, 10**6) / 4
+    survey = readings.coins_paper(queries, 1, 10**6) / 4
     first = sub.variance_theorem1(1, delta, queries)
     fourth = sub.variance_theorem4(1, delta / 2, queries, gamma=delta / 2)
-    need = sub.variance_nonadaptive(1, delta, queries)
+    need = readings.variance_nonadaptive(1, delta, queries)
     assert survey > first > fourth > sub.variance_posterior(1, delta, queries) > need
     assert need == pytest.approx(2 * queries * math.log(1 / delta), rel=0.15)
 
@@ -221,7 +222,7 @@ def test_S0_4_trap3_stopping_breaks_the_nonadaptive_variance() -> None:
     """S0.4, trap 3: T = 50, epsilon 1, delta .05: R_nonadaptive holds for fixed asks; stopping when ahead passes it."""
     queries, delta = 50, 0.05
     trials = count("S0.4 transcripts", short=40_000, long=400_000)
-    fixed = sub.variance_nonadaptive(1, delta, queries)
+    fixed = readings.variance_nonadaptive(1, delta, queries)
     assert fixed == pytest.approx(181.8, abs=0.1)
     walk = shifts(fixed, queries, trials, 2)
     assert not fails(int((walk[:, -1] > 1).sum()), trials, delta)
@@ -229,7 +230,7 @@ def test_S0_4_trap3_stopping_breaks_the_nonadaptive_variance() -> None:
     assert fails(stopped, trials, delta)
     assert stopped / trials == pytest.approx(0.077, abs=0.008)
 
-    stopping = sub.variance_adaptive(1, delta, queries)
+    stopping = readings.variance_adaptive(1, delta, queries)
     assert stopping == pytest.approx(232.8, abs=0.1)
     stopped = int((shifts(stopping, queries, trials, 3).max(axis=1) > 1).sum())
     assert not fails(stopped, trials, delta)
@@ -259,7 +260,7 @@ def test_S0_24_theorem_4_holds_for_a_stopping_adversary() -> None:
 
 def test_E47_a_range_of_two_needs_four_times_the_variance() -> None:
     """E47: unscaled, a tight calibration for delta .001 leaves .09; four times the variance restores it."""
-    variance = sub.variance_nonadaptive(1, 0.001, 1)
+    variance = readings.variance_nonadaptive(1, 0.001, 1)
 
     def exceeds(moved: float, r: float) -> float:
         mu = moved / math.sqrt(r)
@@ -272,7 +273,7 @@ def test_E47_a_range_of_two_needs_four_times_the_variance() -> None:
 
 def test_E48_two_sided_shifts_cost_twice_the_failure_probability() -> None:
     """E48, S1.2: |shift| > epsilon has about twice the one-sided probability, never more than twice."""
-    mu = sub.variance_nonadaptive(0.2, 0.01, 1) ** -0.5
+    mu = readings.variance_nonadaptive(0.2, 0.01, 1) ** -0.5
     up, down = norm.sf(0.2 / mu - mu / 2), norm.sf(0.2 / mu + mu / 2)
     assert up == pytest.approx(0.01)
     assert 0.015 < up + down <= 0.02
@@ -311,7 +312,7 @@ def test_E07_the_density_is_normalised() -> None:
 def test_S0_28_noise_beside_the_sampling_error() -> None:
     """S0.28: largest T with sqrt(R) < sqrt(n): 325 / 39304 / 707 at n = 1e6, 5 / 393 / 70 at n = 1e4."""
     for size, known in ((10**6, (325, 39304, 707)), (10**4, (5, 393, 70))):
-        report = sub.sampling_report(size, 1, 1e-6, 100)
+        report = readings.sampling_report(size, 1, 1e-6, 100)
         capacity = dict(report.capacity)
         assert tuple(capacity[name] for name in ("theorem1", "posterior", "laplace")) == known
         assert report.sampling == math.sqrt(size) / 2
@@ -319,7 +320,7 @@ def test_S0_28_noise_beside_the_sampling_error() -> None:
         for name, largest in report.capacity:
             variance = sub._VARIANCES[name]
             assert variance(1, 1e-6, largest) < size <= variance(1, 1e-6, largest + 1)
-    assert "39304 queries" in str(sub.sampling_report(10**6, 1, 1e-6, 100))
+    assert "39304 queries" in str(readings.sampling_report(10**6, 1, 1e-6, 100))
 
 
 def test_S0_28_the_reports_figure_for_posterior_is_not_the_rounded_one() -> None:
@@ -333,12 +334,12 @@ def test_S0_28_the_reports_figure_for_posterior_is_not_the_rounded_one() -> None
 
 def test_S1_5_the_surveys_number_of_coins() -> None:
     """S1.5: n = 1e6, T = 100, delta 1: std 1.3e4 > sqrt(n); with T = sqrt(n) it is below sqrt(n) only past 1e18."""
-    coins = sub.coins_paper(100, 1, 10**6)
+    coins = readings.coins_paper(100, 1, 10**6)
     assert coins % 2 == 0
     assert math.sqrt(coins) / 2 == pytest.approx(1.3184e4, rel=1e-3)
     assert math.sqrt(coins) / 2 > 1000
     for size, below in ((10**18, False), (3 * 10**18, True)):
-        assert (math.sqrt(sub.coins_paper(math.isqrt(size), 1, size)) / 2 < math.sqrt(size)) is below
+        assert (math.sqrt(readings.coins_paper(math.isqrt(size), 1, size)) / 2 < math.sqrt(size)) is below
     with pytest.raises(Exception, match="coins"):
         BinomialLaw(coins)
 
@@ -346,7 +347,7 @@ def test_S1_5_the_surveys_number_of_coins() -> None:
 def test_S1_6_exponents_and_the_perturbation_bound() -> None:
     """S1.6: 0 < c < 1, 0 <= c' < c/2; the noise passes sqrt(R) ln^2 n with probability at most 2 exp(-2 ln^4 n)."""
     for size, c, c_prime in ((20, 0.5, 0.0), (12, 0.7, 0.3), (6, 0.9, 0.1)):
-        found = sub.perturbation(size, c, c_prime)
+        found = readings.perturbation(size, c, c_prime)
         law = BinomialLaw(found.coins)
         assert law.tail(math.floor(found.bound)) <= found.failure
         assert found.failure == pytest.approx(2 * math.exp(-2 * math.log(size) ** 4))
@@ -354,7 +355,7 @@ def test_S1_6_exponents_and_the_perturbation_bound() -> None:
         assert law.tail(math.floor(found.bound / 8)) > found.failure
     for c, c_prime in ((0, 0), (1, 0), (0.5, 0.25), (0.5, -0.1), (math.nan, 0)):
         with pytest.raises(SetupError):
-            sub.perturbation(100, c, c_prime)
+            readings.perturbation(100, c, c_prime)
 
 
 def exact_losses(coins: int, sensitivity: int) -> tuple[list[tuple[mpmath.mpf, mpmath.mpf]], mpmath.mpf]:

@@ -12,7 +12,7 @@ from sulq.compile.statements.kept_table import PERSON, PLACE, Rows
 from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.rowfn import RowFn
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from tests.expressions import SCHEMA
 from tests.frames import Frame, Row
 

@@ -27,7 +27,7 @@ from sulq.language.question import Holistic, Question, Sums
 from sulq.language.relation import Table
 from sulq.language.rowfn import Bernstein, Bins, Each, IsMissing, Lit, Not, Outer, RowFn, Vector, named
 from sulq.language.rowfn import bins as edges
-from sulq.language.rowfn.scalar import several
+from sulq.language.rowfn.base import several
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
 from sulq.language.space import Cube
 from sulq.language.statistic import Aggregated, HeavyPersons, Occurring, ToSorted, ToUnique

@@ -26,8 +26,7 @@ from sulq.language.facts import Facts, Heavy, TableFacts, Tables
 from sulq.language.privacy import Loss
 from sulq.language.question import Holistic, Question, Single, Together
 from sulq.language.relation import Table
-from sulq.language.rowfn import RowFn
-from sulq.language.rowfn.scalar import Col
+from sulq.language.rowfn import Col, RowFn
 from sulq.language.statistic import HeavyPersons
 
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
 
 from sulq.errors import SetupError
 
@@ -79,6 +79,7 @@ class Declared:
 
     missing: bool = field(default=True, metadata={"wire": "set"})
     default: int | float | str | bool | None = field(default=None, metadata={"wire": "set"})
+    clock: ClassVar[str | None] = None  # "date" or "timestamp" where cells are points in time
 
     def __repr__(self) -> str:
         shown = [f for f in fields(self) if not (f.metadata and getattr(self, f.name) == f.default)]
@@ -115,7 +116,17 @@ def may_be_missing(column: Column) -> Column:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Int(Declared):
+class _Whole(Declared):
+    """A column whose cells are whole numbers themselves, or codes: one grid unit is 1."""
+
+    @property
+    def step(self) -> Fraction:
+        """One grid unit."""
+        return Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Int(_Whole):
     """Whole numbers from `lo` to `hi`; cells outside are clamped."""
 
     lo: int
@@ -134,11 +145,6 @@ class Int(Declared):
         if isinstance(default, bool) or not isinstance(default, int):
             return None
         return default if self.lo <= default <= self.hi else None
-
-    @property
-    def step(self) -> Fraction:
-        """One grid unit."""
-        return Fraction(1)
 
     @property
     def low(self) -> int:
@@ -213,8 +219,11 @@ def _real_grid(lo: float, hi: float, grid: float | None) -> tuple[Fraction, int,
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Bool(Declared):
+class Bool(_Whole):
     """True or false."""
+
+    low: ClassVar[int] = 0
+    high: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         self._settle()
@@ -222,24 +231,9 @@ class Bool(Declared):
     def _code(self, default: object) -> int | None:
         return int(default) if isinstance(default, bool) else None
 
-    @property
-    def step(self) -> Fraction:
-        """One grid unit."""
-        return Fraction(1)
-
-    @property
-    def low(self) -> int:
-        """The code of false."""
-        return 0
-
-    @property
-    def high(self) -> int:
-        """The code of true."""
-        return 1
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Category(Declared):
+class Category(_Whole):
     """One of a declared list of values; a cell that is not on the list is missing (SR21)."""
 
     values: tuple[str | int, ...]
@@ -260,11 +254,6 @@ class Category(Declared):
     def _code(self, default: object) -> int | None:
         same = type(default) is type(self.values[0]) and default in self.values
         return self.values.index(default) if same else None
-
-    @property
-    def step(self) -> Fraction:
-        """One grid unit: codes are positions in the list."""
-        return Fraction(1)
 
     @property
     def low(self) -> int:
@@ -303,74 +292,67 @@ def microseconds(value: object) -> int:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Date(Declared):
-    """Days from `lo` to `hi`; days outside are clamped."""
+class _Clock(_Whole):
+    """Days or moments from `lo` to `hi`, as ISO text; one grid unit is a day, or a microsecond."""
 
     lo: str
     hi: str
 
     def __post_init__(self) -> None:
         for name in ("lo", "hi", *(() if self.default is None else ("default",))):
-            value = getattr(self, name)
-            object.__setattr__(self, name, (EPOCH + datetime.timedelta(days(value))).isoformat())
-        _ordered(self.low, self.high, "Date")
+            object.__setattr__(self, name, self._text(self._units(getattr(self, name))))
+        _ordered(self.low, self.high, type(self).__name__)
         self._settle()
 
+    @staticmethod
+    def _units(value: object) -> int:
+        """Grid units since 1970."""
+        raise NotImplementedError  # pragma: no cover - each clock has its own
+
+    @staticmethod
+    def _text(units: int) -> str:
+        """ISO text of grid units, or a refusal."""
+        raise NotImplementedError  # pragma: no cover - each clock has its own
+
     def _code(self, default: object) -> int | None:
-        found = days(default)
+        found = self._units(default)
         return found if self.low <= found <= self.high else None
 
     @property
-    def step(self) -> Fraction:
-        """One grid unit: a day."""
-        return Fraction(1)
-
-    @property
     def low(self) -> int:
-        """First day, counted from 1970."""
-        return days(self.lo)
+        """First day or moment, in grid units from 1970."""
+        return self._units(self.lo)
 
     @property
     def high(self) -> int:
-        """Last day, counted from 1970."""
-        return days(self.hi)
+        """Last day or moment, in grid units from 1970."""
+        return self._units(self.hi)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Timestamp(Declared):
+class Date(_Clock):
+    """Days from `lo` to `hi`; days outside are clamped."""
+
+    clock: ClassVar[str | None] = "date"
+    _units = staticmethod(days)
+
+    @staticmethod
+    def _text(units: int) -> str:
+        return (EPOCH + datetime.timedelta(units)).isoformat()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Timestamp(_Clock):
     """Moments in UTC from `lo` to `hi`, to the microsecond; moments outside are clamped."""
 
-    lo: str
-    hi: str
+    clock: ClassVar[str | None] = "timestamp"
+    _units = staticmethod(microseconds)
 
-    def __post_init__(self) -> None:
-        for name in ("lo", "hi", *(() if self.default is None else ("default",))):
-            units = microseconds(getattr(self, name))
-            moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=units)
-            object.__setattr__(self, name, moment.isoformat())
-            if abs(units) >= INT_LIMIT:
-                raise SetupError("bad-bounds", "Timestamps must lie between 1685 and 2255.")
-        _ordered(self.low, self.high, "Timestamp")
-        self._settle()
-
-    def _code(self, default: object) -> int | None:
-        found = microseconds(default)
-        return found if self.low <= found <= self.high else None
-
-    @property
-    def step(self) -> Fraction:
-        """One grid unit: a microsecond."""
-        return Fraction(1)
-
-    @property
-    def low(self) -> int:
-        """First moment, in microseconds from 1970."""
-        return microseconds(self.lo)
-
-    @property
-    def high(self) -> int:
-        """Last moment, in microseconds from 1970."""
-        return microseconds(self.hi)
+    @staticmethod
+    def _text(units: int) -> str:
+        if abs(units) >= INT_LIMIT:
+            raise SetupError("bad-bounds", "Timestamps must lie between 1685 and 2255.")
+        return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=units)).isoformat()
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from sulq.language.facts import Facts, Tables
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.language.rowfn.scalar import Col
+from sulq.language.rowfn import Col
 
 
 def fan_out(relation: Relation, columns: Iterable[str], facts: Facts | Tables) -> int | None:

@@ -26,6 +26,7 @@ from sulq.kernel.laws import (
     up,
 )
 from sulq.kernel.private import Floats
+from sulq.language.coin_table import MARGIN, REACH, UNDERFLOW, coin_table
 
 __all__ = [
     "LARGEST_COINS", "LARGEST_SCALE", "SMALLEST_BETA", "SMALLEST_SCALE", "AboveLaw", "BinomialLaw", "BitLaw",
@@ -35,12 +36,9 @@ __all__ = [
 
 SMALLEST_BETA: Final = 1e-300
 
-_MARGIN: Final = 1e-10  # by which tails are rounded up
-_UNDERFLOW: Final = 1e-305
 _LOOSE: Final = 3e-6  # how far above the true one a tail below may be, relatively
 _NORMAL: Final = NormalDist()
 _TABLE_SCALE: Final = 64.0
-_REACH: Final = 40.0  # exp(-40^2/2) is below the smallest double
 
 
 def round_up(number: Fraction) -> Fraction:
@@ -74,7 +72,7 @@ class LaplaceLaw(laws.LaplaceLaw):
         """Smallest t that the noise passes with probability at most beta."""
         _check_beta(beta)
         scale = float(self.scale)
-        reach = scale * (math.log(2.0 * (1.0 + _MARGIN) / beta) - math.log1p(math.exp(-1.0 / scale)))
+        reach = scale * (math.log(2.0 * (1.0 + MARGIN) / beta) - math.log1p(math.exp(-1.0 / scale)))
         return _smallest(self.tail, math.ceil(reach) - 1, beta)
 
     def variance(self) -> float:
@@ -83,15 +81,11 @@ class LaplaceLaw(laws.LaplaceLaw):
         return 2.0 * math.exp(-rate) / math.expm1(-rate) ** 2
 
 
-@dataclass(frozen=True, slots=True)
-class GaussianLaw(laws.GaussianLaw):
-    """Integer noise with P(z) proportional to exp(-z^2/(2 scale^2)).
+class _GaussianNoise:
+    """The accuracy of discrete Gaussian noise of a scale."""
 
-    Accuracy: the exact sum where the scale is small; above, the normal tail
-    from t + 1/2 with its Euler-Maclaurin correction, rounded up
-    (docs/theory/discrete-gaussian.md).
-    Source: CKS20, Definition 1.
-    """
+    __slots__ = ()
+    scale: Fraction
 
     def pmf(self, z: int) -> float:
         """Probability of noise z."""
@@ -111,7 +105,7 @@ class GaussianLaw(laws.GaussianLaw):
         scale = float(self.scale)
         if scale <= _TABLE_SCALE:
             return _first_within(_gaussian_tails(scale), beta)
-        reach = -_NORMAL.inv_cdf(beta / (2.0 * (1.0 + _MARGIN))) * scale
+        reach = -_NORMAL.inv_cdf(beta / (2.0 * (1.0 + MARGIN))) * scale
         return _smallest(self.tail, math.ceil(reach - 0.5), beta)
 
     def variance(self) -> float:
@@ -119,8 +113,19 @@ class GaussianLaw(laws.GaussianLaw):
         scale = float(self.scale)
         if scale >= 2.0:  # the difference from scale^2 is below exp(-70) of it
             return scale * scale
-        z = np.arange(1, math.ceil(_REACH * scale) + 2, dtype=np.float64)
+        z = np.arange(1, math.ceil(REACH * scale) + 2, dtype=np.float64)
         return float(2.0 * np.sum(z * z * np.exp(-0.5 * (z / scale) ** 2)) / gaussian_mass(scale))
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianLaw(_GaussianNoise, laws.GaussianLaw):
+    """Integer noise with P(z) proportional to exp(-z^2/(2 scale^2)).
+
+    Accuracy: the exact sum where the scale is small; above, the normal tail
+    from t + 1/2 with its Euler-Maclaurin correction, rounded up
+    (docs/theory/discrete-gaussian.md).
+    Source: CKS20, Definition 1.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +139,12 @@ class BinomialLaw(laws.BinomialLaw):
 
     def pmf(self, z: int) -> float:
         """Probability of noise z."""
-        table = _coin_table(self.coins)[0]
+        table = coin_table(self.coins)[0]
         return float(table[abs(z)]) if abs(z) < len(table) else 0.0
 
     def probabilities(self) -> Floats:
         """Probabilities of noise 0, 1, 2, ... to coins/2, or as far as doubles reach."""
-        return _coin_table(self.coins)[0]
+        return coin_table(self.coins)[0]
 
     def tail(self, t: int) -> float:
         """Probability that the noise is farther than t from zero, rounded up."""
@@ -147,13 +152,13 @@ class BinomialLaw(laws.BinomialLaw):
             return 1.0
         if t >= self.coins // 2:
             return 0.0  # the support ends at coins/2
-        table = _coin_table(self.coins)[1]
+        table = coin_table(self.coins)[1]
         return _at(table, t)
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
         _check_beta(beta)
-        return min(_first_within(_coin_table(self.coins)[1], beta), self.coins // 2)
+        return min(_first_within(coin_table(self.coins)[1], beta), self.coins // 2)
 
     def variance(self) -> float:
         """Variance in squared grid units."""
@@ -166,6 +171,11 @@ class _Choice:
     __slots__ = ()
     scale: Fraction
     candidates: int
+
+    def pmf(self, z: int) -> float:
+        """Probability that of two candidates the one z below the other is drawn."""
+        weight = math.exp(-abs(z) / float(self.scale))
+        return (weight if z >= 0 else 1.0) / (1.0 + weight)
 
     def tail(self, t: int) -> float:
         """Probability that the chosen score is more than t below the best, rounded up, whatever the scores are.
@@ -218,11 +228,6 @@ class ExponentialLaw(_Choice, laws.ExponentialLaw):
     utility (E29); docs/theory/choose.md.
     """
 
-    def pmf(self, z: int) -> float:
-        """Probability that of two candidates the one z below the other is drawn."""
-        weight = math.exp(-abs(z) / float(self.scale))
-        return (weight if z >= 0 else 1.0) / (1.0 + weight)
-
 
 @dataclass(frozen=True, slots=True)
 class MetricLaw(_Choice, laws.MetricLaw):
@@ -231,11 +236,6 @@ class MetricLaw(_Choice, laws.MetricLaw):
     The distance is that from the exact value, so near points are likely: the sign is a minus (E42).
     Accuracy: `tail`, in whole units of distance past the nearest point. Source: DMNS06, section 3.3 [S4.15].
     """
-
-    def pmf(self, z: int) -> float:
-        """Probability that of two points the one z farther than the other is drawn."""
-        weight = math.exp(-abs(z) / float(self.scale))
-        return (weight if z >= 0 else 1.0) / (1.0 + weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ class BitLaw(laws.BitLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class PassedLaw(laws.PassedLaw):
+class PassedLaw(_GaussianNoise, laws.PassedLaw):
     """Discrete Gaussian noise on a group's number of people, seen only where the sum is above the threshold.
 
     Accuracy: `tail`, `accuracy` and `variance` are those of the noise before the
@@ -278,31 +278,10 @@ class PassedLaw(laws.PassedLaw):
     Source: docs/theory/open-keys.md.
     """
 
-    @property
-    def noise(self) -> GaussianLaw:
-        """The law of the noise itself."""
-        return GaussianLaw(self.scale)
-
-    def pmf(self, z: int) -> float:
-        """Probability of noise z."""
-        return self.noise.pmf(z)
-
-    def tail(self, t: int) -> float:
-        """Probability that the noise is farther than t from zero, rounded up."""
-        return self.noise.tail(t)
-
-    def accuracy(self, beta: float) -> int:
-        """Smallest t that the noise passes with probability at most beta."""
-        return self.noise.accuracy(beta)
-
-    def variance(self) -> float:
-        """Variance of the noise."""
-        return self.noise.variance()
-
     def at_least(self, z: int) -> tuple[float, float]:
         """Probability that the noise is z or more, rounded down and rounded up."""
         beyond = self.tail(z - 1 if z > 0 else -z) / 2.0
-        within = max(beyond * (1.0 - _LOOSE) - _UNDERFLOW, 0.0)
+        within = max(beyond * (1.0 - _LOOSE) - UNDERFLOW, 0.0)
         return (within, beyond) if z > 0 else (1.0 - beyond, 1.0 - within)
 
     def ends(self, noisy: int, beta: float) -> tuple[int, int]:
@@ -399,9 +378,9 @@ def gaussian_mass(scale: float) -> float:
 @functools.lru_cache(maxsize=256)
 def _gaussian_tails(scale: float) -> Floats:
     """P(|Z| > t) for t = 0, 1, ... as far as doubles reach: what the kernel's `gaussian_tail` gives, to the bit."""
-    z = np.arange(1, math.ceil(_REACH * scale) + 2, dtype=np.float64)
+    z = np.arange(1, math.ceil(REACH * scale) + 2, dtype=np.float64)
     beyond = np.cumsum(np.exp(-0.5 * (z / scale) ** 2)[::-1])[::-1]
-    tails: Floats = np.minimum(1.0, 2.0 * beyond / (1.0 + 2.0 * beyond[0]) * (1.0 + _MARGIN) + _UNDERFLOW)
+    tails: Floats = np.minimum(1.0, 2.0 * beyond / (1.0 + 2.0 * beyond[0]) * (1.0 + MARGIN) + UNDERFLOW)
     tails.flags.writeable = False
     return tails
 
@@ -451,56 +430,3 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 def _first_within(descending: Floats, beta: float) -> int:
     return len(descending) - int(np.searchsorted(descending[::-1], beta, side="right"))
-
-
-@functools.lru_cache(maxsize=32)
-def _coin_table(coins: int) -> tuple[Floats, Floats]:
-    """Probabilities of 0, 1, 2, ... and tails P(|Z| > t), as far as doubles reach."""
-    half = coins // 2
-    if coins <= 2048:  # exact integers, one rounding each
-        ways = [math.comb(coins, half)]
-        for z in range(half):
-            ways.append(ways[-1] * (half - z) // (half + z + 1))
-        beyond = [0]
-        for count in reversed(ways[1:]):
-            beyond.append(beyond[-1] + count)
-        total = 2**coins
-        pmf = np.array([count / total for count in ways])
-        pmf.flags.writeable = False
-        return pmf, _frozen_tails(np.array([2 * count / total for count in reversed(beyond)]))
-    # Beyond 40 standard deviations Hoeffding's bound is 2 exp(-800): no double holds it.
-    pmf = _coin_pmf(coins, np.arange(math.ceil(_REACH * math.sqrt(coins) / 2.0) + 1, dtype=np.float64))
-    beyond_float = np.cumsum(pmf[:0:-1])[::-1]
-    pmf.flags.writeable = False
-    return pmf, _frozen_tails(2.0 * beyond_float)
-
-
-def _coin_pmf(coins: int, z: Floats) -> Floats:
-    """C(coins, coins/2 + z)/2^coins for many coins, by Stirling's series and the exact entropy term.
-
-    Accuracy: relative error below 1e-11 for 2048 < coins <= 2^24 and ascending 0 <= z <= 20 sqrt(coins) + 1.
-    """
-    half = coins / 2.0
-    x = z / half
-    square = x * x
-    # (1+x)ln(1+x) + (1-x)ln(1-x) = sum of x^(2j)/(j(2j-1)); the logarithms cancel too much for small x.
-    entropy = np.zeros_like(x)
-    for j in range(14 if x[-1] > 0.02 else 4, 0, -1):
-        entropy = (entropy + 1.0 / (j * (2 * j - 1))) * square
-    far = int(np.searchsorted(x, 0.25))
-    y = x[far:]
-    entropy[far:] = (1.0 + y) * np.log1p(y) + (1.0 - y) * np.log1p(-y)
-    exponent = -half * entropy
-    correction = _stirling(np.float64(coins)) - _stirling(half + z) - _stirling(half - z)
-    pmf: Floats = np.exp(exponent + correction) / np.sqrt(math.pi * half * (1.0 - square))
-    return pmf
-
-
-def _stirling(n: Floats | np.float64) -> Floats | np.float64:
-    return 1.0 / (12.0 * n) - 1.0 / (360.0 * n**3) + 1.0 / (1260.0 * n**5)
-
-
-def _frozen_tails(tails: Floats) -> Floats:
-    tails = np.minimum(1.0, tails * (1.0 + _MARGIN) + _UNDERFLOW)
-    tails.flags.writeable = False
-    return tails

@@ -16,7 +16,8 @@ from typing import Final, cast
 
 from sulq.errors import QuestionError
 from sulq.language.relation import RELATIONS, Relation, Table, functions
-from sulq.language.rowfn.scalar import RowFn, figure
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.base import figure
 from sulq.language.score import SCORES, Score
 from sulq.language.space import SPACES, Space
 from sulq.language.statistic import STATISTICS, Statistic

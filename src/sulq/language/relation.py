@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.language.rowfn.scalar import RowFn
+from sulq.language.rowfn import RowFn
 
 AGGREGATES: Final = ("count", "sum", "mean", "min", "max", "distinct")
 MOST_COLUMNS: Final = 1024

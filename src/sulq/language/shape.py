@@ -32,7 +32,8 @@ from sulq.language.facts import Facts, TableFacts, Tables
 from sulq.language.fan_out import fan_out
 from sulq.language.kinds import Code, Kind, Scalar, Truth, Words
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.language.rowfn.scalar import Col, RowFn, condition
+from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn.base import condition
 from sulq.language.rowfn.vectors import bounded, scalar_grid
 
 MOST_ROWS: Final = 10**6

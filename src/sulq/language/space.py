@@ -16,7 +16,7 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats, Integers
-from sulq.language.rowfn.scalar import figure
+from sulq.language.rowfn.base import figure
 
 DistanceName = Literal["l1", "linf", "hamming", "discrete", "circle"]
 DISTANCES: Final = ("l1", "linf", "hamming", "discrete", "circle")

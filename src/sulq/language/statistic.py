@@ -12,8 +12,9 @@ from typing import Final
 
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Vertices
+from sulq.language.rowfn import Col, Position, RowFn
+from sulq.language.rowfn.base import figure
 from sulq.language.rowfn.keys import Bucket
-from sulq.language.rowfn.scalar import Col, Position, RowFn, figure
 
 MOST_COLUMNS: Final = 32
 MOST_BLOCKS: Final = 4096

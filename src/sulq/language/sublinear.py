@@ -1,4 +1,4 @@
-"""How much noise the SuLQ policy needs: R(epsilon, delta, T) in every reading of SPEC X3.
+"""How much noise the SuLQ policy needs: R(epsilon, delta, T) in the readings of SPEC X3 that calibrate.
 
 R is the noise variance of each of T noisy sums that one person moves by at most
 one; all logarithms are natural (E10). T Gaussian sums together are a Gaussian
@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Final, Literal
 
 import numpy as np
@@ -26,7 +25,6 @@ from sulq.language.privacy import SubLinear, plain
 Guarantee = Literal["posterior", "dp"]
 Floats = npt.NDArray[np.float64]
 
-_NORMAL: Final = NormalDist()
 _GAUSS: Final = ((0.5 - math.sqrt(0.15), 5 / 18), (0.5, 8 / 18), (0.5 + math.sqrt(0.15), 5 / 18))
 _MARGIN: Final = 1e-9  # every formula below is accurate to 1e-11; its result is moved against the asker
 
@@ -90,28 +88,6 @@ def azuma(lam: float, *, mean: float, bound: float, steps: int) -> tuple[float, 
     return lam * (mean + bound) * math.sqrt(steps) + steps * mean, math.exp(-lam * lam / 2.0)
 
 
-def variance_nonadaptive(epsilon: float, delta: float, queries: int) -> float:
-    """R = T/(sqrt(z^2 + 2 epsilon) - z)^2, z = Q^-1(delta): solves Q(epsilon/mu - mu/2) = delta.
-
-    Exact for queries fixed in advance; an analyst who stops when ahead passes
-    it (trap 3), so no calibration uses it.
-    """
-    z = -_NORMAL.inv_cdf(delta)
-    root = math.sqrt(z * z + 2.0 * epsilon)
-    mu = 2.0 * epsilon / (root + z) if z > 0 else root - z
-    return queries / mu**2
-
-
-def variance_adaptive(epsilon: float, delta: float, queries: int) -> float:
-    """R that solves Q(epsilon/mu - mu/2) + e^epsilon Q(epsilon/mu + mu/2) = delta: stopping allowed [X3]."""
-
-    def passed(mu: float) -> float:
-        a, b = epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0
-        return _upper(a) + math.exp(-0.5 * a * a) / math.sqrt(2.0 * math.pi) * _mills(b)
-
-    return queries / _largest_mu(passed, delta) ** 2
-
-
 def variance_posterior(epsilon: float, delta: float, queries: int, *, slack: float = 0.0) -> float:
     """R = T/mu^2 for the largest mu with min over e1 of d_G(e1, mu)/(1 - e^(e1 - epsilon)) <= delta.
 
@@ -127,12 +103,6 @@ def variance_posterior(epsilon: float, delta: float, queries: int, *, slack: flo
 def variance_dp(epsilon: float, delta: float, queries: int, *, slack: float = 0.0) -> float:
     """R = T/mu^2 for the mu with d_G(epsilon, mu) = delta: (epsilon, delta)-privacy, a weaker reading [BW18, X3]."""
     return queries / _mu("dp", epsilon, delta, slack) ** 2
-
-
-def variance_zcdp(epsilon: float, delta: float, queries: int) -> float:
-    """R = T/(2 rho), rho = (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))^2 [X3]."""
-    level = -math.log(delta)
-    return queries / (2.0 * (epsilon / (math.sqrt(epsilon + level) + math.sqrt(level))) ** 2)
 
 
 def laplace_scale(epsilon: Fraction, queries: int) -> Fraction:
@@ -152,33 +122,6 @@ def gaussian_total_variation_bound(units: float) -> float:
     ripple = math.exp(-2.0 * (math.pi * units) ** 2)
     bound = math.exp(-0.5) / (4.0 * math.sqrt(2.0 * math.pi) * units**2) + ripple / (1.0 - ripple)
     return min(1.0, bound * (1.0 + _MARGIN))
-
-
-def coins_paper(queries: int, delta: float, size: int) -> int:
-    """R = (T/delta^2) ln^6 n fair coins, made even: the survey's own number; delta is its epsilon [S1.5]."""
-    return _even(queries / delta**2 * math.log(size) ** 6)
-
-
-@dataclass(frozen=True, slots=True)
-class Perturbation:
-    """What the survey's Theorem 1 promises for T = n^c queries at privacy n^-c' [S1.6]."""
-
-    queries: int
-    epsilon: float
-    coins: int
-    bound: float  # sqrt(R) ln^2 n
-    failure: float  # 2 exp(-2 ln^4 n): how often the noise passes the bound
-    below_sampling: bool  # whether sqrt(T)/epsilon < sqrt(n)
-
-
-def perturbation(size: int, c: float, c_prime: float) -> Perturbation:
-    """Check the exponents 0 < c < 1, 0 <= c' < c/2 of the survey's Theorem 1 and say what they give."""
-    if size < 2 or not 0.0 < c < 1.0 or not 0.0 <= c_prime < c / 2.0:
-        raise SetupError("bad-declaration", "The survey's theorem needs n >= 2, 0 < c < 1 and 0 <= c' < c/2.")
-    queries, epsilon, log = math.ceil(size**c), size**-c_prime, math.log(size)
-    coins = coins_paper(queries, epsilon, size)
-    bound, failure = math.sqrt(coins) * log**2, 2.0 * math.exp(-2.0 * log**4)
-    return Perturbation(queries, epsilon, coins, bound, failure, math.sqrt(queries) / epsilon < math.sqrt(size))
 
 
 def coin_delta(
@@ -247,39 +190,6 @@ def coins_exact(
         middle = 2 * ((low + high) // 4)
         low, high = (low, middle) if meets(middle) else (middle, high)
     return low if meets(low) else high
-
-
-@dataclass(frozen=True, slots=True)
-class SamplingReport:
-    """Noise beside the sampling error a survey of this size has anyway [S0.28]."""
-
-    size: int
-    sampling: float  # sqrt(n)/2: the largest standard deviation of a count of n fair rows
-    noise: tuple[tuple[str, float], ...]  # sqrt(R) by calibration
-    capacity: tuple[tuple[str, int], ...]  # largest T with sqrt(R) < sqrt(n), by calibration
-
-    def __str__(self) -> str:
-        head = f"With {self.size} people a count has a sampling error of up to {self.sampling:.4g}."
-        capacity = dict(self.capacity)
-        lines = (
-            f"{name}: noise {noise:.4g}; below sqrt(n) for up to {capacity[name]} queries" for name, noise in self.noise
-        )
-        return "\n".join((head, *lines))
-
-
-def sampling_report(size: int, epsilon: float, delta: float, queries: int) -> SamplingReport:
-    """Compare sqrt(R) with sqrt(n)/2 and find how many queries stay below sqrt(n), by calibration [S0.28]."""
-    noise, capacity = [], []
-    for name, variance in _VARIANCES.items():
-        noise.append((name, math.sqrt(variance(epsilon, delta, queries))))
-        low, high = 0, 1
-        while high <= 10**12 and variance(epsilon, delta, high) < size:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if variance(epsilon, delta, middle) < size else (low, middle)
-        capacity.append((name, low))
-    return SamplingReport(size, math.sqrt(size) / 2.0, tuple(noise), tuple(capacity))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final, Protocol, runtime_checkable
 from sulq.kernel.private import Groups, Private
 from sulq.language.kinds import Integers
 from sulq.language.relation import Relation
-from sulq.language.rowfn.scalar import RowFn
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.vectors import Lookup
 
 __all__ = ["BLANK", "Block", "Engine", "Groups", "Key", "Scanning", "Tally", "sums_of"]

@@ -13,7 +13,7 @@ from sulq.language.kinds import Cells, Code, Floats, Grid, Integers, Truths
 from sulq.language.question import Question, Sums
 from sulq.language.relation import Table
 from sulq.language.rowfn import Bucket, Each, Position, RowFn
-from sulq.language.rowfn.scalar import condition, evaluate, numbers, truths
+from sulq.language.rowfn.base import condition, evaluate, numbers, truths
 from sulq.language.rowfn.vectors import bounded, scalar_grid, to_grid, vector_cells
 from sulq.language.tally import Block, Key, Tally
 from sulq.local.record import Record

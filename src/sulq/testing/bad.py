@@ -26,7 +26,7 @@ from sulq.language.domain import Bool, Category, Column, Schema, Text, days, mic
 from sulq.language.kinds import Cells, Floats, Integers, Truths
 from sulq.language.privacy import Loss, Unit
 from sulq.language.question import Question
-from sulq.language.rowfn.scalar import evaluate, numbers, truths
+from sulq.language.rowfn.base import evaluate, numbers, truths
 from sulq.language.tally import Block, Tally
 from sulq.testing.neighbours import Row, canonical
 

@@ -9,60 +9,8 @@ from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
+from sulq.language import rowfn
 from sulq.language.question import Above, Choose, OpenSums, Question, Sums, Together
-from sulq.language.rowfn import (
-    Arith,
-    Bernstein,
-    Bins,
-    Bucket,
-    Case,
-    Choice,
-    Clip,
-    Col,
-    Compare,
-    Concat,
-    DatePart,
-    DateTrunc,
-    Dot,
-    Each,
-    Fill,
-    First,
-    Greatest,
-    IndexOf,
-    IsIn,
-    IsMissing,
-    Least,
-    Length,
-    Like,
-    Lit,
-    Logic,
-    Lookup,
-    Lowered,
-    Maths,
-    Modulo,
-    Moment,
-    Nearest,
-    Not,
-    NullIf,
-    OrMissing,
-    Outer,
-    Position,
-    Power,
-    Relabel,
-    Round,
-    Route,
-    RowFn,
-    Scaled,
-    StartsWith,
-    Substring,
-    ToDate,
-    ToTimestamp,
-    Trimmed,
-    Uppered,
-    Value,
-    Vector,
-    WithinBall,
-)
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score
 
 P = ParamSpec("P")
@@ -103,10 +51,14 @@ class Drawer:
         """A choice by ranks of counts, or by a small matrix; sometimes one for each cell of a key, or by marginals."""
         if self.rng.random() < 0.25:
             return self._by_marginals()
-        keys = (self._pick(lambda: Col("city"), lambda: Bins(Col(self._one(NUMBERS)), (-60, 0, 20, 250)))(),)
-        outer = (Each(Col("flag")),) if self.rng.random() < 0.5 else ()
+        keys = (
+            self._pick(
+                lambda: rowfn.Col("city"), lambda: rowfn.Bins(rowfn.Col(self._one(NUMBERS)), (-60, 0, 20, 250))
+            )(),
+        )
+        outer = (rowfn.Each(rowfn.Col("flag")),) if self.rng.random() < 0.5 else ()
         where = self.condition(1) if self.rng.random() < 0.5 else None
-        value: RowFn = Lit(1) if self.rng.random() < 0.7 else Clip(self.number(0), *self._ends())
+        value: rowfn.RowFn = rowfn.Lit(1) if self.rng.random() < 0.7 else rowfn.Clip(self.number(0), *self._ends())
         counts = Sums((value,), where, (*outer, *keys))
         matrix = tuple(tuple(row) for row in self.rng.integers(-3, 4, (int(self.rng.integers(1, 5)), 3)).tolist())
         whole = int(self.rng.integers(1, 20))
@@ -118,9 +70,9 @@ class Drawer:
 
     def _by_marginals(self) -> Choose:
         """Six sums that one row moves at once: two marginals and a condition."""
-        ones: list[RowFn] = [Lookup((Col("city"),), ((1, 0, 0), (0, 1, 0), (0, 0, 1)))]
-        ones += [Lookup((Each(Col("flag")),), ((1, 0), (0, 1))), self.condition(1)]
-        every = Choice(((self.condition(0), 0),), ("every row",), 0)
+        ones: list[rowfn.RowFn] = [rowfn.Lookup((rowfn.Col("city"),), ((1, 0, 0), (0, 1, 0), (0, 0, 1)))]
+        ones += [rowfn.Lookup((rowfn.Each(rowfn.Col("flag")),), ((1, 0), (0, 1))), self.condition(1)]
+        every = rowfn.Choice(((self.condition(0), 0),), ("every row",), 0)
         where = self.condition(1) if self.rng.random() < 0.5 else None
         matrix = tuple(tuple(row) for row in self.rng.integers(-3, 4, (2, 6)).tolist())
         split = self._one((((2, 1, 1), (3, 0), (1,)), ((2, 1), (1, 3), (0, 1)), ((1, 2, 3, 4, 5, 6),)))
@@ -146,142 +98,154 @@ class Drawer:
     def above(self) -> Above:
         """A threshold for a count, for the cells of a partition, or for sums that one row moves at once."""
         flags = tuple(self.condition(1) for _ in range(int(self.rng.integers(2, 8))))
-        value = self._pick(lambda: Lit(1), lambda: Lit(-1), lambda: self.number(1), lambda: Vector(flags, 1))
+        value = self._pick(
+            lambda: rowfn.Lit(1), lambda: rowfn.Lit(-1), lambda: self.number(1), lambda: rowfn.Vector(flags, 1)
+        )
         by = tuple(self.key() for _ in range(int(self.rng.integers(2))))
         where = self.condition(1) if self.rng.random() < 0.5 else None
         return Above(Sums((self._pick(value, lambda: self.vector(1))(),), where, by), self._literal())
 
-    def _open_key(self) -> RowFn:
+    def _open_key(self) -> rowfn.RowFn:
         return self._pick(
-            lambda: Col("note"),
-            lambda: Col("age"),
+            lambda: rowfn.Col("note"),
+            lambda: rowfn.Col("age"),
             lambda: self.condition(1),
-            lambda: Col("city"),
-            lambda: Col("day"),
-            lambda: NullIf(OrMissing(Col("city")), Lit(self._one(CITIES))),
+            lambda: rowfn.Col("city"),
+            lambda: rowfn.Col("day"),
+            lambda: rowfn.NullIf(rowfn.OrMissing(rowfn.Col("city")), rowfn.Lit(self._one(CITIES))),
         )()
 
-    def number(self, depth: int) -> RowFn:
+    def number(self, depth: int) -> rowfn.RowFn:
         """A row function that gives a number."""
         if depth <= 0:
-            return self._pick(lambda: Col(self._one(NUMBERS)), lambda: Lit(self._literal()))()
+            return self._pick(lambda: rowfn.Col(self._one(NUMBERS)), lambda: rowfn.Lit(self._literal()))()
         deeper = depth - 1
         return self._pick(
-            lambda: Col(self._one(NUMBERS)),
-            lambda: Lit(1),
-            lambda: Arith(self._one(("+", "-", "*")), self.number(deeper), self.number(deeper)),
-            lambda: Clip(Arith("/", self.number(deeper), self.number(deeper)), *self._ends()),
-            lambda: Arith("/", self.number(deeper), Col("score")),
-            lambda: Clip(self.number(deeper), *self._ends()),
-            lambda: Fill(self.number(deeper), self._literal()),
-            lambda: Case(
-                ((self.condition(deeper), self.number(deeper)), (self.condition(deeper), Lit(self._literal()))),
+            lambda: rowfn.Col(self._one(NUMBERS)),
+            lambda: rowfn.Lit(1),
+            lambda: rowfn.Arith(self._one(("+", "-", "*")), self.number(deeper), self.number(deeper)),
+            lambda: rowfn.Clip(rowfn.Arith("/", self.number(deeper), self.number(deeper)), *self._ends()),
+            lambda: rowfn.Arith("/", self.number(deeper), rowfn.Col("score")),
+            lambda: rowfn.Clip(self.number(deeper), *self._ends()),
+            lambda: rowfn.Fill(self.number(deeper), self._literal()),
+            lambda: rowfn.Case(
+                ((self.condition(deeper), self.number(deeper)), (self.condition(deeper), rowfn.Lit(self._literal()))),
                 self.number(deeper) if self.rng.random() < 0.5 else None,
             ),
             lambda: self.condition(deeper),
-            lambda: Dot(Vector((Col("gain"), Col("debt"))), (self._literal(), self._literal())),
-            lambda: Lookup((Col("city"),), tuple((self._literal(),) for _ in CITIES)),
-            lambda: Lookup((Col("city"), Each(Col("flag"))), ((1,), (2,), (-3,), (4,), (0,), (9,))),
-            lambda: Clip(Arith("/", Lit(1), Position()), 0, 1),
+            lambda: rowfn.Dot(rowfn.Vector((rowfn.Col("gain"), rowfn.Col("debt"))), (self._literal(), self._literal())),
+            lambda: rowfn.Lookup((rowfn.Col("city"),), tuple((self._literal(),) for _ in CITIES)),
+            lambda: rowfn.Lookup(
+                (rowfn.Col("city"), rowfn.Each(rowfn.Col("flag"))), ((1,), (2,), (-3,), (4,), (0,), (9,))
+            ),
+            lambda: rowfn.Clip(rowfn.Arith("/", rowfn.Lit(1), rowfn.Position()), 0, 1),
             lambda: self._computed(deeper),
             lambda: self._computed(deeper),
         )()
 
-    def _computed(self, depth: int) -> RowFn:
+    def _computed(self, depth: int) -> rowfn.RowFn:
         """A function of numbers, dates, labels or texts that gives a number."""
-        clock = Col(self._one(("day", "moment")))
+        clock = rowfn.Col(self._one(("day", "moment")))
         return self._pick(
-            lambda: Maths(self._one(("abs", "floor", "ceil", "trunc", "sign", "sqrt", "ln")), self.number(depth)),
-            lambda: Clip(Maths("exp", Clip(self.number(depth), -5, 5)), 0, 50),
-            lambda: Round(self.number(depth), int(self.rng.integers(-1, 3))),
-            lambda: Clip(Power(self.number(depth), self._one((2, 3, 0.5, -1))), *self._ends()),
-            lambda: Modulo(self.number(depth), self._one((2, 7, 2.5))),
-            lambda: Least((self.number(depth), self.number(depth))),
-            lambda: Greatest((self.number(depth), Lit(self._literal()))),
-            lambda: First((self.number(depth), self.number(depth))),
-            lambda: NullIf(Col(self._one(NUMBERS)), Lit(self._literal())),
-            lambda: Value(Relabel(OrMissing(Col("city")), (1, 2.5, None, 7))),
-            lambda: Value(Choice(((self.condition(depth), 0),), (3, -4), 1)),
-            lambda: DatePart(self._one(("year", "month", "dow", "doy", "week")), clock),
-            lambda: DatePart("day", ToDate(DateTrunc(self._one(("week", "month", "quarter")), clock))),
-            lambda: DatePart("hour", ToTimestamp(clock)),
-            lambda: Length(self.text()),
-            lambda: IndexOf(self.text(), self._one(("a", "n", ""))),
+            lambda: rowfn.Maths(self._one(("abs", "floor", "ceil", "trunc", "sign", "sqrt", "ln")), self.number(depth)),
+            lambda: rowfn.Clip(rowfn.Maths("exp", rowfn.Clip(self.number(depth), -5, 5)), 0, 50),
+            lambda: rowfn.Round(self.number(depth), int(self.rng.integers(-1, 3))),
+            lambda: rowfn.Clip(rowfn.Power(self.number(depth), self._one((2, 3, 0.5, -1))), *self._ends()),
+            lambda: rowfn.Modulo(self.number(depth), self._one((2, 7, 2.5))),
+            lambda: rowfn.Least((self.number(depth), self.number(depth))),
+            lambda: rowfn.Greatest((self.number(depth), rowfn.Lit(self._literal()))),
+            lambda: rowfn.First((self.number(depth), self.number(depth))),
+            lambda: rowfn.NullIf(rowfn.Col(self._one(NUMBERS)), rowfn.Lit(self._literal())),
+            lambda: rowfn.Value(rowfn.Relabel(rowfn.OrMissing(rowfn.Col("city")), (1, 2.5, None, 7))),
+            lambda: rowfn.Value(rowfn.Choice(((self.condition(depth), 0),), (3, -4), 1)),
+            lambda: rowfn.DatePart(self._one(("year", "month", "dow", "doy", "week")), clock),
+            lambda: rowfn.DatePart(
+                "day", rowfn.ToDate(rowfn.DateTrunc(self._one(("week", "month", "quarter")), clock))
+            ),
+            lambda: rowfn.DatePart("hour", rowfn.ToTimestamp(clock)),
+            lambda: rowfn.Length(self.text()),
+            lambda: rowfn.IndexOf(self.text(), self._one(("a", "n", ""))),
         )()
 
-    def text(self) -> RowFn:
+    def text(self) -> rowfn.RowFn:
         """A row function that gives a text."""
         return self._pick(
-            lambda: Col("note"),
-            lambda: Lowered(Col("note")),
-            lambda: Uppered(Trimmed(Col("note"), self._one(("both", "left", "right")))),
-            lambda: Substring(Col("note"), int(self.rng.integers(-1, 4)), int(self.rng.integers(0, 4))),
-            lambda: Concat((Col("note"), Lit("-"), Lowered(Col("note")))),
+            lambda: rowfn.Col("note"),
+            lambda: rowfn.Lowered(rowfn.Col("note")),
+            lambda: rowfn.Uppered(rowfn.Trimmed(rowfn.Col("note"), self._one(("both", "left", "right")))),
+            lambda: rowfn.Substring(rowfn.Col("note"), int(self.rng.integers(-1, 4)), int(self.rng.integers(0, 4))),
+            lambda: rowfn.Concat((rowfn.Col("note"), rowfn.Lit("-"), rowfn.Lowered(rowfn.Col("note")))),
         )()
 
-    def condition(self, depth: int) -> RowFn:
+    def condition(self, depth: int) -> rowfn.RowFn:
         """A row function that gives a truth value."""
         deeper = max(depth - 1, 0)
-        simple: list[Callable[[], RowFn]] = [
-            lambda: Col("flag"),
-            lambda: Compare(self._one(("==", "!=")), Col("city"), Lit(self._one(CITIES))),
-            lambda: IsIn(Col("code"), (1, 5)),
-            lambda: Compare(self._one(("<", "<=", ">", ">=")), Col(self._one(NUMBERS)), Lit(self._literal())),
-            lambda: Compare("<", Col("day"), Lit("2020-06-15")),
-            lambda: Compare(">=", Col("moment"), Lit("2020-03-01T12:00:00")),
-            lambda: Compare("==", Col("note"), Lit("ann")),
-            lambda: IsMissing(Col(self._one((*NUMBERS, "city", "day", "note")))),
-            lambda: Compare("==", Bucket(3, int(self.rng.integers(5))), Lit(1)),
-            lambda: Compare(">", Col("day"), Moment("2020-02-29")),
-            lambda: Like(self.text(), self._one(("a%", "%n", "_nn", "%"))),
-            lambda: StartsWith(self.text(), self._one(("a", "A", ""))),
+        simple: list[Callable[[], rowfn.RowFn]] = [
+            lambda: rowfn.Col("flag"),
+            lambda: rowfn.Compare(self._one(("==", "!=")), rowfn.Col("city"), rowfn.Lit(self._one(CITIES))),
+            lambda: rowfn.IsIn(rowfn.Col("code"), (1, 5)),
+            lambda: rowfn.Compare(
+                self._one(("<", "<=", ">", ">=")), rowfn.Col(self._one(NUMBERS)), rowfn.Lit(self._literal())
+            ),
+            lambda: rowfn.Compare("<", rowfn.Col("day"), rowfn.Lit("2020-06-15")),
+            lambda: rowfn.Compare(">=", rowfn.Col("moment"), rowfn.Lit("2020-03-01T12:00:00")),
+            lambda: rowfn.Compare("==", rowfn.Col("note"), rowfn.Lit("ann")),
+            lambda: rowfn.IsMissing(rowfn.Col(self._one((*NUMBERS, "city", "day", "note")))),
+            lambda: rowfn.Compare("==", rowfn.Bucket(3, int(self.rng.integers(5))), rowfn.Lit(1)),
+            lambda: rowfn.Compare(">", rowfn.Col("day"), rowfn.Moment("2020-02-29")),
+            lambda: rowfn.Like(self.text(), self._one(("a%", "%n", "_nn", "%"))),
+            lambda: rowfn.StartsWith(self.text(), self._one(("a", "A", ""))),
         ]
         if depth <= 0:
             return self._pick(*simple)()
         return self._pick(
             *simple,
-            lambda: Compare(self._one(("==", "<", ">=")), self.number(deeper), self.number(deeper)),
-            lambda: Logic(self._one(("and", "or")), (self.condition(deeper), self.condition(deeper))),
-            lambda: Not(self.condition(deeper)),
-            lambda: Fill(self.condition(deeper), bool(self.rng.integers(2))),
-            lambda: IsMissing(self.number(deeper)),
+            lambda: rowfn.Compare(self._one(("==", "<", ">=")), self.number(deeper), self.number(deeper)),
+            lambda: rowfn.Logic(self._one(("and", "or")), (self.condition(deeper), self.condition(deeper))),
+            lambda: rowfn.Not(self.condition(deeper)),
+            lambda: rowfn.Fill(self.condition(deeper), bool(self.rng.integers(2))),
+            lambda: rowfn.IsMissing(self.number(deeper)),
         )()
 
-    def vector(self, depth: int) -> RowFn:
+    def vector(self, depth: int) -> rowfn.RowFn:
         """A row function that gives a vector of whole units."""
         return self._pick(
             self._coordinates,
-            lambda: WithinBall(self._coordinates(), float(self._one((0.5, 3, 40)))),
-            lambda: Scaled(self._coordinates(), Lookup((Col("city"),), ((1,), (-1,), (0,)))),
-            lambda: Scaled(WithinBall(self._coordinates(), 3.0), self.number(depth - 1), int(self.rng.integers(1, 12))),
-            lambda: Outer(self._coordinates()),
-            lambda: Outer(WithinBall(self._coordinates(), float(self._one((0.5, 3, 40))))),
-            lambda: Bernstein(self.number(depth - 1), 1, bool(self.rng.integers(2))),
-            lambda: Bernstein(self.number(depth - 1), 2, bool(self.rng.integers(2))),
-            lambda: Lookup((Col("city"),), ((1, -1), (0.5, 2), (0, 3))),
+            lambda: rowfn.WithinBall(self._coordinates(), float(self._one((0.5, 3, 40)))),
+            lambda: rowfn.Scaled(self._coordinates(), rowfn.Lookup((rowfn.Col("city"),), ((1,), (-1,), (0,)))),
+            lambda: rowfn.Scaled(
+                rowfn.WithinBall(self._coordinates(), 3.0), self.number(depth - 1), int(self.rng.integers(1, 12))
+            ),
+            lambda: rowfn.Outer(self._coordinates()),
+            lambda: rowfn.Outer(rowfn.WithinBall(self._coordinates(), float(self._one((0.5, 3, 40))))),
+            lambda: rowfn.Bernstein(self.number(depth - 1), 1, bool(self.rng.integers(2))),
+            lambda: rowfn.Bernstein(self.number(depth - 1), 2, bool(self.rng.integers(2))),
+            lambda: rowfn.Lookup((rowfn.Col("city"),), ((1, -1), (0.5, 2), (0, 3))),
         )()
 
-    def key(self) -> RowFn:
+    def key(self) -> rowfn.RowFn:
         """A row function that puts a row into one of few cells."""
         return self._pick(
-            lambda: Col("city"),
-            lambda: Col("code"),
-            lambda: Each(Col("flag")),
-            lambda: Each(self.condition(1)),
-            lambda: Bins(Col(self._one(NUMBERS)), (-10, 0, 12.5, 30, 250)),
-            lambda: Bins(self.number(1), (-1, 0, 3, 10)),
-            lambda: Bins(Col("day"), ("2020-01-01", "2020-04-01", "2020-12-31")),
-            lambda: Nearest(self._coordinates(), self._centres()),
-            lambda: Route((Col("city"), Each(self.condition(0))), ((0, 1, -1, 2), (1, -2, None), (1, -3, -1))),
-            lambda: Bucket(int(self.rng.integers(1, 5)), int(self.rng.integers(5))),
-            lambda: OrMissing(Col("city")),
-            lambda: OrMissing(OrMissing(Col("city"))),
-            lambda: Relabel(Col("city"), ("coast", None, "coast")),
-            lambda: Choice(((self.condition(1), 0), (self.condition(0), None)), ("yes", "no"), 1),
+            lambda: rowfn.Col("city"),
+            lambda: rowfn.Col("code"),
+            lambda: rowfn.Each(rowfn.Col("flag")),
+            lambda: rowfn.Each(self.condition(1)),
+            lambda: rowfn.Bins(rowfn.Col(self._one(NUMBERS)), (-10, 0, 12.5, 30, 250)),
+            lambda: rowfn.Bins(self.number(1), (-1, 0, 3, 10)),
+            lambda: rowfn.Bins(rowfn.Col("day"), ("2020-01-01", "2020-04-01", "2020-12-31")),
+            lambda: rowfn.Nearest(self._coordinates(), self._centres()),
+            lambda: rowfn.Route(
+                (rowfn.Col("city"), rowfn.Each(self.condition(0))), ((0, 1, -1, 2), (1, -2, None), (1, -3, -1))
+            ),
+            lambda: rowfn.Bucket(int(self.rng.integers(1, 5)), int(self.rng.integers(5))),
+            lambda: rowfn.OrMissing(rowfn.Col("city")),
+            lambda: rowfn.OrMissing(rowfn.OrMissing(rowfn.Col("city"))),
+            lambda: rowfn.Relabel(rowfn.Col("city"), ("coast", None, "coast")),
+            lambda: rowfn.Choice(((self.condition(1), 0), (self.condition(0), None)), ("yes", "no"), 1),
         )()
 
-    def _coordinates(self) -> Vector:
-        return Vector((Col("gain"), Col(self._one(NUMBERS))), int(self.rng.integers(3, 12)))
+    def _coordinates(self) -> rowfn.Vector:
+        return rowfn.Vector((rowfn.Col("gain"), rowfn.Col(self._one(NUMBERS))), int(self.rng.integers(3, 12)))
 
     def _centres(self) -> tuple[tuple[float, ...], ...]:
         return tuple(tuple(self.rng.uniform(-60, 210, 2).tolist()) for _ in range(3))

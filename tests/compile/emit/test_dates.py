@@ -12,8 +12,8 @@ from sulq.compile.statements.kept_table import Rows
 from sulq.language.domain import Date, Schema, Timestamp
 from sulq.language.kinds import Cells
 from sulq.language.rowfn import Arith, Col, Compare, DatePart, DateTrunc, Lit, Moment, RowFn, ToDate, ToTimestamp
+from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.dates import FIRST_DAY, LAST_DAY, LAST_MOMENT, PARTS, PERIODS
-from sulq.language.rowfn.scalar import evaluate
 from tests.counts import count
 from tests.sources.rowwise import filled, in_numpy, in_sql
 

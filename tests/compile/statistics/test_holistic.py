@@ -17,8 +17,8 @@ from sulq.language import tally
 from sulq.language.domain import Int, Real, Schema, Text
 from sulq.language.estimator import Certificate, Estimator
 from sulq.language.facts import TableFacts
+from sulq.language.rowfn import Col
 from sulq.language.rowfn.keys import Bucket, mixing
-from sulq.language.rowfn.scalar import Col
 from sulq.language.space import Box, Cube, Points
 from sulq.language.tally import Block
 

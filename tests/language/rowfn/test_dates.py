@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sulq.errors import QuestionError
 from sulq.language.domain import Date, Schema, Timestamp, days, microseconds
 from sulq.language.rowfn import Arith, Col, DatePart, DateTrunc, Lit, Moment, ToDate, ToTimestamp, periods
+from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.dates import FIRST_DAY, LAST_DAY, LAST_MOMENT, PARTS, PERIODS, started, written
-from sulq.language.rowfn.scalar import evaluate
 from tests.counts import count
 from tests.expressions import SCHEMA
 from tests.frames import Frame

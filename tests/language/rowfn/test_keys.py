@@ -12,7 +12,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema
 from sulq.language.kinds import Code
 from sulq.language.rowfn import Bins, Bucket, Col, Each
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from tests.frames import Frame
 
 SCHEMA = Schema.of(

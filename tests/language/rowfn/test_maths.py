@@ -15,7 +15,7 @@ from sulq.language.domain import Int, Real, Schema
 from sulq.language.kinds import Scalar
 from sulq.language.rowfn import Col, Greatest, Least, Lit, Maths, Modulo, Power, Round
 from sulq.language.rowfn import maths as module
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from tests import expressions
 from tests.counts import count
 from tests.expressions import SCHEMA

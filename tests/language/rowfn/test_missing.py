@@ -9,7 +9,7 @@ import pytest
 from sulq.errors import QuestionError
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.rowfn import Col, First, Lit, NullIf, Vector
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from tests.expressions import SCHEMA
 from tests.frames import Frame
 

@@ -10,8 +10,8 @@ import pytest
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Schema
 from sulq.language.kinds import Cells, Code
-from sulq.language.rowfn import Bins, Col, Each, OrMissing, Route, route
-from sulq.language.rowfn.scalar import RowFn, evaluate
+from sulq.language.rowfn import Bins, Col, Each, OrMissing, Route, RowFn, route
+from sulq.language.rowfn.base import evaluate
 from tests.frames import Frame
 
 SCHEMA = Schema.of("t", {"c": Category(["u", "v", "w"]), "f": Bool(), "n": Int(0, 9)})

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
 from sulq.language.kinds import Code, Scalar, Truth, Words
-from sulq.language.rowfn import Arith, Case, Clip, Col, Compare, Fill, Lit, Logic
-from sulq.language.rowfn.scalar import against, literal, outward, row
+from sulq.language.rowfn import Arith, Case, Clip, Col, Compare, Fill, Lit, Logic, row
+from sulq.language.rowfn.base import literal, outward
+from sulq.language.rowfn.conditions import against
 from tests.expressions import SCHEMA
 from tests.frames import Frame
 

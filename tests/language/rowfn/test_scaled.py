@@ -14,7 +14,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Real, Schema
 from sulq.language.kinds import Grid
 from sulq.language.rowfn import Bins, Clip, Col, Dot, Lit, Lookup, Outer, Scaled, Vector, WithinBall
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from tests.frames import Frame
 
 SCHEMA = Schema.of(

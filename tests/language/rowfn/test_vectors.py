@@ -16,7 +16,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Real, Schema
 from sulq.language.kinds import Grid
 from sulq.language.rowfn import Bernstein, Clip, Col, Dot, Each, Lookup, Nearest, Outer, Route, Vector, WithinBall
-from sulq.language.rowfn.scalar import evaluate, figure
+from sulq.language.rowfn.base import evaluate, figure
 from sulq.language.rowfn.vectors import rounding, scalar_grid, to_grid
 from tests.frames import Frame
 

@@ -10,7 +10,7 @@ import pytest
 import sulq
 from sulq import Epsilon, col
 from sulq.errors import QuestionError
-from sulq.language.rowfn.scalar import numbers
+from sulq.language.rowfn.base import numbers
 from sulq.learn import DecisionList, MonotoneConjunction, StatisticalQueries
 from sulq.learn.sq import Adversarial, Exact, NoisyLabels
 from sulq.learn.sq.noisy_labels import flipped, mentions

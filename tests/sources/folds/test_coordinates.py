@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sulq.language.domain import Category, Int, Real, Schema
 from sulq.language.rowfn import Dot, IsMissing, Lookup, Nearest, RowFn, Scaled, Vector, WithinBall, col
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.vectors import EXACT, vector_cells
 from sulq.sources.folds.batch import Batch
 from sulq.sources.folds.coordinates import Vectors

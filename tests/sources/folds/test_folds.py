@@ -26,7 +26,7 @@ from sulq.language.rowfn import (
     vector,
     within_ball,
 )
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.vectors import to_grid, vector_cells
 from sulq.language.tally import Block, Key, Tally
 from sulq.sources.folds.batch import Batch

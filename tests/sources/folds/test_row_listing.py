@@ -11,8 +11,7 @@ import pytest
 from sulq import Unit, col
 from sulq.language.domain import Int, Schema, Vertices
 from sulq.language.relation import Table
-from sulq.language.rowfn import Bucket, Col
-from sulq.language.rowfn.scalar import Position
+from sulq.language.rowfn import Bucket, Col, Position
 from sulq.language.tally import BLANK, Block, Tally
 from sulq.sources.engines import open_engine
 from sulq.sources.folds.row_listing import listed

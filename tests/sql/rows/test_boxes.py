@@ -13,7 +13,7 @@ import sulq.testing
 from sulq.language.domain import Schema, microseconds
 from sulq.language.kinds import Cells, Code
 from sulq.language.rowfn import Col, Like, RowFn
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from sulq.sql.rows import boxes
 from tests import counts
 from tests.sql.asking import groups, table

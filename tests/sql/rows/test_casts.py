@@ -10,7 +10,7 @@ import pytest
 
 from sulq.language.domain import Int
 from sulq.language.rowfn import Arith, Col, Compare, Each, Lit, Relabel, Round, RowFn, ToDate, ToTimestamp, Value
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.rows.casts import rounded
 from sulq.sql.rows.keys import Domain

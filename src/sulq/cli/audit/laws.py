@@ -136,8 +136,8 @@ def _group(law: Law) -> Posed:
     """A group as large as its threshold: its number where it passes, else 0."""
     passed = cast("PassedLaw", law)
     people, reach = passed.threshold, passed.threshold + math.ceil(40 * passed.scale)
-    hidden = 1.0 - math.fsum(passed.noise.pmf(z - people) for z in range(people + 1, reach))
-    return [people], lambda z: passed.noise.pmf(z - people) if z > people else hidden if z == 0 else 0.0
+    hidden = 1.0 - math.fsum(passed.pmf(z - people) for z in range(people + 1, reach))
+    return [people], lambda z: passed.pmf(z - people) if z > people else hidden if z == 0 else 0.0
 
 
 # A mechanism whose law is missing here stops the audit: none goes unlooked at.
@@ -218,7 +218,7 @@ def _cases(name: str, scale: Fraction, move: int) -> Iterator[Case]:
 def _laws(law: Law, move: int) -> Iterator[tuple[Pmf, Pmf]]:
     """What is answered on neighbours whose sums, or scores, are a move apart."""
     if isinstance(law, PassedLaw):
-        law = law.noise
+        law = GaussianLaw(law.scale)
     if isinstance(law, (LaplaceLaw, GaussianLaw)):
         reach = math.ceil(8 * law.scale) + 4  # no probability there is too small for a double
         yield noisy(law, 0, -reach, reach + move), noisy(law, move, -reach, reach + move)

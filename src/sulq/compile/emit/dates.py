@@ -5,8 +5,8 @@ from __future__ import annotations
 from sulq.compile.emit.literals import double
 from sulq.compile.emit.piece import Piece, Writer, joined
 from sulq.language.domain import MICROSECONDS
+from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, calendar, clocked, reach
-from sulq.language.rowfn.scalar import Col, RowFn
 
 OF_DAY = ("hour", "minute", "second")
 

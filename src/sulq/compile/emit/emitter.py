@@ -25,12 +25,7 @@ from sulq.compile.statements.kept_table import PERSON, PLACE, Rows
 from sulq.kernel.request import Scan
 from sulq.language.domain import Bool, Category, Column, Schema, Text
 from sulq.language.kinds import Code, Scalar, Truth, Words
-from sulq.language.rowfn import labels
-from sulq.language.rowfn.dates import Moment
-from sulq.language.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
-from sulq.language.rowfn.labels import OrMissing
-from sulq.language.rowfn.missing import First, NullIf
-from sulq.language.rowfn.scalar import (
+from sulq.language.rowfn import (
     Arith,
     Case,
     Clip,
@@ -44,8 +39,13 @@ from sulq.language.rowfn.scalar import (
     Not,
     Position,
     RowFn,
-    against,
+    labels,
 )
+from sulq.language.rowfn.conditions import against
+from sulq.language.rowfn.dates import Moment
+from sulq.language.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
+from sulq.language.rowfn.labels import OrMissing
+from sulq.language.rowfn.missing import First, NullIf
 from sulq.language.tally import Block
 
 __all__ = ["FUNCTIONS", "Emitter", "NotInSql", "Piece"]

@@ -6,8 +6,8 @@ from typing import Final
 
 from sulq.compile.emit.literals import double
 from sulq.compile.emit.piece import NotInSql, Piece, Writer, joined
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
-from sulq.language.rowfn.scalar import RowFn
 
 MOST_ENTRIES: Final = 65_536  # a longer table is read by the batch path
 

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from sulq.compile.emit.literals import double
 from sulq.compile.emit.piece import Piece, Writer, clamped, finite, joined
 from sulq.language.kinds import Scalar
-from sulq.language.rowfn.maths import LARGEST_EXP, Greatest, Least, Maths, Modulo, Power, Round
-from sulq.language.rowfn.scalar import RowFn
-
-_SIMPLE: Final = {
-    "abs": "abs({0})",
-    "floor": "floor({0})",
-    "ceil": "ceil({0})",
-    "trunc": "trunc({0})",
-    "sign": "CAST(sign({0}) AS DOUBLE)",
-}
-_GUARDED: Final = {
-    "sqrt": "sqrt(CASE WHEN {0} >= 0e0 THEN {0} END)",
-    "ln": "ln(CASE WHEN {0} > 0e0 THEN {0} END)",
-    "exp": f"exp(CASE WHEN {{0}} <= {double(LARGEST_EXP)} THEN {{0}} END)",
-}
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.maths import OPERATIONS, Greatest, Least, Maths, Modulo, Power, Round
 
 
 def number(writer: Writer, fn: RowFn) -> Piece | None:
     """A mathematical function as a double; None for any other."""
     match fn:
-        case Maths(op, item) if op in _SIMPLE:
-            return joined(_SIMPLE[op], writer.number(item))
         case Maths(op, item):
-            found = joined(_GUARDED[op], writer.named(writer.number(item)))
-            return found if op == "sqrt" else _held(writer, found, fn.kind(writer.schema))
+            found = _applied(writer, op, writer.number(item))
+            return found if OPERATIONS[op].exact else _held(writer, found, fn.kind(writer.schema))
         case Round():
             return _rounded(writer, fn)
         case Power():
@@ -43,6 +26,14 @@ def number(writer: Writer, fn: RowFn) -> Piece | None:
             places = ", ".join(f"{{{i}}}" for i in range(len(items)))
             return joined(f"{name}({places})", *(writer.number(item) for item in items))
     return None
+
+
+def _applied(writer: Writer, op: str, item: Piece) -> Piece:
+    operation = OPERATIONS[op]
+    if operation.domain is None:
+        return joined(operation.sql, item)
+    sign, end = operation.domain
+    return joined(operation.sql.format(f"CASE WHEN {{0}} {sign} {double(end)} THEN {{0}} END"), writer.named(item))
 
 
 def _held(writer: Writer, item: Piece, kind: Scalar) -> Piece:
@@ -69,7 +60,7 @@ def _power(writer: Writer, fn: Power) -> Piece:
     if fn.exponent == 0:
         return joined("CASE WHEN {0} IS NOT NULL THEN 1e0 END", item)
     if fn.root:
-        return joined(_GUARDED["sqrt"], item)
+        return _applied(writer, "sqrt", item)
     if fn.whole is not None:
         product = " * ".join(["{0}"] * abs(fn.whole))
         if fn.whole > 0:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from sulq.compile.emit.literals import double
 from sulq.compile.statements.kept_table import Rows
 from sulq.language.domain import Schema
-from sulq.language.rowfn.scalar import RowFn
+from sulq.language.rowfn import RowFn
 
 
 class NotInSql(Exception):

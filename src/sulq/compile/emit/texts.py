@@ -6,7 +6,7 @@ import string
 from typing import Final
 
 from sulq.compile.emit.piece import Piece, Writer, joined
-from sulq.language.rowfn.scalar import RowFn
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.texts import (
     ANY,
     CUT,

@@ -13,7 +13,7 @@ from sulq.language.kinds import Code, Grid, Words
 from sulq.language.question import Holistic, OpenSums, Sums
 from sulq.language.relation import Relation, Table, functions
 from sulq.language.rowfn import Bucket, Each, Position, RowFn
-from sulq.language.rowfn.scalar import condition
+from sulq.language.rowfn.base import condition
 from sulq.language.shape import Shape, shape
 from sulq.language.tally import Key
 

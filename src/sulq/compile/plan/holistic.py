@@ -24,8 +24,8 @@ from sulq.language.facts import Facts, TableFacts
 from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Loss, Rho
 from sulq.language.question import Holistic
-from sulq.language.rowfn import Col, RowFn
-from sulq.language.rowfn.scalar import Position, condition
+from sulq.language.rowfn import Col, Position, RowFn
+from sulq.language.rowfn.base import condition
 from sulq.language.shape import shape
 from sulq.language.space import Box, Cube, units
 from sulq.language.statistic import (

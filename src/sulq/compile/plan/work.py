@@ -18,51 +18,12 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from sulq.errors import QuestionError
+from sulq.language import rowfn
 from sulq.language.domain import LONGEST_CELL, Schema, Text
 from sulq.language.facts import Facts
 from sulq.language.kinds import Grid, Words
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.language.rowfn import (
-    ROW_FUNCTIONS,
-    Bernstein,
-    Bins,
-    Choice,
-    Col,
-    Compare,
-    Concat,
-    DatePart,
-    DateTrunc,
-    Dot,
-    First,
-    IndexOf,
-    IsIn,
-    Length,
-    Like,
-    Lit,
-    Lookup,
-    Lowered,
-    Maths,
-    Moment,
-    Nearest,
-    NullIf,
-    Outer,
-    Power,
-    Relabel,
-    Round,
-    Route,
-    RowFn,
-    Scaled,
-    StartsWith,
-    Substring,
-    ToDate,
-    ToTimestamp,
-    Trimmed,
-    Uppered,
-    Value,
-    Vector,
-    WithinBall,
-)
 from sulq.language.rowfn.texts import ANY
 from sulq.language.shape import shape
 
@@ -95,22 +56,41 @@ TRIMMED: Final = 25.0
 TRIMMED_SIGN: Final = 1.5
 JOINED: Final = 120.0
 
-TEXTS: Final = (Concat, IndexOf, Length, Like, Lowered, StartsWith, Substring, Trimmed, Uppered)
-VECTORS: Final = (Bernstein, Dot, Lookup, Nearest, Outer, Scaled, Vector, WithinBall)
+TEXTS: Final = (
+    rowfn.Concat,
+    rowfn.IndexOf,
+    rowfn.Length,
+    rowfn.Like,
+    rowfn.Lowered,
+    rowfn.StartsWith,
+    rowfn.Substring,
+    rowfn.Trimmed,
+    rowfn.Uppered,
+)
+VECTORS: Final = (
+    rowfn.Bernstein,
+    rowfn.Dot,
+    rowfn.Lookup,
+    rowfn.Nearest,
+    rowfn.Outer,
+    rowfn.Scaled,
+    rowfn.Vector,
+    rowfn.WithinBall,
+)
 SLOWER: Final = (
-    Bins,
-    Choice,
-    DatePart,
-    DateTrunc,
-    Maths,
-    Moment,
-    Power,
-    Relabel,
-    Round,
-    Route,
-    ToDate,
-    ToTimestamp,
-    Value,
+    rowfn.Bins,
+    rowfn.Choice,
+    rowfn.DatePart,
+    rowfn.DateTrunc,
+    rowfn.Maths,
+    rowfn.Moment,
+    rowfn.Power,
+    rowfn.Relabel,
+    rowfn.Round,
+    rowfn.Route,
+    rowfn.ToDate,
+    rowfn.ToTimestamp,
+    rowfn.Value,
 )
 Single = Sums | OpenSums | Choose | Above | Holistic
 
@@ -188,7 +168,7 @@ class _Work:
         keys = asked.by if isinstance(asked, OpenSums) else ()
         return self._relation(asked.over) + self._functions(asked.parts(), asked.over, keys)
 
-    def _functions(self, fns: Iterable[RowFn], over: Relation, keys: Iterable[RowFn] = ()) -> float:
+    def _functions(self, fns: Iterable[rowfn.RowFn], over: Relation, keys: Iterable[rowfn.RowFn] = ()) -> float:
         """Row functions over a relation's rows; of keys, their values are told apart besides."""
         schema, read = shape(over, self._facts).schema, set[str]()
         total = sum(self._row(fn, schema, read)[0] for fn in fns)
@@ -229,13 +209,13 @@ class _Work:
         column = schema.find(name)
         return min(column.longest, self._longest) if isinstance(column, Text) else 0
 
-    def _row(self, fn: RowFn, schema: Schema, read: set[str]) -> tuple[float, int]:
+    def _row(self, fn: rowfn.RowFn, schema: Schema, read: set[str]) -> tuple[float, int]:
         """Nanoseconds of a row function on one row, and the characters of the text it gives (0: it gives none)."""
-        if isinstance(fn, Col):
+        if isinstance(fn, rowfn.Col):
             length = self._text(schema, fn.name)
             read |= {fn.name} if length else set()
             return NODE, length
-        if isinstance(fn, Lit):
+        if isinstance(fn, rowfn.Lit):
             return 0.0, len(fn.value) if isinstance(fn.value, str) else 0
         parts = [self._row(part, schema, read) for part in fn.parts()]
         below, lengths = sum(part for part, _ in parts), [length for _, length in parts]
@@ -246,45 +226,49 @@ class _Work:
         if isinstance(fn, VECTORS):
             return below + _of_vector(fn, schema), 0
         own = SLOW if isinstance(fn, SLOWER) else NODE
-        if isinstance(fn, IsIn):
+        if isinstance(fn, rowfn.IsIn):
             own += ITEM * len(fn.values)
-        gives = max(lengths, default=0) if isinstance(fn, (First, NullIf)) else 0
-        met = min(lengths) if isinstance(fn, Compare) else sum(lengths)  # texts of different lengths are not equal
+        gives = max(lengths, default=0) if isinstance(fn, (rowfn.First, rowfn.NullIf)) else 0
+        met = (
+            min(lengths) if isinstance(fn, rowfn.Compare) else sum(lengths)
+        )  # texts of different lengths are not equal
         return below + own + MET * met, gives
 
 
-def _of_text(fn: RowFn, length: int) -> float:
+def _of_text(fn: rowfn.RowFn, length: int) -> float:
     """A function of texts of so many characters together."""
     match fn:
-        case Like():
+        case rowfn.Like():
             segments = fn.segments()
             signs, free = sum(map(len, segments)), sum(segment.count(ANY) for segment in segments)
             wild = WILD_SIGN * (signs - free) + ANY_SIGN * free
             return length * (FOUND + (wild if free else FOUND_SIGN * max(map(len, segments))))
-        case IndexOf():
+        case rowfn.IndexOf():
             return length * (FOUND + FOUND_SIGN * len(fn.needle))
-        case Lowered() | Uppered():
+        case rowfn.Lowered() | rowfn.Uppered():
             return length * CASED
-        case Trimmed():
+        case rowfn.Trimmed():
             return length * (TRIMMED + TRIMMED_SIGN * len(fn.characters))
-        case Substring():
+        case rowfn.Substring():
             return length * CUT
-        case Concat():
+        case rowfn.Concat():
             return length * JOINED
     return length * READ
 
 
-def _of_vector(fn: RowFn, schema: Schema) -> float:
+def _of_vector(fn: rowfn.RowFn, schema: Schema) -> float:
     """A function of a vector, or one that gives a vector."""
     match fn:
-        case Nearest():
+        case rowfn.Nearest():
             return NODE + ENTRY * sum(map(len, fn.centres))
-        case Dot():
+        case rowfn.Dot():
             return NODE + ENTRY * len(fn.weights)
     kind = fn.kind(schema)
     width = kind.width if isinstance(kind, Grid) else 1
-    return NODE + width * (ENTRY if isinstance(fn, Outer) else PLACE)
+    return NODE + width * (ENTRY if isinstance(fn, rowfn.Outer) else PLACE)
 
 
-KNOWN: Final = frozenset({*TEXTS, *VECTORS, *SLOWER, Col, Compare, First, IsIn, Lit, NullIf})
-PLAIN: Final = frozenset(ROW_FUNCTIONS) - KNOWN  # of a few numbers each: NODE
+KNOWN: Final = frozenset(
+    {*TEXTS, *VECTORS, *SLOWER, rowfn.Col, rowfn.Compare, rowfn.First, rowfn.IsIn, rowfn.Lit, rowfn.NullIf}
+)
+PLAIN: Final = frozenset(rowfn.ROW_FUNCTIONS) - KNOWN  # of a few numbers each: NODE

@@ -17,7 +17,7 @@ from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
 from sulq.compile.emit.piece import Keyed
 from sulq.kernel.request import Combined
 from sulq.language.kinds import Truth
-from sulq.language.rowfn.scalar import Lit
+from sulq.language.rowfn import Lit
 from sulq.language.rowfn.vectors import Bernstein
 from sulq.language.tally import Block
 

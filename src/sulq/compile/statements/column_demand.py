@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sulq.language.rowfn import Col, Position, RowFn
 from sulq.language.rowfn.keys import Bucket
-from sulq.language.rowfn.scalar import Col, Position, RowFn
 from sulq.language.tally import Tally
 
 

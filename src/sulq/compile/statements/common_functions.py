@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import cast
 
-from sulq.language.rowfn.scalar import RowFn
+from sulq.language.rowfn import RowFn
 from sulq.language.tally import Tally
 
 

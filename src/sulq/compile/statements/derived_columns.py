@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.language.domain import Column, Schema, Text, grid_for
-from sulq.language.rowfn.scalar import Col, RowFn
+from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.vectors import bounded, scalar_grid
 
 TOTAL_BITS: Final = 51

@@ -19,7 +19,7 @@ from sulq.language.domain import Column, Schema, Text
 from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.language.rowfn.scalar import Col, RowFn
+from sulq.language.rowfn import Col, RowFn
 from sulq.language.shape import Shape, shape
 
 Read = Callable[[str], Rows]

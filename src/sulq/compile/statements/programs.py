@@ -33,27 +33,13 @@ from sulq.kernel.programs import (
 from sulq.language import tally as engine
 from sulq.language.domain import Bool, Category, Schema, Text, power_of_two
 from sulq.language.kinds import Code, Grid, Scalar, Truth
+from sulq.language.rowfn import Arith, Case, Clip, Col, Compare, Fill, IsIn, IsMissing, Lit, Logic, Not, Position, RowFn
+from sulq.language.rowfn.conditions import against
 from sulq.language.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
 from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
 from sulq.language.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.language.rowfn.missing import First, NullIf
 from sulq.language.rowfn.route import Route
-from sulq.language.rowfn.scalar import (
-    Arith,
-    Case,
-    Clip,
-    Col,
-    Compare,
-    Fill,
-    IsIn,
-    IsMissing,
-    Lit,
-    Logic,
-    Not,
-    Position,
-    RowFn,
-    against,
-)
 from sulq.language.rowfn.scaled import Scaled
 from sulq.language.rowfn.vectors import (
     Bernstein,

@@ -29,8 +29,8 @@ from sulq.kernel.programs import Fold
 from sulq.kernel.request import Looked, Part, Proposal, Scan, Statement
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.rowfn import Col, Position, RowFn
 from sulq.language.rowfn.keys import Bucket
-from sulq.language.rowfn.scalar import Col, Position, RowFn
 from sulq.language.rowfn.vectors import Lookup
 from sulq.language.tally import Tally
 

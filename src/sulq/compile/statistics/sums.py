@@ -17,10 +17,10 @@ import numpy as np
 
 from sulq.language.domain import Schema
 from sulq.language.kinds import Grid, Integers, Kind
-from sulq.language.rowfn import Bernstein, Lookup, Outer
+from sulq.language.rowfn import Arith, Bernstein, Lit, Lookup, Outer, RowFn
+from sulq.language.rowfn.base import as_number
 from sulq.language.rowfn.labels import Value
 from sulq.language.rowfn.maths import Maths, Power
-from sulq.language.rowfn.scalar import Arith, Lit, RowFn, as_number
 from sulq.language.tally import Block
 
 PAIRS = 2**27  # a table's rows are compared pair by pair up to this many differences of numbers

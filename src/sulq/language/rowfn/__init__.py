@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from sulq.errors import QuestionError
+from sulq.language.rowfn.base import NODES, Col, Lit, RowFn, figure, row, several
+from sulq.language.rowfn.conditions import Compare, IsIn, IsMissing, Logic, Not
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, periods
 from sulq.language.rowfn.keys import Bins, Bucket, Each
 from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value
 from sulq.language.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.language.rowfn.missing import First, NullIf
 from sulq.language.rowfn.route import Route
-from sulq.language.rowfn.scalar import (
-    Arith,
-    Case,
-    Clip,
-    Col,
-    Compare,
-    Fill,
-    IsIn,
-    IsMissing,
-    Lit,
-    Logic,
-    Not,
-    Position,
-    RowFn,
-    figure,
-    row,
-    several,
-)
+from sulq.language.rowfn.scalar import Arith, Case, Clip, Fill, Position
 from sulq.language.rowfn.scaled import Scaled
 from sulq.language.rowfn.texts import (
     Concat,
@@ -45,131 +31,22 @@ from sulq.language.rowfn.texts import (
 from sulq.language.rowfn.vectors import Bernstein, Dot, Lookup, Nearest, Outer, Vector, WithinBall, entries
 
 __all__ = [
-    "ROW_FUNCTIONS",
-    "Arith",
-    "Bernstein",
-    "Bins",
-    "Bucket",
-    "Case",
-    "Choice",
-    "Clip",
-    "Col",
-    "Compare",
-    "Concat",
-    "DatePart",
-    "DateTrunc",
-    "Dot",
-    "Each",
-    "Fill",
-    "First",
-    "Greatest",
-    "IndexOf",
-    "IsIn",
-    "IsMissing",
-    "Least",
-    "Length",
-    "Like",
-    "Lit",
-    "Logic",
-    "Lookup",
-    "Lowered",
-    "Maths",
-    "Modulo",
-    "Moment",
-    "Nearest",
-    "Not",
-    "NullIf",
-    "OrMissing",
-    "Outer",
-    "Position",
-    "Power",
-    "Relabel",
-    "Round",
-    "Route",
-    "RowFn",
-    "Scaled",
-    "StartsWith",
-    "Substring",
-    "ToDate",
-    "ToTimestamp",
-    "Trimmed",
-    "Uppered",
-    "Value",
-    "Vector",
-    "WithinBall",
-    "bins",
-    "bucket",
-    "case",
-    "col",
-    "dot",
-    "each",
-    "like",
-    "lit",
-    "lookup",
-    "named",
-    "nearest",
-    "outer",
-    "periods",
-    "position",
-    "route",
-    "row",
-    "scaled",
-    "vector",
-    "within_ball",
-]
+    "ROW_FUNCTIONS", "Arith", "Bernstein", "Bins", "Bucket", "Case", "Choice", "Clip", "Col", "Compare", "Concat",
+    "DatePart", "DateTrunc", "Dot", "Each", "Fill", "First", "Greatest", "IndexOf", "IsIn", "IsMissing", "Least",
+    "Length", "Like", "Lit", "Logic", "Lookup", "Lowered", "Maths", "Modulo", "Moment", "Nearest", "Not", "NullIf",
+    "OrMissing", "Outer", "Position", "Power", "Relabel", "Round", "Route", "RowFn", "Scaled", "StartsWith",
+    "Substring", "ToDate", "ToTimestamp", "Trimmed", "Uppered", "Value", "Vector", "WithinBall", "bins", "bucket",
+    "case", "col", "dot", "each", "like", "lit", "lookup", "named", "nearest", "outer", "periods", "position",
+    "route", "row", "scaled", "vector", "within_ball",
+]  # fmt: skip
 
-ROW_FUNCTIONS = (
-    Arith,
-    Bernstein,
-    Bins,
-    Bucket,
-    Case,
-    Choice,
-    Clip,
-    Col,
-    Compare,
-    Concat,
-    DatePart,
-    DateTrunc,
-    Dot,
-    Each,
-    Fill,
-    First,
-    Greatest,
-    IndexOf,
-    IsIn,
-    IsMissing,
-    Least,
-    Length,
-    Like,
-    Lit,
-    Logic,
-    Lookup,
-    Lowered,
-    Maths,
-    Modulo,
-    Moment,
-    Nearest,
-    Not,
-    NullIf,
-    OrMissing,
-    Outer,
-    Position,
-    Power,
-    Relabel,
-    Round,
-    Route,
-    Scaled,
-    StartsWith,
-    Substring,
-    ToDate,
-    ToTimestamp,
-    Trimmed,
-    Uppered,
-    Value,
-    Vector,
-    WithinBall,
+ROW_FUNCTIONS: Final[tuple[type[RowFn], ...]] = tuple(
+    found
+    for found in map(globals().get, __all__)
+    if isinstance(found, type) and issubclass(found, RowFn) and found is not RowFn
 )
+"""Every row function there is: the classes of the list above, and no others."""
+NODES.update({node.__name__: node for node in ROW_FUNCTIONS})
 
 
 def col(name: str) -> Col:

@@ -21,10 +21,11 @@ import numpy.typing as npt
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import EPOCH, INT_LIMIT, MICROSECONDS, Schema, days, microseconds
 from sulq.language.kinds import Cells, Frame, Integers, Scalar, Truths, union
+from sulq.language.rowfn.base import RowFn, describe, numbers, outward
 from sulq.language.rowfn.keys import MOST_LABELS, Each
 from sulq.language.rowfn.labels import Relabel
 from sulq.language.rowfn.maths import Maths
-from sulq.language.rowfn.scalar import Clip, RowFn, check, describe, numbers, outward
+from sulq.language.rowfn.scalar import Clip
 
 FIRST_DAY: Final = days("0001-01-01")
 LAST_DAY: Final = days("9999-12-31")
@@ -135,7 +136,7 @@ def part_of(part: str, value: int, clock: str) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DatePart(RowFn):
+class DatePart(RowFn, item="The date"):
     """A part of a date or moment as a number: year, month, dow (0 is Sunday), second (with its fraction), epoch, ..."""
 
     part: str
@@ -144,10 +145,7 @@ class DatePart(RowFn):
     def __post_init__(self) -> None:
         if self.part not in PARTS:
             raise QuestionError("bad-question", f"A part of a date is one of {', '.join(PARTS)}.")
-        check(self.item, "The date")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
+        RowFn.__post_init__(self)
 
     def kind(self, schema: Schema) -> Scalar:
         inner = clocked(self.item, schema)
@@ -208,7 +206,7 @@ def started(part: str, value: int, clock: str) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DateTrunc(RowFn):
+class DateTrunc(RowFn, item="The date"):
     """The beginning of the period a date or moment lies in, on the same clock."""
 
     part: str
@@ -217,10 +215,7 @@ class DateTrunc(RowFn):
     def __post_init__(self) -> None:
         if self.part not in PERIODS:
             raise QuestionError("bad-question", f"A period is one of {', '.join(PERIODS)}.")
-        check(self.item, "The date")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
+        RowFn.__post_init__(self)
 
     def kind(self, schema: Schema) -> Scalar:
         inner = clocked(self.item, schema)
@@ -235,16 +230,10 @@ class DateTrunc(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToDate(RowFn):
+class ToDate(RowFn, item="The date"):
     """The day of a moment; a date as it is."""
 
     item: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The date")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def kind(self, schema: Schema) -> Scalar:
         inner = clocked(self.item, schema)
@@ -263,16 +252,10 @@ class ToDate(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToTimestamp(RowFn):
+class ToTimestamp(RowFn, item="The date"):
     """The first moment of a day, missing where moments do not reach (before 1685, after 2255); a moment as it is."""
 
     item: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The date")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     @staticmethod
     def days() -> tuple[int, int]:

@@ -14,7 +14,8 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Frame, Kind, Scalar, Truth
-from sulq.language.rowfn.scalar import RowFn, against, check, describe, evaluate, literal, numbers, per_schema
+from sulq.language.rowfn.base import RowFn, describe, evaluate, literal, numbers, per_schema
+from sulq.language.rowfn.conditions import against
 
 PRIME: Final = 2**31 - 1
 HALF: Final = 2**30
@@ -23,16 +24,10 @@ FEW: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Each(RowFn):
+class Each(RowFn, item="The item"):
     """Every whole value of a bounded number, or both truth values, as a key."""
 
     item: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The item")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     @per_schema
     def kind(self, schema: Schema) -> Code:
@@ -61,20 +56,17 @@ class Each(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bins(RowFn):
+class Bins(RowFn, item="The item"):
     """The half-open interval [edge, next edge) a number falls into; the last one is closed."""
 
     item: RowFn
     edges: tuple[float | int | str, ...]
 
     def __post_init__(self) -> None:
-        check(self.item, "The item")
+        RowFn.__post_init__(self)
         if not 2 <= len(self.edges) <= MOST_LABELS:
             raise QuestionError("bad-literal", "Bins need at least two edges, and not too many.")
         object.__setattr__(self, "edges", tuple(literal(edge) for edge in self.edges))
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def fitted(self, schema: Schema) -> list[float]:
         """The edges as they meet the cells."""

@@ -12,8 +12,8 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Frame, Integers, Scalar, union
+from sulq.language.rowfn.base import Literal, RowFn, check, condition, describe, evaluate, literal, truths
 from sulq.language.rowfn.keys import MOST_LABELS
-from sulq.language.rowfn.scalar import Literal, RowFn, check, condition, describe, evaluate, literal, truths
 
 MOST_BRANCHES: Final = 10_000
 
@@ -81,7 +81,7 @@ def _one_kind(labels: Iterable[object]) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Relabel(RowFn):
+class Relabel(RowFn, item="The item"):
     """A key under other names: labels[i] is the new name of code i, None where it has none and is missing.
 
     Codes of one name become one. The new labels are sorted.
@@ -91,7 +91,7 @@ class Relabel(RowFn):
     labels: tuple[int | float | str | bool | None, ...]
 
     def __post_init__(self) -> None:
-        check(self.item, "The item")
+        RowFn.__post_init__(self)
         if len(self.labels) > MOST_LABELS:
             raise QuestionError("too-large", "A key has at most 2^20 labels.")
         object.__setattr__(self, "labels", tuple(None if x is None else literal(x) for x in self.labels))
@@ -108,9 +108,6 @@ class Relabel(RowFn):
         places = {cast("float", label): i for i, label in enumerate(names)}
         return names, [None if label is None else places[cast("float", label)] for label in self.labels]
 
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
-
     def kind(self, schema: Schema) -> Code:
         inner = code(self.item, schema)
         if inner.size != len(self.labels):
@@ -126,16 +123,10 @@ class Relabel(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OrMissing(RowFn):
+class OrMissing(RowFn, item="The item"):
     """A key with one label more, None, for the rows in which it is missing."""
 
     item: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The item")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def kind(self, schema: Schema) -> Code:
         inner = code(self.item, schema)
@@ -150,16 +141,10 @@ class OrMissing(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value(RowFn):
+class Value(RowFn, item="The item"):
     """The number a label is; missing where the label is None."""
 
     item: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The item")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def figures(self, schema: Schema) -> list[float | None]:
         """The number of each code."""

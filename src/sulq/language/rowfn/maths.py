@@ -15,21 +15,20 @@ not rest on any library (T11, T13).
 from __future__ import annotations
 
 import decimal
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import HUGE, Cells, Floats, Frame, Scalar, Truths, union
-from sulq.language.rowfn.scalar import OPERATORS, RowFn, check, describe, figure, number, numbers, outward
+from sulq.language.rowfn.base import RowFn, describe, figure, number, numbers, one_of, outward
+from sulq.language.rowfn.conditions import COMPARISONS
 
-OPERATIONS: Final = ("abs", "floor", "ceil", "trunc", "sqrt", "ln", "exp", "sign")
 LARGEST_EXP: Final = 709  # exp of more is missing; of this it is an ordinary double
 MOST_DIGITS: Final = 15
 WHOLE_POWERS: Final = 16  # so far a power is a product, the same to the bit everywhere
@@ -79,7 +78,7 @@ def finite(values: Floats, missing: Truths | None) -> Cells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Maths(RowFn):
+class Maths(RowFn, item="The item"):
     """abs, floor, ceil, trunc, sign; sqrt and ln, missing where the number is not in their domain; exp."""
 
     op: str
@@ -88,26 +87,20 @@ class Maths(RowFn):
     def __post_init__(self) -> None:
         if self.op not in OPERATIONS:
             raise QuestionError("bad-question", f"A function is one of {', '.join(OPERATIONS)}.")
-        check(self.item, "The item")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
+        RowFn.__post_init__(self)
 
     def kind(self, schema: Schema) -> Scalar:
-        return _KINDS[self.op](replace(number(self.item, schema), clock=None))
+        return OPERATIONS[self.op].bounds(replace(number(self.item, schema), clock=None))
 
     def cells(self, frame: Frame) -> Cells:
+        operation = OPERATIONS[self.op]
         values, missing = numbers(self.item, frame)
         with np.errstate(all="ignore"):  # of a missing cell: no warning may tell that there is one
-            if self.op == "sqrt":
-                none = ~(values >= 0)
-                return Cells(np.sqrt(np.where(none, 0.0, values)), union(missing, none))
-            if self.op in ("ln", "exp"):
-                none = ~(values > 0) if self.op == "ln" else ~(values <= LARGEST_EXP)
-                act = np.log if self.op == "ln" else np.exp
-                found = act(np.where(none, 1.0, values))
-                return Cells(clamped(found, self.kind(frame.schema)), union(missing, none))
-            return Cells(_EXACT[self.op](values), missing)
+            if operation.domain is None:
+                return Cells(operation.act(values), missing)
+            none = outside(operation.domain, values)
+            found = operation.act(np.where(none, 1.0, values))
+        return Cells(found if operation.exact else clamped(found, self.kind(frame.schema)), union(missing, none))
 
 
 def _absolute(inner: Scalar) -> Scalar:
@@ -164,23 +157,32 @@ def _exponential(inner: Scalar) -> Scalar:
     return _fitted(min(low, high).exp(_DIGITS), high.exp(_DIGITS), nullable=nullable)
 
 
-_EXACT: Final[dict[str, Callable[[Floats], Floats]]] = {
-    "abs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "sign": np.sign,
+class Operation(NamedTuple):
+    """What a function of one number is: its interval rule, its NumPy function, its SQL, and where it has a value."""
+
+    bounds: Callable[[Scalar], Scalar]
+    act: np.ufunc
+    sql: str
+    domain: tuple[str, float] | None = None  # a comparison and its right side; None: every number
+    exact: bool = True  # False: IEEE 754 does not fix the last place, so values are clamped into the interval
+
+
+OPERATIONS: Final = {
+    "abs": Operation(_absolute, np.absolute, "abs({0})"),
+    "floor": Operation(_whole(math.floor), np.floor, "floor({0})"),
+    "ceil": Operation(_whole(math.ceil), np.ceil, "ceil({0})"),
+    "trunc": Operation(_whole(math.trunc), np.trunc, "trunc({0})"),
+    "sqrt": Operation(_root, np.sqrt, "sqrt({0})", (">=", 0.0)),
+    "ln": Operation(_logarithm, np.log, "ln({0})", (">", 0.0), exact=False),
+    "exp": Operation(_exponential, np.exp, "exp({0})", ("<=", LARGEST_EXP), exact=False),
+    "sign": Operation(_sign, np.sign, "CAST(sign({0}) AS DOUBLE)"),
 }
-_KINDS: Final[dict[str, Callable[[Scalar], Scalar]]] = {
-    "abs": _absolute,
-    "floor": _whole(math.floor),
-    "ceil": _whole(math.ceil),
-    "trunc": _whole(math.trunc),
-    "sqrt": _root,
-    "ln": _logarithm,
-    "exp": _exponential,
-    "sign": _sign,
-}
+
+
+def outside(domain: tuple[str, float], values: Floats) -> Truths:
+    """Where numbers are not in a function's domain."""
+    sign, end = domain
+    return ~np.asarray(COMPARISONS[sign](values, np.asarray(end)), dtype=np.bool_)
 
 
 def half_away(value: float) -> float:
@@ -190,19 +192,16 @@ def half_away(value: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Round(RowFn):
+class Round(RowFn, item="The item"):
     """A number rounded to `digits` decimal places, halves away from zero: round(x * 10^d) / 10^d in doubles."""
 
     item: RowFn
     digits: int = 0
 
     def __post_init__(self) -> None:
-        check(self.item, "The item")
+        RowFn.__post_init__(self)
         if isinstance(self.digits, bool) or not isinstance(self.digits, int) or abs(self.digits) > MOST_DIGITS:
             raise QuestionError("bad-literal", f"A number is rounded to at most {MOST_DIGITS} digits.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def unchanged(self, schema: Schema) -> bool:
         """Whether the number is whole to begin with, and no digit of it goes."""
@@ -241,7 +240,7 @@ class Round(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Power(RowFn):
+class Power(RowFn, item="The item"):
     """A number to a constant power; missing where that is no finite number.
 
     Up to 16 a whole power is a product, and 1/2 is the square root: the same to the bit everywhere.
@@ -251,13 +250,10 @@ class Power(RowFn):
     exponent: float | int
 
     def __post_init__(self) -> None:
-        check(self.item, "The item")
+        RowFn.__post_init__(self)
         object.__setattr__(self, "exponent", figure(self.exponent))
         if abs(self.exponent) > LARGEST_POWER:
             raise QuestionError("bad-literal", f"An exponent is at most {LARGEST_POWER}.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     @property
     def whole(self) -> int | None:
@@ -327,8 +323,8 @@ class Power(RowFn):
             if self.exponent == 0:
                 return Cells(np.ones(frame.size), missing)
             if self.root:
-                none = ~(values >= 0)
-                return Cells(np.sqrt(np.where(none, 0.0, values)), union(missing, none))
+                none = outside((">=", 0.0), values)
+                return Cells(np.sqrt(np.where(none, 1.0, values)), union(missing, none))
             if self.whole is not None:
                 found = values
                 for _ in range(abs(self.whole) - 1):
@@ -342,20 +338,17 @@ class Power(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Modulo(RowFn):
+class Modulo(RowFn, left="The item"):
     """The remainder of a number by a constant, of the number's sign; exact in doubles."""
 
     left: RowFn
     right: float | int
 
     def __post_init__(self) -> None:
-        check(self.left, "The item")
+        RowFn.__post_init__(self)
         object.__setattr__(self, "right", figure(self.right))
         if self.right == 0:
             raise QuestionError("bad-literal", "A remainder by zero has no value.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.left,)
 
     def kind(self, schema: Schema) -> Scalar:
         inner = number(self.left, schema)
@@ -377,84 +370,54 @@ class Modulo(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Least(RowFn):
-    """The least of several numbers, whatever is missing left aside."""
+class _Extreme(RowFn, items="An item"):
+    """The least or the greatest of several numbers, whatever is missing left aside."""
 
     items: tuple[RowFn, ...]
 
     def __post_init__(self) -> None:
-        _several(self.items)
+        if not self.items:
+            raise QuestionError("bad-question", "The least or greatest needs at least one number.")
+        RowFn.__post_init__(self)
 
-    def parts(self) -> tuple[RowFn, ...]:
-        return self.items
+    def _kinds(self, schema: Schema) -> tuple[Scalar, list[Scalar]]:
+        """The kind of any one of the numbers, and the kinds of those that are never missing."""
+        kinds = [number(item, schema) for item in self.items]
+        mixed = f"{describe(self.items[0])} and others mix dates and numbers."
+        return one_of(kinds, mixed, nullable=all(kind.nullable for kind in kinds)), [
+            kind for kind in kinds if not kind.nullable
+        ]
 
-    def kind(self, schema: Schema) -> Scalar:
-        kinds = _alike(self.items, schema)
-        if not all(kind.bounded for kind in kinds):
-            return _open(kinds)
-        sure = [limits(kind)[1] for kind in kinds if not kind.nullable]
-        highs = [limits(kind)[1] for kind in kinds]
-        return replace(_open(kinds), lo=min(limits(kind)[0] for kind in kinds), hi=min([max(highs), *sure]))
-
-    def cells(self, frame: Frame) -> Cells:
-        return _extreme(self.items, frame, np.minimum)
+    def _cells(self, frame: Frame, act: Callable[[Floats, Floats], Floats]) -> Cells:
+        found, missing = numbers(self.items[0], frame)
+        for item in self.items[1:]:
+            values, none = numbers(item, frame)
+            best = act(found, values)
+            best = best if missing is None else np.where(missing, values, best)
+            best = best if none is None else np.where(none, found, best)
+            found, missing = best, None if missing is None or none is None else missing & none
+        return Cells(found, missing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Greatest(RowFn):
-    """The greatest of several numbers, whatever is missing left aside."""
-
-    items: tuple[RowFn, ...]
-
-    def __post_init__(self) -> None:
-        _several(self.items)
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return self.items
+class Least(_Extreme):
+    """The least of several numbers, whatever is missing left aside."""
 
     def kind(self, schema: Schema) -> Scalar:
-        kinds = _alike(self.items, schema)
-        if not all(kind.bounded for kind in kinds):
-            return _open(kinds)
-        sure = [limits(kind)[0] for kind in kinds if not kind.nullable]
-        lows = [limits(kind)[0] for kind in kinds]
-        return replace(_open(kinds), lo=max([min(lows), *sure]), hi=max(limits(kind)[1] for kind in kinds))
+        any_, sure = self._kinds(schema)
+        return any_ if any_.hi is None else replace(any_, hi=min([any_.hi, *(limits(kind)[1] for kind in sure)]))
 
     def cells(self, frame: Frame) -> Cells:
-        return _extreme(self.items, frame, np.maximum)
+        return self._cells(frame, np.minimum)
 
 
-def _several(items: tuple[RowFn, ...]) -> None:
-    if not items:
-        raise QuestionError("bad-question", "The least or greatest needs at least one number.")
-    for item in items:
-        check(item, "An item")
+@dataclass(frozen=True, slots=True, eq=False)
+class Greatest(_Extreme):
+    """The greatest of several numbers, whatever is missing left aside."""
 
+    def kind(self, schema: Schema) -> Scalar:
+        any_, sure = self._kinds(schema)
+        return any_ if any_.lo is None else replace(any_, lo=max([any_.lo, *(limits(kind)[0] for kind in sure)]))
 
-def _alike(items: tuple[RowFn, ...], schema: Schema) -> list[Scalar]:
-    kinds = [number(item, schema) for item in items]
-    if len({kind.clock for kind in kinds}) > 1:
-        raise QuestionError("wrong-kind", f"{describe(items[0])} and others mix dates and numbers.")
-    return kinds
-
-
-def _open(kinds: list[Scalar]) -> Scalar:
-    """A number that is one of several: without bounds, missing only where all are."""
-    steps = [kind.step for kind in kinds if kind.step is not None]
-    step = min(steps) if len(steps) == len(kinds) else None
-    return Scalar(None, None, step, all(kind.nullable for kind in kinds), kinds[0].clock)
-
-
-def _extreme(items: tuple[RowFn, ...], frame: Frame, act: Callable[[Floats, Floats], Floats]) -> Cells:
-    found, missing = numbers(items[0], frame)
-    for item in items[1:]:
-        values, none = numbers(item, frame)
-        best = act(found, values)
-        best = best if missing is None else np.where(missing, values, best)
-        best = best if none is None else np.where(none, found, best)
-        found, missing = best, None if missing is None or none is None else missing & none
-    return Cells(found, missing)
-
-
-OPERATORS.update({"%": Modulo, "**": Power, "round": Round})
-OPERATORS.update({"abs": functools.partial(Maths, "abs"), "floor": functools.partial(Maths, "floor")})
+    def cells(self, frame: Frame) -> Cells:
+        return self._cells(frame, np.maximum)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Frame, Grid, Kind, Scalar, Truth, Words
-from sulq.language.rowfn.scalar import Compare, Lit, RowFn, against, alike, as_number, check, describe, evaluate, truths
+from sulq.language.rowfn.base import Lit, RowFn, as_number, describe, evaluate, one_of, truths
+from sulq.language.rowfn.conditions import Compare, against, alike
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class First(RowFn):
+class First(RowFn, items="An item"):
     """The first of several values of one kind that is not missing."""
 
     items: tuple[RowFn, ...]
@@ -22,11 +22,7 @@ class First(RowFn):
     def __post_init__(self) -> None:
         if not self.items:
             raise QuestionError("bad-question", "The first of no values has no meaning.")
-        for item in self.items:
-            check(item, "An item")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return self.items
+        RowFn.__post_init__(self)
 
     def kind(self, schema: Schema) -> Kind:
         kinds = [item.kind(schema) for item in self.items]
@@ -41,15 +37,7 @@ class First(RowFn):
                 raise QuestionError("wrong-kind", f"{describe(self.items[0])} and others have different labels.")
             return Code(kinds[0].labels, nullable)
         numbers = [as_number(kind, item) for kind, item in zip(kinds, self.items, strict=True)]
-        if len({kind.clock for kind in numbers}) > 1:
-            raise QuestionError("wrong-kind", f"{describe(self.items[0])} and others mix dates and numbers.")
-        steps = [kind.step for kind in numbers if kind.step is not None]
-        step = min(steps) if len(steps) == len(numbers) else None
-        lows: list[Fraction] = [kind.lo for kind in numbers if kind.lo is not None]
-        highs: list[Fraction] = [kind.hi for kind in numbers if kind.hi is not None]
-        if len(lows) < len(numbers) or len(highs) < len(numbers):
-            return Scalar(None, None, step, nullable, numbers[0].clock)
-        return Scalar(min(lows), max(highs), step, nullable, numbers[0].clock)
+        return one_of(numbers, f"{describe(self.items[0])} and others mix dates and numbers.", nullable=nullable)
 
     def cells(self, frame: Frame) -> Cells:
         several = [evaluate(item, frame) for item in self.items]
@@ -65,18 +53,11 @@ class First(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NullIf(RowFn):
+class NullIf(RowFn, item="The item", other="The other value"):
     """A value, missing where it equals another."""
 
     item: RowFn
     other: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The item")
-        check(self.other, "The other value")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item, self.other)
 
     @property
     def equal(self) -> Compare:

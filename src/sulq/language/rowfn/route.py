@@ -12,9 +12,9 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Frame, Integers
+from sulq.language.rowfn.base import RowFn, evaluate, per_schema
 from sulq.language.rowfn.keys import FEW
 from sulq.language.rowfn.labels import code
-from sulq.language.rowfn.scalar import RowFn, check, evaluate, per_schema
 
 MOST_NODES: Final = 65_536
 MOST_CHILDREN: Final = 2**20
@@ -38,7 +38,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Route(RowFn):
+class Route(RowFn, keys="A key"):
     """The leaf, from 0, that a row comes to from node 0 of a public tree; every row comes to one, or to none.
 
     A node is (key, child, child, ...): the number of the key it asks and, for each
@@ -53,8 +53,7 @@ class Route(RowFn):
     tree: tuple[Node, ...]
 
     def __post_init__(self) -> None:
-        for key in self.keys:
-            check(key, "A key")
+        RowFn.__post_init__(self)
         children = sum(len(node) for node in self.tree if isinstance(node, tuple))
         if len(self.tree) > MOST_NODES or len(self.keys) > MOST_NODES or children > MOST_CHILDREN:
             raise QuestionError("too-large", f"A tree has at most {MOST_NODES} nodes and {MOST_CHILDREN} children.")
@@ -67,9 +66,6 @@ class Route(RowFn):
             raise QuestionError("bad-question", "A tree needs a leaf.")
         if self.depth > DEEPEST:
             raise QuestionError("too-large", f"A tree asks at most {DEEPEST} keys of a row.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return self.keys
 
     @property
     def depth(self) -> int:

@@ -12,14 +12,14 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema, grid_for
 from sulq.language.kinds import Cells, Frame, Grid, Scalar, union
-from sulq.language.rowfn.scalar import RowFn, check, numbers
+from sulq.language.rowfn.base import RowFn, numbers
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, grid_vector, reach, to_grid, vector_cells
 
 LARGEST: Final = 2 ** (2 * MAX_BITS)  # a product of two coordinates, as in an outer product (SR17)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scaled(RowFn):
+class Scaled(RowFn, vector="The vector", factor="The factor"):
     """Each coordinate of a vector times a bounded number, the number on a grid of at most 2^bits units.
 
     Both are whole before they meet (SR16): coordinate i is q_i * f with |f| at most
@@ -33,13 +33,9 @@ class Scaled(RowFn):
     bits: int = 11
 
     def __post_init__(self) -> None:
-        check(self.vector, "The vector")
-        check(self.factor, "The factor")
+        RowFn.__post_init__(self)
         if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= MAX_BITS:
             raise QuestionError("bad-literal", "A factor is a number on a grid of 1 to 15 bits.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.vector, self.factor)
 
     def span(self, schema: Schema) -> tuple[Fraction, int, int]:
         """The grid of the factor and its bounds in units."""

@@ -20,7 +20,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import LONGEST_CELL, Schema
 from sulq.language.kinds import Cells, Frame, Scalar, Truth, Words, union
-from sulq.language.rowfn.scalar import RowFn, check, describe, evaluate, literal
+from sulq.language.rowfn.base import RowFn, describe, evaluate, literal
 
 CUT: Final = LONGEST_CELL  # characters that are left of a text put together, and of each of its parts
 LONGEST: Final = CUT  # a length or place past this counts as this
@@ -63,16 +63,10 @@ def _bytes(text: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lowered(RowFn):
+class Lowered(RowFn, item="The text"):
     """Text with its ASCII letters in lower case; all other characters as they are."""
 
     item: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The text")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def kind(self, schema: Schema) -> Words:
         return words(self.item, schema)
@@ -82,16 +76,10 @@ class Lowered(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Uppered(RowFn):
+class Uppered(RowFn, item="The text"):
     """Text with its ASCII letters in upper case; all other characters as they are."""
 
     item: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The text")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def kind(self, schema: Schema) -> Words:
         return words(self.item, schema)
@@ -101,7 +89,7 @@ class Uppered(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trimmed(RowFn):
+class Trimmed(RowFn, item="The text"):
     """Text without the given characters at its ends: spaces, unless others are named."""
 
     item: RowFn
@@ -109,13 +97,10 @@ class Trimmed(RowFn):
     characters: str = " "
 
     def __post_init__(self) -> None:
-        check(self.item, "The text")
+        RowFn.__post_init__(self)
         if self.side not in ("both", "left", "right"):
             raise QuestionError("bad-question", "Text is trimmed on the left, the right or both sides.")
         object.__setattr__(self, "characters", constant(self.characters, "What is trimmed off"))
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def kind(self, schema: Schema) -> Words:
         return words(self.item, schema)
@@ -128,16 +113,10 @@ class Trimmed(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Length(RowFn):
+class Length(RowFn, item="The text"):
     """How many characters (code points) a text has, at most 2^20."""
 
     item: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.item, "The text")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def kind(self, schema: Schema) -> Scalar:
         return Scalar(Fraction(0), Fraction(LONGEST), Fraction(1), words(self.item, schema).nullable)
@@ -147,18 +126,15 @@ class Length(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IndexOf(RowFn):
+class IndexOf(RowFn, item="The text"):
     """The place of a constant text in another, counted in characters from 1; 0 where it does not occur."""
 
     item: RowFn
     needle: str
 
     def __post_init__(self) -> None:
-        check(self.item, "The text")
+        RowFn.__post_init__(self)
         object.__setattr__(self, "needle", constant(self.needle, "What is looked for"))
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def kind(self, schema: Schema) -> Scalar:
         return Scalar(Fraction(0), Fraction(LONGEST), Fraction(1), words(self.item, schema).nullable)
@@ -168,7 +144,7 @@ class IndexOf(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Substring(RowFn):
+class Substring(RowFn, item="The text"):
     """The characters from place `start` (from 1) on, `length` of them; places before the first hold nothing."""
 
     item: RowFn
@@ -176,15 +152,12 @@ class Substring(RowFn):
     length: int | None = None
 
     def __post_init__(self) -> None:
-        check(self.item, "The text")
+        RowFn.__post_init__(self)
         for value in (self.start, 0 if self.length is None else self.length):
             if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
                 raise QuestionError("bad-literal", "A place and a length in a text are whole numbers below 2^31.")
         if self.length is not None and self.length < 0:
             raise QuestionError("bad-literal", "A text has no negative length.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def span(self) -> tuple[int, int | None]:
         """How many characters are left out, and how many at most are taken."""
@@ -203,7 +176,7 @@ class Substring(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Concat(RowFn):
+class Concat(RowFn, items="A text"):
     """Texts one after the other, cut after 10,000 characters, as each of them is; missing where any is.
 
     Nothing else makes a text longer, so no tower of derived tables can make one
@@ -215,11 +188,7 @@ class Concat(RowFn):
     def __post_init__(self) -> None:
         if not 1 <= len(self.items) <= MOST_TEXTS:
             raise QuestionError("bad-question", f"1 to {MOST_TEXTS} texts are put together.")
-        for item in self.items:
-            check(item, "A text")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return self.items
+        RowFn.__post_init__(self)
 
     def kind(self, schema: Schema) -> Words:
         kinds = [words(item, schema) for item in self.items]
@@ -235,18 +204,15 @@ class Concat(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StartsWith(RowFn):
+class StartsWith(RowFn, item="The text"):
     """Whether a text begins with a constant one."""
 
     item: RowFn
     prefix: str
 
     def __post_init__(self) -> None:
-        check(self.item, "The text")
+        RowFn.__post_init__(self)
         object.__setattr__(self, "prefix", constant(self.prefix, "A beginning"))
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def kind(self, schema: Schema) -> Truth:
         return Truth(words(self.item, schema).nullable)
@@ -256,7 +222,7 @@ class StartsWith(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Like(RowFn):
+class Like(RowFn, item="The text"):
     r"""Whether a text is of a constant pattern: % stands for any text, _ for any one character.
 
     `escape` makes the next character stand for itself ("" for no escape).
@@ -267,7 +233,7 @@ class Like(RowFn):
     escape: str = "\\"
 
     def __post_init__(self) -> None:
-        check(self.item, "The text")
+        RowFn.__post_init__(self)
         object.__setattr__(self, "pattern", constant(self.pattern, "A pattern"))
         object.__setattr__(self, "escape", constant(self.escape, "An escape"))
         if len(self.escape) > 1:
@@ -275,9 +241,6 @@ class Like(RowFn):
         if len(self.pattern) > LONGEST_PATTERN or self.pattern.count("%") + self.pattern.count("_") > MOST_WILD:
             raise QuestionError("too-large", f"A pattern has at most {LONGEST_PATTERN} characters, {MOST_WILD} wild.")
         self.segments()
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def segments(self) -> tuple[tuple[str | None, ...], ...]:
         """What stands between the % of the pattern: characters, None for any one."""

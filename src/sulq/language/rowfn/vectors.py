@@ -20,7 +20,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import TERM_BITS, Schema, grid_for
 from sulq.language.kinds import Cells, Code, Floats, Frame, Grid, Integers, Scalar, Truths, union
-from sulq.language.rowfn.scalar import RowFn, as_number, check, describe, evaluate, figure, numbers, per_schema
+from sulq.language.rowfn.base import RowFn, as_number, describe, evaluate, figure, numbers, per_schema
 
 EXACT: Final = 2**53  # every integer below is a double
 EXACT_BITS: Final = 50  # as is every such integer with half a unit added
@@ -77,7 +77,7 @@ def vector_cells(fn: RowFn, frame: Frame) -> tuple[Integers, Truths | None]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Vector(RowFn):
+class Vector(RowFn, items="A coordinate"):
     """Numbers side by side on one grid of at most 2^bits units; missing if any of them is."""
 
     items: tuple[RowFn, ...]
@@ -86,11 +86,7 @@ class Vector(RowFn):
     def __post_init__(self) -> None:
         if not 1 <= len(self.items) <= 4096 or not _whole(self.bits, 1, MAX_BITS):
             raise QuestionError("too-large", "A vector has 1 to 4096 coordinates of 1 to 15 bits.")
-        for item in self.items:
-            check(item, "A coordinate")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return self.items
+        RowFn.__post_init__(self)
 
     @per_schema
     def kind(self, schema: Schema) -> Grid:
@@ -112,7 +108,7 @@ class Vector(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WithinBall(RowFn):
+class WithinBall(RowFn, vector="The vector"):
     """A vector shortened, if need be, to an L2 norm of at most `radius`.
 
     Coordinates round toward zero, so the integer vector itself lies in the ball
@@ -123,13 +119,10 @@ class WithinBall(RowFn):
     radius: float | int
 
     def __post_init__(self) -> None:
-        check(self.vector, "The vector")
+        RowFn.__post_init__(self)
         object.__setattr__(self, "radius", figure(self.radius))
         if self.radius <= 0:
             raise QuestionError("bad-literal", "A radius is a positive number.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.vector,)
 
     def kind(self, schema: Schema) -> Grid:
         inner = grid_vector(self.vector, schema)
@@ -158,7 +151,7 @@ class WithinBall(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dot(RowFn):
+class Dot(RowFn, vector="The vector"):
     """The inner product of a vector with public weights on a grid of 2^bits units; exact."""
 
     vector: RowFn
@@ -166,13 +159,10 @@ class Dot(RowFn):
     bits: int = 15
 
     def __post_init__(self) -> None:
-        check(self.vector, "The vector")
+        RowFn.__post_init__(self)
         object.__setattr__(self, "weights", tuple(figure(w) for w in self.weights))
         if not _whole(self.bits, 1, 20):
             raise QuestionError("bad-literal", "Weights are numbers on a grid of 1 to 20 bits.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.vector,)
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 - few, and every batch asks again
     def units(self) -> tuple[tuple[int, ...], Fraction]:
@@ -202,20 +192,17 @@ class Dot(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nearest(RowFn):
+class Nearest(RowFn, vector="The vector"):
     """The index of the nearest of public centres; ties go to the lowest index (S0.13)."""
 
     vector: RowFn
     centres: tuple[tuple[float | int, ...], ...]
 
     def __post_init__(self) -> None:
-        check(self.vector, "The vector")
+        RowFn.__post_init__(self)
         if not 1 <= len(self.centres) <= 65_536:
             raise QuestionError("bad-literal", "Give 1 to 65,536 centres.")
         object.__setattr__(self, "centres", tuple(tuple(figure(x) for x in centre) for centre in self.centres))
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.vector,)
 
     def units(self, schema: Schema) -> Integers:
         """The centres on the vector's grid."""
@@ -240,16 +227,10 @@ class Nearest(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outer(RowFn):
+class Outer(RowFn, vector="The vector"):
     """All products x_i x_j, i <= j, of a vector's coordinates: the upper triangle, row by row."""
 
     vector: RowFn
-
-    def __post_init__(self) -> None:
-        check(self.vector, "The vector")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.vector,)
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 - likewise
     def kind(self, schema: Schema) -> Grid:
@@ -276,7 +257,7 @@ class Outer(RowFn):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bernstein(RowFn):
+class Bernstein(RowFn, item="The item"):
     """The Bernstein terms of a number within [a, b]: C(m, i) (x - a)^i (b - x)^(m - i), i = m .. 0.
 
     They are non-negative and always sum to (b - a)^m, so one row's vector has L1
@@ -291,14 +272,11 @@ class Bernstein(RowFn):
     missing: bool = False
 
     def __post_init__(self) -> None:
-        check(self.item, "The item")
+        RowFn.__post_init__(self)
         if not _whole(self.degree, 1, 2):
             raise QuestionError("bad-question", "Bernstein terms are of degree 1 or 2.")
         if not isinstance(self.missing, bool):
             raise QuestionError("bad-question", "Whether missing numbers have a term is yes or no.")
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return (self.item,)
 
     def span(self, schema: Schema) -> tuple[Fraction, int, int]:
         """The grid of the number and its bounds in units."""
@@ -343,7 +321,7 @@ def scalar_grid(lo: Fraction, hi: Fraction, lattice: Fraction | None) -> tuple[F
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lookup(RowFn):
+class Lookup(RowFn, keys="A key"):
     """A public table read at a row's keys: one number a row of the table, or a vector.
 
     The table is indexed by the keys' codes, the last key fastest. A number can
@@ -354,17 +332,13 @@ class Lookup(RowFn):
     table: tuple[tuple[float | int, ...], ...]
 
     def __post_init__(self) -> None:
-        for key in self.keys:
-            check(key, "A key")
+        RowFn.__post_init__(self)
         widths = {len(entry) for entry in self.table}
         if not self.keys or len(widths) != 1 or not 1 <= min(widths) <= WIDEST or len(self.table) > WIDEST:
             raise QuestionError("bad-question", "A table needs keys and rows of one width.")
         if len(self.table) * min(widths) > LARGEST_TABLE:
             raise QuestionError("too-large", f"A table holds at most {LARGEST_TABLE} numbers.")
         object.__setattr__(self, "table", _checked(self.table))
-
-    def parts(self) -> tuple[RowFn, ...]:
-        return self.keys
 
     def sizes(self, schema: Schema) -> tuple[list[int], bool]:
         """The number of labels of each key, and whether any key can be missing."""

@@ -16,7 +16,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Floats, Truth
 from sulq.language.rowfn import Case, Each, Logic, Not, RowFn, lit
-from sulq.language.rowfn.scalar import number
+from sulq.language.rowfn.base import number
 
 Partitions = Sequence[Sequence[RowFn]]
 ROUNDED: Final = 1e-12  # sums of doubles may leave [0, 1] by this

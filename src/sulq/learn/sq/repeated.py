@@ -14,7 +14,7 @@ from sulq.language.kinds import Floats
 from sulq.language.law import GaussianLaw, LaplaceLaw, Law
 from sulq.language.question import Sums
 from sulq.language.rowfn import RowFn
-from sulq.language.rowfn.scalar import number
+from sulq.language.rowfn.base import number
 from sulq.language.rowfn.vectors import rounding
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.oracle import PricedOracle, checked_query, checked_tolerance, too_few_rows

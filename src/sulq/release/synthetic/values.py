@@ -44,7 +44,7 @@ def encoded(attribute: Attribute, values: pa.Array) -> Integers:
     if edges is None:
         found = pc.index_in(values, pa.array(attribute.labels, type=kind(attribute)))
         return np.asarray(found, dtype=np.int64)
-    whole = {Date: pa.int32(), Timestamp: pa.int64()}.get(type(attribute.domain))
+    whole = {"date": pa.int32(), "timestamp": pa.int64()}.get(attribute.domain.clock or "")
     numbers = np.asarray(values if whole is None else values.cast(whole), dtype=np.float64)
     cells = np.searchsorted(np.array(edges), numbers, side="right") - 1
     return np.clip(cells, 0, len(edges) - 2).astype(np.int64)

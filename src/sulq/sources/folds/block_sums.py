@@ -8,7 +8,8 @@ import numpy as np
 
 from sulq.language.domain import Schema
 from sulq.language.kinds import Floats, Integers, Truths
-from sulq.language.rowfn.scalar import Lit, numbers
+from sulq.language.rowfn import Lit
+from sulq.language.rowfn.base import numbers
 from sulq.language.rowfn.scaled import Scaled
 from sulq.language.rowfn.vectors import Lookup, Outer, Vector, WithinBall, to_grid, vector_cells
 from sulq.language.tally import Block

@@ -16,7 +16,8 @@ import numpy as np
 
 from sulq.language.domain import Bool, Category, Schema, Text, power_of_two
 from sulq.language.kinds import Cells, Floats, Grid, Integers, Truths, union
-from sulq.language.rowfn.scalar import Arith, Col, IsMissing, Lit, RowFn, Values, numbers
+from sulq.language.rowfn import Arith, Col, IsMissing, Lit, RowFn
+from sulq.language.rowfn.base import Values, numbers
 from sulq.language.rowfn.vectors import (
     EXACT,
     Dot,

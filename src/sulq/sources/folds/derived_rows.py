@@ -13,7 +13,8 @@ from sulq.language.domain import Column, Text
 from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Floats, Integers, Scalar, Truth, Truths
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.language.rowfn.scalar import Col, RowFn, evaluate, numbers, truths
+from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn.base import evaluate, numbers, truths
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.shape import Shape, shape
 from sulq.sources.folds.batch import Batch

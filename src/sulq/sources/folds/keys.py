@@ -9,7 +9,8 @@ from typing import cast
 import numpy as np
 
 from sulq.language.kinds import Integers, Truths
-from sulq.language.rowfn.scalar import RowFn, evaluate, truths
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.base import evaluate, truths
 from sulq.language.tally import Key, Tally
 from sulq.sources.folds.batch import Batch
 

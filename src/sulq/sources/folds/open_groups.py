@@ -11,7 +11,8 @@ import numpy as np
 from sulq.kernel.private import SATURATED, Stored, saturate
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths
-from sulq.language.rowfn.scalar import RowFn, evaluate, truths
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.base import evaluate, truths
 from sulq.language.tally import Groups, Tally
 from sulq.sources.folds.batch import Batch
 from sulq.sources.folds.block_sums import reach, units_of

@@ -8,8 +8,9 @@ import numpy as np
 
 from sulq.kernel.private import Stored
 from sulq.language.kinds import Cells, Integers
+from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn.base import evaluate, truths
 from sulq.language.rowfn.keys import Bucket
-from sulq.language.rowfn.scalar import Col, RowFn, evaluate, truths
 from sulq.language.tally import BLANK, Tally
 from sulq.sources.folds.batch import Batch
 

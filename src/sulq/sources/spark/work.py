@@ -27,8 +27,8 @@ from sulq.kernel.request import Scan
 from sulq.language.domain import Schema, Text
 from sulq.language.privacy import Unit
 from sulq.language.relation import PerPerson, Relation, Select, Table, Where
+from sulq.language.rowfn import Col
 from sulq.language.rowfn.keys import Bucket
-from sulq.language.rowfn.scalar import Col
 from sulq.language.tally import Tally
 from sulq.sources.cell_grammar import Cell
 from sulq.sources.decode.frames import records

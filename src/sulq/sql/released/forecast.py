@@ -21,7 +21,7 @@ from sulq.answers.released import Released
 from sulq.language.domain import Schema, Text
 from sulq.language.facts import Facts
 from sulq.language.kinds import Cells, Integers
-from sulq.language.rowfn.scalar import evaluate, numbers
+from sulq.language.rowfn.base import evaluate, numbers
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.shape import shape
 

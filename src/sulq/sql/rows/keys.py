@@ -46,8 +46,8 @@ from sulq.language.rowfn import (
     ToDate,
     periods,
 )
+from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.dates import written
-from sulq.language.rowfn.scalar import evaluate
 from sulq.language.shape import numeric
 from sulq.sql.rows import boxes
 from sulq.sql.rows.values import Cell
@@ -184,7 +184,7 @@ def _narrowed(schema: Schema, left: boxes.Boxes) -> Schema:
         here = ~left.missing[name] if name in left.low else None
         if here is not None and here.any() and isinstance(column, (domain.Int, domain.Real, *CLOCKED)):
             low, high = int(left.low[name][here].min()), int(left.high[name][here].max())
-            kind = Scalar(low * column.step, high * column.step, column.step, clock=_clock(column))
+            kind = Scalar(low * column.step, high * column.step, column.step, clock=column.clock)
             found.append((name, numeric(kind) if isinstance(column, CLOCKED) else _like(column, low, high)))
         else:
             found.append((name, column))
@@ -195,10 +195,6 @@ def _like(column: domain.Int | domain.Real, low: int, high: int) -> domain.Colum
     if isinstance(column, domain.Int):
         return domain.Int(low, high)
     return domain.Real(float(low * column.step), float(high * column.step), float(column.step))
-
-
-def _clock(column: domain.Column) -> str | None:
-    return {domain.Date: "date", domain.Timestamp: "timestamp"}.get(type(column))
 
 
 def _masked(fn: RowFn, kind: Code, possible: npt.NDArray[np.bool_]) -> RowFn:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.language.relation import Relation
-from sulq.language.rowfn.scalar import RowFn
+from sulq.language.rowfn import RowFn
 
 NAMES: Final = (
     "rows",

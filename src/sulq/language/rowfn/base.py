@@ -1,0 +1,363 @@
+"""What every row function is: the base class, its operators, and the two leaves, columns and constants.
+
+The language is closed: the classes of this folder are all there is, and no callable crosses it (T18, T23). Each class
+holds its syntax, its interval rule in exact rationals (`kind`) and its meaning on NumPy columns (`cells`). Numbers are
+IEEE doubles of grid points, one operation at a time, so every engine computes the same bits (ARCHITECTURE, exactness);
+a result that is not finite is missing, so no row can raise (T30).
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Final, NoReturn, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sulq.errors import QuestionError
+from sulq.language import domain
+from sulq.language.domain import Schema
+from sulq.language.kinds import Cells, Code, Floats, Frame, Kind, Scalar, Truth, Truths, Words
+
+F = TypeVar("F", bound="RowFn")
+K = TypeVar("K", bound=Kind)
+Literal = int | float | str | bool
+Values = npt.NDArray[np.generic]
+Operator = Callable[["RowFn", object], "RowFn"]
+MAX_LITERAL: Final = 1e60
+MAX_LIST_ITEMS: Final = 10_000
+MAX_TEXT_LENGTH: Final = 10_000
+NODES: Final[dict[str, Callable[..., RowFn]]] = {}
+"""The row functions by the names of their classes: what Python's operators and methods make."""
+
+
+def per_schema(kind: Callable[[F, Schema], K]) -> Callable[[F, Schema], K]:
+    """Work out the kind of a node once for the schema it was asked for last: plans and programs ask many times."""
+
+    @functools.wraps(kind)
+    def known(self: F, schema: Schema) -> K:
+        held = getattr(self, "held", None)
+        if held is None or held[0] is not schema:
+            held = (schema, kind(self, schema))
+            object.__setattr__(self, "held", held)
+        return cast("K", held[1])
+
+    return known
+
+
+def _infix(node: str, op: str, *, swapped: bool = False) -> Operator:
+    """An operator of Python that makes a node of two sides."""
+
+    def make(self: RowFn, other: object) -> RowFn:
+        left, right = (row(other), self) if swapped else (self, row(other))
+        return NODES[node](op, (left, right)) if node == "Logic" else NODES[node](op, left, right)
+
+    return make
+
+
+class RowFn:
+    """A function of one row, built from columns by ordinary Python operators.
+
+    A subclass names the fields that hold row functions, and what a refusal calls them: `class Not(RowFn, item="A
+    condition")`. `held`: memo of derived public facts; excluded from equality and serialisation.
+    """
+
+    __slots__ = ("held",)
+    held: tuple[object, object]
+    operands: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def __init_subclass__(cls, **operands: str) -> None:
+        if operands:  # a dataclass with slots makes its class a second time, without them
+            cls.operands = tuple(operands.items())
+
+    def __post_init__(self) -> None:
+        for name, what in self.operands:
+            value = getattr(self, name)
+            for fn in value if isinstance(value, (tuple, list)) else (value,):
+                check(fn, what)
+
+    def kind(self, schema: Schema) -> Kind:
+        """What this gives, from public facts alone."""
+        raise NotImplementedError  # pragma: no cover - every node has its rule
+
+    def cells(self, frame: Frame) -> Cells:
+        """What this means on a batch of rows."""
+        raise NotImplementedError  # pragma: no cover - every node has its meaning
+
+    def parts(self) -> tuple[RowFn, ...]:
+        """The row functions this is built from."""
+        found: tuple[RowFn, ...] = ()
+        for name, _ in self.operands:
+            value = getattr(self, name)
+            found += value if isinstance(value, tuple) else (value,)
+        return found
+
+    __add__, __radd__ = _infix("Arith", "+"), _infix("Arith", "+", swapped=True)
+    __sub__, __rsub__ = _infix("Arith", "-"), _infix("Arith", "-", swapped=True)
+    __mul__, __rmul__ = _infix("Arith", "*"), _infix("Arith", "*", swapped=True)
+    __truediv__, __rtruediv__ = _infix("Arith", "/"), _infix("Arith", "/", swapped=True)
+    __eq__, __ne__ = _infix("Compare", "=="), _infix("Compare", "!=")  # type: ignore[assignment]
+    __lt__, __le__ = _infix("Compare", "<"), _infix("Compare", "<=")
+    __gt__, __ge__ = _infix("Compare", ">"), _infix("Compare", ">=")
+    __and__, __rand__ = _infix("Logic", "and"), _infix("Logic", "and", swapped=True)
+    __or__, __ror__ = _infix("Logic", "or"), _infix("Logic", "or", swapped=True)
+
+    def __neg__(self) -> RowFn:
+        return Lit(0) - self
+
+    def __pos__(self) -> RowFn:
+        return self
+
+    def __abs__(self) -> RowFn:
+        return NODES["Maths"]("abs", self)
+
+    def __mod__(self, other: object) -> RowFn:
+        """The remainder by a constant, of the number's sign, as `%` is in SQL."""
+        return NODES["Modulo"](self, other)
+
+    def __floordiv__(self, other: object) -> RowFn:
+        return NODES["Maths"]("floor", self / other)
+
+    def __pow__(self, other: object) -> RowFn:
+        return NODES["Power"](self, other)
+
+    def __round__(self, digits: object = 0) -> RowFn:
+        return NODES["Round"](self, digits)
+
+    def __invert__(self) -> RowFn:
+        return NODES["Not"](self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> NoReturn:
+        why = "A condition on rows has no truth value here."
+        raise QuestionError("bad-question", why, "Join with & | ~, not and, or, not.")
+
+    def _no_such(self, *_: object) -> NoReturn:
+        """Every other operator of Python is refused in our words."""
+        why = "Columns are joined by + - * / // % **, compared, and combined with & | ~."
+        raise QuestionError("bad-question", why, "Use an operator from this list, or SQL.")
+
+    __rmod__ = __rfloordiv__ = __rpow__ = __matmul__ = __rmatmul__ = __xor__ = __rxor__ = __lshift__ = _no_such
+    __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = __rdivmod__ = __getitem__ = __iter__ = _no_such
+    __contains__ = __len__ = __int__ = __float__ = __complex__ = __index__ = _no_such
+    __array_ufunc__ = None  # a number of NumPy leaves the operator to us
+
+    def clip(self, lo: float, hi: float) -> RowFn:
+        """Clamp into [lo, hi]."""
+        return NODES["Clip"](self, lo, hi)
+
+    def isin(self, values: Iterable[object]) -> RowFn:
+        """Whether the value is one of these."""
+        return NODES["IsIn"](self, several(values, "Values", MAX_LIST_ITEMS + 1))
+
+    def between(self, lo: object, hi: object) -> RowFn:
+        """Whether the value lies from lo to hi, both included."""
+        return (self >= lo) & (self <= hi)
+
+    def is_missing(self) -> RowFn:
+        """Whether there is no value."""
+        return NODES["IsMissing"](self)
+
+    def fill(self, value: object) -> RowFn:
+        """Put a constant where there is no value."""
+        return NODES["Fill"](self, literal(value))
+
+
+def literal(value: object) -> Literal:
+    """Check a constant of a question: finite, and of a kind that can stand in one."""
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return value.isoformat()
+    if isinstance(value, (np.bool_, np.integer, np.floating)):
+        value = value.item()
+    if isinstance(value, (bool, str)):
+        if isinstance(value, str) and (len(value) > MAX_TEXT_LENGTH or "\x00" in value or not domain.is_text(value)):
+            raise QuestionError("bad-literal", "A text literal is too long, or holds a NUL or half a character.")
+        return value
+    if not isinstance(value, (int, float, Fraction)):
+        raise QuestionError("bad-literal", f"A {type(value).__name__} cannot stand in a question.")
+    if not -MAX_LITERAL <= value <= MAX_LITERAL:  # false for NaN too
+        raise QuestionError("bad-literal", "A number of a question must be finite, and at most 1e60.")
+    if isinstance(value, int) and abs(value) > domain.INT_LIMIT:
+        raise QuestionError("bad-literal", "A whole-number literal must lie within 2^53.")
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def several(values: object, what: str, most: int | None = None) -> tuple[object, ...]:
+    """Insist on a list, or anything else that is gone through, at most so far; a text is not one."""
+    try:
+        found = None if isinstance(values, (str, bytes)) else iter(cast("Iterable[object]", values))
+    except TypeError:
+        found = None
+    if found is None:
+        raise QuestionError("bad-question", f"{what} are given as a list.")
+    return tuple(itertools.islice(found, most))
+
+
+def row(value: object) -> RowFn:
+    """A row function as it is, a constant as a literal."""
+    return value if isinstance(value, RowFn) else Lit(literal(value))
+
+
+def check(value: object, what: str) -> RowFn:
+    """Insist on a row function."""
+    if not isinstance(value, RowFn):
+        raise QuestionError("bad-question", f"{what} must be built from columns: sulq.col(...).")
+    return value
+
+
+def figure(value: object) -> int | float:
+    """Check a constant that must be a number."""
+    found = literal(value)
+    if isinstance(found, (bool, str)):
+        raise QuestionError("bad-literal", "A number is needed here.")
+    return found
+
+
+def outward(lo: Fraction, hi: Fraction) -> tuple[Fraction, Fraction]:
+    """The narrowest interval between doubles that holds [lo, hi].
+
+    Rounding is monotone: a result whose exact value lies in [lo, hi] is still in
+    this interval after it is rounded to a double.
+    """
+    low, high = float(lo), float(hi)
+    low = low if Fraction(low) <= lo else math.nextafter(low, -math.inf)
+    high = high if Fraction(high) >= hi else math.nextafter(high, math.inf)
+    return Fraction(low), Fraction(high)
+
+
+def number(fn: RowFn, schema: Schema) -> Scalar:
+    """The kind of a row function used as a number; a truth value counts as 0 or 1."""
+    return as_number(fn.kind(schema), fn)
+
+
+def as_number(kind: Kind, fn: RowFn) -> Scalar:
+    """A kind as that of a number, or a refusal that names the row function."""
+    if isinstance(kind, Truth):
+        return Scalar(Fraction(0), Fraction(1), Fraction(1), kind.nullable)
+    if not isinstance(kind, Scalar):
+        raise QuestionError("wrong-kind", f"{describe(fn)} is not a number.")
+    return kind
+
+
+def one_of(kinds: Sequence[Scalar], mixed: str, *, nullable: bool) -> Scalar:
+    """The kind of a number that is one of several; `mixed` is the refusal of dates beside numbers."""
+    if len({kind.clock for kind in kinds}) > 1:
+        raise QuestionError("wrong-kind", mixed)
+    steps = [kind.step for kind in kinds if kind.step is not None]
+    step = min(steps) if len(steps) == len(kinds) else None
+    lows = [kind.lo for kind in kinds if kind.lo is not None]
+    highs = [kind.hi for kind in kinds if kind.hi is not None]
+    if len(lows) < len(kinds) or len(highs) < len(kinds):
+        return Scalar(None, None, step, nullable, kinds[0].clock)
+    return Scalar(min(lows), max(highs), step, nullable, kinds[0].clock)
+
+
+def condition(fn: RowFn, schema: Schema) -> Truth:
+    """The kind of a row function used as a condition."""
+    kind = fn.kind(schema)
+    if not isinstance(kind, Truth):
+        raise QuestionError("wrong-kind", f"{describe(fn)} is not a condition.")
+    return kind
+
+
+def describe(fn: RowFn) -> str:
+    """A few words for messages, naming the columns concerned."""
+    if isinstance(fn, Col):
+        return f"Column {fn.name!r}"
+    names, front = [], [fn]
+    while front:
+        names += [part.name for part in front if isinstance(part, Col)]
+        front = [part for outer in front for part in outer.parts()]
+    columns = ", ".join(repr(name) for name in dict.fromkeys(names))
+    return f"The expression of column {columns}" if columns else "The expression"
+
+
+def evaluate(fn: RowFn, frame: Frame) -> Cells:
+    """The meaning of a row function on a batch, worked out once however often it occurs."""
+    known = frame.seen.get(id(fn))
+    if known is None or known.of is not fn:
+        known = frame.seen[id(fn)] = replace(fn.cells(frame), of=fn)
+    return known
+
+
+def numbers(fn: RowFn, frame: Frame) -> tuple[Floats, Truths | None]:
+    """The meaning of a row function used as a number."""
+    cells = evaluate(fn, frame)
+    return cells.values.astype(np.float64, copy=False), cells.missing
+
+
+def truths(fn: RowFn, frame: Frame) -> tuple[Truths, Truths | None]:
+    """The meaning of a row function used as a condition."""
+    cells = evaluate(fn, frame)
+    return cast("Truths", cells.values), cells.missing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Col(RowFn):
+    """A declared column."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise QuestionError("bad-question", "A column is named by a text.")
+
+    def kind(self, schema: Schema) -> Kind:
+        column = schema.find(self.name)
+        if column is None:
+            known = ", ".join(schema.names)
+            raise QuestionError("unknown-column", f"No column {self.name[:80]!r} is declared (declared: {known}).")
+        if isinstance(column, domain.Text):
+            return Words(column.missing, longest=column.longest)
+        if isinstance(column, domain.Bool):
+            return Truth(column.missing)
+        if isinstance(column, domain.Category):
+            return Code(column.values, column.missing)
+        return _scalar(column.low, column.high, column.step, column.clock, nullable=column.missing)
+
+    def cells(self, frame: Frame) -> Cells:
+        column = frame.schema.find(self.name)
+        cells = frame.codes(self.name)
+        if isinstance(column, domain.Bool):
+            return Cells(cells.values != 0, cells.missing)
+        if column is None or isinstance(column, (domain.Text, domain.Category)):
+            return cells
+        return Cells(cells.values.astype(np.float64) * float(column.step), cells.missing)
+
+
+@functools.lru_cache(maxsize=1024)
+def _scalar(low: int, high: int, step: Fraction, clock: str | None, *, nullable: bool) -> Scalar:
+    """The interval of a declared number; a plan asks for it at every place where the column stands."""
+    return Scalar(low * step, high * step, step, nullable, clock)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lit(RowFn):
+    """A constant."""
+
+    value: int | float | str | bool
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", literal(self.value))
+
+    def kind(self, schema: Schema) -> Kind:
+        if isinstance(self.value, bool):
+            return Truth(nullable=False)
+        if isinstance(self.value, str):
+            return Words(nullable=False, longest=len(self.value))
+        exact = Fraction(self.value)
+        step = Fraction(exact.numerator & -exact.numerator, exact.denominator) if exact else Fraction(1)
+        return Scalar(exact, exact, min(step, Fraction(1)), nullable=False)
+
+    def cells(self, frame: Frame) -> Cells:
+        if isinstance(self.value, str):
+            return Cells(np.full(frame.size, self.value, dtype=object), None)
+        return Cells(np.full(frame.size, self.value if isinstance(self.value, bool) else float(self.value)), None)
