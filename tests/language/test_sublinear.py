@@ -185,7 +185,8 @@ def test_X3_each_variance_solves_its_equation(epsilon: float, delta: float) -> N
         return upper + lower if name == "adaptive" else upper - lower
 
     for name in ("nonadaptive", "adaptive", "posterior", "dp"):
-        variance = getattr(sub, f"variance_{name}")(epsilon, delta, 5)
+        module = readings if name in ("nonadaptive", "adaptive") else sub
+        variance = getattr(module, f"variance_{name}")(epsilon, delta, 5)
         assert delta_of(name, math.sqrt(5 / variance)) <= delta * (1 + 1e-4)
         assert delta_of(name, math.sqrt(5 / (0.99 * variance))) > delta
 
