@@ -16,7 +16,7 @@ from sulq.forms.parameters import checked, whole
 from sulq.language.domain import Category, Schema, Text
 from sulq.language.kinds import Cells, Integers
 from sulq.language.rowfn import RowFn
-from sulq.language.rowfn.scalar import numbers
+from sulq.language.rowfn.base import numbers
 from sulq.learn.features import numbers_of
 from sulq.learn.sq.oracle import StatOracle, checked_query, too_few_rows, too_many_queries
 from sulq.learn.sq.sizing import sample_block
