@@ -231,8 +231,8 @@ OWN: Final = (
         "sulq 0.1.0, missing keys",
         "Python leaves out the rows whose key is missing, SQL shows them",
         "api/named_asks.py",
-        "        return tuple(or_missing(fn, self.facts.schema) for fn in keys(by))",
-        "        return keys(by)",
+        "        return tuple(or_missing(fn, self.facts.schema) for fn in questions.keys(by))",
+        "        return questions.keys(by)",
         ("tests/api/test_named_asks.py::test_sql_and_python_show_the_same_groups",),
     ),
     Mutant(
@@ -388,7 +388,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, one database",
         "nobody is told that ledger and data are restored together",
-        "api/connect.py",
+        "api/locations.py",
         "    if anchor is None and any(same_database(str(ledger), str(source)) for source in near):",
         "    if False:",
         ("tests/api/test_connect_postgres.py::test_T105_a_ledger_in_the_database_of_its_data_is_warned_of",),

@@ -14,7 +14,7 @@ from scipy import stats
 from sulq.answers.estimators import CentredMean, Mean
 from sulq.answers.pricing import affordable, price_of_mean, price_of_sums, probe
 from sulq.answers.released import Noise, Released
-from sulq.api.named_asks import COUNT_SHARE
+from sulq.api.questions import COUNT_SHARE
 from sulq.compile.plan import draw
 from sulq.errors import QuestionError
 from sulq.language.domain import Category, Int, Real, Schema

@@ -14,7 +14,8 @@ import sulq
 from sulq.answers.columns import Columns
 from sulq.answers.estimators import Average, CentredMean, Mean
 from sulq.answers.plan import Plan
-from sulq.api.named_asks import NamedAsks, keys
+from sulq.api.named_asks import NamedAsks
+from sulq.api.questions import binned
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text
 from sulq.language.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
@@ -346,16 +347,7 @@ def test_histograms_choose_their_keys():
     assert sum(dates.value.values()) == 400
     vast = Schema.of("t", {"v": Int(2**53, 2**53)})
     assert list(NamedAsks(Stub(vast, [{"v": 2**53}])).histogram("v", bins=4, spend=Epsilon(1)).value.values()) == [1]
-    assert isinstance(db._bins(Col("age"), np.array([0.0, 60.5, 120.0])), Bins)
-
-
-def test_keys_are_names_or_row_functions():
-    """by= takes one or several of either."""
-    fn = Bins(Col("age"), (0, 60, 120))
-    assert keys(None) == ()
-    assert keys("city")[0].name == "city"
-    assert keys(fn) == (fn,)
-    assert [type(key).__name__ for key in keys(["city", fn])] == ["Col", "Bins"]
+    assert isinstance(binned(db.facts, Col("age"), np.array([0.0, 60.5, 120.0])), Bins)
 
 
 def test_names_of_a_desk_are_those_of_the_interface():

@@ -1,29 +1,23 @@
-"""The door: a path or a frame gives a database, a URL the curator behind it."""
+"""`sulq.connect`: a path or a frame gives a database, a URL the curator behind it."""
 
 from __future__ import annotations
 
-import importlib
 import os
-import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, overload
 
-from sulq.addresses.defaults import begun, beside, copy_of, stem
-from sulq.addresses.postgres import Address, is_address, same_database
-from sulq.errors import QuestionError, SetupError, SetupWarning
-from sulq.language.domain import Category, Schema, Text, is_text, joinable
-from sulq.language.estimator import Certificate, Estimator
-from sulq.language.facts import TableFacts
+from sulq.addresses.defaults import begun
+from sulq.addresses.postgres import is_address
+from sulq.api.declarations import OwnedTable, declare_table, declare_tables
+from sulq.api.locations import in_spark, lies_elsewhere, prepared_copy, warn_of_shared_database
+from sulq.errors import SetupError
+from sulq.language.domain import is_text
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.language.statistic import Graph
 
 if TYPE_CHECKING:
     from sulq.api.client import Client
     from sulq.api.database import Database
-
-SUFFIXES = (".parquet", ".csv", ".csv.gz", ".duckdb")
 
 
 @overload
@@ -119,84 +113,48 @@ def connect(
             are others by your word, which is written down. Without it such a ledger is refused (`covered-source`).
     """
     if isinstance(data, str) and "://" in data and not lies_elsewhere(data):
-        scheme = data.split("://", 1)[0].lower()
-        if scheme not in ("http", "https"):
-            raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
-        told = (
-            table,
-            columns,
-            unit,
-            budget,
-            size,
-            ledger,
-            prepared,
-            progress,
-            keys,
-            public,
-            persons,
-            graph,
-            estimators,
-        )
-        if any(item is not None for item in told) or synthetic or renew or new_people or engine != "duckdb":
-            raise SetupError("bad-declaration", "A remote curator has its own declarations; give token= alone.")
-        if token is None:
-            raise SetupError(
-                "bad-declaration",
-                "A remote curator is asked with a token: token=...",
-                "The owner gives it out: `sulq analyst add NAME`, on the server.",
-            )
-        remote = cast("type[Client]", importlib.import_module("sulq.api.client").Client)
-        return remote(data, token, insecure=insecure)
+        declared = (table, columns, unit, budget, size, ledger, prepared, progress, keys, public, persons)
+        changed = synthetic or renew or new_people or engine != "duckdb"
+        told = changed or any(item is not None for item in (*declared, graph, estimators))
+        return _remote(data, token, insecure=insecure, told=told)
     if token is not None or insecure:
         raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
     whole = Unit() if unit is None else unit
     _check(whole, budget)
     _check_paths(ledger=ledger, anchor=anchor, prepared=prepared)
-    module = importlib.import_module("sulq.api.database")
+    tables: list[OwnedTable]
     if isinstance(data, Mapping):
         if table is not None:
             raise SetupError("bad-declaration", "Several tables have their own names; leave table= out.")
         if graph is not None or estimators is not None:
             raise SetupError("bad-declaration", "graph and estimators are for one table.")
-        facts = declarations(
-            data, columns, whole, keys=keys or {}, public=public or (), persons=persons or {},
-            references=references or {},
-        )  # fmt: skip
-        sizes = _sizes(size, facts)
-        tables = [
-            module.Data(
-                _file(data[item.schema.table]) or data[item.schema.table], item,
-                _inside(data[item.schema.table], item.schema.table), sizes.get(item.schema.table),
-            )
-            for item in facts
-        ]  # fmt: skip
+        tables = declare_tables(
+            data, columns, whole, size, keys=keys, public=public, persons=persons, references=references
+        )
     else:
         if any(told is not None for told in (keys, public, persons, references)):
             why = "keys, public, persons and references are for several tables: connect({...})."
             raise SetupError("bad-declaration", why)
-        path = _file(data)
-        name = table if table is not None else _name(data, path)
-        alone = single(Schema.of(name, columns), whole, graph, estimators)
-        tables = [module.Data(path or data, alone, table, _sizes(size, [alone]).get(name), alone=True)]
+        tables = [declare_table(data, columns, whole, size, table=table, graph=graph, estimators=estimators)]
     if new_people and ledger is None:
         raise SetupError("bad-declaration", "new_people=True begins a ledger of its own: name it, ledger=...")
-    paths = [item.source if isinstance(item.source, Path) else None for item in tables]
-    near = paths[0] if None not in paths else None
+    from sulq.api.database import Database, ledger_place, sources_of  # loads the engines
+
+    sources = [item.source for item in tables]
     private = [(item.source, item.inside or item.facts.schema.table) for item in tables if not item.facts.public]
-    covered = module.sources_of(private)
-    named = ledger if ledger is None or is_address(ledger) else Path(ledger)
-    place = module.ledger_place(covered, named, lambda: begun(private), private, new_people=new_people)
-    where = place if isinstance(place, Path) else None if near is None else beside(near)
-    _check_ledger(budget, place, [item.source for item in tables])
-    warn_of_shared_database(place, [item.source for item in tables], anchor)
-    return cast("type[Database]", module.Database)(
+    covered = sources_of(private)
+    named = None if ledger is None else str(ledger) if is_address(ledger) else Path(ledger)
+    place = ledger_place(covered, named, lambda: begun(private), private, new_people=new_people)
+    _check_ledger(budget, place, sources)
+    warn_of_shared_database(place, sources, anchor)
+    return Database(
         tables,
         unit=whole,
         budget=budget,
         synthetic=synthetic,
         ledger=place,
         anchor=None if anchor is None else Path(anchor),
-        prepared=_prepared(near, where, prepared, found=ledger is None),
+        prepared=prepared_copy(sources, place, prepared, found=ledger is None),
         engine=engine,
         renew=renew,
         progress=progress,
@@ -205,91 +163,22 @@ def connect(
     )
 
 
-def single(schema: Schema, unit: Unit, graph: object = None, estimators: object = None) -> TableFacts:
-    """The public facts of one table: its columns, whether its rows are edges, and the owner's functions."""
-    if graph is not None and (not isinstance(graph, (tuple, list)) or not 2 <= len(graph) <= 3):
-        raise SetupError("bad-declaration", 'graph names two columns, or three: ("u", "v", "weight").')
-    if estimators is not None and not isinstance(estimators, Mapping):
-        raise SetupError("bad-declaration", 'estimators are given by name: {"name": "package:function"}.')
-    named = tuple(_estimator(name, told, schema) for name, told in (estimators or {}).items())
-    if graph is None:
-        return TableFacts(schema, estimators=named)
-    try:
-        found = Graph(*graph)
-    except QuestionError as error:
-        raise SetupError("bad-declaration", error.message) from None
-    schema = found.numbered(schema)
-    unfit = found.unfit(schema, unit.column)
-    if unfit is not None:
-        raise SetupError(unfit[0] if unfit[0] == "node-unit" else "bad-declaration", unfit[1])
-    return TableFacts(schema, graph=found, estimators=named)
-
-
-def _estimator(name: str, told: object, schema: Schema) -> Estimator:
-    """A function as its owner names it; what it is certified for must be declared columns that have numbers."""
-    function, certificate = told if isinstance(told, tuple) and len(told) == 2 else (told, None)
-    found = Estimator(name, cast("str", function), cast("Certificate | None", certificate))
-    for column in () if found.certificate is None else found.certificate.columns:
-        if schema.find(column) is None or isinstance(schema.find(column), (Text, Category)):
-            raise SetupError("bad-certificate", f"{column[:80]!r} is not a declared column of numbers.")
-    return found
-
-
-def _file(data: object) -> Path | None:
-    """A data file's place; None for a frame, and for what lies elsewhere."""
-    if not isinstance(data, (str, os.PathLike)) or lies_elsewhere(data):
-        return None
-    path = Path(data)
-    if not path.name.lower().endswith(SUFFIXES):
-        raise SetupError("unreadable-data", f"{path.name!r} is none of {', '.join(SUFFIXES)}.")
-    try:
-        found = path.is_file()
-    except OSError:  # a name longer than any file's
-        found = False
-    if not found:
-        raise SetupError("missing-file", f"There is no file {path.name[:200]!r}.")
-    return path.resolve()
-
-
-def in_spark(data: object) -> bool:
-    """Whether data is named by the address of a table of Spark."""
-    return isinstance(data, str) and data.startswith("spark://")
-
-
-def lies_elsewhere(data: object) -> bool:
-    """Whether data is named by an address at which this process asks itself; any other is a curator's."""
-    return is_address(data) or in_spark(data)
-
-
-def _name(data: object, path: Path | None) -> str:
-    """A table's name in questions, where none is told: the file's stem, or the table that an address names."""
-    if path is not None:
-        return stem(path)
-    if in_spark(data):
-        return re.split(r"[./]", str(data).removesuffix(".parquet"))[-1]
-    if not is_address(data):
-        return "data"
-    named = Address.of(str(data)).table
-    if named is None:
-        raise SetupError("bad-declaration", "An address names a database; name the table in it: table=...")
-    return named.rpartition(".")[2]
-
-
-def warn_of_shared_database(ledger: object, sources: Sequence[object], anchor: object) -> None:
-    """Tell the owner of a ledger that is restored together with its data, where nothing outside would notice."""
-    near = [source for source in sources if is_address(source) and is_address(ledger)]
-    if anchor is None and any(same_database(str(ledger), str(source)) for source in near):
-        warnings.warn(
-            "The ledger lies in the database of its data, without an anchor: whoever restores the one restores "
-            "the other, and what was spent since is forgotten. Give anchor=, or a ledger= elsewhere.",
-            SetupWarning,
-            stacklevel=3,
+def _remote(url: str, token: str | None, *, insecure: bool, told: bool) -> Client:
+    """A client of the curator at a URL; `told`: whether the caller declared anything else."""
+    scheme = url.split("://", 1)[0].lower()
+    if scheme not in ("http", "https"):
+        raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
+    if told:
+        raise SetupError("bad-declaration", "A remote curator has its own declarations; give token= alone.")
+    if token is None:
+        raise SetupError(
+            "bad-declaration",
+            "A remote curator is asked with a token: token=...",
+            "The owner gives it out: `sulq analyst add NAME`, on the server.",
         )
+    from sulq.api.client import Client  # loads httpx
 
-
-def _inside(data: object, name: str) -> str | None:
-    """A table's name inside a file of several tables, or a database."""
-    return name if is_address(data) or str(data).lower().endswith(".duckdb") else None
+    return Client(url, token, insecure=insecure)
 
 
 def _check(unit: object, budget: object) -> None:
@@ -315,110 +204,3 @@ def _check_ledger(budget: Budget | None, ledger: str | Path | None, sources: Seq
         raise SetupError("bad-declaration", "A table of Spark has no place beside it for a ledger: ledger=...")
     if budget is None and not isinstance(ledger, str) and (ledger is None or not ledger.exists()):
         raise SetupError("bad-declaration", "A new person space needs a budget: budget=sulq.Epsilon(1), say.")
-
-
-def _sizes(size: object, facts: Sequence[TableFacts]) -> dict[str, int]:
-    """Declared public sizes by table; a bare number is the first one's."""
-    names = [item.schema.table for item in facts]
-    if size is None:
-        return {}
-    told = dict(size) if isinstance(size, Mapping) else {names[0]: size}
-    sizes: dict[str, int] = {}
-    for name, number in told.items():
-        if name not in names:
-            raise SetupError("bad-declaration", f"size names {str(name)[:80]!r}, which is no table here.")
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= 2**40:
-            raise SetupError("bad-declaration", "size must be a positive whole number.")
-        sizes[name] = number
-    return sizes
-
-
-def declarations(
-    data: Mapping[str, object],
-    columns: object,
-    unit: Unit,
-    *,
-    keys: Mapping[str, str],
-    public: Sequence[str],
-    persons: Mapping[str, str],
-    references: Mapping[str, Mapping[str, str]],
-) -> list[TableFacts]:
-    """The public facts of several tables, private ones first, or a refusal that names what does not fit."""
-    names = list(data)
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise SetupError("bad-declaration", "Several tables are given by name: {'people': ..., 'visits': ...}.")
-    if not isinstance(columns, Mapping):
-        raise SetupError("bad-declaration", "columns declares each table: {'people': {...}, 'visits': {...}}.")
-    if isinstance(public, str) or not isinstance(keys, Mapping) or not isinstance(persons, Mapping):
-        raise SetupError(
-            "bad-declaration", "public is a list of tables; keys and persons name a column for each table."
-        )
-    if not isinstance(references, Mapping) or not all(isinstance(told, Mapping) for told in references.values()):
-        why = "references names for each table the table a column refers to: {'lines': {'order': 'orders'}}."
-        raise SetupError("bad-declaration", why)
-    named = {"columns": columns, "keys": keys, "public": public, "persons": persons, "references": references}
-    for what, told in named.items():
-        for name in told:
-            if name not in names:
-                known = ", ".join(names)
-                raise SetupError(
-                    "bad-declaration", f"{what} names {str(name)[:80]!r}, no table here (there are: {known})."
-                )
-    facts = []
-    for name in names:
-        if name not in columns:
-            raise SetupError("bad-declaration", f"columns says nothing of table {name!r}.")
-        schema = Schema.of(name, columns[name])
-        links = tuple(references.get(name, {}).items())
-        item = TableFacts(schema, keys.get(name), name in public, None, persons.get(name), links)
-        _fits(item, unit)
-        facts.append(item)
-    if all(item.public for item in facts):
-        raise SetupError("bad-declaration", "All of these tables are public; there is nobody to protect.")
-    for item in facts:
-        for column, to in item.references:
-            _leads(item, column, next((other for other in facts if other.schema.table == to), None), unit)
-    return sorted(facts, key=lambda item: item.public)
-
-
-def _fits(table: TableFacts, unit: Unit) -> None:
-    name = table.schema.table
-    if table.person is not None and (table.public or unit.column is None):
-        why = "it is public" if table.public else "the unit names no column"
-        raise SetupError("bad-declaration", f"persons names a column of {name!r}, but {why}.")
-    person = None if table.public else table.person or unit.column
-    if table.key is not None and table.key != person and table.schema.find(table.key) is None:
-        raise SetupError("bad-declaration", f"The key of {name!r}, {str(table.key)[:80]!r}, is not a declared column.")
-
-
-def _leads(table: TableFacts, column: str, other: TableFacts | None, unit: Unit) -> None:
-    """A reference leads from a private table's column to the key, declared alike, of a private table."""
-    where = f"references says that {str(column)[:80]!r} of {table.schema.table!r} refers to a table"
-    ours = table.schema.find(column) if isinstance(column, str) else None
-    why = ""
-    if other is None:
-        why = "that is not here"
-    elif unit.column is None or table.public or other.public:
-        why = "but between public tables, and where the unit names no column, a join needs no such word"
-    elif ours is None or column == (table.person or unit.column):
-        why = "but that column is not declared, or is the person's, by which tables are joined anyway"
-    elif other.key is None or other.key == (other.person or unit.column):
-        why = f"{other.schema.table!r} that has no key, or only the person's: name its key in keys="
-    elif not joinable(ours, other.schema.find(other.key)):
-        why = f"{other.schema.table!r} whose key is declared differently; declare both columns alike"
-    if why:
-        raise SetupError("bad-declaration", f"{where} {why}.")
-
-
-def _prepared(path: Path | None, ledger: Path | None, told: object, *, found: bool) -> Path | bool | None:
-    """Where the prepared copy lies: as told, beside the ledger, or for a frame in memory.
-
-    `found`: whether nobody named the ledger.
-    """
-    if isinstance(told, (str, os.PathLike)):
-        return Path(told)
-    if told is None and path is not None and ledger is not None:
-        if found and ledger != beside(path):  # the ledger of other files too: each has a copy of its own
-            return copy_of(ledger, stem(path))
-        return ledger.with_name(f"{ledger.name.removesuffix('.ledger')}.prepared")
-    return None if told is None else bool(told)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, NoReturn, Self
+from typing import NoReturn, Self
 
+from sulq.api.declarations import OwnedTable
 from sulq.api.named_asks import NamedAsks
 from sulq.compile.statistics.owned import load
 from sulq.curator.curator import Curator
@@ -19,7 +20,6 @@ from sulq.curator.ledger.sources import Source
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.language.facts import TableFacts
 from sulq.language.privacy import Budget, Unit
 from sulq.sources.background import Preparation
 from sulq.sources.engines import Counting, open_dataset
@@ -27,28 +27,15 @@ from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 from sulq.version import noise_versions
 
-__all__ = ["Data", "Database", "ledger_place", "sources_of"]
+__all__ = ["Database", "ledger_place", "sources_of"]
 
 
-class Data(NamedTuple):
-    """One table as its owner hands it over: a path or a frame, its public facts, and its declared size.
-
-    `inside`: its name in a file of several tables. `alone`: whether it is the whole dataset.
-    """
-
-    source: object
-    facts: TableFacts
-    inside: str | None = None
-    size: int | None = None
-    alone: bool = False
-
-    def given(self) -> Given:
-        """The table as engines take it; of a public one it is known how many rows there are."""
-        origin = Origin.of(self.source)
-        facts = self.facts
-        if facts.public:
-            facts = replace(facts, rows=rows_at_most(origin, facts.schema, self.inside))
-        return Given(origin, facts, self.inside)
+def _given(table: OwnedTable) -> Given:
+    """A table as engines take it; of a public one it is known how many rows there are."""
+    origin, facts = Origin.of(table.source), table.facts
+    if facts.public:
+        facts = replace(facts, rows=rows_at_most(origin, facts.schema, table.inside))
+    return Given(origin, facts, table.inside)
 
 
 class Database(NamedAsks):
@@ -60,7 +47,7 @@ class Database(NamedAsks):
 
     def __init__(
         self,
-        tables: Sequence[Data],
+        tables: Sequence[OwnedTable],
         *,
         unit: Unit,
         budget: Budget | None,
@@ -74,7 +61,7 @@ class Database(NamedAsks):
         covered: Sequence[Source] = (),
         new_people: bool = False,
     ) -> None:
-        given = [table.given() for table in tables]
+        given = [_given(table) for table in tables]
         first = given[0].facts
         own = load([item for table in given for item in table.facts.estimators])
         self._process = os.getpid()

@@ -6,7 +6,6 @@ answer, so a mistake here can cost accuracy and never privacy (S0.29).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -14,21 +13,21 @@ from typing import Final, cast
 
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.columns import Columns, GraphTable
-from sulq.answers.estimators import Average, CentredMean, Covariance, Mean, Plain, Reading, Spread
+from sulq.answers.estimators import Average, Plain
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
 from sulq.answers.pricing import affordable, price_of_mean, price_of_sums, probe
+from sulq.api import questions
+from sulq.api.pay import Pay
+from sulq.api.questions import By, Keys, Where
 from sulq.errors import QuestionError
-from sulq.language.domain import INT_LIMIT
 from sulq.language.facts import Facts
-from sulq.language.kinds import Code, Scalar, Truth
-from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, exactly, probability
+from sulq.language.privacy import Epsilon, Loss, Queries, Rho, SubLinear, exactly, probability
 from sulq.language.question import Holistic, Question, Sums
 from sulq.language.relation import Table
-from sulq.language.rowfn import Bernstein, Bins, Each, IsMissing, Lit, Not, Outer, RowFn, Vector, named
-from sulq.language.rowfn import bins as edges
+from sulq.language.rowfn import IsMissing, Lit, Not, RowFn, named
 from sulq.language.rowfn.base import several
-from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
+from sulq.language.rowfn.vectors import bounded
 from sulq.language.space import Cube
 from sulq.language.statistic import Aggregated, HeavyPersons, Occurring, ToSorted, ToUnique
 from sulq.sql.answer import SqlAnswer
@@ -38,11 +37,6 @@ from sulq.sql.rows.statistics import Stat
 from sulq.sql.session import Sql, Within
 from sulq.sql.workload import Workload
 
-By = Sequence[object] | str | RowFn | None
-
-# A centred sum's error is h^2/(1-s) + d^2/s for a count's share s and a mean d off
-# the middle; averaged over d in [-h, h] the best share is 1/(1 + sqrt 3).
-COUNT_SHARE: Final = (Fraction(366, 1000), Fraction(634, 1000))
 COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought before a mean is priced (SR7)
 
 
@@ -97,7 +91,7 @@ class NamedAsks:
 
     def count(
         self,
-        where: RowFn | None = None,
+        where: Where = None,
         *,
         by: By = None,
         spend: Loss | None = None,
@@ -108,13 +102,13 @@ class NamedAsks:
     ) -> Answer:
         """How many rows satisfy a condition."""
         question = Sums((Lit(1),), where, self._keys(by))
-        return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
+        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh))
 
     def sum(
         self,
         value: object,
         *,
-        where: RowFn | None = None,
+        where: Where = None,
         by: By = None,
         spend: Loss | None = None,
         within: float | None = None,
@@ -124,14 +118,14 @@ class NamedAsks:
     ) -> Answer:
         """The sum of a bounded number; missing values add nothing."""
         question = Sums((named(value),), where, self._keys(by))
-        return self._sums(question, ("sum",), spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
+        return self._sums(question, "sum", Pay(spend, within, beta, at_most, fresh))
 
     def histogram(
         self,
         value: object,
         bins: int | Sequence[float | int | str] | None = None,
         *,
-        where: RowFn | None = None,
+        where: Where = None,
         spend: Loss | None = None,
         within: float | None = None,
         beta: float = 0.05,
@@ -139,14 +133,14 @@ class NamedAsks:
         fresh: bool = False,
     ) -> Answer:
         """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
-        question = Sums((Lit(1),), where, (self._bins(named(value), bins),))
-        return self._sums(question, ("count",), spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh)
+        question = Sums((Lit(1),), where, (questions.binned(self.facts, named(value), bins),))
+        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh))
 
     def mean(
         self,
         value: object,
         *,
-        where: RowFn | None = None,
+        where: Where = None,
         by: By = None,
         spend: Loss | None = None,
         within: float | None = None,
@@ -155,47 +149,50 @@ class NamedAsks:
         fresh: bool = False,
     ) -> Answer:
         """The mean of a bounded number over the rows where it is present (SR18)."""
-        fn, notes = named(value), tuple[str, ...]()
+        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh)
+        notes: tuple[str, ...] = ()
         if within is not None:
-            _one_price(spend)
-            spend, notes = self._price_of_mean(fn, where, self._keys(by), within=within, beta=beta, at_most=at_most)
-        question, reading = self._mean(fn, where, self._keys(by), spend)
-        answer = self._answer(question, spend, fresh=fresh)
+            price, notes = self._price_of_mean(fn, where, partition, pay)
+            pay = replace(pay, spend=price)
+        question, reading = questions.mean(self.facts, fn, where, partition, pay.spend)
+        answer = self._answer(question, pay)
         return replace(answer, notes=(*notes, *answer.notes)).read(reading, ("mean",))
 
     def variance(
         self,
         value: object,
         *,
-        where: RowFn | None = None,
+        where: Where = None,
         by: By = None,
         ddof: int = 0,
         spend: Loss | None = None,
         fresh: bool = False,
     ) -> Answer:
         """The variance of a bounded number over the rows where it is present."""
-        question, reading = self._spread(named(value), where, self._keys(by), root=False, ddof=ddof)
-        return self._answer(question, spend, fresh=fresh).read(reading, ("variance",))
+        fn, partition = named(value), self._keys(by)
+        question, reading = questions.spread(self.facts, fn, where, partition, root=False, ddof=ddof)
+        return self._answer(question, Pay(spend, fresh=fresh)).read(reading, ("variance",))
 
     def std(
         self,
         value: object,
         *,
-        where: RowFn | None = None,
+        where: Where = None,
         by: By = None,
         ddof: int = 0,
         spend: Loss | None = None,
         fresh: bool = False,
     ) -> Answer:
         """The standard deviation of a bounded number over the rows where it is present."""
-        question, reading = self._spread(named(value), where, self._keys(by), root=True, ddof=ddof)
-        return self._answer(question, spend, fresh=fresh).read(reading, ("std",))
+        fn, partition = named(value), self._keys(by)
+        question, reading = questions.spread(self.facts, fn, where, partition, root=True, ddof=ddof)
+        return self._answer(question, Pay(spend, fresh=fresh)).read(reading, ("std",))
 
     def covariance(
         self,
         columns: Sequence[object],
         *,
-        where: RowFn | None = None,
+        where: Where = None,
         by: By = None,
         spend: Loss | None = None,
         fresh: bool = False,
@@ -204,26 +201,17 @@ class NamedAsks:
         items = [named(column) for column in several(columns, "Columns")]
         if not items:
             raise QuestionError("bad-question", "A covariance needs at least one column.")
-        middles, halves = zip(*(self._centre(item) for item in items), strict=True)
-        scaled = tuple((item - float(m)) / float(h) for item, m, h in zip(items, middles, halves, strict=True))
-        vector = Vector(scaled, MAX_BITS)
-        away = rounding(None, vector.kind(self.facts.schema).step)
-        size = self._public_size(where, self._keys(by), nullable=vector.kind(self.facts.schema).nullable)
-        count = () if size is not None else (Not(IsMissing(vector)),)
-        shares = (*(Fraction(1) for _ in count), Fraction(1), Fraction(2))
-        question = Sums((*count, vector, Outer(vector)), where, self._keys(by), shares)
-        names = [_title(item) for item in items]
+        question, reading = questions.covariance(self.facts, items, where, self._keys(by))
+        names = [questions.title(item) for item in items]
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
-        return self._answer(question, spend, fresh=fresh).read(
-            Covariance(tuple(halves), size, away), pairs, square=True
-        )
+        return self._answer(question, Pay(spend, fresh=fresh)).read(reading, pairs, square=True)
 
     def quantile(
         self,
         value: object,
         q: float | Sequence[float],
         *,
-        where: RowFn | None = None,
+        where: Where = None,
         by: By = None,
         spend: Loss | None = None,
         fresh: bool = False,
@@ -235,56 +223,25 @@ class NamedAsks:
         return quantiles(self._oracle, fn, stats, names, where=where, by=self._keys(by), spend=spend, fresh=fresh)
 
     def median(
-        self,
-        value: object,
-        *,
-        where: RowFn | None = None,
-        by: By = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
+        self, value: object, *, where: Where = None, by: By = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """The median of a bounded number."""
         return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh)
 
     def min(
-        self,
-        value: object,
-        *,
-        where: RowFn | None = None,
-        by: By = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
+        self, value: object, *, where: Where = None, by: By = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """The smallest value of a bounded number."""
-        return self._extreme("min", value, where=where, by=by, spend=spend, fresh=fresh)
+        return self._extreme(value, "min", where, by, Pay(spend, fresh=fresh))
 
     def max(
-        self,
-        value: object,
-        *,
-        where: RowFn | None = None,
-        by: By = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
+        self, value: object, *, where: Where = None, by: By = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """The largest value of a bounded number."""
-        return self._extreme("max", value, where=where, by=by, spend=spend, fresh=fresh)
-
-    def _extreme(
-        self, name: str, value: object, *, where: RowFn | None, by: By, spend: Loss | None, fresh: bool
-    ) -> Answer:
-        fn = named(value)
-        stat = Stat(name, (fn,))
-        return quantiles(self._oracle, fn, [stat], (name,), where=where, by=self._keys(by), spend=spend, fresh=fresh)
+        return self._extreme(value, "max", where, by, Pay(spend, fresh=fresh))
 
     def count_distinct(
-        self,
-        value: object,
-        *,
-        where: RowFn | None = None,
-        by: By = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
+        self, value: object, *, where: Where = None, by: By = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """How many different values there are; of the person's column, how many people."""
         return count_distinct(self._oracle, named(value), where=where, by=self._keys(by), spend=spend, fresh=fresh)
@@ -349,35 +306,25 @@ class NamedAsks:
         raise QuestionError("bad-question", "No graph is declared here.", 'The owner says: graph=("u", "v", "weight").')
 
     def distance_from_key(
-        self,
-        columns: Sequence[str] | str,
-        *,
-        where: RowFn | None = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
+        self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """How many rows must go so that no two agree in these columns."""
-        return self._answer(Holistic(ToUnique(_several(columns)), where), spend, fresh=fresh)
+        return self._answer(Holistic(ToUnique(_several(columns)), where), Pay(spend, fresh=fresh))
 
     def distance_from_order(
-        self, column: str, *, where: RowFn | None = None, spend: Loss | None = None, fresh: bool = False
+        self, column: str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """How many rows must go so that the column never falls; where the places of rows are public."""
-        return self._answer(Holistic(ToSorted(column), where), spend, fresh=fresh)
+        return self._answer(Holistic(ToSorted(column), where), Pay(spend, fresh=fresh))
 
     def occurring(
-        self,
-        columns: Sequence[str] | str,
-        *,
-        where: RowFn | None = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
+        self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """For each combination of labels whether any row has it; a bit flips with probability 1/(1 + e^(epsilon/S)).
 
         S is how many of them one person moves: the unit's rows, twice that under replace_one.
         """
-        return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), spend, fresh=fresh)
+        return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), Pay(spend, fresh=fresh))
 
     def heavy_persons(self, *, table: str = "", spend: Loss | None = None, fresh: bool = False) -> Answer:
         """How many persons have more rows than are kept of them (`heavy`), and how many have not (`others`).
@@ -388,7 +335,7 @@ class NamedAsks:
         if not isinstance(table, str):
             raise QuestionError("bad-question", "table is the name of a table.")
         name = self.facts.table_of(table).schema.table
-        return self._answer(Holistic(HeavyPersons(), over=Table(name)), spend, fresh=fresh)
+        return self._answer(Holistic(HeavyPersons(), over=Table(name)), Pay(spend, fresh=fresh))
 
     def sample_and_aggregate(
         self,
@@ -398,7 +345,7 @@ class NamedAsks:
         blocks: int,
         low: float,
         high: float,
-        where: RowFn | None = None,
+        where: Where = None,
         salt: int = 0,
         spend: Loss | None = None,
         fresh: bool = False,
@@ -417,36 +364,31 @@ class NamedAsks:
             fresh: new noise although the same was answered before.
         """
         asked = Aggregated(estimator, _several(columns), blocks, low, high, salt)
-        return self._answer(Holistic(asked, where), spend, fresh=fresh)
+        return self._answer(Holistic(asked, where), Pay(spend, fresh=fresh))
 
     # -- how the asks become questions
 
-    def _answer(self, question: Question, spend: Loss | None, *, fresh: bool = False) -> Answer:
+    def _answer(self, question: Question, pay: Pay) -> Answer:
         """One ask: a stored answer that is as accurate is given again, unless new noise is wished for (SR12)."""
-        if not isinstance(fresh, bool):
-            raise QuestionError("bad-question", "fresh is True or False.")
-        return cast("Answer", self._oracle.ask(question, spend=spend, reuse=not fresh))
+        return cast("Answer", self._oracle.ask(question, spend=pay.spend, reuse=pay.reuse))
 
-    def _keys(self, by: By) -> tuple[RowFn, ...]:
+    def _keys(self, by: By) -> Keys:
         """Names or row functions of a partition; where a key can be missing, that is a group too, as in SQL."""
-        return tuple(or_missing(fn, self.facts.schema) for fn in keys(by))
+        return tuple(or_missing(fn, self.facts.schema) for fn in questions.keys(by))
 
-    def _sums(
-        self,
-        question: Sums,
-        columns: tuple[str, ...],
-        *,
-        spend: Loss | None,
-        within: float | None,
-        beta: float,
-        at_most: Loss | None,
-        fresh: bool,
-    ) -> Answer:
-        if within is not None:
-            _one_price(spend)
-            probed = self._oracle.foresee(question, spend=self._probe(at_most))
-            spend = affordable(price_of_sums(probed, within, beta), at_most)
-        return self._answer(question, spend, fresh=fresh).read(Plain(), columns)
+    def _sums(self, question: Sums, column: str, pay: Pay) -> Answer:
+        if pay.within is not None:
+            pay.price_once()
+            probed = self._oracle.foresee(question, spend=self._probe(pay.at_most))
+            pay = replace(pay, spend=affordable(price_of_sums(probed, pay.within, pay.beta), pay.at_most))
+        return self._answer(question, pay).read(Plain(), (column,))
+
+    def _extreme(self, value: object, name: str, where: Where, by: By, pay: Pay) -> Answer:
+        fn = named(value)
+        return quantiles(
+            self._oracle, fn, [Stat(name, (fn,))], (name,),
+            where=where, by=self._keys(by), spend=pay.spend, fresh=pay.fresh,
+        )  # fmt: skip
 
     def _probe(self, at_most: Loss | None) -> Epsilon | Rho:
         budget = self.facts.budget
@@ -454,48 +396,13 @@ class NamedAsks:
             raise QuestionError("spend-kind", "Under SubLinear the noise is fixed; within= has no price.")
         return probe(budget, at_most)
 
-    def _public_size(self, where: RowFn | None, by: tuple[RowFn, ...], *, nullable: bool) -> int | None:
-        """The number of values, where it is public: every row is a person that stays, and has its value (SR6)."""
-        unit = self.facts.unit
-        fixed = unit.neighbors == "replace_one" and unit.column is None
-        return self.facts.size if fixed and where is None and not by and not nullable else None
-
-    def _mean(
-        self, fn: RowFn, where: RowFn | None, by: tuple[RowFn, ...], spend: Loss | None
-    ) -> tuple[Sums, Average | CentredMean | Mean]:
-        """The best question for a mean: sum alone, two one-sided sums, or count and centred sum."""
-        facts = self.facts
-        lo, hi, kind = bounded(fn, facts.schema)
-        size = self._public_size(where, by, nullable=kind.nullable)
-        if size is not None:
-            return Sums((fn,)), Average(size, lo, hi, self._rounding(fn))
-        if isinstance(spend, (Rho, EpsilonDelta)):
-            middle = float((lo + hi) / 2)
-            question = Sums((Not(IsMissing(fn)), fn - middle), where, by, COUNT_SHARE)
-            return question, CentredMean(lo, hi, Fraction(middle), self._rounding(fn - middle))
-        pair = Bernstein(fn)
-        step, low, high = pair.span(facts.schema)
-        return Sums((pair,), where, by), Mean(low * step, high * step, rounding(kind.step, step))
-
-    def _rounding(self, fn: RowFn) -> Fraction:
-        lo, hi, kind = bounded(fn, self.facts.schema)
-        return rounding(kind.step, scalar_grid(lo, hi, kind.step)[0])
-
-    def _price_of_mean(
-        self,
-        fn: RowFn,
-        where: RowFn | None,
-        by: tuple[RowFn, ...],
-        *,
-        within: float,
-        beta: float,
-        at_most: Loss | None,
-    ) -> tuple[Loss, tuple[str, ...]]:
+    def _price_of_mean(self, fn: RowFn, where: Where, by: Keys, pay: Pay) -> tuple[Loss, tuple[str, ...]]:
         """The price of a mean that is accurate enough, and a note of what finding it cost (SR7)."""
-        spend, beta = self._probe(at_most), probability(beta)
-        question, reading = self._mean(fn, where, by, spend)
+        pay.price_once()
+        spend, beta, at_most = self._probe(pay.at_most), probability(pay.beta), pay.at_most
+        question, reading = questions.mean(self.facts, fn, where, by, spend)
         lo, hi, kind = bounded(fn, self.facts.schema)
-        width = float(exactly(within, "within", largest=10**60) - reading.rounding)
+        width = float(exactly(pay.within, "within", largest=10**60) - reading.rounding)
         if width <= 0:
             raise QuestionError("too-costly", "The grid of this value is coarser than that.")
         if isinstance(reading, Average):
@@ -509,7 +416,7 @@ class NamedAsks:
             if at_most is None or isinstance(at_most, Queries):
                 remedy = "Give at_most=; a tenth of it buys a count first."
                 raise QuestionError("spend-missing", "No count is known here.", remedy)
-            present = self._answer(Sums((Not(IsMissing(fn)),), where, by), at_most.share(COUNT_FIRST))
+            present = self._answer(Sums((Not(IsMissing(fn)),), where, by), Pay(at_most.share(COUNT_FIRST)))
             low, _ = Plain().interval(present.released, beta / max(present.released.cells, 1))
             count = int(min((end for end in low.ravel() if end >= 1), default=0))  # others are unknown at any price
             notes = (f"a count that set the price cost {present.spent} besides",)
@@ -517,60 +424,6 @@ class NamedAsks:
         probed = self._oracle.foresee(question, spend=spend)
         return affordable(price_of_mean(probed, hi - lo, width, beta, count), at_most), notes
 
-    def _spread(
-        self, fn: RowFn, where: RowFn | None, by: tuple[RowFn, ...], *, root: bool, ddof: int
-    ) -> tuple[Sums, Reading]:
-        if ddof not in (0, 1):
-            raise QuestionError("bad-question", "ddof is 0 or 1.")
-        terms = Bernstein(fn, 2)
-        step, low, high = terms.span(self.facts.schema)
-        away = rounding(bounded(fn, self.facts.schema)[2].step, step)
-        return Sums((terms,), where, by), Spread((high - low) * step, root, ddof, away)
-
-    def _centre(self, fn: RowFn) -> tuple[Fraction, Fraction]:
-        lo, hi, _ = bounded(fn, self.facts.schema)
-        if lo == hi:
-            raise QuestionError("bad-question", f"{_title(fn)} is constant by its bounds.")
-        return Fraction(float((lo + hi) / 2)), Fraction(float((hi - lo) / 2))
-
-    def _bins(self, fn: RowFn, bins: int | Sequence[float | int | str] | None) -> RowFn:
-        kind = fn.kind(self.facts.schema)
-        if isinstance(kind, (Code, Truth)):
-            return fn if isinstance(kind, Code) else Each(fn)
-        if bins is None:
-            return Each(fn)
-        if not isinstance(bins, int):
-            return edges(fn, bins)
-        if isinstance(bins, bool) or not 1 <= bins <= 10**6:
-            raise QuestionError("bad-literal", "bins is a number of bins from 1 to 1e6, or a list of edges.")
-        if not isinstance(kind, Scalar) or kind.clock:
-            raise QuestionError("wrong-kind", "Give the edges of bins of dates: bins=['2020-01-01', ...].")
-        lo, hi, _ = bounded(fn, self.facts.schema)
-        if lo == hi:
-            return Bins(fn, (float(lo), float(lo) + max(1.0, math.ulp(float(lo)))))
-        return Bins(fn, tuple(_edge(lo + (hi - lo) * i / bins) for i in range(bins + 1)))
-
-
-def keys(by: By) -> tuple[RowFn, ...]:
-    """Names or row functions of a partition."""
-    if by is None:
-        return ()
-    items = by if isinstance(by, (list, tuple)) else (by,)
-    return tuple(named(item) for item in items)
-
 
 def _several(columns: object) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else cast("tuple[str, ...]", several(columns, "Columns"))
-
-
-def _one_price(spend: Loss | None) -> None:
-    if spend is not None:
-        raise QuestionError("bad-question", "Name spend or within, not both.")
-
-
-def _edge(value: Fraction) -> float | int:
-    return int(value) if value.denominator == 1 and abs(value) <= INT_LIMIT else float(value)
-
-
-def _title(fn: RowFn) -> str:
-    return str(getattr(fn, "name", type(fn).__name__.lower()))

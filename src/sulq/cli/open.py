@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sulq.addresses.defaults import begun, copy_of
-from sulq.api.connect import connect, in_spark, lies_elsewhere
+from sulq.api.connect import connect
+from sulq.api.locations import in_spark, lies_elsewhere
 from sulq.cli.config import Dataset, find
 from sulq.errors import AccessDenied, SetupError
 

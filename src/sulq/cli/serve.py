@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sulq.api.connect import warn_of_shared_database
+from sulq.api.locations import warn_of_shared_database
 from sulq.cli.config import CONFIG, Dataset, Server, read
 from sulq.cli.open import ledger_of
 from sulq.cli.tokens import hand_over

@@ -8,7 +8,8 @@ from typing import Literal
 
 from sulq.addresses.defaults import beside, copy_of, ledger_of
 from sulq.addresses.postgres import is_address
-from sulq.api.connect import SUFFIXES, declarations, in_spark, single
+from sulq.api.declarations import single_facts, table_facts
+from sulq.api.locations import SUFFIXES, in_spark
 from sulq.errors import SetupError
 from sulq.language.domain import Schema
 from sulq.language.privacy import Budget, Unit
@@ -42,7 +43,7 @@ def declare(
     """A dataset from the same words as `sulq.connect`; a server reads files and tables in PostgreSQL, never frames."""
     whole = Unit() if unit is None else unit
     if isinstance(data, Mapping):
-        facts = declarations(
+        facts = table_facts(
             data, columns, whole, keys=keys or {}, public=public, persons=persons or {}, references=references or {}
         )
         sizes = dict(size) if isinstance(size, Mapping) else {}
@@ -54,7 +55,7 @@ def declare(
             for item in facts
         )  # fmt: skip
     else:
-        alone = single(Schema.of(table or name, columns), whole, graph, estimators)
+        alone = single_facts(Schema.of(table or name, columns), whole, graph, estimators)
         number = size if isinstance(size, int) else None
         tables = (Table(_source(data, name), alone, number, table if _several(data) else None),)
     place = str(ledger) if ledger is not None else _beside(tables)

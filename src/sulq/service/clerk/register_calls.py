@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol, cast
 
 from sulq.answers import wire
-from sulq.api.connect import SUFFIXES
+from sulq.api.locations import SUFFIXES
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import COLUMNS
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit

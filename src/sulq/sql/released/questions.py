@@ -46,7 +46,7 @@ from sulq.language.shape import shape
 from sulq.sql.released.columns import Cut, Leaf, Reading
 from sulq.sql.rows.statistics import Stat
 
-COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.api.named_asks
+COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.api.questions
 MOMENTS: Final = ("count", "sum", "mean", "var_pop", "var_samp", "std_pop", "std_samp")
 SPREADS: Final = ("var_pop", "var_samp", "std_pop", "std_samp")
 PAIRS: Final = ("covar_pop", "covar_samp", "corr")

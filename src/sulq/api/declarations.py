@@ -1,0 +1,191 @@
+"""What an owner says of tables, as public facts: columns, keys, persons, references, graphs, functions, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+from sulq.api.locations import data_file, inside, table_name
+from sulq.errors import QuestionError, SetupError
+from sulq.language.domain import Category, Schema, Text, joinable
+from sulq.language.estimator import Certificate, Estimator
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Unit
+from sulq.language.statistic import Graph
+
+
+class OwnedTable(NamedTuple):
+    """One table as its owner hands it over: a path, an address or a frame, its public facts and its declared size.
+
+    `inside`: its name in a file of several tables. `alone`: whether it is the whole dataset.
+    """
+
+    source: object
+    facts: TableFacts
+    inside: str | None = None
+    size: int | None = None
+    alone: bool = False
+
+
+def declare_table(
+    data: object,
+    columns: Mapping[str, object] | None,
+    unit: Unit,
+    size: object,
+    *,
+    table: str | None,
+    graph: object,
+    estimators: object,
+) -> OwnedTable:
+    """A dataset of one table."""
+    path = data_file(data)
+    name = table if table is not None else table_name(data, path)
+    facts = single_facts(Schema.of(name, columns), unit, graph, estimators)
+    return OwnedTable(path or data, facts, table, _sizes(size, [facts]).get(name), alone=True)
+
+
+def declare_tables(
+    data: Mapping[str, object],
+    columns: object,
+    unit: Unit,
+    size: object,
+    *,
+    keys: Mapping[str, str] | None,
+    public: Sequence[str] | None,
+    persons: Mapping[str, str] | None,
+    references: Mapping[str, Mapping[str, str]] | None,
+) -> list[OwnedTable]:
+    """A dataset of several tables, private ones first."""
+    facts = table_facts(
+        data, columns, unit, keys=keys or {}, public=public or (), persons=persons or {}, references=references or {}
+    )
+    sizes = _sizes(size, facts)
+    found = []
+    for item in facts:
+        name = item.schema.table
+        source = data[name]
+        found.append(OwnedTable(data_file(source) or source, item, inside(source, name), sizes.get(name)))
+    return found
+
+
+def single_facts(schema: Schema, unit: Unit, graph: object = None, estimators: object = None) -> TableFacts:
+    """The public facts of one table: its columns, whether its rows are edges, and the owner's functions."""
+    if graph is not None and (not isinstance(graph, (tuple, list)) or not 2 <= len(graph) <= 3):
+        raise SetupError("bad-declaration", 'graph names two columns, or three: ("u", "v", "weight").')
+    if estimators is not None and not isinstance(estimators, Mapping):
+        raise SetupError("bad-declaration", 'estimators are given by name: {"name": "package:function"}.')
+    named = tuple(_estimator(name, told, schema) for name, told in (estimators or {}).items())
+    if graph is None:
+        return TableFacts(schema, estimators=named)
+    try:
+        found = Graph(*graph)
+    except QuestionError as error:
+        raise SetupError("bad-declaration", error.message) from None
+    schema = found.numbered(schema)
+    unfit = found.unfit(schema, unit.column)
+    if unfit is not None:
+        raise SetupError(unfit[0] if unfit[0] == "node-unit" else "bad-declaration", unfit[1])
+    return TableFacts(schema, graph=found, estimators=named)
+
+
+def _estimator(name: str, told: object, schema: Schema) -> Estimator:
+    """A function as its owner names it; what it is certified for must be declared columns that have numbers."""
+    function, certificate = told if isinstance(told, tuple) and len(told) == 2 else (told, None)
+    found = Estimator(name, cast("str", function), cast("Certificate | None", certificate))
+    for column in () if found.certificate is None else found.certificate.columns:
+        if schema.find(column) is None or isinstance(schema.find(column), (Text, Category)):
+            raise SetupError("bad-certificate", f"{column[:80]!r} is not a declared column of numbers.")
+    return found
+
+
+def _sizes(size: object, facts: Sequence[TableFacts]) -> dict[str, int]:
+    """Declared public sizes by table; a bare number is the first one's."""
+    names = [item.schema.table for item in facts]
+    if size is None:
+        return {}
+    told = dict(size) if isinstance(size, Mapping) else {names[0]: size}
+    sizes: dict[str, int] = {}
+    for name, number in told.items():
+        if name not in names:
+            raise SetupError("bad-declaration", f"size names {str(name)[:80]!r}, which is no table here.")
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= 2**40:
+            raise SetupError("bad-declaration", "size must be a positive whole number.")
+        sizes[name] = number
+    return sizes
+
+
+def table_facts(
+    data: Mapping[str, object],
+    columns: object,
+    unit: Unit,
+    *,
+    keys: Mapping[str, str],
+    public: Sequence[str],
+    persons: Mapping[str, str],
+    references: Mapping[str, Mapping[str, str]],
+) -> list[TableFacts]:
+    """The public facts of several tables, private ones first, or a refusal that names what does not fit."""
+    names = list(data)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise SetupError("bad-declaration", "Several tables are given by name: {'people': ..., 'visits': ...}.")
+    if not isinstance(columns, Mapping):
+        raise SetupError("bad-declaration", "columns declares each table: {'people': {...}, 'visits': {...}}.")
+    if isinstance(public, str) or not isinstance(keys, Mapping) or not isinstance(persons, Mapping):
+        raise SetupError(
+            "bad-declaration", "public is a list of tables; keys and persons name a column for each table."
+        )
+    if not isinstance(references, Mapping) or not all(isinstance(told, Mapping) for told in references.values()):
+        why = "references names for each table the table a column refers to: {'lines': {'order': 'orders'}}."
+        raise SetupError("bad-declaration", why)
+    named = {"columns": columns, "keys": keys, "public": public, "persons": persons, "references": references}
+    for what, told in named.items():
+        for name in told:
+            if name not in names:
+                known = ", ".join(names)
+                raise SetupError(
+                    "bad-declaration", f"{what} names {str(name)[:80]!r}, no table here (there are: {known})."
+                )
+    facts = []
+    for name in names:
+        if name not in columns:
+            raise SetupError("bad-declaration", f"columns says nothing of table {name!r}.")
+        schema = Schema.of(name, columns[name])
+        links = tuple(references.get(name, {}).items())
+        item = TableFacts(schema, keys.get(name), name in public, None, persons.get(name), links)
+        _fits(item, unit)
+        facts.append(item)
+    if all(item.public for item in facts):
+        raise SetupError("bad-declaration", "All of these tables are public; there is nobody to protect.")
+    for item in facts:
+        for column, to in item.references:
+            _leads(item, column, next((other for other in facts if other.schema.table == to), None), unit)
+    return sorted(facts, key=lambda item: item.public)
+
+
+def _fits(table: TableFacts, unit: Unit) -> None:
+    name = table.schema.table
+    if table.person is not None and (table.public or unit.column is None):
+        why = "it is public" if table.public else "the unit names no column"
+        raise SetupError("bad-declaration", f"persons names a column of {name!r}, but {why}.")
+    person = None if table.public else table.person or unit.column
+    if table.key is not None and table.key != person and table.schema.find(table.key) is None:
+        raise SetupError("bad-declaration", f"The key of {name!r}, {str(table.key)[:80]!r}, is not a declared column.")
+
+
+def _leads(table: TableFacts, column: str, other: TableFacts | None, unit: Unit) -> None:
+    """A reference leads from a private table's column to the key, declared alike, of a private table."""
+    where = f"references says that {str(column)[:80]!r} of {table.schema.table!r} refers to a table"
+    ours = table.schema.find(column) if isinstance(column, str) else None
+    why = ""
+    if other is None:
+        why = "that is not here"
+    elif unit.column is None or table.public or other.public:
+        why = "but between public tables, and where the unit names no column, a join needs no such word"
+    elif ours is None or column == (table.person or unit.column):
+        why = "but that column is not declared, or is the person's, by which tables are joined anyway"
+    elif other.key is None or other.key == (other.person or unit.column):
+        why = f"{other.schema.table!r} that has no key, or only the person's: name its key in keys="
+    elif not joinable(ours, other.schema.find(other.key)):
+        why = f"{other.schema.table!r} whose key is declared differently; declare both columns alike"
+    if why:
+        raise SetupError("bad-declaration", f"{where} {why}.")

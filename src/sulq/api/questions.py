@@ -1,0 +1,122 @@
+"""Named statistics as sums: the best question for each by public facts, and how its answer is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+from sulq.answers.estimators import Average, CentredMean, Covariance, Mean, Spread
+from sulq.errors import QuestionError
+from sulq.language.domain import INT_LIMIT
+from sulq.language.facts import Facts
+from sulq.language.kinds import Code, Scalar, Truth
+from sulq.language.privacy import EpsilonDelta, Loss, Rho
+from sulq.language.question import Sums
+from sulq.language.rowfn import Bernstein, Bins, Each, IsMissing, Not, Outer, RowFn, Vector, named
+from sulq.language.rowfn import bins as edges
+from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
+
+By = Sequence[object] | str | RowFn | None
+Where = RowFn | None
+Keys = tuple[RowFn, ...]
+
+# A centred sum's error is h^2/(1-s) + d^2/s for a count's share s and a mean d off
+# the middle; averaged over d in [-h, h] the best share is 1/(1 + sqrt 3).
+COUNT_SHARE: Final = (Fraction(366, 1000), Fraction(634, 1000))
+MAX_BINS: Final = 10**6
+
+
+def keys(by: By) -> Keys:
+    """Names or row functions of a partition."""
+    if by is None:
+        return ()
+    items = by if isinstance(by, (list, tuple)) else (by,)
+    return tuple(named(item) for item in items)
+
+
+def mean(
+    facts: Facts, fn: RowFn, where: Where, by: Keys, spend: Loss | None
+) -> tuple[Sums, Average | CentredMean | Mean]:
+    """The best question for a mean: sum alone, two one-sided sums, or count and centred sum (SR18)."""
+    lo, hi, kind = bounded(fn, facts.schema)
+    size = _public_size(facts, where, by, nullable=kind.nullable)
+    if size is not None:
+        return Sums((fn,)), Average(size, lo, hi, _rounding(facts, fn))
+    if isinstance(spend, (Rho, EpsilonDelta)):
+        middle = float((lo + hi) / 2)
+        question = Sums((Not(IsMissing(fn)), fn - middle), where, by, COUNT_SHARE)
+        return question, CentredMean(lo, hi, Fraction(middle), _rounding(facts, fn - middle))
+    pair = Bernstein(fn)
+    step, low, high = pair.span(facts.schema)
+    return Sums((pair,), where, by), Mean(low * step, high * step, rounding(kind.step, step))
+
+
+def spread(facts: Facts, fn: RowFn, where: Where, by: Keys, *, root: bool, ddof: int) -> tuple[Sums, Spread]:
+    """A variance, or with `root` a standard deviation: sums of Bernstein's terms of degree two."""
+    if ddof not in (0, 1):
+        raise QuestionError("bad-question", "ddof is 0 or 1.")
+    terms = Bernstein(fn, 2)
+    step, low, high = terms.span(facts.schema)
+    away = rounding(bounded(fn, facts.schema)[2].step, step)
+    return Sums((terms,), where, by), Spread((high - low) * step, root, ddof, away)
+
+
+def covariance(facts: Facts, items: Sequence[RowFn], where: Where, by: Keys) -> tuple[Sums, Covariance]:
+    """Sums of centred values and of their products, with a count where the number of values is not public."""
+    middles, halves = zip(*(_centre(facts, item) for item in items), strict=True)
+    scaled = tuple((item - float(m)) / float(h) for item, m, h in zip(items, middles, halves, strict=True))
+    vector = Vector(scaled, MAX_BITS)
+    kind = vector.kind(facts.schema)
+    size = _public_size(facts, where, by, nullable=kind.nullable)
+    count = () if size is not None else (Not(IsMissing(vector)),)
+    shares = (*(Fraction(1) for _ in count), Fraction(1), Fraction(2))
+    question = Sums((*count, vector, Outer(vector)), where, by, shares)
+    return question, Covariance(tuple(halves), size, rounding(None, kind.step))
+
+
+def binned(facts: Facts, fn: RowFn, bins: int | Sequence[float | int | str] | None) -> RowFn:
+    """The key of a histogram: edges, a number of equal bins, or every declared value."""
+    kind = fn.kind(facts.schema)
+    if isinstance(kind, Code):
+        return fn
+    if bins is None or isinstance(kind, Truth):
+        return Each(fn)
+    if not isinstance(bins, int):
+        return edges(fn, bins)
+    if isinstance(bins, bool) or not 1 <= bins <= MAX_BINS:
+        raise QuestionError("bad-literal", "bins is a number of bins from 1 to 1e6, or a list of edges.")
+    if not isinstance(kind, Scalar) or kind.clock:
+        raise QuestionError("wrong-kind", "Give the edges of bins of dates: bins=['2020-01-01', ...].")
+    lo, hi, _ = bounded(fn, facts.schema)
+    if lo == hi:
+        return Bins(fn, (float(lo), float(lo) + max(1.0, math.ulp(float(lo)))))
+    return Bins(fn, tuple(_edge(lo + (hi - lo) * i / bins) for i in range(bins + 1)))
+
+
+def title(fn: RowFn) -> str:
+    """What a row function is called in an answer."""
+    return str(getattr(fn, "name", type(fn).__name__.lower()))
+
+
+def _public_size(facts: Facts, where: Where, by: Keys, *, nullable: bool) -> int | None:
+    """The number of values, where it is public: every row is a person that stays, and has its value (SR6)."""
+    fixed = facts.unit.neighbors == "replace_one" and facts.unit.column is None
+    return facts.size if fixed and where is None and not by and not nullable else None
+
+
+def _rounding(facts: Facts, fn: RowFn) -> Fraction:
+    lo, hi, kind = bounded(fn, facts.schema)
+    return rounding(kind.step, scalar_grid(lo, hi, kind.step)[0])
+
+
+def _centre(facts: Facts, fn: RowFn) -> tuple[Fraction, Fraction]:
+    lo, hi, _ = bounded(fn, facts.schema)
+    if lo == hi:
+        raise QuestionError("bad-question", f"{title(fn)} is constant by its bounds.")
+    return Fraction(float((lo + hi) / 2)), Fraction(float((hi - lo) / 2))
+
+
+def _edge(value: Fraction) -> float | int:
+    return int(value) if value.denominator == 1 and abs(value) <= INT_LIMIT else float(value)
