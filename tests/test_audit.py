@@ -10,6 +10,7 @@ import pytest
 
 from tests import counts
 from tools import audit
+from tools.planned import kind, planned, why
 from tools.reached import ROOT, imported, reached
 
 
@@ -100,11 +101,11 @@ def test_what_earlier_code_showed_is_told_as_such(monkeypatch: pytest.MonkeyPatc
     now.digest = audit.digest(now)
     (suite,) = audit.load([now])
     assert suite.counts == {}
-    assert "| x | 9 | 9 | passed, code of 2026-01-01 |" in audit.table([suite])
+    assert "| x | cases | 9 | 9 | passed, code of 2026-01-01 |" in audit.table([suite])
     suite.counts, suite.result, suite.day = {"x": [3, 9]}, "passed", "2026-02-02"
     table = audit.table([suite])
-    assert "| x | 3 | 9 | passed | 0 |" in table
-    assert "| x | 9 | 9 | passed, code of 2026-01-01 |" in table
+    assert "| x | cases | 3 | 9 | passed | 0 |" in table
+    assert "| x | cases | 9 | 9 | passed, code of 2026-01-01 |" in table
     suite.counts = {"x": [9, 9]}
     assert "code of" not in audit.table([suite])
 
@@ -122,7 +123,54 @@ def test_a_machine_without_the_state_goes_on_from_the_table(monkeypatch: pytest.
     monkeypatch.setattr(audit, "TABLE", page)
     found = audit.load([dataclasses.replace(each, counts={}, result="not run", digest="new") for each in (one, other)])
     told = audit.table(found)
-    assert f"| `{first}` | x | 1,000 | 1,000 | passed, code of 2026-01-01 | 1,234 |\n|  | y | 2 | 3 |" in told
-    assert f"| `{second}` (DuckDB {audit.OLDER}) | t | 7 | 7 | passed, code of {audit.today()} | 0 |" in told
+    assert (
+        f"| `{first}` | x | cases | 1,000 | 1,000 | passed, code of 2026-01-01 | 1,234 |\n|  | y | cases | 2 | 3 |"
+        in told
+    )
+    assert f"| `{second}` (DuckDB {audit.OLDER}) | t | cases | 7 | 7 | passed, code of {audit.today()} | 0 |" in told
     page.unlink()
     assert [suite.earlier for suite in audit.load([one])] == [{}]
+
+
+def test_a_page_lists_the_suites_that_plan_counts_and_no_other() -> None:
+    """Those whose text asks for a scaled count; a suite that draws generated cases alone has nothing to scale."""
+    listed = {suite.target for suite in audit.discover()}
+    assert {"tests/answers/test_wire.py", "tests/conformance"} <= listed
+    assert "tests/conformance/test_tpch.py" not in listed
+    assert audit.ITS_OWN not in listed
+    assert all((ROOT / target).is_dir() or planned(ROOT / target) for target in listed)
+
+
+def test_what_was_never_run_is_listed_with_its_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count's name and number are read off the text, as far as the text says them."""
+    suite = tmp_path / "test_new.py"
+    suite.write_text(
+        'counts.count("kills", short=1, long=2_000)\n'
+        'count(f"coverage of {x}", short=1, long=len(y))\n'
+        '"aba".count("a")\ndb.count(x, spend=y)\n',
+        encoding="utf-8",
+    )
+    assert planned(suite) == {"kills": 2_000, "coverage of ...": 0}
+    monkeypatch.setattr(audit, "ROOT", tmp_path)
+    monkeypatch.setattr(audit, "digest", lambda _: "")
+    page = audit.table([audit.Suite("test_new.py", "test_new.py")])
+    assert (
+        "| `test_new.py` | coverage of ... | rates | 0 | 0 | not run | 0 |\n|  | kills | faults | 0 | 2,000 |" in page
+    )
+    assert "never run: 1." in page
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("T43 kills", "faults"),
+        ("discrete Laplace: draws at each scale", "draws"),
+        ("coverage of intervals", "rates"),
+        ("days of the calendar", "all"),
+        ("random SQL against DuckDB", "cases"),
+    ],
+)
+def test_each_count_is_of_a_kind_that_says_why_it_is_enough(name: str, expected: str) -> None:
+    """By its name; what nothing else fits is a number of generated cases."""
+    assert kind(name) == expected
+    assert why(expected).endswith(".")

@@ -1,8 +1,9 @@
 """The long statistical and fault runs: which suites, how much of each, and the table of what was run.
 
     python -m tools.audit --minutes 60      (make audit; --minutes 0 runs the full counts)
+    python -m tools.audit --page            write the table anew, and run nothing
 
-A suite is a test file that takes its counts from tests/counts.py. Each gets an
+A suite is a test file that plans counts (tests/counts.py, tools/planned.py). Each gets an
 equal share of the time left, runs as many cases as fit, and adds them to those
 of earlier runs on the same code, so that an interrupted or short audit goes on
 where it stopped. A change to the suite or to code it can reach (tools/reached.py)
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
+import functools
 import hashlib
 import itertools
 import json
@@ -34,6 +36,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from tools.planned import WHY, kind, planned, why
 from tools.printed import printed
 from tools.reached import reached
 
@@ -41,6 +44,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 HOME: Final = ROOT / ".audit"
 TABLE: Final = ROOT / "docs" / "audit.md"
 OLDER: Final = "1.5.6"  # the DuckDB before 2.0 that must give the same integers
+ITS_OWN: Final = "tests/test_audit.py"  # counts there are made up, to test the bookkeeping
 PROBE: Final = 0.01  # the share of a first run, which measures how long a whole one takes
 RUNS: Final = 3  # of one suite in one audit: a probe, a long run, and one to use up what is left
 
@@ -77,10 +81,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make audit", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=60.0, help="time shared over the suites; 0: the full counts")
     parser.add_argument("--only", default="", help="suites whose name contains this")
+    parser.add_argument("--page", action="store_true", help="write the table anew, and run nothing")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="suites run at once")
     options = parser.parse_args()
     HOME.mkdir(exist_ok=True)
     suites = load(discover())
+    if options.page:
+        TABLE.write_text(table(suites), encoding="utf-8")
+        return 0
     todo = [suite for suite in suites if not suite.complete and options.only in suite.name]
     todo.sort(key=lambda suite: -suite.whole)  # the longest first
     print(f"{len(suites)} suites, {len(todo)} to run, {options.workers} at a time")
@@ -109,14 +117,11 @@ def main() -> int:
 
 
 def discover() -> list[Suite]:
-    """Every test file that counts its cases, and the conformance tests on the older DuckDB."""
+    """Every test file that plans counts, and the conformance tests on the older DuckDB."""
     suites = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        text = path.read_text(encoding="utf-8")
-        if re.search(
-            r"^(from tests import .*\bcounts\b|from tests\.counts import|import tests\.counts)", text, re.MULTILINE
-        ):
-            name = path.relative_to(ROOT).as_posix()
+        name = path.relative_to(ROOT).as_posix()
+        if name != ITS_OWN and planned(path):
             suites.append(Suite(name, name))
     if (ROOT / "tests" / "conformance").is_dir():
         suites.append(Suite(f"tests/conformance on DuckDB {OLDER}", "tests/conformance", older=True))
@@ -133,8 +138,14 @@ def digest(suite: Suite) -> str:
     files = reached([*suites, *around])
     total = hashlib.sha256()
     for path in sorted({ROOT / "constraints.txt", *files}):
-        total.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        total.update(_content(path, path.stat().st_mtime_ns))
     return total.hexdigest()[:16]
+
+
+@functools.cache
+def _content(path: Path, _changed: int) -> bytes:
+    """A file as the digest takes it, read again when it has changed."""
+    return path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
 
 
 def run_within(suite: Suite, seconds: float) -> None:
@@ -206,10 +217,10 @@ def add(suite: Suite, log: Path, output: str) -> float:
         passed = sum(int(number) for number in re.findall(r"(\d+) passed", output)[-1:])
         failed = sum(int(number) for number in re.findall(r"(\d+) (?:failed|errors?)", output)[-1:])
         suite.counts["tests"] = [passed, passed + failed]
-    for name, (done, planned) in ran.items():
+    for name, (done, whole) in ran.items():
         before = suite.counts.get(name, [0, 0])[0]
-        suite.counts[name] = [before + done, planned]
-    shares = [min(done / planned, 1.0) for done, planned in ran.values() if planned]
+        suite.counts[name] = [before + done, whole]
+    shares = [min(done / whole, 1.0) for done, whole in ran.values() if whole]
     return sum(shares) / len(shares) if shares else 0.0
 
 
@@ -267,28 +278,45 @@ def save(suites: list[Suite]) -> None:
 def table(suites: list[Suite]) -> str:
     """The page docs/audit.md."""
     rows = []
+    kinds: dict[str, int] = dict.fromkeys(WHY, 0)
     for suite in itertools.chain.from_iterable(map(shown, suites)):
-        for position, (name, (done, planned)) in enumerate(sorted(suite.counts.items()) or [("", (0, 0))]):
+        for position, (name, (done, total)) in enumerate(sorted(suite.counts.items()) or missing(suite)):
             first = position == 0
+            kinds[kind(name)] += 1
             head = (f"`{suite.target}`" + (f" (DuckDB {OLDER})" if suite.older else "")) if first else ""
             tail = (_result(suite), f"{suite.seconds:,.0f}") if first else ("", "")
-            rows.append(f"| {head} | {name} | {done:,} | {planned:,} | {tail[0]} | {tail[1]} |")
+            rows.append(f"| {head} | {name} | {kind(name)} | {done:,} | {total:,} | {tail[0]} | {tail[1]} |")
+    never = sum(not suite.counts and not suite.earlier for suite in suites)
     return "\n".join(
         [
             "# Audit",
             "",
             "The long statistical and fault runs. Written by `make audit`, which goes on where it stopped",
             "(`MINUTES=60` by default, `MINUTES=0` for the full counts). A suite's counts are of the code it reaches",
-            "now, unless a day is named: then that code has changed since.",
+            "now, unless a day is named: then that code has changed since. Listed is each suite that plans counts;",
+            "of one that was never run, what its text says of them (0 planned: a test works the number out).",
             "",
-            f"{today()}; {machine()}.",
+            f"{today()}; {machine()}. Suites: {len(suites)}, never run: {never}.",
             "",
-            "| suite | cases | done | planned | result | seconds |",
-            "|---|---|---:|---:|---|---:|",
+            "## Why these counts are enough",
+            "| kind | counts | why |",
+            "|---|---:|---|",
+            *(f"| {name} | {number} | {why(name)} |" for name, number in kinds.items()),
+            "",
+            "## Suites",
+            "| suite | cases | kind | done | planned | result | seconds |",
+            "|---|---|---|---:|---:|---|---:|",
             *rows,
             "",
         ]
     )
+
+
+def missing(suite: Suite) -> list[tuple[str, tuple[int, int]]]:
+    """The counts of a suite that was never run, as its text says them."""
+    target = ROOT / suite.target
+    found = planned(target) if target.is_file() else {}
+    return [(name, (0, total)) for name, total in sorted(found.items())] or [("tests", (0, 0))]
 
 
 def shown(suite: Suite) -> list[Suite]:

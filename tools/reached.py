@@ -32,10 +32,11 @@ def reached(files: Iterable[Path]) -> set[Path]:
     return followed | around
 
 
-def packages(path: Path) -> set[Path]:
+@functools.cache
+def packages(path: Path) -> frozenset[Path]:
     """The packages a module of ours is in."""
-    inside = (folder for home in HOMES.values() if path.is_relative_to(home) for folder in path.parents)
-    return {folder / "__init__.py" for folder in inside if (folder / "__init__.py").is_file()}
+    inside = path.parents if any(path.is_relative_to(home) for home in HOMES.values()) else ()
+    return frozenset(folder / "__init__.py" for folder in inside if (folder / "__init__.py").is_file())
 
 
 @functools.cache
