@@ -29,9 +29,9 @@ from sulq.language.shape import Shape, shape
 from sulq.language.tally import Key, Tally
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
-from tests import generate
-from tests.generate import Data, Language, Made
+from tests.generate import Data, Made
 from tests.meaning import meaning, units
+from tests.random_tallies import Language, block, tally
 from tests.sources import oracle
 
 KEY = b"k" * 32
@@ -272,9 +272,9 @@ class Relations:
     def tally(self, relation: Relation) -> Tally:
         """A random tally over a relation."""
         schema = self._schema(relation)
-        made = generate.tally(self.rng, schema, Unit())
+        made = tally(self.rng, schema, Unit())
         where = made.where if self.rng.random() < 0.5 else None
-        return replace(made, over=relation, where=where, blocks=(generate.block(Lit(1), schema), *made.blocks))
+        return replace(made, over=relation, where=where, blocks=(block(Lit(1), schema), *made.blocks))
 
     def open_tally(self, relation: Relation) -> Tally:
         """A tally whose keys are not listed in advance."""

@@ -26,7 +26,7 @@ from sulq.sources.memory.engine import MemoryEngine
 from sulq.sources.source import Origin
 from sulq.sources.spark.engine import SparkEngine
 from sulq.sources.tables import Dataset
-from tests import counts, generate, spark
+from tests import counts, generate, random_tallies, spark
 from tests.counts import count
 from tests.loaded import Unholdable, available, loaded
 from tests.sources import oracle
@@ -92,8 +92,8 @@ def test_T4_T6_T11_spark_gives_the_integers_of_the_oracle(ansi: str) -> None:
         frame = spark.frame(data.arrow(), rng.choice((1, 3, 7)))
         engine = SparkEngine(Dataset.one(Origin.of(frame), data.schema, data.unit, KEY))
         rows = oracle.kept(data, KEY)
-        asked = [generate.tally(rng, data.schema, data.unit) for _ in range(PER_TABLE)]
-        seen |= {type(fn) for tally in asked for fn in generate.walk(tally)}
+        asked = [random_tallies.tally(rng, data.schema, data.unit) for _ in range(PER_TABLE)]
+        seen |= {type(fn) for tally in asked for fn in random_tallies.walk(tally)}
         wanted = [oracle.sums(tally, data.schema, rows) for tally in asked]
         assert [found.open().tolist() for found in sums_of(engine, asked)] == wanted, f"seed {seed - 1}"
         assert engine.sums(asked[0]).open().tolist() == wanted[0], f"seed {seed - 1}, alone"
@@ -114,8 +114,8 @@ def test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle(part: int, tmp_
         rows = oracle.kept(data, KEY)
         asked, wanted = [], []
         for _ in range(PER_TABLE):
-            tally = generate.tally(rng, data.schema, data.unit)
-            seen |= {type(fn) for fn in generate.walk(tally)}
+            tally = random_tallies.tally(rng, data.schema, data.unit)
+            seen |= {type(fn) for fn in random_tallies.walk(tally)}
             want = oracle.sums(tally, data.schema, rows)
             for name, engine in engines.items():
                 assert engine.sums(tally).open().tolist() == want, f"seed {seed}, {name}"
@@ -145,7 +145,7 @@ def test_a_missing_cell_takes_its_default_on_every_engine(tmp_path: Path) -> Non
         assert any(code is None for row in oracle.kept(usual, KEY) for code in row.values())
         rows = oracle.kept(data, KEY)
         gaps = [Block(IsMissing(Col(name)), Fraction(1), (0,), (1,), vector=False) for name in data.schema.names]
-        asked = [generate.tally(rng, data.schema, data.unit) for _ in range(3)]
+        asked = [random_tallies.tally(rng, data.schema, data.unit) for _ in range(3)]
         asked.append(Tally(asked[0].over, tuple(gaps), None, (), 1))
         wanted = [oracle.sums(tally, data.schema, rows) for tally in asked]
         assert wanted[-1] == [[0] * len(gaps)]
@@ -165,7 +165,7 @@ def test_the_oracle_notices_a_wrong_sum() -> None:
     rng = counts.generator(3)
     data = generate.table(rng)
     engine = MemoryEngine(Dataset.one(Origin.of(data.arrow()), data.schema, data.unit, KEY))
-    tally = generate.tally(rng, data.schema, data.unit)
+    tally = random_tallies.tally(rng, data.schema, data.unit)
     got = engine.sums(tally).open().tolist()
     assert got == oracle.sums(tally, data.schema, oracle.kept(data, KEY))
     got[0][0] += 1
@@ -209,7 +209,7 @@ def test_T18_order_splitting_and_dropping_change_no_other_rows_integer(kind: str
         data = generate.table(rng, size=24, unit=Unit())
         while (kind == "postgres" and not holdable(data)) or (kind == "spark" and not spark.fits(data.arrow())):
             data = generate.table(rng, size=24, unit=Unit())
-        tallies = [generate.tally(rng, data.schema, data.unit) for _ in range(4)]
+        tallies = [random_tallies.tally(rng, data.schema, data.unit) for _ in range(4)]
         every = list(range(data.size))
         shuffled = rng.sample(every, len(every))
         cut, one = rng.randrange(len(every)), rng.randrange(len(every))

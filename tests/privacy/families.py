@@ -26,7 +26,7 @@ from sulq.language.rowfn import Case, OrMissing, lit
 from sulq.language.tally import Engine, Tally, sums_of
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
-from tests.generate import question
+from tests.random_tallies import question
 from tests.sources.cases import KEY
 
 ROWS = 2

@@ -40,7 +40,7 @@ from sulq.sources.engines import open_dataset, open_engine
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
 from sulq.testing import exact
-from tests import generate
+from tests import random_tallies
 from tests.counts import auditing, count, generator
 from tests.loaded import available, loaded
 from tests.sources.cases import KEY, ask
@@ -248,7 +248,7 @@ def joined(first: object, second: pa.Table, unit: Unit, engine: str, more: tuple
     opened = open_dataset(dataset, engine=engine)
     try:
         pairs = Join(Table("people"), Table("visits"), (), person=True)
-        made = generate.question((lit(1),), shape(pairs, dataset.facts).schema)
+        made = random_tallies.question((lit(1),), shape(pairs, dataset.facts).schema)
         return opened.sums(Tally(pairs, made.blocks, None, (), 1)).open().tolist()[0][0]
     finally:
         opened.close()

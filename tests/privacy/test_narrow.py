@@ -15,7 +15,7 @@ from sulq.language.rowfn import Bins, Choice, Col, Concat, Each, Length, Like, L
 from sulq.language.shape import column_of
 from sulq.language.tally import Tally
 from sulq.sources.engines import open_engine
-from tests import generate, loaded
+from tests import loaded, random_tallies
 from tests.sources.cases import KEY, parquet
 
 SIZES = (127, 128, 129, 255, 256, 257, 32_767, 32_768, 32_769)
@@ -56,7 +56,7 @@ def test_T30_the_last_code_of_a_narrow_type_is_like_any_other(size: int, prepare
     for over, key in asked(size):
         derived = () if isinstance(over, Table) else over.columns
         own = Schema("", tuple((name, column_of(fn, schema)) for name, fn in derived)) if derived else schema
-        made = generate.question((Lit(1),), own, by=(key,))
+        made = random_tallies.question((Lit(1),), own, by=(key,))
         tally = Tally(over, made.blocks, made.where, made.by, made.cells)
         ours, reference = (engine.sums(tally).open().tolist() for engine in engines)
         assert ours == reference
@@ -74,7 +74,7 @@ def test_T30_T74_texts_put_together_stay_short(engine: str) -> None:
     over: Relation = Table()
     for _ in range(6):
         over = Select(over, (("note", Concat((Col("note"),) * 100)),))
-    made = generate.question((Length(Col("note")),), Schema("", (("note", Text()),)))
+    made = random_tallies.question((Length(Col("note")),), Schema("", (("note", Text()),)))
     total = opened.sums(Tally(over, made.blocks, None, (), 1)).open().sum()
     opened.close()
     assert total * made.blocks[0].step == 20_000
@@ -88,10 +88,10 @@ def test_T30_T74_a_stored_text_is_its_first_ten_thousand_characters(sign: str) -
     cells = [edge + "b", edge + "bc", edge + "b" + sign * 200_000, edge, "", None, 7 * sign]
     data = pa.table({"note": cells})
     asked = [
-        generate.question((Lit(1),), schema, where=Col("note") == edge + "b"),
-        generate.question((Lit(1),), schema, where=Col("note") == edge),
-        generate.question((Length(Col("note")),), schema),
-        generate.question((Lit(1),), schema, where=Like(Col("note"), "%c%")),
+        random_tallies.question((Lit(1),), schema, where=Col("note") == edge + "b"),
+        random_tallies.question((Lit(1),), schema, where=Col("note") == edge),
+        random_tallies.question((Length(Col("note")),), schema),
+        random_tallies.question((Lit(1),), schema, where=Like(Col("note"), "%c%")),
     ]
     found = []
     for kind, prepared in (("duckdb", None), ("duckdb", False), ("memory", None)):

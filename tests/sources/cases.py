@@ -15,7 +15,7 @@ from sulq.sources.duckdb.engine import DuckEngine
 from sulq.sources.memory.engine import MemoryEngine
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset
-from tests import generate
+from tests import random_tallies
 
 KEY = bytes(range(32))
 SCHEMA = Schema.of("data", {"age": Int(0, 120), "pay": Real(0, 1000), "city": Category(("x", "y")), "note": Text()})
@@ -32,7 +32,7 @@ def table(rows: Sequence[tuple[object, ...]] = ()) -> pa.Table:
 
 def ask(*values: RowFn, where: RowFn | None = None, by: Sequence[RowFn] = (), schema: Schema = SCHEMA) -> Tally:
     """A tally as the plan would make it."""
-    return generate.question(values or (lit(1),), schema, where=where, by=by)
+    return random_tallies.question(values or (lit(1),), schema, where=where, by=by)
 
 
 ASKED = (

@@ -21,7 +21,7 @@ from sulq.language.rowfn import col, lit
 from sulq.language.tally import Engine
 from sulq.sources.source import Origin, suffix
 from sulq.sources.tables import Dataset, Given
-from tests import counts, generate
+from tests import counts, generate, random_tallies
 from tests.counts import count
 from tests.sources.cases import KEY, SCHEMA, ask, duck, memory, parquet, sums, table
 
@@ -106,7 +106,7 @@ def test_the_same_table_in_every_form(tmp_path: Path) -> None:
             file.register("frame", data.arrow())
             file.execute("CREATE TABLE t AS SELECT * FROM frame")
         forms += [tmp_path / "t.csv.gz", tmp_path / "t.duckdb"]
-        tallies = [generate.tally(rng, data.schema, data.unit) for _ in range(3)]
+        tallies = [random_tallies.tally(rng, data.schema, data.unit) for _ in range(3)]
         want = sums(memory(data.arrow(), data.unit, data.schema), *tallies)
         assert sums(memory(tmp_path / "t.csv", data.unit, data.schema), *tallies) == want
         assert sums(memory(tmp_path / "t.parquet", data.unit, data.schema), *tallies) == want

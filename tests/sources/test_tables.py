@@ -23,7 +23,7 @@ from sulq.sources.duckdb.connection import Connection
 from sulq.sources.engines import ENGINES, open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
-from tests import generate
+from tests import random_tallies
 from tests.loaded import loaded
 from tests.sources.cases import CANARY, KEY
 
@@ -59,7 +59,7 @@ def opened_by(name: str, given: Dataset, prepared: object = None):
 
 def total(engine, relation: Relation, *values) -> list[int]:
     """Sums over a relation of the three tables."""
-    made = generate.question(values or (lit(1),), shape(relation, dataset().facts).schema)
+    made = random_tallies.question(values or (lit(1),), shape(relation, dataset().facts).schema)
     return engine.sums(Tally(relation, made.blocks, None, (), 1)).open().tolist()[0]
 
 

@@ -15,7 +15,7 @@ from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
 from sulq.sources.duckdb import engine as engine_module
 from sulq.sources.duckdb import kept_rows
-from tests import counts, generate
+from tests import counts, generate, random_tallies
 from tests.counts import count
 from tests.sources.cases import CANARY, SCHEMA, ask, duck, memory, sums, table
 
@@ -72,7 +72,7 @@ def test_T18_T70_T71_only_listed_functions_and_generated_names(written: list[str
         for prepared in (None, False):
             engine = duck(data.arrow(), data.unit, data.schema, prepared=prepared)
             for _ in range(4):
-                engine.sums(generate.tally(rng, data.schema, data.unit))
+                engine.sums(random_tallies.tally(rng, data.schema, data.unit))
             written.append(f"SELECT * FROM {kept_rows.select(engine._tables[0], stored=True).relation}")
             engine.close()
     used: set[str] = set()

@@ -11,7 +11,7 @@ from sulq.language.domain import Int, Real, Schema
 from sulq.language.relation import Table
 from sulq.language.rowfn import Bernstein, Lit, col
 from sulq.language.tally import Block, Tally
-from tests import generate
+from tests import random_tallies
 from tests.sources.cases import duck, memory, sums
 
 BIG = Schema("data", (("n", Int(-(2**53), 2**53)),))
@@ -45,7 +45,7 @@ def test_moments_far_from_zero_are_exact() -> None:
     """Squares are taken from the lower bound, so a narrow range far out loses nothing."""
     schema = Schema("data", (("n", Int(10**15, 10**15 + 40)),))
     cells = [10**15 + i for i in (0, 3, 17, 40, 40)]
-    tally = generate.question([Bernstein(col("n"), 2), Bernstein(col("n"))], schema)
+    tally = random_tallies.question([Bernstein(col("n"), 2), Bernstein(col("n"))], schema)
     above, below = [c - 10**15 for c in cells], [10**15 + 40 - c for c in cells]
     want = [
         sum(u * u for u in above),
@@ -61,6 +61,6 @@ def test_moments_far_from_zero_are_exact() -> None:
 @pytest.mark.parametrize("value", [0, 1, -2.5, 1e60, True, 0.1])
 def test_a_constant_is_counted(value: object) -> None:
     """The sum of a constant is the count times its units."""
-    tally = generate.question([Lit(value)], BIG, where=col("n") > 0)
+    tally = random_tallies.question([Lit(value)], BIG, where=col("n") > 0)
     data = pa.table({"n": [1, 2, -3, None]})
     assert sums(duck(data, schema=BIG), tally) == sums(memory(data, schema=BIG), tally)

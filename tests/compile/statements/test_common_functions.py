@@ -8,7 +8,7 @@ from sulq.answers import wire
 from sulq.compile.statements.common_functions import unite
 from sulq.language.rowfn import ROW_FUNCTIONS, Lit, RowFn, case, col, lit, lookup, nearest, outer, route, vector
 from tests.expressions import EXAMPLES
-from tests.generate import question
+from tests.random_tallies import question
 from tests.sources.cases import SCHEMA, ask
 
 

@@ -14,7 +14,7 @@ from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, 
 from sulq.language.rowfn import Col, Dot, Lit, Vector, col
 from sulq.language.shape import MOST_ROWS_STORED, shape
 from sulq.language.tally import Tally
-from tests import counts, generate, relations
+from tests import counts, random_tallies, relations
 from tests.compile.emit.test_emitter import functions
 from tests.counts import count
 from tests.sources.cases import CANARY, SCHEMA, duck, memory, table
@@ -31,7 +31,7 @@ def stored(facts: Tables):
 def over(relation: Relation, *values, schema: Schema = SCHEMA) -> Tally:
     """A tally over a relation."""
     derived = shape(relation, Tables(UNIT, (TableFacts(schema),))).schema
-    made = generate.question(values or (Lit(1),), derived)
+    made = random_tallies.question(values or (Lit(1),), derived)
     return Tally(relation, made.blocks, None, (), 1)
 
 

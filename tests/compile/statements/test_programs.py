@@ -42,7 +42,7 @@ from sulq.language.tally import Tally
 from sulq.sources.duckdb.engine import DuckEngine
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset
-from tests import generate
+from tests import generate, random_tallies
 from tests.certified import certified, within
 from tests.counts import count, generator
 from tests.sources import oracle
@@ -89,7 +89,7 @@ def test_SR16_programs_give_the_integers_of_the_oracle() -> None:
             resident=rng.choice((None, 0, 200)),
         )
         rows = oracle.kept(data, KEY)
-        for tally in [generate.tally(rng, data.schema, data.unit) for _ in range(12)]:
+        for tally in [random_tallies.tally(rng, data.schema, data.unit) for _ in range(12)]:
             if engine.propose(tally).fold is None:
                 continue
             assert within_plan(engine, tally), f"seed {seed - 1}"

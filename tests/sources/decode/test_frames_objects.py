@@ -14,7 +14,7 @@ from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import Lit, Not, col
 from sulq.sources.engines import open_engine
-from tests import generate
+from tests import random_tallies
 
 NOON = datetime.datetime(2020, 3, 1, 12)  # noqa: DTZ001 - moments without a zone are read as UTC
 EARLY = datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=5)))  # before the year 1 in UTC
@@ -49,7 +49,7 @@ def read(cells: list[object], column: Column, engine: str) -> list[object]:
         values = [x == value for value in column.values]  # noqa: PD011 - a Category, no frame
     else:
         values = [Not(x.is_missing()), x]
-    tally = generate.question([Lit(1), *values], schema)
+    tally = random_tallies.question([Lit(1), *values], schema)
     sums = found.sums(tally).open()[0].tolist()
     found.close()
     return sums[1:]

@@ -9,7 +9,7 @@ from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, each, lit, position
 from sulq.sources.duckdb import kept_rows
 from sulq.sources.memory import reading
-from tests import counts, generate
+from tests import counts, generate, random_tallies
 from tests.counts import count
 from tests.sources import oracle
 from tests.sources.cases import CANARY, KEY, SCHEMA, ask, duck, memory, sums, table
@@ -29,7 +29,7 @@ def test_SR2_removing_one_person_leaves_everybody_elses_kept_rows(opened: object
         one = rng.choice(people.cells)
         mine = [i for i, who in enumerate(people.cells) if _same(who, one, people.kind, unit.fold)]
         rest = [i for i in range(data.size) if i not in mine]
-        tallies = [generate.tally(rng, data.schema, unit) for _ in range(3)]
+        tallies = [random_tallies.tally(rng, data.schema, unit) for _ in range(3)]
         parts = [sums(opened(data.arrow(rows), unit, data.schema), *tallies) for rows in (None, mine, rest)]
         for whole, own, others in zip(*parts, strict=True):
             assert whole == [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(own, others, strict=True)]

@@ -11,7 +11,7 @@ from sulq.language.rowfn import RowFn, Vector, col, each, lit, nearest, scaled, 
 from sulq.sources.folds import by_cell
 from sulq.sources.folds.fold import fold
 from sulq.sources.folds.keys import Chosen
-from tests import generate
+from tests import random_tallies
 from tests.sources.folds.test_folds import SCHEMA, batches, meant
 
 POINTS = Vector((col("x"), col("n"), col("x") * 2), 11)
@@ -28,7 +28,7 @@ def test_SR16_both_ways_give_the_sums_that_are_meant(
     near = nearest(ball, [[0, 0, 0], [9, 4e4, 3], [-50, 9e3, 9]])
     asked = ((POINTS, col("g")), (ball, near), (scaled(POINTS, col("x") / 100), col("g")), (POINTS, each(col("n"))))
     for fn, key in asked:
-        tally = generate.question([lit(1), fn], SCHEMA, where=where, by=(key,))
+        tally = random_tallies.question([lit(1), fn], SCHEMA, where=where, by=(key,))
         want = meant(tally, whole.part(0, whole.size))
         assert np.array(want)[:, 1:].any()
         for installed in (True, False):

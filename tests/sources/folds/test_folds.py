@@ -32,7 +32,7 @@ from sulq.language.tally import Block, Key, Tally
 from sulq.sources.folds.batch import Batch
 from sulq.sources.folds.block_sums import reach
 from sulq.sources.folds.fold import EXACT, fold, fold_all
-from tests import generate
+from tests import generate, random_tallies
 from tests.counts import count
 
 SCHEMA = Schema.of(
@@ -80,7 +80,7 @@ def test_SR16_vectors_and_products_are_exact_on_any_batches(bits: int, width: ty
     vector = Vector((col("x"), col("n"), col("x") * 2), bits)
     asked = [vector, outer(vector), lookup(col("g"), [[1, -2], [3.5, 4], [5, 2**22]])]
     for by in ((), (col("g"),)):
-        tally = generate.question(asked, SCHEMA, by=by)
+        tally = random_tallies.question(asked, SCHEMA, by=by)
         rows = batches(count("rows folded", short=60, long=1_000), 3, seed=bits, width=width)
         want = plain(tally, rows)
         for workers in (1, 2):
@@ -95,7 +95,7 @@ def test_SR16_vectors_and_products_are_exact_on_any_batches(bits: int, width: ty
 
 def test_T4_batches_and_threads_change_no_bit() -> None:
     """One batch or a thousand, one thread or three: the same integers."""
-    tally = generate.question([outer([col("x"), col("n")]), col("n"), lit(1)], SCHEMA, by=(col("g"),))
+    tally = random_tallies.question([outer([col("x"), col("n")]), col("n"), lit(1)], SCHEMA, by=(col("g"),))
     whole = batches(5_000, 0)
     want = fold(tally, SCHEMA, whole).tolist()
     for parts in (1, 7, 1_000):
@@ -133,13 +133,13 @@ def test_a_term_outside_the_exact_integers_is_refused() -> None:
 
 def test_no_rows_are_zero() -> None:
     """Without a batch, or with empty ones, every sum is zero."""
-    tally = generate.question([col("x"), outer([col("x")])], SCHEMA, by=(col("g"),))
+    tally = random_tallies.question([col("x"), outer([col("x")])], SCHEMA, by=(col("g"),))
     assert fold(tally, SCHEMA, []).tolist() == fold(tally, SCHEMA, batches(0, 0)).tolist() == [[0, 0]] * 3
 
 
 def test_many_empty_cells_cost_no_rows() -> None:
     """With far more cells than rows, sums land in their own cells and nowhere else."""
-    tally = generate.question([lit(1), outer([col("n")])], SCHEMA, by=(generate.Each(col("n")),))
+    tally = random_tallies.question([lit(1), outer([col("n")])], SCHEMA, by=(generate.Each(col("n")),))
     assert isinstance(tally.by[0], Key)
     batch = Batch(SCHEMA, 3, {"n": (np.array([-5, 7, 7]), None)})
     found = fold(tally, SCHEMA, [batch])
@@ -186,15 +186,15 @@ def learned(centres: int) -> list[Tally]:
     sign = lookup("g", [-1, 0, 1])
     leaf = route(["g", each(col("x") > 0)], [[0, 1, -1, None], [1, -2, -3]])
     return [
-        generate.question([lit(1), ball, lit(-0.3)], SCHEMA, by=(near,)),
-        generate.question([scaled(ball, slope), ball], SCHEMA),
-        generate.question([scaled(ball, slope), lit(1)], SCHEMA, where=col("x") > 3, by=(near,)),
-        generate.question(
+        random_tallies.question([lit(1), ball, lit(-0.3)], SCHEMA, by=(near,)),
+        random_tallies.question([scaled(ball, slope), ball], SCHEMA),
+        random_tallies.question([scaled(ball, slope), lit(1)], SCHEMA, where=col("x") > 3, by=(near,)),
+        random_tallies.question(
             [scaled(vector(["x", "n"]), sign), lit(1)], SCHEMA, where=dot(["x", "n"], [1, -1]) * sign <= 0
         ),
-        generate.question([lit(1), vector(["x", "n"])], SCHEMA, by=(leaf, col("g"))),
-        generate.question([ball.is_missing(), outer(ball)], SCHEMA, where=~ball.is_missing()),
-        generate.question([outer(ball), col("x")], SCHEMA, by=(leaf,)),
+        random_tallies.question([lit(1), vector(["x", "n"])], SCHEMA, by=(leaf, col("g"))),
+        random_tallies.question([ball.is_missing(), outer(ball)], SCHEMA, where=~ball.is_missing()),
+        random_tallies.question([outer(ball), col("x")], SCHEMA, by=(leaf,)),
     ]
 
 

@@ -18,7 +18,7 @@ from sulq.sources.folds.coordinates import Vectors
 from sulq.sources.folds.fold import fold, fold_all
 from sulq.sources.folds.joint import LARGEST, Joint, joined
 from sulq.sources.folds.partial_sums import Share
-from tests import generate
+from tests import random_tallies
 
 NAMES = [f"a{i}" for i in range(6)]
 SCHEMA = Schema.of(
@@ -42,7 +42,9 @@ def rows(size: int, *, missing: tuple[str, ...] = (), seed: int = 0) -> Batch:
 def level(where: object = None, times: int = 1) -> list[Tally]:
     """A level of a tree: rows by leaf, attribute and label, for each attribute."""
     leaf = route([col(name) for name in NAMES], [(0, 1, -1, -2), (1, -3, -4, None)])
-    return [generate.question([lit(times)], SCHEMA, by=(leaf, col(name), col("y")), where=where) for name in NAMES]
+    return [
+        random_tallies.question([lit(times)], SCHEMA, by=(leaf, col(name), col("y")), where=where) for name in NAMES
+    ]
 
 
 def parts(tallies: list[Tally]) -> list[Share | Joint]:
@@ -67,8 +69,8 @@ def test_SR16_the_same_counts_as_one_by_one(missing: tuple[str, ...], where: obj
 def test_any_order_of_keys() -> None:
     """Tallies that name the same keys in other orders, and one that names a part of them."""
     attributes = [col(name) for name in NAMES[:3]]
-    tallies = [generate.question([lit(1)], SCHEMA, by=by) for by in itertools.permutations(attributes)]
-    tallies += [generate.question([lit(1)], SCHEMA, by=(attributes[2],))]
+    tallies = [random_tallies.question([lit(1)], SCHEMA, by=by) for by in itertools.permutations(attributes)]
+    tallies += [random_tallies.question([lit(1)], SCHEMA, by=(attributes[2],))]
     assert [type(part) for part in parts(tallies)] == [Joint]
     batches = [rows(500)]
     for one, tally in zip(fold_all(tallies, SCHEMA, batches), tallies, strict=True):
@@ -91,12 +93,12 @@ def test_what_does_more_than_count_or_counts_other_rows_is_left_alone() -> None:
     """Sums of numbers, tallies without keys, the same key twice, and another condition."""
     by = (col("a0"),)
     tallies = [
-        generate.question([lit(1), col("n")], SCHEMA, by=by),
-        generate.question([col("n")], SCHEMA, by=by),
-        generate.question([lit(1)], SCHEMA),
-        generate.question([lit(1)], SCHEMA, by=(col("a0"), col("a0"))),
-        generate.question([lit(1)], SCHEMA, by=by),
-        generate.question([lit(1)], SCHEMA, by=by, where=col("n") == 0),
+        random_tallies.question([lit(1), col("n")], SCHEMA, by=by),
+        random_tallies.question([col("n")], SCHEMA, by=by),
+        random_tallies.question([lit(1)], SCHEMA),
+        random_tallies.question([lit(1)], SCHEMA, by=(col("a0"), col("a0"))),
+        random_tallies.question([lit(1)], SCHEMA, by=by),
+        random_tallies.question([lit(1)], SCHEMA, by=by, where=col("n") == 0),
     ]
     assert {type(part) for part in parts(tallies)} == {Share}
     batches = [rows(300)]
@@ -106,7 +108,7 @@ def test_what_does_more_than_count_or_counts_other_rows_is_left_alone() -> None:
 
 def test_tallies_that_name_other_labels_of_a_key_are_left_alone() -> None:
     """One that counts two of three labels, and one that counts all."""
-    whole = generate.question([lit(1)], SCHEMA, by=(col("a0"),))
+    whole = random_tallies.question([lit(1)], SCHEMA, by=(col("a0"),))
     part = replace(whole, by=(replace(whole.by[0], labels=whole.by[0].labels[:2]),), cells=2)
     batches = [rows(300)]
     want = [fold(tally, SCHEMA, batches).tolist() for tally in (whole, part)]
