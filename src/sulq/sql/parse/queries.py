@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from sulq.sql.parse.expressions import ExpressionReader, construct
+from sulq.sql.parse.expressions import ExpressionReader, whole
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import (
     Derived,
@@ -24,6 +24,7 @@ from sulq.sql.parse.syntax import (
     Star,
     Union,
 )
+from sulq.sql.parse.whitelist import construct
 
 MOST_SETS: Final = 64
 MOST_ITEMS: Final = 1024
@@ -109,7 +110,7 @@ class QueryReader(ExpressionReader):
         return (
             orders,
             None if limit is None else self._limit(limit),
-            0 if offset is None else self._whole(self.only(offset, "expression").expression, "OFFSET"),
+            0 if offset is None else whole(self, self.only(offset, "expression").expression, "OFFSET"),
             () if tables is None else self._with(tables),
         )
 
@@ -125,12 +126,12 @@ class QueryReader(ExpressionReader):
             options = node.args.get("limit_options")
             if options is not None:
                 self.only(options, "rows")
-            return 1 if node.args.get("count") is None else self._whole(node.args["count"], "FETCH")
+            return 1 if node.args.get("count") is None else whole(self, node.args["count"], "FETCH")
         self.only(node, "expression")
         what = node.expression
         if type(what) is exp.Null or (type(what) is exp.Var and str(what.this).upper() == "ALL"):
             return None
-        return self._whole(what, "LIMIT")
+        return whole(self, what, "LIMIT")
 
     def _with(self, node: exp.Expr) -> tuple[tuple[Name, Query], ...]:
         self.only(node, "expressions")
@@ -210,7 +211,7 @@ class QueryReader(ExpressionReader):
         ):
             unsupported(f"{' '.join(word for word in (method, side, kind) if word)} JOIN", at)
         on = None if node.args.get("on") is None else self.node(node.args["on"])
-        using = tuple(self.names(node.args.get("using") or []))
+        using = tuple(map(self.name, node.args.get("using") or []))
         how = side.lower() or ("inner" if on is not None or using or method else "cross")
         return Joined(left, right, how, on, using, method == "NATURAL", at)
 
@@ -239,7 +240,7 @@ class QueryReader(ExpressionReader):
             return None, ()
         self.only(node, "this", "columns")
         name = node.args.get("this")
-        return None if name is None else self.name(name), tuple(self.names(node.args.get("columns") or []))
+        return None if name is None else self.name(name), tuple(map(self.name, node.args.get("columns") or []))
 
 
 def _renamed(query: Query, columns: tuple[Name, ...]) -> Query:

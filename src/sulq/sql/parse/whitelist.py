@@ -1,0 +1,134 @@
+"""Which node classes of the parser's tree are read, and what they are called here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+# Functions of one value that the parser calls by the name we do.
+ALIKE: Final[tuple[type[exp.Expr], ...]] = (
+    *(exp.Abs, exp.Floor, exp.Ceil, exp.Sqrt, exp.Cbrt, exp.Ln, exp.Exp, exp.Sign, exp.Cos, exp.Sin, exp.Tan),
+    *(exp.Degrees, exp.Radians, exp.Lower, exp.Upper, exp.Length),
+)
+# Operators and functions of two values, `this` and `expression`.
+BINARY: Final[dict[type[exp.Expr], str]] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "mod",
+    exp.IntDiv: "div",
+    exp.Pow: "power",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "is not distinct from",
+    exp.NullSafeNEQ: "is distinct from",
+    exp.DPipe: "||",
+    exp.Nullif: "nullif",
+    exp.Left: "left",
+    exp.Right: "right",
+    exp.StartsWith: "starts_with",
+    exp.Log: "log",
+}
+# An operator or function, and the parts of it that are read, in order; "*" is a list of any length.
+CALLS: Final[dict[type[exp.Expr], tuple[str, tuple[str, ...]]]] = {
+    **{kind: (str(kind.key), ("this",)) for kind in ALIKE},
+    **{kind: (op, ("this", "expression")) for kind, op in BINARY.items()},
+    exp.Neg: ("neg", ("this",)),
+    exp.Not: ("not", ("this",)),
+    exp.Between: ("between", ("this", "low", "high")),
+    exp.Round: ("round", ("this", "decimals")),
+    exp.Trunc: ("trunc", ("this", "decimals")),
+    exp.Pi: ("pi", ()),
+    exp.Rand: ("random", ()),
+    exp.Substring: ("substring", ("this", "start", "length")),
+    exp.StrPosition: ("position", ("this", "substr")),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.WidthBucket: ("width_bucket", ("this", "min_value", "max_value", "num_buckets")),
+    exp.Coalesce: ("coalesce", ("this", "*")),
+    exp.Greatest: ("greatest", ("this", "*")),
+    exp.Least: ("least", ("this", "*")),
+    exp.Concat: ("concat", ("*",)),
+}
+# Parts that say nothing in this dialect: set by the parser for every such node.
+SILENT: Final[dict[type[exp.Expr], set[str]]] = {
+    exp.Div: {"typed", "safe"},
+    exp.DPipe: {"safe"},
+    exp.Concat: {"safe", "coalesce"},
+    exp.Greatest: {"ignore_nulls"},
+    exp.Least: {"ignore_nulls"},
+    exp.Count: {"big_int"},
+    exp.DataType: {"nested"},
+}
+# Operators whose result has no name.
+NAMELESS: Final = ("+", "-", "*", "/", "div", "neg", "=", "<>", "<", "<=", ">", ">=", "not", "between", "||")
+PARTS: Final = (exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Hour, exp.Minute, exp.Second)
+CLOCK_PARTS: Final = (
+    *("millennium", "century", "decade", "year", "isoyear", "quarter", "month", "week", "day", "hour", "minute"),
+    *("second", "dow", "isodow", "doy", "epoch"),
+)
+AGGREGATES: Final[dict[type[exp.Expr], str]] = {
+    exp.Sum: "sum",
+    exp.Avg: "mean",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "std_samp",
+    exp.StddevSamp: "std_samp",
+    exp.StddevPop: "std_pop",
+    exp.CovarPop: "covar_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.Corr: "corr",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+}
+PAIRS: Final = ("covar_pop", "covar_samp", "corr")
+ANONYMOUS_AGGREGATES: Final = {
+    "var": "var_samp",
+    "varp": "var_pop",
+    "stdev": "std_samp",
+    "stdevp": "std_pop",
+    "every": "bool_and",
+}
+QUANTILES: Final[dict[type[exp.Expr], str]] = {
+    exp.PercentileCont: "quantile_cont",
+    exp.PercentileDisc: "quantile_disc",
+}
+ANONYMOUS_CALLS: Final = {"div": 2, "clip": 3}  # and their numbers of arguments
+CASTS: Final = {
+    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), "int"),
+    **dict.fromkeys(("DOUBLE", "FLOAT", "DECIMAL"), "float"),
+    **dict.fromkeys(("TEXT", "VARCHAR"), "text"),
+    "BOOLEAN": "bool",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+}
+CONSTRUCTS: Final[dict[type[exp.Expr], str]] = {
+    exp.Window: "A window function (OVER)",
+    exp.Any: "ANY",
+    exp.Tuple: "A list in parentheses",
+    exp.Placeholder: "A parameter",
+    exp.Parameter: "A parameter",
+    exp.Bracket: "A subscript",
+    exp.Except: "EXCEPT",
+    exp.Intersect: "INTERSECT",
+    exp.Values: "VALUES",
+    exp.Lateral: "LATERAL",
+}
+
+
+def construct(node: exp.Expr) -> str:
+    """What SQL calls a node of the parser's tree."""
+    if type(node) in CONSTRUCTS:
+        return CONSTRUCTS[type(node)]
+    if type(node) is exp.Anonymous:
+        return f"{str(node.this)[:60].lower()}()"
+    if isinstance(node, exp.Func):
+        return f"{node.sql_name()}()"
+    return str(node.key).upper()
