@@ -7,22 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sulq.language.facts import Facts
+from sulq.sql.parse import syntax
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import (
-    Call,
-    Column,
-    Derived,
-    Joined,
-    Name,
-    Named,
-    Node,
-    Place,
-    Query,
-    Source,
-    conjuncts,
-    parts,
-    rebuilt,
-)
+from sulq.sql.parse.syntax import Node
 from sulq.sql.released.expressions import Released
 from sulq.sql.rows.joins import Joins, linked
 from sulq.sql.rows.names import Visible, find, known, resolve
@@ -35,16 +22,16 @@ MOST_TABLES: Final = 32
 class Env:
     """The WITH queries that may be named here, the nearest last."""
 
-    tables: tuple[tuple[Name, Query, Env], ...] = ()
+    tables: tuple[tuple[syntax.Name, syntax.Query, Env], ...] = ()
 
-    def find(self, name: Name) -> tuple[Query, Env] | None:
+    def find(self, name: syntax.Name) -> tuple[syntax.Query, Env] | None:
         """The WITH query of a name, and what that one may name."""
         for known_name, query, env in reversed(self.tables):
             if name.fits(known_name.text):
                 return query, env
         return None
 
-    def extended(self, tables: tuple[tuple[Name, Query], ...]) -> Env:
+    def extended(self, tables: tuple[tuple[syntax.Name, syntax.Query], ...]) -> Env:
         """With the queries of one WITH: each may name those before it."""
         env = self
         for name, query in tables:
@@ -55,39 +42,39 @@ class Env:
 class Scope:
     """Makes rows of FROM; `query` compiles a subquery."""
 
-    def __init__(self, facts: Facts, query: Callable[[Query, Env], Rows | Released]) -> None:
+    def __init__(self, facts: Facts, query: Callable[[syntax.Query, Env], Rows | Released]) -> None:
         self.facts = facts
         self.maker = Maker(facts)
         self.joins = Joins(self.maker)
         self.query = query
         self.used = 0
 
-    def source(self, node: Source, env: Env, pool: list[Node]) -> Rows | Released:
+    def source(self, node: syntax.Source, env: Env, pool: list[Node]) -> Rows | Released:
         """What FROM gives. Conditions of WHERE (`pool`) that match the tables of a join are taken out of it."""
-        if isinstance(node, Joined):
+        if isinstance(node, syntax.Joined):
             chain = self._chain(node)
             if len(chain) > 1:
                 return self._cross(chain, env, pool)
             return self._joined(node, env, pool)
         return self._one(node, env)
 
-    def _one(self, node: Named | Derived, env: Env) -> Rows | Released:
+    def _one(self, node: syntax.Named | syntax.Derived, env: Env) -> Rows | Released:
         self.used += 1
         if self.used > MOST_TABLES:
             raise Refused("too-large", f"A query uses at most {MOST_TABLES} tables", node.at)
-        if isinstance(node, Named):
+        if isinstance(node, syntax.Named):
             return self._named(node, env)
-        if isinstance(node.query, (Joined, Named)):
+        if isinstance(node.query, (syntax.Joined, syntax.Named)):
             found = self.source(node.query, env, [])
         else:
             found = self.query(node.query, env)
         return _aliased(found, node.alias, node.columns, node.at) if node.alias is not None else _unaliased(found, node)
 
-    def _named(self, node: Named, env: Env) -> Rows | Released:
+    def _named(self, node: syntax.Named, env: Env) -> Rows | Released:
         inner = None if node.registered else env.find(node.name)
         alias = (node.alias or node.name).text
         if inner is not None:
-            return _aliased(self.query(*inner), Name(alias), node.columns, node.at)
+            return _aliased(self.query(*inner), syntax.Name(alias), node.columns, node.at)
         tables = self.facts.catalogue.tables
         fitting = [table for table in tables if node.name.fits(table.schema.table)]
         exact = [table for table in fitting if table.schema.table == node.name.text]
@@ -96,15 +83,15 @@ class Scope:
             why = f"No table {node.name.text[:80]!r} is registered here (there are: {names})"
             raise Refused("unknown-table", why, node.at)
         rows = self.maker.table((exact or fitting)[0], alias, node.at)
-        return _aliased(rows, Name(alias), node.columns, node.at)
+        return _aliased(rows, syntax.Name(alias), node.columns, node.at)
 
-    def _chain(self, node: Source) -> list[Named | Derived | Joined]:
+    def _chain(self, node: syntax.Source) -> list[syntax.Named | syntax.Derived | syntax.Joined]:
         """The tables of a list with commas (or CROSS JOIN), from left to right."""
-        if isinstance(node, Joined) and node.how == "cross":
+        if isinstance(node, syntax.Joined) and node.how == "cross":
             return [*self._chain(node.left), node.right]
         return [node]
 
-    def _cross(self, chain: list[Named | Derived | Joined], env: Env, pool: list[Node]) -> Rows:
+    def _cross(self, chain: list[syntax.Named | syntax.Derived | syntax.Joined], env: Env, pool: list[Node]) -> Rows:
         """Tables with commas: each next one is joined by a condition of WHERE where there is one."""
         several = [self._ranked(self._rows(node, env, pool), i) for i, node in enumerate(chain)]
         found, waiting = several[0], list(zip(chain[1:], several[1:], strict=True))
@@ -115,28 +102,31 @@ class Scope:
             self._take(found, pool)
         return self._reranked(found)
 
-    def _rows(self, node: Source, env: Env, pool: list[Node]) -> Rows:
-        found = self.source(node, env, pool if isinstance(node, Joined) else [])
+    def _rows(self, node: syntax.Source, env: Env, pool: list[Node]) -> Rows:
+        found = self.source(node, env, pool if isinstance(node, syntax.Joined) else [])
         if isinstance(found, Released):
             return unsupported("A released table in a join", node.at, "Ask for it first, or aggregate once.")
         return found
 
-    def _joined(self, node: Joined, env: Env, pool: list[Node]) -> Rows:
+    def _joined(self, node: syntax.Joined, env: Env, pool: list[Node]) -> Rows:
         inner = node.how == "inner"
         left = self._ranked(self._rows(node.left, env, pool if inner or node.how == "left" else []), 0)
         right = self._ranked(self._rows(node.right, env, []), 1)
         items = (*left.items, *right.items)
-        conditions: list[Node] = [resolve(part, items) for part in conjuncts(node.on)]
+        conditions: list[Node] = [resolve(part, items) for part in syntax.conjuncts(node.on)]
         hidden: set[int] = set()
         for name in self._shared(node, left, right):
-            one, other = find(Column(name, None, name.at), left.items), find(Column(name, None, name.at), right.items)
+            one, other = (
+                find(syntax.Column(name, None, name.at), left.items),
+                find(syntax.Column(name, None, name.at), right.items),
+            )
             if one is None or other is None:
                 raise Refused(
                     "unknown-column", f"No column {name.text[:80]!r} on both sides of USING", name.at or node.at
                 )
             kept, gone = (one, len(left.items) + other)
             where = name.at or node.at
-            conditions.append(Call("=", (Place(kept, where), Place(gone, where)), at=where))
+            conditions.append(syntax.Call("=", (syntax.Place(kept, where), syntax.Place(gone, where)), at=where))
             hidden.add(kept if node.how == "right" else gone)
         linked_here = self._links(left, right, pool) if inner else []
         conditions += [node for node in linked_here if node not in conditions]
@@ -154,12 +144,14 @@ class Scope:
             self._take(found, pool)
         return self._reranked(found)
 
-    def _shared(self, node: Joined, left: Rows, right: Rows) -> list[Name]:
+    def _shared(self, node: syntax.Joined, left: Rows, right: Rows) -> list[syntax.Name]:
         """The columns of USING, or of NATURAL JOIN those of the same name."""
         if not node.natural:
             return list(node.using)
         theirs = {item.name.lower() for item in right.items if not item.hidden}
-        return [Name(item.name, at=node.at) for item in left.items if not item.hidden and item.name.lower() in theirs]
+        return [
+            syntax.Name(item.name, at=node.at) for item in left.items if not item.hidden and item.name.lower() in theirs
+        ]
 
     def _pair(self, left: Rows, right: Rows, how: str, conditions: list[Node], at: int) -> Rows:
         return self.joins.join(left, right, how, conditions, at)
@@ -169,7 +161,7 @@ class Scope:
         items: tuple[Visible, ...] = (*left.items, *right.items)
         found = []
         for node in pool:
-            if isinstance(node, Call) and node.op == "=" and known(node, items):
+            if isinstance(node, syntax.Call) and node.op == "=" and known(node, items):
                 looked_up = resolve(node, items)
                 if linked(looked_up, len(left.items)):
                     found.append(looked_up)
@@ -178,13 +170,13 @@ class Scope:
     def _take(self, found: Rows, pool: list[Node]) -> None:
         """Drop the conditions a join has already met: equalities over its columns that linked two sides."""
         for node in list(pool):
-            if isinstance(node, Call) and node.op == "=" and known(node, found.items) and self._met(node, found):
+            if isinstance(node, syntax.Call) and node.op == "=" and known(node, found.items) and self._met(node, found):
                 pool.remove(node)
 
-    def _met(self, node: Call, found: Rows) -> bool:
+    def _met(self, node: syntax.Call, found: Rows) -> bool:
         ranks = []
         for arg in node.args:
-            place = find(arg, found.items) if isinstance(arg, Column) else None
+            place = find(arg, found.items) if isinstance(arg, syntax.Column) else None
             if place is None:
                 return False
             ranks.append(found.items[place].rank)
@@ -200,13 +192,13 @@ class Scope:
 
 def _swapped(node: Node, left: int, right: int) -> Node:
     """A condition whose places count the right side first."""
-    if isinstance(node, Place):
-        return Place(node.index + right if node.index < left else node.index - left, node.at)
-    inner = parts(node)
-    return rebuilt(node, tuple(_swapped(part, left, right) for part in inner)) if inner else node
+    if isinstance(node, syntax.Place):
+        return syntax.Place(node.index + right if node.index < left else node.index - left, node.at)
+    inner = syntax.parts(node)
+    return syntax.rebuilt(node, tuple(_swapped(part, left, right) for part in inner)) if inner else node
 
 
-def _aliased(found: Rows | Released, alias: Name, columns: tuple[Name, ...], at: int) -> Rows | Released:
+def _aliased(found: Rows | Released, alias: syntax.Name, columns: tuple[syntax.Name, ...], at: int) -> Rows | Released:
     """A table under another name, and its columns under others where they are listed."""
     if len(columns) > len(found.items):
         raise Refused("sql-syntax", "An alias lists more columns than there are", at)
@@ -219,8 +211,8 @@ def _aliased(found: Rows | Released, alias: Name, columns: tuple[Name, ...], at:
     return replace(found, items=tuple(items))
 
 
-def _unaliased(found: Rows | Released, node: Derived) -> Rows | Released:
+def _unaliased(found: Rows | Released, node: syntax.Derived) -> Rows | Released:
     """A subquery without a name of its own; a join in parentheses keeps its tables' names."""
-    if isinstance(node.query, (Joined, Named)):
+    if isinstance(node.query, (syntax.Joined, syntax.Named)):
         return found
-    return _aliased(found, Name(""), (), node.at)
+    return _aliased(found, syntax.Name(""), (), node.at)

@@ -11,24 +11,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from sulq.sql.parse import intervals, whitelist
+from sulq.sql.parse import intervals, syntax, whitelist
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import (
-    Aggregate,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Exists,
-    Grouping,
-    Literal,
-    Name,
-    Node,
-    Query,
-    Single,
-    Star,
-    Within,
-)
+from sulq.sql.parse.syntax import Node
 
 MAX_NAME_LETTERS: Final = 128
 MAX_NUMBER_DIGITS: Final = 100
@@ -41,7 +26,7 @@ class ExpressionReader(ABC):
         self.text = text
 
     @abstractmethod
-    def query(self, node: exp.Expr) -> Query:
+    def query(self, node: exp.Expr) -> syntax.Query:
         """Read a subquery."""
 
     def at(self, node: exp.Expr) -> int:
@@ -78,7 +63,7 @@ class ExpressionReader(ABC):
                 )
         return node
 
-    def name(self, node: object) -> Name:
+    def name(self, node: object) -> syntax.Name:
         """An identifier."""
         if type(node) is not exp.Identifier:
             where = self.at(node) if isinstance(node, exp.Expr) else 0
@@ -87,7 +72,7 @@ class ExpressionReader(ABC):
         self.only(node, "this", "quoted")
         if not node.this or len(node.this) > MAX_NAME_LETTERS:
             raise Refused("sql-syntax", f"A name has 1 to {MAX_NAME_LETTERS} letters", self.at(node))
-        return Name(str(node.this), bool(node.args.get("quoted")), self.at(node))
+        return syntax.Name(str(node.this), bool(node.args.get("quoted")), self.at(node))
 
     def node(self, node: exp.Expr) -> Node:
         """Read an expression."""
@@ -98,7 +83,7 @@ class ExpressionReader(ABC):
         if kind in whitelist.CALLS:
             return self._call(node)
         if kind in whitelist.PARTS:
-            part = Literal(str(kind.key), "text", self.at(self.only(node, "this")))
+            part = syntax.Literal(str(kind.key), "text", self.at(self.only(node, "this")))
             return self.made("extract", (part, self.node(node.this)), node, self.called(node, "extract"))
         if kind in whitelist.AGGREGATES:
             return _aggregate(self, node, whitelist.AGGREGATES[kind])
@@ -117,13 +102,13 @@ class ExpressionReader(ABC):
             else whitelist.construct(node)
         )
 
-    def made(self, op: str, args: tuple[Node, ...], node: exp.Expr, called: str = "?column?") -> Call:
+    def made(self, op: str, args: tuple[Node, ...], node: exp.Expr, called: str = "?column?") -> syntax.Call:
         """A call of a function or operator that stands where a node does."""
-        return Call(op, args, called, self.at(node))
+        return syntax.Call(op, args, called, self.at(node))
 
-    def unless(self, found: Call, node: exp.Expr) -> Call:
+    def unless(self, found: syntax.Call, node: exp.Expr) -> syntax.Call:
         """A condition, or its opposite where the node is negated."""
-        return Call("not", (found,), "?column?", found.at) if node.args.get("negate") else found
+        return syntax.Call("not", (found,), "?column?", found.at) if node.args.get("negate") else found
 
     def _call(self, node: exp.Expr) -> Node:
         op, names = whitelist.CALLS[type(node)]
@@ -141,16 +126,16 @@ class ExpressionReader(ABC):
 def _literal(reader: ExpressionReader, node: exp.Expr) -> Node:
     at, word = reader.at(node), str(node.this)
     if node.args.get("is_string"):
-        return Literal(word, "text", at)
+        return syntax.Literal(word, "text", at)
     if len(word) > MAX_NUMBER_DIGITS:
         raise Refused("bad-literal", "A number has too many digits", at)
     try:
         if word.isdigit():
-            return Literal(int(word), "int", at)
+            return syntax.Literal(int(word), "int", at)
         exponent = word.lower().partition("e")[2]
         if exponent and abs(int(exponent)) > MAX_NUMBER_DIGITS:
             raise ValueError
-        return Literal(Fraction(word), "float", at)
+        return syntax.Literal(Fraction(word), "float", at)
     except ValueError:
         raise Refused("bad-literal", "This is not a number sulq can hold", at) from None
 
@@ -160,8 +145,8 @@ def _column(reader: ExpressionReader, node: exp.Expr) -> Node:
     table = None if node.args.get("table") is None else reader.name(node.args["table"])
     if type(node.this) is exp.Star:
         reader.only(node.this)
-        return Star(table, reader.at(node))
-    return Column(reader.name(node.this), table, reader.at(node))
+        return syntax.Star(table, reader.at(node))
+    return syntax.Column(reader.name(node.this), table, reader.at(node))
 
 
 def _chain(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -189,7 +174,7 @@ def _is(reader: ExpressionReader, node: exp.Expr) -> Node:
 def _in(reader: ExpressionReader, node: exp.Expr) -> Node:
     item = reader.node(node.this)
     if node.args.get("query") is not None:
-        return Within(item, reader.query(node.args["query"]), reader.at(node))
+        return syntax.Within(item, reader.query(node.args["query"]), reader.at(node))
     return reader.made("in", (item, *reader.nodes(node.expressions)), node)
 
 
@@ -213,7 +198,7 @@ def _case(reader: ExpressionReader, node: exp.Expr) -> Node:
             when = reader.made("=", (subject, when), branch)
         branches.append((when, reader.node(branch.args["true"])))
     default = node.args.get("default")
-    return Case(tuple(branches), None if default is None else reader.node(default), reader.at(node))
+    return syntax.Case(tuple(branches), None if default is None else reader.node(default), reader.at(node))
 
 
 def _cast(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -226,7 +211,7 @@ def _cast(reader: ExpressionReader, node: exp.Expr) -> Node:
     sizes = [whole(reader, param.this, "A type's size") for param in to.expressions]
     if whitelist.CASTS[kind] != "text" and len(sizes) == 1:
         sizes = [sizes[0], 0]
-    return Cast(
+    return syntax.Cast(
         reader.node(node.this), whitelist.CASTS[kind], sizes[whitelist.CASTS[kind] != "text"] if sizes else None, at
     )
 
@@ -247,14 +232,14 @@ def _interval(reader: ExpressionReader, node: exp.Expr) -> Node:
     found = intervals.interval(str(node.this.this), None if unit is None else str(unit.this))
     if found is None:
         raise Refused("bad-literal", "This INTERVAL cannot be read", at)
-    return Literal(found, "interval", at)
+    return syntax.Literal(found, "interval", at)
 
 
-def _part(reader: ExpressionReader, node: exp.Expr) -> Literal:
+def _part(reader: ExpressionReader, node: exp.Expr) -> syntax.Literal:
     word = str(node.this).lower()
     if type(node) not in (exp.Var, exp.Literal) or word not in whitelist.CLOCK_PARTS:
         unsupported(f"The part {word[:40]!r} of a date", reader.at(node))
-    return Literal(word, "text", reader.at(node))
+    return syntax.Literal(word, "text", reader.at(node))
 
 
 def _extract(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -284,11 +269,11 @@ def _count(reader: ExpressionReader, node: exp.Expr) -> Node:
     args, distinct = _items(reader, node.args.get("this"))
     if len(args) != 1 or node.expressions:
         unsupported("COUNT of several columns", at, "Count one expression.")
-    if isinstance(args[0], Star):
+    if isinstance(args[0], syntax.Star):
         if args[0].table is not None or distinct:
             unsupported("COUNT of a table's columns", at, "Write COUNT(*).")
-        return Aggregate("rows", (), called=called, at=at)
-    return Aggregate("count", args, distinct, called=called, at=at)
+        return syntax.Aggregate("rows", (), called=called, at=at)
+    return syntax.Aggregate("count", args, distinct, called=called, at=at)
 
 
 def _aggregate(reader: ExpressionReader, node: exp.Expr, name: str, first: exp.Expr | None = None) -> Node:
@@ -299,21 +284,21 @@ def _aggregate(reader: ExpressionReader, node: exp.Expr, name: str, first: exp.E
     args, distinct = _items(reader, node.args.get("this") if first is None else first)
     if pair:
         args = (*args, reader.node(node.expression))
-    if len(args) != 1 + pair or any(isinstance(arg, Star) for arg in args):
+    if len(args) != 1 + pair or any(isinstance(arg, syntax.Star) for arg in args):
         raise Refused("sql-syntax", "This aggregate has another number of arguments", reader.at(node))
-    return Aggregate(name, args, distinct, called=reader.called(node, name), at=reader.at(node))
+    return syntax.Aggregate(name, args, distinct, called=reader.called(node, name), at=reader.at(node))
 
 
 def _filter(reader: ExpressionReader, node: exp.Expr) -> Node:
     inner = reader.node(node.this)
-    if not isinstance(inner, Aggregate) or type(node.expression) is not exp.Where:
+    if not isinstance(inner, syntax.Aggregate) or type(node.expression) is not exp.Where:
         unsupported("FILTER on anything but an aggregate", reader.at(node))
     return replace(inner, where=reader.node(reader.only(node.expression, "this").this))
 
 
 def _fraction(reader: ExpressionReader, node: exp.Expr) -> Fraction:
     found = reader.node(node)
-    value = found.value if isinstance(found, Literal) else None
+    value = found.value if isinstance(found, syntax.Literal) else None
     if not isinstance(value, (int, Fraction)) or not 0 <= value <= 1:
         raise Refused("bad-literal", "A percentile is a number from 0 to 1", reader.at(node))
     return Fraction(value)
@@ -334,14 +319,14 @@ def _within_group(reader: ExpressionReader, node: exp.Expr) -> Node:
         if name == "quantile_disc" and q not in (0, 1):
             unsupported("PERCENTILE_DISC in descending order", at, "Order ascending by 1 - q.")
         q = 1 - q
-    return Aggregate(name, (reader.node(ordered.this),), q=q, called=reader.called(function, name), at=at)
+    return syntax.Aggregate(name, (reader.node(ordered.this),), q=q, called=reader.called(function, name), at=at)
 
 
 def _quantile(reader: ExpressionReader, node: exp.Expr) -> Node:
     """MEDIAN(x), or QUANTILE(x, q)."""
     args, distinct = _items(reader, node.args.get("this"))
     q = _fraction(reader, node.args["quantile"]) if "quantile" in node.args else Fraction(1, 2)
-    return Aggregate("quantile_cont", args, distinct, q=q, called=str(node.key), at=reader.at(node))
+    return syntax.Aggregate("quantile_cont", args, distinct, q=q, called=str(node.key), at=reader.at(node))
 
 
 def _anonymous(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -353,7 +338,7 @@ def _anonymous(reader: ExpressionReader, node: exp.Expr) -> Node:
     if word == "make_date" and len(args) == 3:
         year, month, day = (whole(reader, arg, "A date") for arg in args)
         try:
-            return Literal(datetime.date(year, month, day), "date", reader.at(node))
+            return syntax.Literal(datetime.date(year, month, day), "date", reader.at(node))
         except ValueError:
             raise Refused("bad-literal", "There is no such date", reader.at(node)) from None
     return unsupported(reader.written(node), reader.at(node))
@@ -365,10 +350,10 @@ _CAST: Final = (("this", "to", "safe"), _cast)
 # The parts a node may have, and what reads it.
 READERS: Final[dict[type[exp.Expr], tuple[tuple[str, ...], Reader]]] = {
     exp.Literal: (("this", "is_string"), _literal),
-    exp.Boolean: (("this",), lambda reader, node: Literal(bool(node.this), "bool", reader.at(node))),
-    exp.Null: ((), lambda reader, node: Literal(None, "null", reader.at(node))),
+    exp.Boolean: (("this",), lambda reader, node: syntax.Literal(bool(node.this), "bool", reader.at(node))),
+    exp.Null: ((), lambda reader, node: syntax.Literal(None, "null", reader.at(node))),
     exp.Column: (("this", "table", "db", "catalog"), _column),
-    exp.Star: ((), lambda reader, node: Star(None, reader.at(node))),
+    exp.Star: ((), lambda reader, node: syntax.Star(None, reader.at(node))),
     exp.Paren: (("this",), lambda reader, node: reader.node(node.this)),
     exp.And: (("this", "expression"), _chain),
     exp.Or: (("this", "expression"), _chain),
@@ -389,8 +374,11 @@ READERS: Final[dict[type[exp.Expr], tuple[tuple[str, ...], Reader]]] = {
     exp.WithinGroup: (("this", "expression"), _within_group),
     exp.Median: (("this",), _quantile),
     exp.Quantile: (("this", "quantile"), _quantile),
-    exp.Grouping: (("expressions",), lambda reader, node: Grouping(reader.nodes(node.expressions), reader.at(node))),
-    exp.Exists: (("this",), lambda reader, node: Exists(reader.query(node.this), reader.at(node))),
-    exp.Subquery: (("this",), lambda reader, node: Single(reader.query(node), reader.at(node))),
+    exp.Grouping: (
+        ("expressions",),
+        lambda reader, node: syntax.Grouping(reader.nodes(node.expressions), reader.at(node)),
+    ),
+    exp.Exists: (("this",), lambda reader, node: syntax.Exists(reader.query(node.this), reader.at(node))),
+    exp.Subquery: (("this",), lambda reader, node: syntax.Single(reader.query(node), reader.at(node))),
     exp.Anonymous: (("this", "expressions"), _anonymous),
 }

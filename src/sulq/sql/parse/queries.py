@@ -8,35 +8,23 @@ from typing import Final
 
 from sqlglot import exp
 
+from sulq.sql.parse import syntax
 from sulq.sql.parse.expressions import ExpressionReader, whole
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import (
-    Derived,
-    Joined,
-    Name,
-    Named,
-    Node,
-    Order,
-    Query,
-    Select,
-    Sets,
-    Source,
-    Star,
-    Union,
-)
+from sulq.sql.parse.syntax import Node
 from sulq.sql.parse.whitelist import construct
 
 MOST_SETS: Final = 64
 MOST_ITEMS: Final = 1024
 SYSTEM_SCHEMAS: Final = ("pg_catalog", "information_schema")
 SYSTEM_TABLES: Final = ("pg_", "sqlite_", "duckdb_")
-Clauses = tuple[tuple[Order, ...], int | None, int, tuple[tuple[Name, Query], ...]]
+Clauses = tuple[tuple[syntax.Order, ...], int | None, int, tuple[tuple[syntax.Name, syntax.Query], ...]]
 
 
 class QueryReader(ExpressionReader):
     """Reads one text's statement."""
 
-    def query(self, node: exp.Expr) -> Query:
+    def query(self, node: exp.Expr) -> syntax.Query:
         """Read a SELECT, a UNION, or either in parentheses."""
         if type(node) is exp.Subquery:
             self.only(node, "this")
@@ -47,7 +35,7 @@ class QueryReader(ExpressionReader):
             return self._union(node)
         return unsupported(construct(node), self.at(node), "Write one SELECT statement.")
 
-    def _select(self, node: exp.Expr) -> Select:
+    def _select(self, node: exp.Expr) -> syntax.Select:
         known = [
             "expressions",
             "distinct",
@@ -72,7 +60,7 @@ class QueryReader(ExpressionReader):
                 unsupported("DISTINCT ON", at)
             self.only(distinct)
         where, having = node.args.get("where"), node.args.get("having")
-        return Select(
+        return syntax.Select(
             items=tuple(self._item(item) for item in node.expressions),
             source=self._from(node),
             where=None if where is None else self.node(self.only(where, "this").this),
@@ -92,12 +80,12 @@ class QueryReader(ExpressionReader):
             return self.node(node.this), self.name(node.args["alias"]).text
         return self.node(node), None
 
-    def _union(self, node: exp.Expr) -> Union:
+    def _union(self, node: exp.Expr) -> syntax.Union:
         self.only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
         order, limit, offset, tables = self._clauses(node)
         every = not node.args.get("distinct")
         left, right = self.query(node.this), self.query(node.expression)
-        return Union(left, right, every, order, limit, offset, tables, self.at(node))
+        return syntax.Union(left, right, every, order, limit, offset, tables, self.at(node))
 
     def _clauses(self, node: exp.Expr) -> Clauses:
         """ORDER BY, LIMIT, OFFSET and WITH."""
@@ -114,11 +102,11 @@ class QueryReader(ExpressionReader):
             () if tables is None else self._with(tables),
         )
 
-    def _order(self, node: exp.Expr) -> Order:
+    def _order(self, node: exp.Expr) -> syntax.Order:
         if type(node) is not exp.Ordered:
             unsupported("This ORDER BY", self.at(node))
         self.only(node, "this", "desc", "nulls_first")
-        return Order(self.node(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+        return syntax.Order(self.node(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
     def _limit(self, node: exp.Expr) -> int | None:
         if type(node) is exp.Fetch:
@@ -133,7 +121,7 @@ class QueryReader(ExpressionReader):
             return None
         return whole(self, what, "LIMIT")
 
-    def _with(self, node: exp.Expr) -> tuple[tuple[Name, Query], ...]:
+    def _with(self, node: exp.Expr) -> tuple[tuple[syntax.Name, syntax.Query], ...]:
         self.only(node, "expressions")
         found = []
         for table in node.expressions:
@@ -147,14 +135,14 @@ class QueryReader(ExpressionReader):
             found.append((alias, query))
         return tuple(found)
 
-    def _groups(self, node: exp.Expr | None) -> tuple[Node | Sets, ...] | None:
+    def _groups(self, node: exp.Expr | None) -> tuple[Node | syntax.Sets, ...] | None:
         if node is None:
             return None
         self.only(node, "expressions")
-        found: list[Node | Sets] = []
+        found: list[Node | syntax.Sets] = []
         for item in node.expressions:
             if type(item) in (exp.Rollup, exp.Cube, exp.GroupingSets):
-                found.append(Sets(tuple(self._sets(item))))
+                found.append(syntax.Sets(tuple(self._sets(item))))
             else:
                 found += self._unit(item)
         return tuple(found)
@@ -188,18 +176,18 @@ class QueryReader(ExpressionReader):
             raise Refused("too-large", f"A query has at most {MOST_SETS} grouping sets", self.at(node))
         return found
 
-    def _from(self, node: exp.Expr) -> Source | None:
+    def _from(self, node: exp.Expr) -> syntax.Source | None:
         start = node.args.get("from_")
         if start is None:
             return None
         return self._joins(self._source(self.only(start, "this").this), node)
 
-    def _joins(self, source: Source, node: exp.Expr) -> Source:
+    def _joins(self, source: syntax.Source, node: exp.Expr) -> syntax.Source:
         for join in node.args.get("joins") or []:
             source = self._join(source, join)
         return source
 
-    def _join(self, left: Source, node: exp.Expr) -> Joined:
+    def _join(self, left: syntax.Source, node: exp.Expr) -> syntax.Joined:
         self.only(node, "this", "on", "side", "kind", "using", "method")
         at, right = self.at(node), self._source(node.this)
         side, kind = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
@@ -213,9 +201,9 @@ class QueryReader(ExpressionReader):
         on = None if node.args.get("on") is None else self.node(node.args["on"])
         using = tuple(map(self.name, node.args.get("using") or []))
         how = side.lower() or ("inner" if on is not None or using or method else "cross")
-        return Joined(left, right, how, on, using, method == "NATURAL", at)
+        return syntax.Joined(left, right, how, on, using, method == "NATURAL", at)
 
-    def _source(self, node: exp.Expr) -> Source:
+    def _source(self, node: exp.Expr) -> syntax.Source:
         at = self.at(node)
         if type(node) is exp.Table:
             self.only(node, "this", "db", "catalog", "alias", "joins")
@@ -225,17 +213,17 @@ class QueryReader(ExpressionReader):
             if system or name.text.lower().startswith(SYSTEM_TABLES):
                 unsupported("A system table", at, "Ask about the tables that are registered here: db.facts.")
             alias, columns = self._alias(node.args.get("alias"))
-            return self._joins(Named(name, alias, columns, self.schema(node), at), node)
+            return self._joins(syntax.Named(name, alias, columns, self.schema(node), at), node)
         if type(node) is exp.Subquery:
             self.only(node, "this", "alias", "joins")
             alias, columns = self._alias(node.args.get("alias"))
             inner = node.this
             table = type(inner) is exp.Table
-            found = Derived(self._source(inner) if table else self.query(inner), alias, columns, at)  # type: ignore[arg-type]
+            found = syntax.Derived(self._source(inner) if table else self.query(inner), alias, columns, at)  # type: ignore[arg-type]
             return self._joins(found, node)
         return unsupported(f"{construct(node)} in FROM", at)
 
-    def _alias(self, node: exp.Expr | None) -> tuple[Name | None, tuple[Name, ...]]:
+    def _alias(self, node: exp.Expr | None) -> tuple[syntax.Name | None, tuple[syntax.Name, ...]]:
         if node is None:
             return None, ()
         self.only(node, "this", "columns")
@@ -243,10 +231,10 @@ class QueryReader(ExpressionReader):
         return None if name is None else self.name(name), tuple(map(self.name, node.args.get("columns") or []))
 
 
-def _renamed(query: Query, columns: tuple[Name, ...]) -> Query:
+def _renamed(query: syntax.Query, columns: tuple[syntax.Name, ...]) -> syntax.Query:
     """WITH t(a, b) AS ...: the query's columns under these names."""
-    if isinstance(query, Select) and len(columns) <= len(query.items):
-        if any(isinstance(node, Star) for node, _ in query.items):
+    if isinstance(query, syntax.Select) and len(columns) <= len(query.items):
+        if any(isinstance(node, syntax.Star) for node, _ in query.items):
             unsupported("WITH t(...) over a star", columns[0].at, "Name the columns in the SELECT.")
         items = [(node, columns[i].text if i < len(columns) else name) for i, (node, name) in enumerate(query.items)]
         return replace(query, items=tuple(items))

@@ -69,7 +69,7 @@ def _aggregate(
     counted = [what for holds, what in pairs if holds.value is True and what.value is not None]
     if stat.distinct:
         counted = list({what.value: what for what in counted}.values())
-    name = {"rows": "count", "avg": "mean"}.get(stat.name, stat.name)
+    name = "count" if stat.name == "rows" else stat.name
     value = value_of(name, [what.value for what in counted], stat.q)
     if not noisy and all(holds.origin is None and what.origin is None for holds, what in pairs):
         return Figure(value)
@@ -121,7 +121,6 @@ _OF_ANY: dict[str, Callable[[list[object]], object]] = {
     "min": lambda values: min(values, key=ascending),
     "max": lambda values: max(values, key=ascending),
     "bool_and": all,
-    "every": all,
     "bool_or": any,
 }
 

@@ -11,26 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sulq.sql.parse import syntax
 from sulq.sql.parse.intervals import moved
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import (
-    Aggregate,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Constant,
-    Exists,
-    Grouping,
-    Interval,
-    Literal,
-    Node,
-    Place,
-    Query,
-    Single,
-    Star,
-    Within,
-)
+from sulq.sql.parse.syntax import Node
 from sulq.sql.released import program
 from sulq.sql.released.functions import KNOWN
 from sulq.sql.released.program import Apply, Cond, Const, Expr
@@ -67,7 +51,7 @@ class After:
         self,
         bound: Mapping[Node, Expr],
         items: Sequence[Visible],
-        single: Callable[[Query], program.Program],
+        single: Callable[[syntax.Query], program.Program],
         *,
         grouped: bool,
     ) -> None:
@@ -82,38 +66,38 @@ class After:
         if found is not None:
             return found
         match node:
-            case Literal():
+            case syntax.Literal():
                 return Const(self._constant(node.value, node.at))
-            case Call():
+            case syntax.Call():
                 return self._call(node)
-            case Case():
+            case syntax.Case():
                 branches = tuple((self.expr(when), self.expr(then)) for when, then in node.branches)
                 return Cond(branches, None if node.otherwise is None else self.expr(node.otherwise))
-            case Cast():
+            case syntax.Cast():
                 return self._cast(node)
-            case Single():
+            case syntax.Single():
                 return program.Single(self.single(node.query))
-            case Grouping():
+            case syntax.Grouping():
                 return self._grouping(node)
-            case Place():
+            case syntax.Place():
                 name = self.items[node.index].name
                 why = f"Column {name[:80]!r} is neither grouped nor inside an aggregate"
                 raise Refused("not-grouped", why, node.at)
-            case Column():
+            case syntax.Column():
                 raise Refused("unknown-column", f"No column {node.name.text[:80]!r} here", node.at)
-            case Aggregate():
+            case syntax.Aggregate():
                 raise Refused("sql-syntax", "An aggregate cannot stand here", node.at)
-            case Star():
+            case syntax.Star():
                 raise Refused("not-grouped", "A star is neither grouped nor inside an aggregate", node.at)
-            case Exists() | Within():
+            case syntax.Exists() | syntax.Within():
                 return unsupported("A subquery that decides about released rows", node.at)
 
-    def _constant(self, value: Constant, at: int) -> program.Constant:
-        if isinstance(value, Interval):
+    def _constant(self, value: syntax.Constant, at: int) -> program.Constant:
+        if isinstance(value, syntax.Interval):
             return unsupported("An INTERVAL beside a released value", at)
         return value
 
-    def _call(self, node: Call) -> Expr:
+    def _call(self, node: syntax.Call) -> Expr:
         op = RENAMED.get(node.op, node.op)
         if op == "random":
             if self.grouped:
@@ -140,16 +124,16 @@ class After:
             unsupported(f"{node.op}() of a released value", node.at)
         return Apply(op, args)
 
-    def _interval(self, node: Call) -> Expr | None:
+    def _interval(self, node: syntax.Call) -> Expr | None:
         """A date moved by an interval: a constant one is worked out here, else by whole days."""
         if node.op not in ("+", "-") or not any(
-            isinstance(arg, Literal) and arg.type == "interval" for arg in node.args
+            isinstance(arg, syntax.Literal) and arg.type == "interval" for arg in node.args
         ):
             return None
         first, last = node.args
-        if node.op == "+" and isinstance(first, Literal) and first.type == "interval":
+        if node.op == "+" and isinstance(first, syntax.Literal) and first.type == "interval":
             first, last = last, first
-        if not isinstance(last, Literal) or not isinstance(last.value, Interval):
+        if not isinstance(last, syntax.Literal) or not isinstance(last.value, syntax.Interval):
             return unsupported("An INTERVAL here", node.at)
         by = last.value if node.op == "+" else -last.value
         inner = self.expr(first)
@@ -163,7 +147,7 @@ class After:
             return unsupported("Months or hours added to a released date", node.at)
         return Apply("+", (inner, Const(by.days)))
 
-    def _moved(self, inner: Apply, by: Interval, at: int) -> Expr:
+    def _moved(self, inner: Apply, by: syntax.Interval, at: int) -> Expr:
         from_text = inner.args[0]
         value = (
             read_moment(str(from_text.value), inner.op.removeprefix("cast ")) if isinstance(from_text, Const) else None
@@ -173,7 +157,7 @@ class After:
             raise Refused("bad-literal", "This date cannot be read", at)
         return Const(found.date() if inner.op == "cast date" and not by.microseconds else found)
 
-    def _cast(self, node: Cast) -> Expr:
+    def _cast(self, node: syntax.Cast) -> Expr:
         found: Expr = Apply(CASTS[node.to], (self.expr(node.item),))
         if node.wide is None:
             return found
@@ -181,7 +165,7 @@ class After:
             return Apply("left", (found, Const(node.wide)))
         return Apply("round", (found, Const(node.wide))) if node.to == "float" else found
 
-    def _grouping(self, node: Grouping) -> Expr:
+    def _grouping(self, node: syntax.Grouping) -> Expr:
         """GROUPING(a, b): a bit for each key, the last one the lowest."""
         total: Expr | None = None
         for key in node.keys:

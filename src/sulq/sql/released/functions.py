@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import datetime
 import math
+import operator
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from sulq.errors import QuestionError
 
 EPOCH: Final = datetime.date(1970, 1, 1)
 START: Final = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
-LONGEST: Final = 10_000
+MAX_TEXT_LETTERS: Final = 10_000  # of a text that is put together
 
 
 def is_number(value: object) -> bool:
@@ -191,17 +192,19 @@ def _as(text: object, other: object) -> float:
         raise QuestionError("wrong-kind", f"{str(text)[:40]!r} cannot be compared with this value.") from None
 
 
+COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
 def compare(op: str, a: object, b: object) -> bool:
     """A comparison of two values that are there."""
-    left, right = cast("tuple[float, float]", _ordered(a, b))
-    if op in ("=", "<>"):
-        return (left == right) == (op == "=")
-    if op in ("<", ">="):
-        return (left < right) == (op == "<")
-    return (left > right) == (op == ">")
-
-
-COMPARISONS: Final = ("=", "<>", "<", "<=", ">", ">=")
+    return COMPARISONS[op](*_ordered(a, b))
 
 
 def like(text: object, pattern: object, escape: object = "\\", *, lower: bool = False) -> bool:
@@ -254,27 +257,23 @@ def to_real(value: object) -> object:
         return None
 
 
+TRUTHS: Final = {
+    **dict.fromkeys(("t", "true", "yes", "on", "1"), True),
+    **dict.fromkeys(("f", "false", "no", "off", "0"), False),
+}
+
+
 def to_truth(value: object) -> object:
     """A cast to a truth value; missing where there is none."""
-    if isinstance(value, str):
-        text = value.strip().lower()
-        return (
-            True
-            if text in ("t", "true", "yes", "on", "1")
-            else False
-            if text in ("f", "false", "no", "off", "0")
-            else None
-        )
-    return number(value) != 0
+    if not isinstance(value, str):
+        return number(value) != 0
+    return TRUTHS.get(value.strip().lower())
 
 
 def to_date(value: object) -> object:
     """A cast to a date; missing where there is none."""
-    try:
-        found = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        return None
-    return found.date() if isinstance(found, datetime.datetime) else found if isinstance(found, datetime.date) else None
+    found = to_time(value)
+    return found.date() if isinstance(found, datetime.datetime) else None
 
 
 def to_time(value: object) -> object:
@@ -285,12 +284,12 @@ def to_time(value: object) -> object:
         return None
     if isinstance(found, datetime.datetime):
         return found
-    return datetime.datetime(found.year, found.month, found.day) if isinstance(found, datetime.date) else None  # noqa: DTZ001
+    return datetime.datetime.combine(found, datetime.time()) if isinstance(found, datetime.date) else None
 
 
 def date_part(part: object, value: object) -> object:
     """A part of a date or a moment."""
-    when = value if isinstance(value, datetime.datetime) else to_time(value)
+    when = to_time(value)
     if not isinstance(when, datetime.datetime):
         return None
     return {
@@ -327,36 +326,18 @@ def date_trunc(part: object, value: object) -> object:
     }.get(str(part).lower())
 
 
-def _replace(text: object, old: object, new: object) -> str:
-    return str(text).replace(str(old), str(new)) if str(old) else str(text)
-
-
-def _left(text: object, length: object) -> str:
-    n = int(number(length))
-    return str(text)[:n]
-
-
-def _right(text: object, length: object) -> str:
-    n = int(number(length))
-    return str(text)[-n:] if n > 0 else str(text)[-n:] if n < 0 else ""
-
-
 STRICT: Final[dict[str, Callable[..., object]]] = {
     "+": plus,
     "-": minus,
     "*": times,
     "/": over,
-    "%": modulo,
     "mod": modulo,
-    "^": power,
     "power": power,
-    "pow": power,
     "neg": lambda a: minus(0, a),
     "abs": lambda a: abs(a) if _whole(a) else abs(number(a)),
     "sign": lambda a: float((number(a) > 0) - (number(a) < 0)),
     "floor": _rounder(math.floor),
     "ceil": _rounder(math.ceil),
-    "ceiling": _rounder(math.ceil),
     "round": rounded,
     "trunc": truncated,
     "sqrt": _real(math.sqrt),
@@ -364,42 +345,27 @@ STRICT: Final[dict[str, Callable[..., object]]] = {
     "exp": _real(math.exp),
     "ln": _real(math.log),
     "log": logarithm,
-    "log10": _real(math.log10),
-    "log2": _real(math.log2),
     "sin": _real(math.sin),
     "cos": _real(math.cos),
     "tan": _real(math.tan),
-    "cot": _real(lambda x: 1 / math.tan(x)),
-    "asin": _real(math.asin),
-    "acos": _real(math.acos),
-    "atan": _real(math.atan),
-    "atan2": lambda a, b: math.atan2(number(a), number(b)),
-    "sinh": _real(math.sinh),
-    "cosh": _real(math.cosh),
-    "tanh": _real(math.tanh),
     "degrees": _real(math.degrees),
     "radians": _real(math.radians),
     "pi": lambda: math.pi,
     "width_bucket": lambda x, lo, hi, n: _bucket(number(x), number(lo), number(hi), int(number(n))),
     "like": like,
     "ilike": lambda text, pattern, escape="\\": like(text, pattern, escape, lower=True),
-    "||": lambda a, b: (words(a) + words(b))[:LONGEST],
+    "||": lambda a, b: (words(a) + words(b))[:MAX_TEXT_LETTERS],
     "lower": lambda a: str(a).lower(),
     "upper": lambda a: str(a).upper(),
     "length": lambda a: len(str(a)),
-    "char_length": lambda a: len(str(a)),
     "trim": lambda a: str(a).strip(" "),
     "ltrim": lambda a: str(a).lstrip(" "),
     "rtrim": lambda a: str(a).rstrip(" "),
     "substring": substring,
-    "substr": substring,
-    "left": _left,
-    "right": _right,
-    "replace": _replace,
-    "reverse": lambda a: str(a)[::-1],
-    "initcap": lambda a: str(a).title(),
+    "left": lambda a, n: str(a)[: int(number(n))],
+    "right": lambda a, n: str(a)[-int(number(n)) :] if int(number(n)) else "",
+    "replace": lambda a, old, new: str(a).replace(str(old), str(new)) if str(old) else str(a),
     "starts_with": lambda a, b: str(a).startswith(str(b)),
-    "strpos": lambda a, b: str(a).find(str(b)) + 1,
     "position": lambda a, b: str(b).find(str(a)) + 1,
     "date_part": date_part,
     "date_trunc": date_trunc,
@@ -460,11 +426,8 @@ LAX: Final[dict[str, Callable[..., object]]] = {
     "or": _or,
     "not": lambda a: None if a is None else not a,
     "is null": lambda a: a is None,
-    "is not null": lambda a: a is not None,
     "is true": lambda a: a is True,
     "is false": lambda a: a is False,
-    "is not true": lambda a: a is not True,
-    "is not false": lambda a: a is not False,
     "is distinct from": _distinct,
     "is not distinct from": lambda a, b: not _distinct(a, b),
     "in": _isin,
@@ -472,7 +435,7 @@ LAX: Final[dict[str, Callable[..., object]]] = {
     "nullif": _nullif,
     "greatest": _extreme(max),
     "least": _extreme(min),
-    "concat": lambda *a: "".join(words(v) for v in a if v is not None)[:LONGEST],
+    "concat": lambda *a: "".join(words(v) for v in a if v is not None)[:MAX_TEXT_LETTERS],
 }
 
 

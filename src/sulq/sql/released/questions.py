@@ -20,27 +20,14 @@ from sulq.answers.joint import Combined, Correlation, Fixed, Pair, SpreadMean
 from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_ENTRY, Rank
+from sulq.language import rowfn
 from sulq.language.domain import Bool, Category, Date, Int, Schema
 from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.privacy import EpsilonDelta, Loss, Rho, SubLinear
 from sulq.language.question import Choose, OpenSums, Sums, Together
 from sulq.language.relation import Distinct, PerPerson, Relation, Select, Where
-from sulq.language.rowfn import (
-    Bernstein,
-    Case,
-    Col,
-    Each,
-    IsMissing,
-    Lit,
-    Logic,
-    Maths,
-    Not,
-    Outer,
-    Relabel,
-    RowFn,
-    Vector,
-)
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
 from sulq.language.shape import shape
 from sulq.sql.released.columns import Cut, Leaf, Reading
@@ -162,7 +149,7 @@ def labels(key: RowFn, schema: Schema) -> tuple[RowFn, tuple[object, ...], str |
     """A key as a question takes it, its labels, and the clock they are read by."""
     kind = key.kind(schema)
     clock = kind.clock if isinstance(kind, Scalar) else None
-    fitted = key if isinstance(kind, Code) else Each(key)
+    fitted = key if isinstance(kind, Code) else rowfn.Each(key)
     found = fitted.kind(schema)
     if not isinstance(found, Code):
         raise QuestionError("wrong-kind", "This cannot be a key.")
@@ -172,7 +159,7 @@ def labels(key: RowFn, schema: Schema) -> tuple[RowFn, tuple[object, ...], str |
 def both(*conditions: RowFn | None) -> RowFn | None:
     """All of several conditions, those that are there."""
     found = tuple(condition for condition in conditions if condition is not None)
-    return None if not found else found[0] if len(found) == 1 else Logic("and", found)
+    return None if not found else found[0] if len(found) == 1 else rowfn.Logic("and", found)
 
 
 def is_whole(fn: RowFn, schema: Schema) -> bool:
@@ -184,10 +171,10 @@ def is_whole(fn: RowFn, schema: Schema) -> bool:
         return False
     front = [fn]
     while front:
-        if any(isinstance(part, Lit) and isinstance(part.value, float) for part in front):
+        if any(isinstance(part, rowfn.Lit) and isinstance(part.value, float) for part in front):
             return False
         for part in front:
-            if isinstance(part, Col) and not isinstance(schema.find(part.name), (Int, Bool, Category, Date)):
+            if isinstance(part, rowfn.Col) and not isinstance(schema.find(part.name), (Int, Bool, Category, Date)):
                 return False
         front = [part for outer in front for part in outer.parts()]
     return True
@@ -222,7 +209,7 @@ def leaves_of(asking: Asking, rows: Rows, stats: Sequence[Stat]) -> list[Leaf]:
         found.update(zip(places, made, strict=True))
     for i, stat in enumerate(stats):
         if i not in found:  # COUNT(*), with or without a filter, that nothing else has brought along
-            value = Lit(1) if stat.where is None else stat.where
+            value = rowfn.Lit(1) if stat.where is None else stat.where
             found[i] = Leaf((_cut(asking.put(rows, value)),), Plain(), whole=True)
     return [found[i] for i in range(len(stats))]
 
@@ -244,7 +231,7 @@ def _coded(key: RowFn, schema: Schema) -> RowFn:
     """A key as a column can hold it: its own labels, or their numbers where they are not all texts or whole."""
     kind = key.kind(schema)
     if isinstance(kind, Code) and {type(label) for label in kind.labels} not in ({str}, {int}):
-        return Relabel(key, tuple(range(kind.size)))
+        return rowfn.Relabel(key, tuple(range(kind.size)))
     return key
 
 
@@ -264,7 +251,7 @@ def _persons(asking: Asking, rows: Rows, where: RowFn | None) -> Leaf:
     source, columns = _derived(rows, asking.schema(rows), where)
     names = tuple(name for name, _ in columns)
     people = PerPerson(Select(source, tuple(columns)) if columns else source, names, ())
-    place = asking.put(Rows(people, None, tuple(Col(name) for name in names)), Lit(1))
+    place = asking.put(Rows(people, None, tuple(rowfn.Col(name) for name in names)), rowfn.Lit(1))
     return Leaf((_cut(place),), Plain(), whole=True)
 
 
@@ -277,7 +264,9 @@ def _over(asking: Asking, rows: Rows, stat: Stat) -> tuple[Rows, tuple[RowFn, ..
         source, columns = _derived(rows, schema, stat.where)
         values = [(f"x{i}", _coded(arg, schema)) for i, arg in enumerate(stat.args)]
         over = Distinct(Select(source, (*columns, *values)))
-        return Rows(over, None, tuple(Col(name) for name, _ in columns)), tuple(Col(name) for name, _ in values)
+        return Rows(over, None, tuple(rowfn.Col(name) for name, _ in columns)), tuple(
+            rowfn.Col(name) for name, _ in values
+        )
     if stat.where is None:
         return rows, stat.args
     schema = asking.schema(rows)
@@ -287,8 +276,8 @@ def _over(asking: Asking, rows: Rows, stat: Stat) -> tuple[Rows, tuple[RowFn, ..
 def _filtered(fn: RowFn, where: RowFn, schema: Schema) -> RowFn:
     """A value, missing where the filter is not true; of what is no number only whether it is there."""
     if isinstance(fn.kind(schema), (Scalar, Truth)):
-        return Case(((where, fn),))
-    return Case(((Logic("and", (where, Not(IsMissing(fn)))), Lit(1)),))
+        return rowfn.Case(((where, fn),))
+    return rowfn.Case(((rowfn.Logic("and", (where, rowfn.Not(rowfn.IsMissing(fn)))), rowfn.Lit(1)),))
 
 
 # -- statistics of one value
@@ -337,7 +326,7 @@ def _single(asking: Asking, rows: Rows, fn: RowFn, names: set[str], schema: Sche
     """A count alone, or a sum alone: exact."""
     made = {}
     if "count" in names:
-        value = Not(IsMissing(fn)) if fn.kind(schema).nullable else Lit(1)
+        value = rowfn.Not(rowfn.IsMissing(fn)) if fn.kind(schema).nullable else rowfn.Lit(1)
         made["count"] = Leaf((_cut(asking.put(rows, value)),), Plain(), whole=True)
     if "sum" in names:
         bounded(fn, schema)
@@ -347,7 +336,7 @@ def _single(asking: Asking, rows: Rows, fn: RowFn, names: set[str], schema: Sche
 
 def _constant(asking: Asking, rows: Rows, fn: RowFn, names: set[str], value: Fraction) -> dict[str, Leaf]:
     """Of a value that is constant by its bounds only the count is not known."""
-    cut = _cut(asking.put(rows, Not(IsMissing(fn))))
+    cut = _cut(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
     given: dict[str, Reading] = {"count": Plain(), "sum": Combined((value,)), "mean": Fixed(value)}
     return {name: Leaf((cut,), given.get(name, Fixed(Fraction(0))), whole=name == "count") for name in names}
 
@@ -362,7 +351,7 @@ def _bernstein(
 
     `split` asks for the rows without a value too: one more term, the last.
     """
-    terms = Bernstein(fn, degree, missing=split)
+    terms = rowfn.Bernstein(fn, degree, missing=split)
     step, low, high = terms.span(schema)
     a, b = low * step, high * step
     w, away = b - a, rounding(kind.step, step)
@@ -391,8 +380,8 @@ def _centred(
     lo, hi = ends
     middle = _exact((lo + hi) / 2)
     away = fn - middle
-    present: RowFn = Not(IsMissing(fn)) if fn.kind(schema).nullable else Lit(1)
-    count = asking.put(rows, Bernstein(IsMissing(fn)) if split else present, 2 * COUNT_WEIGHT[0])
+    present: RowFn = rowfn.Not(rowfn.IsMissing(fn)) if fn.kind(schema).nullable else rowfn.Lit(1)
+    count = asking.put(rows, rowfn.Bernstein(rowfn.IsMissing(fn)) if split else present, 2 * COUNT_WEIGHT[0])
     total = asking.put(rows, away, 2 * COUNT_WEIGHT[1])
     kind = bounded(away, schema)
     grain = rounding(kind[2].step, scalar_grid(kind[0], kind[1], kind[2].step)[0])
@@ -423,12 +412,12 @@ def _pairs(asking: Asking, rows: Rows, args: tuple[RowFn, ...], wanted: list[Sta
         middles.append(float((lo + hi) / 2))
         halves.append(Fraction(float((hi - lo) / 2) or 1.0))
     scaled = tuple((fn - m) / float(h) for fn, m, h in zip(args, middles, halves, strict=True))
-    vector = Vector(scaled, MAX_BITS)
+    vector = rowfn.Vector(scaled, MAX_BITS)
     away = rounding(None, vector.kind(schema).step)
     places = (
-        asking.put(rows, Not(IsMissing(vector))),
+        asking.put(rows, rowfn.Not(rowfn.IsMissing(vector))),
         asking.put(rows, vector),
-        asking.put(rows, Outer(vector), 2),
+        asking.put(rows, rowfn.Outer(vector), 2),
     )
     two = (halves[0], halves[1])
     readings: dict[str, Reading] = {
@@ -457,7 +446,7 @@ def tree(asking: Asking, rows: Rows, fn: RowFn, wanted: Sequence[tuple[str, Frac
     cuts = []
     for level, size in enumerate(sizes):
         key = binned(fn, bins, branch ** (levels - 1 - level), size)
-        place = asking.put(Rows(rows.over, rows.where, (*rows.keys, key)), Lit(1), share / levels)
+        place = asking.put(Rows(rows.over, rows.where, (*rows.keys, key)), rowfn.Lit(1), share / levels)
         cuts.append(_cut(place, fold=size))
     whole = is_whole(fn, schema) and kind.clock is None
     asked = [(_HOW[name], _AT.get(name, q if q is not None else Fraction(1, 2))) for name, q in wanted]
@@ -469,7 +458,7 @@ def tree(asking: Asking, rows: Rows, fn: RowFn, wanted: Sequence[tuple[str, Frac
         if (how, at) in chosen:
             reading = Picked(Quantile(bins, branch, sizes, how, at))
             finest = Rows(rows.over, rows.where, (*rows.keys, key), score=_rank(how, at))
-            own = (*own, _cut(asking.put(finest, Lit(1), share / (3 * len(chosen)))))
+            own = (*own, _cut(asking.put(finest, rowfn.Lit(1), share / (3 * len(chosen)))))
         made.append(Leaf(own, reading, whole=whole and how != "cont", clock=kind.clock))
     return made
 
@@ -513,4 +502,4 @@ def binned(fn: RowFn, bins: Bed, together: int, size: int) -> RowFn:
     """The key of a level of the tree: the number of the bin a value falls into, several bins `together`."""
     width = bins.width * together
     index = (fn - _exact(bins.start)) / _exact(width) if width != 1 else fn - _exact(bins.start)
-    return Each(Maths("floor", index).clip(0, size - 1))
+    return rowfn.Each(rowfn.Maths("floor", index).clip(0, size - 1))

@@ -40,7 +40,7 @@ class Anything:
 
 
 Outcome = Span | Few | Anything
-MOST: Final = 16  # combinations of few values worked out one by one
+MAX_COMBINATIONS: Final = 16  # combinations of few values worked out one by one
 
 
 def only(value: object) -> Few:
@@ -68,7 +68,7 @@ def hull(outcomes: Sequence[Outcome]) -> Outcome:
     """Whatever any of these can be."""
     if all(isinstance(outcome, Few) for outcome in outcomes):
         joined = frozenset().union(*(outcome.values for outcome in outcomes if isinstance(outcome, Few)))
-        if len(joined) <= MOST:
+        if len(joined) <= MAX_COMBINATIONS:
             return Few(joined)
     spans, null = [], False
     for outcome in outcomes:
@@ -161,50 +161,39 @@ def _wave(a: Span, fn: Callable[[float], float], peak: float) -> Span:
     return Span(max(min(ends) - 1e-12, -1.0), min(max(ends) + 1e-12, 1.0))
 
 
-def _domain(low: float, high: float, fn: Callable[[float], float]) -> Callable[[Span], Span]:
-    """An increasing function on [low, high]; outside it is missing."""
+def _rising(op: str, low: float = -INF, high: float = INF) -> Callable[..., Span]:
+    """A function that never falls between low and high, and is missing elsewhere: its extremes are at the ends.
 
-    def act_(a: Span) -> Span:
-        out = a.low < low or a.high > high
-        if a.high < low or a.low > high:
-            return Span(-INF, INF, null=True)
-        return Span(fn(max(a.low, low)), fn(min(a.high, high)), null=out)
+    Where it overflows, or at an end that is not finite, it is taken to grow without bound.
+    """
 
-    return act_
+    def value(x: float, rest: Sequence[Span]) -> float:
+        found = None if math.isinf(x) else act(op, [x, *(r.low for r in rest)])
+        return math.copysign(INF, x) if found is None else number(found)
 
-
-def _safe(fn: Callable[[float], float], below: float = -INF, above: float = INF) -> Callable[[float], float]:
-    def act_(x: float) -> float:
-        if x == -INF:
-            return below
-        try:
-            return above if x == INF else fn(x)
-        except OverflowError:
-            return above
-        except ValueError:
-            return below
+    def act_(a: Span, *rest: Span) -> Span:
+        if any(digits.low != digits.high for digits in rest) or a.high < low or a.low > high:
+            return Span(-INF, INF, null=not rest)  # nobody knows to how many digits, or there is no value
+        return Span(value(max(a.low, low), rest), value(min(a.high, high), rest), null=a.low < low or a.high > high)
 
     return act_
+
+
+def _exponential(a: Span) -> Span:
+    found = _rising("exp")(a)
+    return Span(max(found.low, 0.0), max(found.high, 0.0))
+
+
+def _natural(a: Span) -> Span:
+    found = _rising("ln", 0.0)(a)
+    return Span(-INF if a.low <= 0 else found.low, -INF if a.high == 0 else found.high, null=a.low <= 0)
 
 
 def _logarithm(*args: Span) -> Span:
-    rising = _domain(0.0, INF, _safe(math.log))
-    if len(args) == 1:
-        found = rising(args[0])
-        return Span(found.low / math.log(10), found.high / math.log(10), found.null or args[0].low <= 0)
-    return _over(rising(args[1]), rising(args[0]))
-
-
-def _rising(op: str) -> Callable[[Span], Span]:
-    """A step or a line that never falls: floor, round and their kind take their extremes at the ends."""
-
-    def act_(a: Span, *rest: Span) -> Span:
-        if any(digits.low != digits.high for digits in rest):  # nobody knows to how many digits
-            return Span(-INF, INF)
-        low, high = (x if math.isinf(x) else number(act(op, [x, *(r.low for r in rest)])) for x in (a.low, a.high))
-        return Span(low, high)
-
-    return act_
+    if len(args) > 1:
+        return _over(_natural(args[1]), _natural(args[0]))
+    found = _natural(args[0])
+    return Span(found.low / math.log(10), found.high / math.log(10), found.null)
 
 
 _RANGES: Final[dict[str, Callable[..., Span]]] = {
@@ -212,51 +201,22 @@ _RANGES: Final[dict[str, Callable[..., Span]]] = {
     "-": lambda a, b: Span(a.low - b.high, a.high - b.low),
     "*": _corners(_times),
     "/": _over,
-    "%": _modulo,
     "mod": _modulo,
-    "^": _power,
     "power": _power,
-    "pow": _power,
     "neg": lambda a: Span(-a.high, -a.low),
     "abs": _absolute,
-    "sign": _rising("sign"),
-    "floor": _rising("floor"),
-    "ceil": _rising("ceil"),
-    "ceiling": _rising("ceil"),
-    "round": _rising("round"),
-    "trunc": _rising("trunc"),
-    "sqrt": _domain(0.0, INF, _safe(math.sqrt)),
-    "cbrt": lambda a: Span(_cube_root(a.low), _cube_root(a.high)),
-    "exp": lambda a: Span(_safe(math.exp, 0.0)(a.low), _safe(math.exp, 0.0)(a.high)),
-    "ln": lambda a: _log_of(a, math.log),
-    "log10": lambda a: _log_of(a, math.log10),
-    "log2": lambda a: _log_of(a, math.log2),
+    "sqrt": _rising("sqrt", 0.0),
+    "exp": _exponential,
+    "ln": _natural,
     "log": _logarithm,
     "sin": lambda a: _wave(a, math.sin, math.pi / 2),
     "cos": lambda a: _wave(a, math.cos, 0.0),
-    "asin": _domain(-1.0, 1.0, math.asin),
-    "acos": lambda a: _falling(_domain(-1.0, 1.0, lambda x: -math.acos(x))(a)),
-    "atan": lambda a: Span(math.atan(a.low), math.atan(a.high)),
-    "tanh": lambda a: Span(math.tanh(a.low), math.tanh(a.high)),
-    "sinh": lambda a: Span(_safe(math.sinh)(a.low), _safe(math.sinh)(a.high)),
-    "degrees": lambda a: Span(math.degrees(a.low), math.degrees(a.high)),
-    "radians": lambda a: Span(math.radians(a.low), math.radians(a.high)),
-    "cast integer": _rising("cast integer"),
     "cast real": lambda a: a,
+    **{
+        op: _rising(op)
+        for op in ("sign", "floor", "ceil", "round", "trunc", "cbrt", "degrees", "radians", "cast integer")
+    },
 }
-
-
-def _cube_root(x: float) -> float:
-    return math.copysign(abs(x) ** (1 / 3), x)
-
-
-def _log_of(a: Span, fn: Callable[[float], float]) -> Span:
-    found = _domain(0.0, INF, _safe(fn))(a)
-    return Span(found.low, found.high, null=a.low <= 0)
-
-
-def _falling(a: Span) -> Span:
-    return Span(-a.high, -a.low, a.null)
 
 
 def _compared(op: str, a: Span, b: Span) -> Few:
@@ -294,16 +254,13 @@ def _logic(op: str, args: Sequence[Outcome]) -> Outcome:
 def outcome(op: str, args: Sequence[Outcome]) -> Outcome:
     """What an operator or function can be of what its arguments can be."""
     few = [arg.values for arg in args if isinstance(arg, Few)]
-    if len(few) == len(args) and math.prod(len(values) for values in few) <= MOST:
+    if len(few) == len(args) and math.prod(len(values) for values in few) <= MAX_COMBINATIONS:
         return Few(frozenset(act(op, list(values)) for values in itertools.product(*few)))
     if op in ("and", "or"):
         return _logic(op, args)
-    if op in ("is null", "is not null"):
+    if op == "is null":
         found = span(args[0])
-        if found is None:
-            return Few(frozenset((True, False)))
-        there = op == "is not null"
-        return Few(frozenset((there, not there))) if found.null else only(there)
+        return only(value=False) if found is not None and not found.null else Few(frozenset((True, False)))
     if op == "coalesce":
         return _first_of(args)
     spans = [span(arg) for arg in args]

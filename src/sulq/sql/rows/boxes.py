@@ -16,36 +16,10 @@ from typing import Final, cast
 
 import numpy as np
 
-from sulq.language import domain
+from sulq.language import domain, rowfn
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Floats, Integers, Scalar, Truths
-from sulq.language.rowfn import (
-    Arith,
-    Case,
-    Choice,
-    Clip,
-    Col,
-    Compare,
-    DatePart,
-    DateTrunc,
-    Each,
-    First,
-    IsIn,
-    IsMissing,
-    Lit,
-    Logic,
-    Maths,
-    Modulo,
-    Moment,
-    Not,
-    OrMissing,
-    Relabel,
-    Round,
-    RowFn,
-    ToDate,
-    ToTimestamp,
-    Value,
-)
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.dates import RANGES
 
 MOST_BOXES: Final = 2**13
@@ -53,7 +27,7 @@ MOST_ROUNDS: Final = 128
 MOST_COLUMNS: Final = 3
 STEPS: Final = ("abs", "floor", "ceil", "trunc", "sign")
 UNITS: Final = (1_000_000, 60_000_000, 3_600_000_000, domain.MICROSECONDS)  # a second, minute, hour and day
-RISING: Final = (Round, Clip, DateTrunc, ToDate, ToTimestamp)
+RISING: Final = (rowfn.Round, rowfn.Clip, rowfn.DateTrunc, rowfn.ToDate, rowfn.ToTimestamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +118,7 @@ def whole(names: Sequence[str], schema: Schema) -> Boxes | None:
     columns = [schema.find(name) for name in names]
     if not 1 <= len(names) <= MOST_COLUMNS or any(item is None or isinstance(item, domain.Text) for item in columns):
         return None
-    nullable = [(False, True) if Col(name).kind(schema).nullable else (False,) for name in names]
+    nullable = [(False, True) if rowfn.Col(name).kind(schema).nullable else (False,) for name in names]
     masks = np.array(list(itertools.product(*nullable)), dtype=np.bool_).T
     ends = [(item.low, item.high) for item in columns if item is not None and not isinstance(item, domain.Text)]
     low, high = (
@@ -212,13 +186,13 @@ def understood(fn: RowFn) -> bool:
 
 def _constant_of(fn: RowFn, part: RowFn) -> bool:
     """Whether a part is a constant that a comparison fits to its other side."""
-    return isinstance(fn, Compare) and isinstance(part, Lit)
+    return isinstance(fn, rowfn.Compare) and isinstance(part, rowfn.Lit)
 
 
 def _usual(fn: RowFn) -> bool:
-    if isinstance(fn, Maths):
+    if isinstance(fn, rowfn.Maths):
         return fn.op in STEPS
-    return not (isinstance(fn, Lit) and isinstance(fn.value, str))
+    return not (isinstance(fn, rowfn.Lit) and isinstance(fn.value, str))
 
 
 class _Ends:
@@ -272,20 +246,17 @@ class _Visit:
             return float(kind.lo), float(kind.hi)
         return (-np.inf, np.inf) if isinstance(kind, Scalar) else (0.0, 1.0)
 
-    def column(self, fn: Col) -> Range:
+    def column(self, fn: rowfn.Col) -> Range:
         column = self.schema.find(fn.name)
         step = 1.0 if column is None or isinstance(column, (domain.Text, domain.Category)) else float(column.step)
         gone = self.boxes.missing[fn.name]
         low, high = (part[fn.name].astype(np.float64) * step for part in (self.boxes.low, self.boxes.high))
         return Range(low, high, ~gone, gone, self.all(value=True))
 
-    def literal(self, fn: Lit) -> Range:
+    def literal(self, fn: rowfn.Lit | rowfn.Moment) -> Range:
         return self.constant(float(fn.value))
 
-    def moment(self, fn: Moment) -> Range:
-        return self.constant(fn.value)
-
-    def arithmetic(self, fn: Arith) -> Range:
+    def arithmetic(self, fn: rowfn.Arith) -> Range:
         a, b = self.range(fn.left), self.range(fn.right)
         pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
         act = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[fn.op]
@@ -323,26 +294,26 @@ class _Visit:
         low, high = np.where(apart, least, found.low), np.where(apart, most, found.high)
         return replace(found, low=low, high=high, tight=found.tight & ~apart)
 
-    def part(self, fn: DatePart) -> Range:
+    def part(self, fn: rowfn.DatePart) -> Range:
         if fn.part not in RANGES:
             return self.step(fn)
         period = RANGES[fn.part][2]
-        of = self.step(DatePart(period, fn.item) if period == "isoyear" else DateTrunc(period, fn.item))
+        of = self.step(rowfn.DatePart(period, fn.item) if period == "isoyear" else rowfn.DateTrunc(period, fn.item))
         return self.within(fn, of.low != of.high)
 
-    def modulo(self, fn: Modulo) -> Range:
+    def modulo(self, fn: rowfn.Modulo) -> Range:
         item, by = self.range(fn.left), abs(float(fn.right))
         before, after = (end - np.fmod(end, by) for end in (item.low, item.high))
         return self.within(fn, ~((before == after) & (item.high - item.low < by)) & (item.low != item.high))
 
-    def maths(self, fn: Maths) -> Range:
+    def maths(self, fn: rowfn.Maths) -> Range:
         if fn.op != "abs":
             return self.step(fn)
         item = self.range(fn.item)
         low, high = np.maximum(np.maximum(item.low, -item.high), 0.0), np.maximum(-item.low, item.high)
         return replace(item, low=low, high=high)
 
-    def compared(self, fn: Compare) -> Range:
+    def compared(self, fn: rowfn.Compare) -> Range:
         left, right, op = fn.sides(self.schema)
         a = self.range(left)
         b = self.range(right) if isinstance(right, RowFn) else self.constant(cast("float", right))
@@ -361,14 +332,14 @@ class _Visit:
         """A condition that can be true, and can be false."""
         return Range((~no).astype(np.float64), yes.astype(np.float64), here, gone, ~(yes & no))
 
-    def among(self, fn: IsIn) -> Range:
+    def among(self, fn: rowfn.IsIn) -> Range:
         item = self.range(fn.item)
         values = np.sort(np.array(fn.fitted(self.schema), dtype=np.float64))
         first = np.searchsorted(values, item.low)
         yes = first < np.searchsorted(values, item.high, side="right")
         return self.truth(yes, ~(yes & (item.low == item.high)), item.here, item.gone)
 
-    def logic(self, fn: Logic) -> Range:
+    def logic(self, fn: rowfn.Logic) -> Range:
         items = [self.range(item) for item in fn.items]
         if fn.op == "or":
             yes = np.logical_or.reduce([item.yes for item in items])
@@ -381,15 +352,15 @@ class _Visit:
         gone = open_ & np.logical_or.reduce([item.gone for item in items])
         return self.truth(yes, no, yes | no, gone)
 
-    def opposite(self, fn: Not) -> Range:
+    def opposite(self, fn: rowfn.Not) -> Range:
         item = self.range(fn.item)
         return self.truth(item.no, item.yes, item.here, item.gone)
 
-    def absent(self, fn: IsMissing) -> Range:
+    def absent(self, fn: rowfn.IsMissing) -> Range:
         item = self.range(fn.item)
         return self.truth(item.gone, item.here, self.all(value=True), self.all(value=False))
 
-    def first(self, fn: First) -> Range:
+    def first(self, fn: rowfn.First) -> Range:
         open_, cases = self.all(value=True), []
         for item in map(self.range, fn.items):
             cases.append((open_ & item.here, replace(item, gone=self.all(value=False))))
@@ -412,11 +383,11 @@ class _Visit:
         low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
         return Range(low, high, here, gone, tight & ((several <= 1) | (low == high)))
 
-    def case(self, fn: Case) -> Range:
+    def case(self, fn: rowfn.Case) -> Range:
         branches = [(when, self.range(then)) for when, then in fn.branches]
         return self.chosen(branches, self.nothing() if fn.otherwise is None else self.range(fn.otherwise))
 
-    def choice(self, fn: Choice) -> Range:
+    def choice(self, fn: rowfn.Choice) -> Range:
         branches = [(when, self.label(place)) for when, place in fn.branches]
         return self.chosen(branches, self.label(fn.otherwise))
 
@@ -438,7 +409,7 @@ class _Visit:
         """A label that is certain."""
         return self.nothing() if place is None else self.constant(place)
 
-    def each(self, fn: Each) -> Range:
+    def each(self, fn: rowfn.Each) -> Range:
         item, kind = self.range(fn.item), fn.item.kind(self.schema)
         if not isinstance(kind, Scalar) or kind.lo is None:
             return item
@@ -462,13 +433,13 @@ class _Visit:
         gone = item.gone | (item.here & some_gone)
         return Range(first, last, item.here & ~all_gone, gone, item.tight & (known | all_gone))
 
-    def relabelled(self, fn: Relabel) -> Range:
+    def relabelled(self, fn: rowfn.Relabel) -> Range:
         return self.table(fn, fn.item, fn.renamed()[1])
 
-    def valued(self, fn: Value) -> Range:
+    def valued(self, fn: rowfn.Value) -> Range:
         return self.table(fn, fn.item, fn.figures(self.schema))
 
-    def or_missing(self, fn: OrMissing) -> Range:
+    def or_missing(self, fn: rowfn.OrMissing) -> Range:
         item, kind = self.range(fn.item), fn.item.kind(self.schema)
         last = self.constant(kind.size if isinstance(kind, Code) else 0)
         return self.hull([(item.here, replace(item, gone=self.all(value=False))), (item.gone, last)])
@@ -478,10 +449,25 @@ _Rule = Callable[[_Visit, RowFn], Range]
 _RULES: Final = cast(
     "dict[type[RowFn], _Rule]",
     {
-        Col: _Visit.column, Lit: _Visit.literal, Moment: _Visit.moment, Arith: _Visit.arithmetic, Maths: _Visit.maths,
-        DatePart: _Visit.part, Modulo: _Visit.modulo, Compare: _Visit.compared, IsIn: _Visit.among,
-        Logic: _Visit.logic, Not: _Visit.opposite, IsMissing: _Visit.absent, First: _Visit.first, Case: _Visit.case,
-        Choice: _Visit.choice, Each: _Visit.each, Relabel: _Visit.relabelled, Value: _Visit.valued,
-        OrMissing: _Visit.or_missing, **dict.fromkeys(RISING, _Visit.step),
+        rowfn.Col: _Visit.column,
+        rowfn.Lit: _Visit.literal,
+        rowfn.Moment: _Visit.literal,
+        rowfn.Arith: _Visit.arithmetic,
+        rowfn.Maths: _Visit.maths,
+        rowfn.DatePart: _Visit.part,
+        rowfn.Modulo: _Visit.modulo,
+        rowfn.Compare: _Visit.compared,
+        rowfn.IsIn: _Visit.among,
+        rowfn.Logic: _Visit.logic,
+        rowfn.Not: _Visit.opposite,
+        rowfn.IsMissing: _Visit.absent,
+        rowfn.First: _Visit.first,
+        rowfn.Case: _Visit.case,
+        rowfn.Choice: _Visit.choice,
+        rowfn.Each: _Visit.each,
+        rowfn.Relabel: _Visit.relabelled,
+        rowfn.Value: _Visit.valued,
+        rowfn.OrMissing: _Visit.or_missing,
+        **dict.fromkeys(RISING, _Visit.step),
     },
-)  # fmt: skip
+)

@@ -10,23 +10,9 @@ from sulq.language import rowfn
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Truth, Words
 from sulq.language.rowfn import Choice, Compare, First, IsIn, IsMissing, Lit, Logic, Not, NullIf, RowFn
+from sulq.sql.parse import syntax
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import (
-    NUMERIC,
-    Aggregate,
-    Call,
-    Case,
-    Cast,
-    Constant,
-    Exists,
-    Grouping,
-    Literal,
-    Node,
-    Place,
-    Single,
-    Star,
-    Within,
-)
+from sulq.sql.parse.syntax import Node
 from sulq.sql.rows import casts
 from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic
 from sulq.sql.rows.text_functions import NAMES as WORDING
@@ -52,7 +38,7 @@ class Express:
         self.bound = bound
         self.arithmetic = Arithmetic(schema)
         self.wording = Wording(schema)
-        self.calls: dict[str, Callable[[Call], Operand]] = {
+        self.calls: dict[str, Callable[[syntax.Call], Operand]] = {
             "and": self._logic,
             "or": self._logic,
             "not": self._not,
@@ -114,33 +100,33 @@ class Express:
 
     def _term(self, node: Node) -> Term:
         match node:
-            case Literal():
+            case syntax.Literal():
                 return Fixed(node.value, node.type)
-            case Case():
+            case syntax.Case():
                 return self._case(node)
-            case Cast():
+            case syntax.Cast():
                 item = self.operand(node.item)
                 if isinstance(item, Fixed):
                     return casts.constant(item, node.to, node.wide, node.at)
                 return casts.row(item, node.to, node.wide, self.arithmetic, node.at)
-            case Call():
+            case syntax.Call():
                 return self._call(node)
-            case Aggregate() | Grouping():
+            case syntax.Aggregate() | syntax.Grouping():
                 raise Refused("sql-syntax", "An aggregate cannot stand here", node.at, "Use HAVING or a subquery.")
-            case Single():
+            case syntax.Single():
                 why = "A subquery's value cannot decide about rows: it would have to be released first"
                 raise Refused("sql-unsupported", why, node.at, "Ask for the value first, and write it into the query.")
-            case Within() | Exists():
+            case syntax.Within() | syntax.Exists():
                 why = "A subquery that decides about rows is answered only as a condition joined by AND in WHERE"
                 raise Refused("sql-unsupported", why, node.at)
-            case Star():
+            case syntax.Star():
                 raise Refused("sql-syntax", "A star cannot stand here", node.at)
-            case Place():
+            case syntax.Place():
                 raise Refused("not-grouped", "This column is not grouped", node.at)
             case _:
                 raise Refused("unknown-column", "This column is not known here", node.at)
 
-    def _call(self, node: Call) -> Operand:
+    def _call(self, node: syntax.Call) -> Operand:
         if node.op in self.calls:
             return self.calls[node.op](node)
         if node.op in COMPARISONS:
@@ -160,14 +146,14 @@ class Express:
         """A condition as a value."""
         return cell(fn, "bool", self.schema, at)
 
-    def _logic(self, node: Call) -> Operand:
+    def _logic(self, node: syntax.Call) -> Operand:
         fns = tuple(self.condition(arg) for arg in node.args)
         return self.truth(Logic(node.op, fns), node.at)
 
-    def _not(self, node: Call) -> Operand:
+    def _not(self, node: syntax.Call) -> Operand:
         return self.truth(Not(self.condition(node.args[0])), node.at)
 
-    def _is_null(self, node: Call) -> Operand:
+    def _is_null(self, node: syntax.Call) -> Operand:
         found = self.term(node.args[0])
         if isinstance(found, Person):
             return Fixed(False, "bool") if found.present is None else self.truth(IsMissing(found.present), node.at)
@@ -175,11 +161,11 @@ class Express:
             return Fixed(found.value is None, "bool")
         return self.truth(IsMissing(found.fn), node.at)
 
-    def _is(self, node: Call) -> Operand:
+    def _is(self, node: syntax.Call) -> Operand:
         fn = self.condition(node.args[0])
         return self.truth((fn if node.op == "is true" else Not(fn)).fill(False), node.at)
 
-    def _between(self, node: Call) -> Operand:
+    def _between(self, node: syntax.Call) -> Operand:
         item, low, high = (self.term(arg) for arg in node.args)
         both = self._compare(">=", item, low, node.at), self._compare("<=", item, high, node.at)
         return self.truth(Logic("and", tuple(self._truth_fn(half, node.at) for half in both)), node.at)
@@ -200,8 +186,8 @@ class Express:
         if left.type in CLOCKS and right.type in CLOCKS and left.type != right.type:
             left, right = (self.arithmetic.clock(item, "timestamp", at) for item in (left, right))
         elif (
-            left.type in NUMERIC
-            and right.type in NUMERIC
+            left.type in syntax.NUMERIC
+            and right.type in syntax.NUMERIC
             and not (
                 isinstance(left.kind, Code) and isinstance(right.kind, Code) and left.kind.labels == right.kind.labels
             )
@@ -253,7 +239,7 @@ class Express:
         """A row's value and a constant."""
         if fixed.value is None:
             return Fixed(None, "bool")
-        fixed = fitted(fixed, item.type, at) if not (item.type in NUMERIC and fixed.type == "bool") else fixed
+        fixed = fitted(fixed, item.type, at) if not (item.type in syntax.NUMERIC and fixed.type == "bool") else fixed
         value = fixed.value
         if isinstance(item.kind, Code):
             return self._label(op, item, value, at)
@@ -269,7 +255,7 @@ class Express:
             return item if value == (op == "=") else self.truth(Not(item.fn), at)
         return self.truth(Compare(COMPARISONS[op], item.fn, constant_fn(fixed, at)), at)
 
-    def _label(self, op: str, item: Cell, value: Constant, at: int) -> Operand:
+    def _label(self, op: str, item: Cell, value: syntax.Constant, at: int) -> Operand:
         """A category and a constant: equal to a declared label (SR21), or before or after it."""
         if op in ("=", "<>"):
             return self.truth(Compare(COMPARISONS[op], item.fn, constant_fn(Fixed(value, item.type), at)), at)
@@ -278,19 +264,19 @@ class Express:
         chosen = tuple(label for label in labels if label is not None and getattr(label, test)(value) is True)
         return self.truth(IsIn(item.fn, cast("tuple[str, ...]", chosen)), at)
 
-    def _in(self, node: Call) -> Operand:
+    def _in(self, node: syntax.Call) -> Operand:
         item = self._operand(self.term(node.args[0]), node.at)
         values = [self.operand(arg) for arg in node.args[1:]]
         fixed = [value for value in values if isinstance(value, Fixed)]
         plain = isinstance(item, Cell) and item.type not in (*CLOCKS, "bool") and len(fixed) == len(values)
         if isinstance(item, Cell) and plain and all(value.value is not None for value in fixed):
             found = [fitted(value, item.type, node.at).value for value in fixed]
-            numbers = tuple(float(x) if item.type in NUMERIC and not isinstance(x, int) else x for x in found)  # type: ignore[arg-type]
+            numbers = tuple(float(x) if item.type in syntax.NUMERIC and not isinstance(x, int) else x for x in found)  # type: ignore[arg-type]
             return self.truth(IsIn(item.fn, cast("tuple[str, ...]", numbers)), node.at)
         tests = tuple(self._truth_fn(self._compare("=", item, value, node.at), node.at) for value in values)
         return self.truth(Logic("or", tests), node.at)
 
-    def _distinct(self, node: Call) -> Operand:
+    def _distinct(self, node: syntax.Call) -> Operand:
         left, right = (self._operand(self.term(arg), node.at) for arg in node.args)
         differ = self._truth_fn(self._compare("<>", left, right, node.at), node.at).fill(False)
         gone = [self._truth_fn(self._is_missing(item, node.at), node.at) for item in (left, right)]
@@ -303,7 +289,7 @@ class Express:
             return Fixed(item.value is None, "bool")
         return self.truth(IsMissing(item.fn), at)
 
-    def _nullif(self, node: Call) -> Operand:
+    def _nullif(self, node: syntax.Call) -> Operand:
         item, other = self.cell(node.args[0]), self.operand(node.args[1])
         if isinstance(other, Fixed) and other.value is None:
             return item
@@ -312,12 +298,12 @@ class Express:
             if all(label is None for label in kept):
                 return Fixed(None, item.type)
             return cell(rowfn.Relabel(item.fn, cast("tuple[str, ...]", kept)), item.type, self.schema, node.at)
-        if item.type in NUMERIC and isinstance(other, Cell):
+        if item.type in syntax.NUMERIC and isinstance(other, Cell):
             item, other = self.arithmetic.number(item, node.at), self.arithmetic.number(other, node.at)
         fn = constant_fn(fitted(other, item.type, node.at), node.at) if isinstance(other, Fixed) else other.fn
         return cell(NullIf(item.fn, fn), item.type, self.schema, node.at)
 
-    def _coalesce(self, node: Call) -> Operand:
+    def _coalesce(self, node: syntax.Call) -> Operand:
         items = [self.operand(arg) for arg in node.args]
         items = [item for item in items if not (isinstance(item, Fixed) and item.value is None)]
         if not items:
@@ -340,7 +326,7 @@ class Express:
             return "null"
         fixed = {item.type for item in items if isinstance(item, Fixed)} - {"text", "null"}
         types |= fixed
-        if types <= set(NUMERIC):
+        if types <= set(syntax.NUMERIC):
             return "int" if types == {"int"} else "float"
         if types <= set(CLOCKS):
             return "timestamp" if "timestamp" in types else "date"
@@ -353,9 +339,9 @@ class Express:
             return self.arithmetic.clock(item, to, at).fn
         if isinstance(item, Fixed):
             return constant_fn(fitted(item, to, at), at)
-        return self.arithmetic.number(item, at).fn if to in NUMERIC else item.fn
+        return self.arithmetic.number(item, at).fn if to in syntax.NUMERIC else item.fn
 
-    def _case(self, node: Case) -> Operand:
+    def _case(self, node: syntax.Case) -> Operand:
         whens = [self.condition(when) for when, _ in node.branches]
         thens = [self.operand(then) for _, then in node.branches]
         last = Fixed(None, "null") if node.otherwise is None else self.operand(node.otherwise)

@@ -6,26 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from sulq.sql.parse import syntax
 from sulq.sql.parse.refusal import Refused
-from sulq.sql.parse.syntax import (
-    Aggregate,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Exists,
-    Grouping,
-    Literal,
-    Name,
-    Node,
-    Place,
-    Select,
-    Single,
-    Star,
-    Within,
-    parts,
-    rebuilt,
-)
+from sulq.sql.parse.syntax import Node
 from sulq.sql.rows.values import Term
 
 SHOWN = 20
@@ -89,7 +72,7 @@ def refers(one: Item, other: Item) -> bool:
     return other.key_of is not None and other.key_of == one.refers_to
 
 
-def find(column: Column, items: Sequence[Visible]) -> int | None:
+def find(column: syntax.Column, items: Sequence[Visible]) -> int | None:
     """The place of the column a name means; None where there is none, a refusal where there are several."""
     found = [
         i
@@ -106,11 +89,11 @@ def find(column: Column, items: Sequence[Visible]) -> int | None:
     return found[0] if found else None
 
 
-def look_up(column: Column, items: Sequence[Visible]) -> Place:
+def look_up(column: syntax.Column, items: Sequence[Visible]) -> syntax.Place:
     """The column a name means, or a refusal that lists what there is."""
     place = find(column, items)
     if place is not None:
-        return Place(place, column.at)
+        return syntax.Place(place, column.at)
     table = "" if column.table is None else f" of {column.table.text[:80]!r}"
     known = ", ".join(dict.fromkeys(item.name[:80] for item in items[:SHOWN]))
     why = f"No column {column.name.text[:80]!r}{table} is declared (there are: {known})"
@@ -119,10 +102,10 @@ def look_up(column: Column, items: Sequence[Visible]) -> Place:
 
 def resolve(node: Node, items: Sequence[Visible]) -> Node:
     """An expression with every name replaced by the place of its column; subqueries are left to themselves."""
-    if isinstance(node, Column):
+    if isinstance(node, syntax.Column):
         return look_up(node, items)
-    inner = parts(node)
-    return rebuilt(node, tuple(resolve(part, items) for part in inner)) if inner else node
+    inner = syntax.parts(node)
+    return syntax.rebuilt(node, tuple(resolve(part, items) for part in inner)) if inner else node
 
 
 def known(node: Node, items: Sequence[Visible]) -> bool:
@@ -130,23 +113,23 @@ def known(node: Node, items: Sequence[Visible]) -> bool:
     front = [node]
     while front:
         item = front.pop()
-        if isinstance(item, Column):
+        if isinstance(item, syntax.Column):
             try:
                 if find(item, items) is None:
                     return False
             except Refused:
                 return False
-        front += parts(item)
+        front += syntax.parts(item)
     return True
 
 
-def expand(star: Star, items: Sequence[Visible]) -> list[tuple[Place, str]]:
+def expand(star: syntax.Star, items: Sequence[Visible]) -> list[tuple[syntax.Place, str]]:
     """The columns a star stands for, with their names."""
     if star.table is None:
-        found = [(Place(i, star.at), item.name) for i, item in enumerate(items) if not item.hidden]
+        found = [(syntax.Place(i, star.at), item.name) for i, item in enumerate(items) if not item.hidden]
     else:
         named = [(i, item) for i, item in enumerate(items) if item.table is not None and star.table.fits(item.table)]
-        found = [(Place(i, star.at), item.name) for i, item in named]
+        found = [(syntax.Place(i, star.at), item.name) for i, item in named]
     if not found:
         raise Refused("unknown-table", "No table of this name is in FROM", star.at)
     return found
@@ -160,40 +143,40 @@ def called(node: Node, items: Sequence[Visible]) -> str:
 def _called(node: Node, items: Sequence[Visible]) -> tuple[str | None, int]:
     """A result's name and how strongly it is one: 2 a column's or function's, 1 a guess, 0 none."""
     match node:
-        case Column():
+        case syntax.Column():
             place = find(node, items)
             return node.name.text if place is None else items[place].name, 2
-        case Place():
+        case syntax.Place():
             return items[node.index].name, 2
-        case Call() | Aggregate():
+        case syntax.Call() | syntax.Aggregate():
             return (None, 0) if node.called == "?column?" else (node.called, 2)
-        case Case():
+        case syntax.Case():
             name, strength = (None, 0) if node.otherwise is None else _called(node.otherwise, items)
             return (name, strength) if strength == 2 else ("case", 1)
-        case Cast():
+        case syntax.Cast():
             name, strength = _called(node.item, items)
             return (name, strength) if strength else (CAST_NAMES.get(node.to, node.to), 1)
-        case Literal():
+        case syntax.Literal():
             return (node.type, 1) if node.type == "interval" else (None, 0)
-        case Grouping():
+        case syntax.Grouping():
             return "grouping", 2
-        case Exists():
+        case syntax.Exists():
             return "exists", 2
-        case Single():
+        case syntax.Single():
             return _first(node), 2
-        case Star() | Within():
+        case syntax.Star() | syntax.Within():
             return None, 0
 
 
-def _first(node: Single) -> str:
+def _first(node: syntax.Single) -> str:
     query = node.query
-    while not isinstance(query, Select):
+    while not isinstance(query, syntax.Select):
         query = query.left
     inner, alias = query.items[0]
     return alias or called(inner, ())
 
 
-def alias_of(name: Name, aliases: Sequence[str | None]) -> int | None:
+def alias_of(name: syntax.Name, aliases: Sequence[str | None]) -> int | None:
     """The place of the result an alias names."""
     found = [i for i, alias in enumerate(aliases) if alias is not None and name.fits(alias)]
     exact = [i for i in found if aliases[i] == name.text]

@@ -7,30 +7,11 @@ import string
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from sulq.language import rowfn
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Words
 from sulq.language.question import MOST_NODES
-from sulq.language.rowfn import (
-    Choice,
-    Compare,
-    Concat,
-    First,
-    IndexOf,
-    IsIn,
-    Length,
-    Like,
-    Lit,
-    Logic,
-    Lowered,
-    Relabel,
-    RowFn,
-    StartsWith,
-    Substring,
-    Trimmed,
-    Uppered,
-    Value,
-    like,
-)
+from sulq.language.rowfn import RowFn
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.rows.values import Cell, Fixed, cell
 
@@ -104,11 +85,15 @@ class Wording:
         kinds = {type(value) for value in found if value is not None}
         if bool in kinds:
             chosen = tuple(label for label, value in zip(labels, found, strict=True) if value)
-            return cell(IsIn(item.fn, chosen), "bool", self.schema, at)  # type: ignore[arg-type]
+            return cell(rowfn.IsIn(item.fn, chosen), "bool", self.schema, at)  # type: ignore[arg-type]
         if not kinds:
             return Fixed(None, "text")
-        renamed = Relabel(item.fn, tuple(found))
-        return cell(Value(renamed), "int", self.schema, at) if int in kinds else cell(renamed, "text", self.schema, at)
+        renamed = rowfn.Relabel(item.fn, tuple(found))
+        return (
+            cell(rowfn.Value(renamed), "int", self.schema, at)
+            if int in kinds
+            else cell(renamed, "text", self.schema, at)
+        )
 
     def _meaning(
         self, op: str, args: list[Operand], at: int
@@ -116,25 +101,25 @@ class Wording:
         """What a function does with one text, and the row function that does it, where there is one."""
         match op:
             case "lower":
-                return lambda x: x.translate(LOWER), Lowered
+                return lambda x: x.translate(LOWER), rowfn.Lowered
             case "upper":
-                return lambda x: x.translate(UPPER), Uppered
+                return lambda x: x.translate(UPPER), rowfn.Uppered
             case "length":
-                return len, Length
+                return len, rowfn.Length
             case "position":
                 needle = text(args[1], at)
-                return lambda x: x.find(needle) + 1, lambda fn: IndexOf(fn, needle)
+                return lambda x: x.find(needle) + 1, lambda fn: rowfn.IndexOf(fn, needle)
             case "starts_with":
                 prefix = text(args[1], at)
-                return lambda x: x.startswith(prefix), lambda fn: StartsWith(fn, prefix)
+                return lambda x: x.startswith(prefix), lambda fn: rowfn.StartsWith(fn, prefix)
             case "substring":
                 start, size = whole(args[1], at), whole(args[2], at) if len(args) > 2 else None
                 if size is not None and size < 0:
                     raise Refused("bad-literal", "A text has no negative length", at)
-                return lambda x: substring(x, start, size), lambda fn: Substring(fn, start, size)
+                return lambda x: substring(x, start, size), lambda fn: rowfn.Substring(fn, start, size)
             case "left":
                 size = whole(args[1], at)
-                return lambda x: x[:size], (lambda fn: Substring(fn, 1, size)) if size >= 0 else None
+                return lambda x: x[:size], (lambda fn: rowfn.Substring(fn, 1, size)) if size >= 0 else None
             case "right":
                 count = whole(args[1], at)
                 return lambda x: x[len(x) - count :] if 0 <= count < len(x) else x if count >= 0 else x[-count:], None
@@ -143,16 +128,18 @@ class Wording:
                 return lambda x: x.replace(old, new) if old else x, None
             case "btrim" | "ltrim" | "rtrim":
                 signs, side = text(args[1], at) if len(args) > 1 else " ", SIDES[op]
-                return lambda x: stripped(x, side, signs), lambda fn: Trimmed(fn, side, signs)  # type: ignore[arg-type]
+                return lambda x: stripped(x, side, signs), lambda fn: rowfn.Trimmed(fn, side, signs)  # type: ignore[arg-type]
             case _:
                 return self._pattern(op, args, at)
 
     def _pattern(self, op: str, args: list[Operand], at: int) -> tuple[Callable[[str], bool], Callable[[RowFn], RowFn]]:
         pattern, escape = text(args[1], at), text(args[2], at) if len(args) > 2 else "\\"
         if op == "like":
-            return lambda x: like(x, pattern, escape), lambda fn: Like(fn, pattern, escape)
+            return lambda x: rowfn.like(x, pattern, escape), lambda fn: rowfn.Like(fn, pattern, escape)
         small = pattern.translate(LOWER)
-        return lambda x: like(x.translate(LOWER), small, escape), lambda fn: Like(Lowered(fn), small, escape)
+        return lambda x: rowfn.like(x.translate(LOWER), small, escape), lambda fn: rowfn.Like(
+            rowfn.Lowered(fn), small, escape
+        )
 
     def _joined(self, args: list[Operand], at: int, *, skip: bool) -> Operand:
         """Texts one after the other; `concat` takes a missing one as empty, `||` is missing then."""
@@ -170,12 +157,12 @@ class Wording:
         fns: list[RowFn] = []
         for part in parts:
             if isinstance(part, Fixed):
-                fns.append(Lit(str(part.value)))
+                fns.append(rowfn.Lit(str(part.value)))
             elif isinstance(part.kind, Words):
-                fns.append(First((part.fn, Lit(""))) if skip else part.fn)
+                fns.append(rowfn.First((part.fn, rowfn.Lit(""))) if skip else part.fn)
             else:
                 unsupported("Free text joined with a category", at)
-        return cell(Concat(tuple(fns)), "text", self.schema, at)
+        return cell(rowfn.Concat(tuple(fns)), "text", self.schema, at)
 
     def _pair(self, left: Operand, right: Operand, at: int, *, skip: bool) -> Operand:
         if isinstance(left, Fixed) and isinstance(right, Fixed):
@@ -205,9 +192,10 @@ class Wording:
                 if a is None or b is None:
                     continue
                 place = labels.setdefault(f"{a}{b}", len(labels))
-                both = Logic("and", (Compare("==", left.fn, Lit(a)), Compare("==", right.fn, Lit(b))))  # type: ignore[arg-type]
+                sides = (rowfn.Compare("==", side.fn, rowfn.Lit(label)) for side, label in ((left, a), (right, b)))  # type: ignore[arg-type]
+                both = rowfn.Logic("and", tuple(sides))
                 branches.append((both, place))
-        return cell(Choice(tuple(branches), tuple(labels)), "text", self.schema, at)
+        return cell(rowfn.Choice(tuple(branches), tuple(labels)), "text", self.schema, at)
 
 
 def _nodes(*fns: RowFn) -> Iterator[RowFn]:
