@@ -126,8 +126,8 @@ class Compiler:
         express = rows.express()
         items = []
         for node, name in zip(columns.nodes, columns.names, strict=True):
-            same = rows.items[node.index] if isinstance(node, Place) else Item(name, None, express.term(node))
-            items.append(Item(name, None, same.term, same.key_of, same.refers_to))
+            same = rows.items[node.index] if isinstance(node, Place) else Item(name, term=express.term(node))
+            items.append(replace(same, name=name, table=None, hidden=False, rank=0))
         found = replace(rows, items=tuple(items))
         return self._different(found, query.at) if query.distinct else found
 
@@ -192,7 +192,7 @@ class Compiler:
             bound[node] = cell(Col(made[place][0]), aggregated[place][2], found.schema, node.at)
         express = type(express)(found.schema, bound)
         items = tuple(
-            Item(name, None, express.term(node)) for node, name in zip(columns.nodes, columns.names, strict=True)
+            Item(name, term=express.term(node)) for node, name in zip(columns.nodes, columns.names, strict=True)
         )
         personal = frozenset((*own, *(name for name in laid.rows.personal if name in key_names)))
         filters = () if having is None else (express.condition(having),)

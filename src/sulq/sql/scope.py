@@ -12,7 +12,7 @@ from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Node
 from sulq.sql.released.expressions import Released
 from sulq.sql.rows.joins import Joins, linked
-from sulq.sql.rows.names import Visible, find, known, resolve
+from sulq.sql.rows.names import ColumnName, find, known, resolve
 from sulq.sql.rows.row_set import Maker, Rows
 
 MOST_TABLES: Final = 32
@@ -158,7 +158,7 @@ class Scope:
 
     def _links(self, left: Rows, right: Rows, pool: list[Node]) -> list[Node]:
         """The conditions of WHERE that equate something of one side with something of the other."""
-        items: tuple[Visible, ...] = (*left.items, *right.items)
+        items: tuple[ColumnName, ...] = (*left.items, *right.items)
         found = []
         for node in pool:
             if isinstance(node, syntax.Call) and node.op == "=" and known(node, items):
@@ -202,7 +202,7 @@ def _aliased(found: Rows | Released, alias: syntax.Name, columns: tuple[syntax.N
     """A table under another name, and its columns under others where they are listed."""
     if len(columns) > len(found.items):
         raise Refused("sql-syntax", "An alias lists more columns than there are", at)
-    given: Sequence[Visible] = found.items
+    given: Sequence[ColumnName] = found.items
     names = [columns[i].text if i < len(columns) else item.name for i, item in enumerate(given)]
     if isinstance(found, Released):
         shown = tuple(replace(item, name=name, table=alias.text) for item, name in zip(found.items, names, strict=True))

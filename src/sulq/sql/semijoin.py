@@ -64,7 +64,7 @@ class SemiJoins:
         for inner, unknown in asked:
             rows, truth = self._joined(rows, inner, env, keep=True, unknown=unknown)
             # What was found is a column for a while, or the next subquery's join would not hand it on.
-            found = Item("", None, cell(truth, "bool", rows.schema, inner.at), hidden=True)
+            found = Item("", term=cell(truth, "bool", rows.schema, inner.at), hidden=True)
             rows = replace(rows, items=(*rows.items, found))
         truths = [item.term for item in rows.items[count:]]
         rows = replace(rows, items=rows.items[:count])

@@ -12,7 +12,7 @@ from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
 from sulq.language.question import Choose, OpenSums, Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Each, Lit
 from sulq.language.score import Rank
-from sulq.sql.released.forecast import LEANS, POINTS, Supposed, supposed
+from sulq.sql.released.forecast import LEANS, POINTS, made_up_rows, supposed
 from tests.stub import facts
 
 SCHEMA = Schema.of(
@@ -23,14 +23,14 @@ TOLD = facts(SCHEMA, Unit("pid", 2), EpsilonDelta(50, 1e-6))
 
 def test_columns_are_spread_over_their_bounds():
     """Every column runs evenly through its declared values, in an order of its own, or stands at an end."""
-    rows = Supposed(SCHEMA)
+    rows = made_up_rows(SCHEMA, "spread")
     a, b = rows.codes("a").values, rows.codes("b").values
     assert sorted(a.tolist()) == list(range(61))
     assert b.min() == SCHEMA.find("b").low
     assert b.max() == SCHEMA.find("b").high
     assert abs(np.corrcoef(a, b)[0, 1]) < 0.2
-    assert set(Supposed(SCHEMA, "low").codes("a").values.tolist()) == {0}
-    assert set(Supposed(SCHEMA, "high").codes("a").values.tolist()) == {60}
+    assert set(made_up_rows(SCHEMA, "low").codes("a").values.tolist()) == {0}
+    assert set(made_up_rows(SCHEMA, "high").codes("a").values.tolist()) == {60}
     assert rows.codes("name").values[0] == "x"
     assert len(rows.person()) == len(rows.position()) == POINTS
 

@@ -13,7 +13,7 @@ from tests.sql.asking import groups, program, refused
 
 
 def item(name: str, table: str | None = None, **more: object) -> Item:
-    return Item(name, table, Fixed(1, "int"), **more)  # type: ignore[arg-type]
+    return Item(name, table, term=Fixed(1, "int"), **more)  # type: ignore[arg-type]
 
 
 def names(sql: str) -> list[str]:

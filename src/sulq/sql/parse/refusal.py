@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from sulq.errors import QuestionError
@@ -24,3 +26,12 @@ class Refused(Exception):
 def unsupported(what: str, at: int, remedy: str = "") -> NoReturn:
     """Refuse a construct of SQL by its name."""
     raise Refused("sql-unsupported", f"{what} is not answered here", at, remedy)
+
+
+@contextmanager
+def placed(at: int) -> Iterator[None]:
+    """Tell the place in the text of what is refused inside."""
+    try:
+        yield
+    except QuestionError as error:
+        raise Refused(error.code, error.message, at, error.remedy) from None

@@ -18,7 +18,7 @@ from sulq.sql.parse.syntax import Node
 from sulq.sql.released import program
 from sulq.sql.released.functions import KNOWN
 from sulq.sql.released.program import Apply, Cond, Const, Expr
-from sulq.sql.rows.names import Shown, Visible
+from sulq.sql.rows.names import ColumnName
 from sulq.sql.rows.values import read_moment
 
 CASTS: Final = {
@@ -37,7 +37,7 @@ class Released:
     """A released table: the program that makes it, and the names and types of its columns."""
 
     program: program.Program
-    items: tuple[Shown, ...]
+    items: tuple[ColumnName, ...]
 
 
 class After:
@@ -50,7 +50,7 @@ class After:
     def __init__(
         self,
         bound: Mapping[Node, Expr],
-        items: Sequence[Visible],
+        items: Sequence[ColumnName],
         single: Callable[[syntax.Query], program.Program],
         *,
         grouped: bool,

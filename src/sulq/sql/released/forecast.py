@@ -10,7 +10,6 @@ price named beforehand (SR7).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -24,40 +23,29 @@ from sulq.language.kinds import Cells, Integers
 from sulq.language.rowfn.base import evaluate, numbers
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.shape import shape
+from sulq.sql.rows.trial_rows import TrialRows
 
 POINTS: Final = 61  # a prime, so that every column is spread over all its values in an order of its own
 LIMIT: Final = 2**62
 LEANS: Final = ("spread", "low", "high")
 
 
-@dataclass(slots=True)
-class Supposed:
-    """Made-up rows: every column spread evenly over its declared bounds, or all at one end of them."""
+def made_up_rows(schema: Schema, lean: str) -> TrialRows:
+    """Rows with every column spread evenly over its declared bounds, or all at one end of them."""
 
-    schema: Schema
-    lean: str = "spread"
-    size: int = POINTS
-    seen: dict[int, Cells] = field(default_factory=dict)
-
-    def codes(self, name: str) -> Cells:
+    def codes(name: str) -> Cells:
         """A column's cells."""
-        column = self.schema.find(name)
+        column = schema.find(name)
         if column is None or isinstance(column, Text):
-            return Cells(np.full(self.size, "x", dtype=object), None)
-        step = 1 + 7 * self.schema.names.index(name) % (POINTS - 1)
+            return Cells(np.full(POINTS, "x", dtype=object), None)
+        step = 1 + 7 * schema.names.index(name) % (POINTS - 1)
         places = np.arange(POINTS) * step % POINTS
-        if self.lean != "spread":
-            places = np.full(POINTS, 0 if self.lean == "low" else POINTS - 1)
+        if lean != "spread":
+            places = np.full(POINTS, 0 if lean == "low" else POINTS - 1)
         width = column.high - column.low
         return Cells(np.array([column.low + width * int(place) // (POINTS - 1) for place in places], np.int64), None)
 
-    def person(self) -> Integers:
-        """Everyone is somebody else."""
-        return np.arange(self.size, dtype=np.int64)
-
-    def position(self) -> Integers:
-        """One after the other."""
-        return np.arange(self.size, dtype=np.int64)
+    return TrialRows(schema, POINTS, codes)
 
 
 def supposed(
@@ -94,7 +82,7 @@ def _part(part: Part, facts: Facts, rows: int, lean: str, fold: int) -> Released
         candidates = len(tally.by[-1].labels)
         place = {"low": 0, "high": candidates - 1}.get(lean, candidates // 2)
         return Released(np.full((part.cells, 1), place, dtype=np.int64), part.noise)
-    frame = Supposed(shape(tally.over, facts).schema, lean)
+    frame = made_up_rows(shape(tally.over, facts).schema, lean)
     cells = _cells(part, frame, fold)
     columns = [np.zeros((frame.size, 0), dtype=object)]  # of open keys there may be nothing but the people
     for block, bits in zip(tally.blocks, part.refine, strict=True):
@@ -116,7 +104,7 @@ def _part(part: Part, facts: Facts, rows: int, lean: str, fold: int) -> Released
     return Released(np.array([[people, *sums[0].tolist()]], dtype=np.int64), part.noise, (label,))
 
 
-def _cells(part: Part, frame: Supposed, fold: int) -> Integers:
+def _cells(part: Part, frame: TrialRows, fold: int) -> Integers:
     """In which of its group's cells each row falls, by the last keys; -1: in none."""
     cells = np.zeros(frame.size, dtype=np.int64)
     keys = []

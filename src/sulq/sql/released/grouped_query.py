@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sulq.errors import QuestionError
 from sulq.language.kinds import Code, Scalar
 from sulq.language.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, Value
 from sulq.language.rowfn.vectors import bounded
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import Refused, placed, unsupported
 from sulq.sql.parse.syntax import (
     NUMERIC,
     Aggregate,
@@ -36,7 +35,7 @@ from sulq.sql.released.expressions import After, Released
 from sulq.sql.released.program import Apply, Expr, Key, Program, StatAt
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.keys import key
-from sulq.sql.rows.names import Shown, Visible, alias_of, called, expand, known, resolve
+from sulq.sql.rows.names import ColumnName, alias_of, called, expand, known, resolve
 from sulq.sql.rows.row_set import Rows
 from sulq.sql.rows.statistics import Groups, Stat
 from sulq.sql.rows.values import Cell, Fixed, Person
@@ -70,7 +69,7 @@ def aggregates(select: Select) -> bool:
     return select.groups is not None or select.having is not None or any(holds(node, Aggregate) for node in nodes)
 
 
-def listed(select: Select, items: Sequence[Visible]) -> Listed:
+def listed(select: Select, items: Sequence[ColumnName]) -> Listed:
     """The columns a SELECT lists."""
     nodes: list[Node] = []
     names: list[str] = []
@@ -90,7 +89,7 @@ def listed(select: Select, items: Sequence[Visible]) -> Listed:
     return Listed(tuple(nodes), tuple(names), tuple(aliases))
 
 
-def grouped(select: Select, columns: Listed, items: Sequence[Visible]) -> Grouped:
+def grouped(select: Select, columns: Listed, items: Sequence[ColumnName]) -> Grouped:
     """The keys of GROUP BY: columns, expressions, aliases and positions, and their grouping sets."""
     keys: list[Node] = []
 
@@ -115,7 +114,7 @@ def grouped(select: Select, columns: Listed, items: Sequence[Visible]) -> Groupe
     return Grouped(tuple(keys), () if plain else tuple(tuple(dict.fromkeys(one)) for one in sets))
 
 
-def _key(node: Node, columns: Listed, items: Sequence[Visible]) -> Node:
+def _key(node: Node, columns: Listed, items: Sequence[ColumnName]) -> Node:
     if isinstance(node, Literal) and node.type == "int":
         return _position(node, columns, "GROUP BY")
     if isinstance(node, Column) and node.table is None and not known(node, items):
@@ -132,7 +131,7 @@ def _position(node: Literal, columns: Listed, what: str) -> Node:
     return columns.nodes[place - 1]
 
 
-def ordering(order: Order, columns: Listed, items: Sequence[Visible]) -> Node:
+def ordering(order: Order, columns: Listed, items: Sequence[ColumnName]) -> Node:
     """What ORDER BY sorts by: a result by its name or position, else an expression."""
     node = order.item
     if isinstance(node, Literal) and node.type == "int":
@@ -203,14 +202,9 @@ class Statistics:
             isinstance(found, Fixed) and found.value is None
         ):
             raise Refused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", arg.at)
-        return self._bounded(self.express.number(arg).fn, arg.at)
-
-    def _bounded(self, fn: RowFn, at: int) -> RowFn:
-        """A number with bounds: what has none is refused where it stands."""
-        try:
-            bounded(fn, self.express.schema)
-        except QuestionError as error:
-            raise Refused(error.code, error.message, at, error.remedy) from None
+        fn = self.express.number(arg).fn
+        with placed(arg.at):
+            bounded(fn, self.express.schema)  # what has no bounds is refused where it stands
         return fn
 
     def _count(self, node: Aggregate, where: RowFn | None) -> Stat:
@@ -273,7 +267,7 @@ def released(
         select.offset,
         select.distinct,
     )
-    return Released(found_program, tuple(Shown(name, None, "") for name in columns.names))
+    return Released(found_program, tuple(ColumnName(name) for name in columns.names))
 
 
 PER_PERSON: Final = {"rows": "count", "count": "count", "sum": "sum", "mean": "mean", "min": "min", "max": "max"}

@@ -11,7 +11,7 @@ from sulq.sql.released import program
 from sulq.sql.released.expressions import After, Released
 from sulq.sql.released.grouped_query import Listed, aggregates, aggregates_of, grouped, listed, ordering
 from sulq.sql.released.program import Apply, Expr, Field, Key, Program, Regroup, Stack, StatAt, There
-from sulq.sql.rows.names import Shown, Visible, resolve
+from sulq.sql.rows.names import ColumnName, resolve
 from sulq.sql.rows.statistics import Groups, Stat
 
 PAIRS = ("covar_pop", "covar_samp", "corr")
@@ -31,7 +31,7 @@ def over_released(query: Select, source: Released, where: list[Node], single: Si
         found = _program(query, columns, after, regroup, having)
     else:
         found = _program(query, columns, before, source.program, condition)
-    return Released(found, tuple(Shown(name, None, "") for name in columns.names))
+    return Released(found, tuple(ColumnName(name) for name in columns.names))
 
 
 def _program(query: Select, columns: Listed, after: After, source: Program | Regroup, having: Expr | None) -> Program:
@@ -119,7 +119,7 @@ def stacked(query: Union, left: Released, right: Released) -> Released:
     return Released(found, left.items)
 
 
-def _order(order: Order, columns: Listed, items: Sequence[Visible], after: After) -> tuple[Expr, bool, bool]:
+def _order(order: Order, columns: Listed, items: Sequence[ColumnName], after: After) -> tuple[Expr, bool, bool]:
     return after.expr(ordering(order, columns, items)), order.descending, order.nulls_first
 
 

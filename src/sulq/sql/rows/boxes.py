@@ -21,6 +21,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Floats, Integers, Scalar, Truths
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.dates import RANGES
+from sulq.sql.rows.trial_rows import TrialRows
 
 MOST_BOXES: Final = 2**13
 MOST_ROUNDS: Final = 128
@@ -195,24 +196,6 @@ def _usual(fn: RowFn) -> bool:
     return not (isinstance(fn, rowfn.Lit) and isinstance(fn.value, str))
 
 
-class _Ends:
-    """Boxes' ends as a batch of rows, in which one row function is worked out already."""
-
-    def __init__(self, schema: Schema, part: RowFn, values: Floats) -> None:
-        self.schema = schema
-        self.size = len(values)
-        self.seen: dict[int, Cells] = {id(part): Cells(values, None, part)}
-
-    def codes(self, name: str) -> Cells:
-        raise LookupError(name)
-
-    def person(self) -> Integers:
-        raise LookupError("no persons")
-
-    def position(self) -> Integers:
-        raise LookupError("no positions")
-
-
 class _Visit:
     """Works row functions out on boxes, each once."""
 
@@ -273,7 +256,7 @@ class _Visit:
         """A row function that never falls where its part does not: its ends are those of the part's."""
         inner = self.range(part)
         with np.errstate(all="ignore"):
-            ends = [fn.cells(_Ends(self.schema, part, end)) for end in (inner.low, inner.high)]
+            ends = [fn.cells(self.ends(part, end)) for end in (inner.low, inner.high)]
         gone = self.all(value=False)
         for end in ends:
             gone = gone if end.missing is None else gone | end.missing
@@ -283,6 +266,10 @@ class _Visit:
         low = np.where(unknown, least, ends[0].values.astype(np.float64))
         high = np.where(unknown, most, ends[1].values.astype(np.float64))
         return Range(low, high, inner.here & ~(gone & certain), inner.gone | gone, inner.tight & ~unknown)
+
+    def ends(self, part: RowFn, values: Floats) -> TrialRows:
+        """Boxes' ends as rows in which one row function is evaluated already."""
+        return TrialRows(self.schema, len(values), seen={id(part): Cells(values, None, part)})
 
     def step(self, fn: RowFn) -> Range:
         return self.rising(fn, fn.parts()[0])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-from sulq.errors import QuestionError
 from sulq.language import rowfn
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Truth, Words
 from sulq.language.rowfn import Choice, Compare, First, IsIn, IsMissing, Lit, Logic, Not, NullIf, RowFn
 from sulq.sql.parse import syntax
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import Refused, placed, unsupported
 from sulq.sql.parse.syntax import Node
 from sulq.sql.rows import casts
 from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic
@@ -59,10 +58,8 @@ class Express:
         found = self.bound.get(node)
         if found is not None:
             return found
-        try:
+        with placed(node.at):
             return self._term(node)
-        except QuestionError as error:
-            raise Refused(error.code, error.message, node.at, error.remedy) from None
 
     def operand(self, node: Node) -> Operand:
         """An expression as a value: the person itself only where its column is declared."""

@@ -50,6 +50,7 @@ from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.dates import written
 from sulq.language.shape import numeric
 from sulq.sql.rows import boxes
+from sulq.sql.rows.trial_rows import TrialRows
 from sulq.sql.rows.values import Cell
 
 MOST_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
@@ -61,33 +62,6 @@ CLOCKED: Final = (domain.Date, domain.Timestamp)
 STRICT: Final = (Col, Lit, Moment, Arith, Maths, Round, Modulo, DatePart, DateTrunc, ToDate, Clip, Each, Compare)
 Label = int | float | str | bool | None
 Finite = domain.Int | domain.Bool | domain.Category | domain.Date  # kinds whose every value may be tried
-
-
-class Domain:
-    """Every value of one column, and a missing one, as a batch of rows."""
-
-    _values: Integers
-
-    def __init__(self, name: str, column: Finite) -> None:
-        self.schema = Schema("", ((name, column),))
-        self._values: Integers = np.append(np.arange(column.low, column.high + 1, dtype=np.int64), column.low)
-        self.size = len(self._values)
-        self.nullable = column.missing
-        self.seen: dict[int, Cells] = {}
-
-    def codes(self, name: str) -> Cells:
-        """The column's cells; the last is missing."""
-        missing = np.zeros(self.size, dtype=np.bool_)
-        missing[-1] = True
-        return Cells(self._values, missing)
-
-    def person(self) -> Integers:
-        """No value of a domain is a person."""
-        raise LookupError("no persons")
-
-    def position(self) -> Integers:
-        """No value of a domain has a place."""
-        raise LookupError("no positions")
 
 
 def finite(column: domain.Column | None) -> TypeGuard[Finite]:
@@ -247,43 +221,36 @@ def _over(fn: RowFn, part: RowFn) -> bool:
 def _outcomes(item: Cell, part: RowFn, conditions: Sequence[RowFn], schema: Schema) -> tuple[set[object], bool]:
     """The labels of an expression over the values of its part that conditions leave, and if it can be missing."""
     bounds = projected(conditions, lambda fn: bool(_walk(fn)) and _over(fn, part))
-    frame, text = _Tried(part, schema), wire.encode(part)
+    kind, text = part.kind(schema), wire.encode(part)
+    low, high = (math.ceil(kind.lo), math.floor(kind.hi)) if isinstance(kind, Scalar) else (0, 1)  # type: ignore[arg-type]
+    values = _every(low, kind.size - 1 if isinstance(kind, Code) else high)
+    values = values.astype({Scalar: np.float64, Truth: np.bool_}.get(type(kind), np.int64))
+    frame = TrialRows(schema, len(values))
     for fn in (item.fn, *bounds):
         for inner in _walk(fn):
             if type(inner) is type(part) and wire.encode(inner) == text:
-                frame.seen[id(inner)] = frame.cells(inner)
-    labels, nameless = _evaluated(item, frame, bounds)
+                frame.seen[id(inner)] = Cells(values, _last(values), inner)
+    labels, nameless = _evaluated(item, frame, bounds, nullable=kind.nullable)
     return set(labels), nameless
 
 
-class _Tried(Domain):
-    """Every value of an expression, and a missing one."""
+def _every(low: int, high: int) -> Integers:
+    """Every value from low to high, and one more that stands for a missing one."""
+    return np.append(np.arange(low, high + 1, dtype=np.int64), low)
 
-    def __init__(self, part: RowFn, schema: Schema) -> None:
-        self.schema = schema
-        kind = part.kind(schema)
-        low, high = (math.ceil(kind.lo), math.floor(kind.hi)) if isinstance(kind, Scalar) else (0, 1)  # type: ignore[arg-type]
-        if isinstance(kind, Code):
-            high = kind.size - 1
-        self._values = np.append(np.arange(low, high + 1, dtype=np.int64), low)
-        self._type = {Scalar: np.float64, Truth: np.bool_}.get(type(kind), np.int64)
-        self.size = len(self._values)
-        self.nullable = kind.nullable
-        self.seen = {}
 
-    def codes(self, name: str) -> Cells:
-        """No column is looked at but by the expression."""
-        raise LookupError(name)
-
-    def cells(self, part: RowFn) -> Cells:
-        """The values as those of a part."""
-        return Cells(self._values.astype(self._type), np.arange(self.size) == self.size - 1, part)
+def _last(values: Integers) -> npt.NDArray[np.bool_]:
+    """Which of these values is the missing one."""
+    found = np.zeros(len(values), dtype=np.bool_)
+    found[-1] = True
+    return found
 
 
 def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> RowFn | None:
     """The labels of an expression of one column, by trying all its values; None where that says nothing."""
-    frame = Domain(name, column)
-    labels, nameless = _evaluated(item, frame, conditions)
+    values = _every(column.low, column.high)
+    frame = TrialRows(Schema("", ((name, column),)), len(values), lambda _: Cells(values, _last(values)))
+    labels, nameless = _evaluated(item, frame, conditions, nullable=column.missing)
     different = set(labels) - {None}
     many = len(different) > MOST_LABELS and not isinstance(column, domain.Category)
     if not different or many:
@@ -298,11 +265,13 @@ def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> Ro
     return OrMissing(renamed) if nameless else renamed
 
 
-def _evaluated(item: Cell, frame: Domain, conditions: Sequence[RowFn]) -> tuple[list[Label], bool]:
+def _evaluated(
+    item: Cell, frame: TrialRows, conditions: Sequence[RowFn], *, nullable: bool
+) -> tuple[list[Label], bool]:
     """The label of each row that the conditions leave, None of the others, and whether one of them has none."""
     cells = evaluate(item.fn, frame)
     kept = np.ones(frame.size, dtype=np.bool_)
-    kept[-1] = frame.nullable
+    kept[-1] = nullable
     for condition in conditions:
         holds = evaluate(condition, frame)
         kept &= holds.values.astype(np.bool_)
@@ -424,18 +393,7 @@ def _rejects(condition: RowFn, name: str, schema: Schema) -> bool:
     column = schema.find(name)
     if columns(condition) != {name} or column is None:
         return False
-    frame = _Missing(name, column)
+    empty = np.array([""], object) if isinstance(column, domain.Text) else np.array([column.low], np.int64)
+    frame = TrialRows(Schema("", ((name, column),)), 1, lambda _: Cells(empty, np.ones(1, np.bool_)))
     found = evaluate(condition, frame)
     return bool(not found.values[0] or (found.missing is not None and found.missing[0]))
-
-
-class _Missing(Domain):
-    """One row in which the column is missing."""
-
-    def __init__(self, name: str, column: domain.Column) -> None:
-        self.schema = Schema("", ((name, column),))
-        text = isinstance(column, domain.Text)
-        empty = np.array([""], dtype=object) if text else np.array([column.low], dtype=np.int64)  # type: ignore[union-attr]
-        self._values = cast("Integers", empty)
-        self.size = 1
-        self.seen = {}

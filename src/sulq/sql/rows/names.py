@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from sulq.sql.parse import syntax
 from sulq.sql.parse.refusal import Refused
@@ -15,50 +14,30 @@ SHOWN = 20
 CAST_NAMES = {"int": "int4", "float": "float8"}
 
 
-class Visible(Protocol):
-    """A column that a name may mean."""
-
-    @property
-    def name(self) -> str:
-        """Its own name."""
-        ...
-
-    @property
-    def table(self) -> str | None:
-        """Its table's name in this query."""
-        ...
-
-    @property
-    def hidden(self) -> bool:
-        """Whether only its table's name leads to it: the second of two columns that USING made one."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Item:
+class ColumnName:
+    """A column that a name may mean; `table`: its table's name in this query.
+
+    `hidden`: only its table's name leads to it, as it is the second of two columns that USING made one.
+    """
+
+    name: str
+    table: str | None = None
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Item(ColumnName):
     """A column of rows: its names and what it stands for.
 
     Where it is a registered column as it stands: `key_of`, the table whose declared key
     it is; `refers_to`, the table whose key it is declared to refer to.
     """
 
-    name: str
-    table: str | None
     term: Term
     key_of: str | None = None
     refers_to: str | None = None
-    hidden: bool = False
     rank: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A column of a released table: its names and type."""
-
-    name: str
-    table: str | None
-    type: str
-    hidden: bool = False
 
 
 def refers(one: Item, other: Item) -> bool:
@@ -72,7 +51,7 @@ def refers(one: Item, other: Item) -> bool:
     return other.key_of is not None and other.key_of == one.refers_to
 
 
-def find(column: syntax.Column, items: Sequence[Visible]) -> int | None:
+def find(column: syntax.Column, items: Sequence[ColumnName]) -> int | None:
     """The place of the column a name means; None where there is none, a refusal where there are several."""
     found = [
         i
@@ -89,7 +68,7 @@ def find(column: syntax.Column, items: Sequence[Visible]) -> int | None:
     return found[0] if found else None
 
 
-def look_up(column: syntax.Column, items: Sequence[Visible]) -> syntax.Place:
+def look_up(column: syntax.Column, items: Sequence[ColumnName]) -> syntax.Place:
     """The column a name means, or a refusal that lists what there is."""
     place = find(column, items)
     if place is not None:
@@ -100,7 +79,7 @@ def look_up(column: syntax.Column, items: Sequence[Visible]) -> syntax.Place:
     raise Refused("unknown-column", why, column.at)
 
 
-def resolve(node: Node, items: Sequence[Visible]) -> Node:
+def resolve(node: Node, items: Sequence[ColumnName]) -> Node:
     """An expression with every name replaced by the place of its column; subqueries are left to themselves."""
     if isinstance(node, syntax.Column):
         return look_up(node, items)
@@ -108,7 +87,7 @@ def resolve(node: Node, items: Sequence[Visible]) -> Node:
     return syntax.rebuilt(node, tuple(resolve(part, items) for part in inner)) if inner else node
 
 
-def known(node: Node, items: Sequence[Visible]) -> bool:
+def known(node: Node, items: Sequence[ColumnName]) -> bool:
     """Whether every name of an expression means a column here, and none several."""
     front = [node]
     while front:
@@ -123,7 +102,7 @@ def known(node: Node, items: Sequence[Visible]) -> bool:
     return True
 
 
-def expand(star: syntax.Star, items: Sequence[Visible]) -> list[tuple[syntax.Place, str]]:
+def expand(star: syntax.Star, items: Sequence[ColumnName]) -> list[tuple[syntax.Place, str]]:
     """The columns a star stands for, with their names."""
     if star.table is None:
         found = [(syntax.Place(i, star.at), item.name) for i, item in enumerate(items) if not item.hidden]
@@ -135,12 +114,12 @@ def expand(star: syntax.Star, items: Sequence[Visible]) -> list[tuple[syntax.Pla
     return found
 
 
-def called(node: Node, items: Sequence[Visible]) -> str:
+def called(node: Node, items: Sequence[ColumnName]) -> str:
     """The name PostgreSQL gives a result without an alias."""
     return _called(node, items)[0] or "?column?"
 
 
-def _called(node: Node, items: Sequence[Visible]) -> tuple[str | None, int]:
+def _called(node: Node, items: Sequence[ColumnName]) -> tuple[str | None, int]:
     """A result's name and how strongly it is one: 2 a column's or function's, 1 a guess, 0 none."""
     match node:
         case syntax.Column():

@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sulq.errors import QuestionError
 from sulq.language import domain
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts, TableFacts
@@ -19,7 +18,7 @@ from sulq.language.relation import Distinct, Join, PerPerson, Relation, Table, U
 from sulq.language.relation import Select as Columns
 from sulq.language.rowfn import Col, Lit, Logic, RowFn
 from sulq.language.shape import Shape, shape
-from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.refusal import placed
 from sulq.sql.parse.syntax import Node, Place
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.names import Item
@@ -77,10 +76,8 @@ class Rows:
 
 def shaped(relation: Relation, facts: Facts, at: int) -> Shape:
     """A relation's shape, or its refusal with the place in the text."""
-    try:
+    with placed(at):
         return shape(relation, facts)
-    except QuestionError as error:
-        raise Refused(error.code, error.message, at, error.remedy) from None
 
 
 def called(fn: RowFn, name: str = "value") -> str:
@@ -120,10 +117,10 @@ class Maker:
             item = cell(Col(name), type_of(column), found.schema, at)
             term: Term = Person(item) if name == person else item
             key = table.schema.table if name == table.key else None
-            items.append(Item(name, alias, term, key, table.refers(name)))
+            items.append(Item(name, alias, term=term, key_of=key, refers_to=table.refers(name)))
         if person is not None and person not in table.schema.names:
             key = table.schema.table if person == table.key else None
-            items.insert(0, Item(person, alias, Person(), key))
+            items.insert(0, Item(person, alias, term=Person(), key_of=key))
         return Rows(relation, found, tuple(items), personal=frozenset(() if person is None else (person,)))
 
     def columns(

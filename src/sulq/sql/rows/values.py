@@ -6,11 +6,10 @@ import datetime
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Kind, Scalar, Truth
 from sulq.language.rowfn import Arith, Case, Compare, Lit, Moment, RowFn, Value
-from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.refusal import Refused, placed
 from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
 
 
@@ -41,10 +40,8 @@ class Cell:
     def kind(self) -> Kind:
         """What the row function gives, or a refusal that says where it stands."""
         if not self.known:
-            try:
+            with placed(self.at):
                 self.known.append(self.fn.kind(self.schema))
-            except QuestionError as error:
-                raise Refused(error.code, error.message, self.at, error.remedy) from None
         return self.known[0]
 
 
@@ -99,16 +96,14 @@ def unknown() -> RowFn:
 def constant_fn(fixed: Fixed, at: int) -> RowFn:
     """A constant as a row function."""
     value = fixed.value
-    try:
-        if value is None:
-            return unknown() if fixed.type == "bool" else nothing()
+    if value is None:
+        return unknown() if fixed.type == "bool" else nothing()
+    if isinstance(value, Interval):
+        raise Refused("wrong-kind", "An interval stands only beside a date", at)
+    with placed(at):
         if isinstance(value, datetime.date):
             return moment(value, fixed.type)
-        if isinstance(value, Interval):
-            raise Refused("wrong-kind", "An interval stands only beside a date", at)
         return Lit(float(value) if isinstance(value, Fraction) else value)
-    except QuestionError as error:
-        raise Refused(error.code, error.message, at, error.remedy) from None
 
 
 def as_number(item: Cell, schema: Schema, at: int) -> Cell:
