@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 from collections.abc import Sequence
 
@@ -13,7 +14,8 @@ from sulq.answers.released import Released
 from sulq.language.privacy import Loss
 from sulq.language.relation import Table
 from sulq.language.rowfn import RowFn
-from sulq.sql.released.program import Apply, Expr, Key, Program, StatAt
+from sulq.sql.parse.syntax import Aggregate, Call, Constant, Literal, Node
+from sulq.sql.released.program import Key, Program, StatAt
 from sulq.sql.released.render import Asked, prepare
 from sulq.sql.rows.statistics import Groups, Stat
 from sulq.testing import exact
@@ -70,14 +72,25 @@ def table(
 ) -> Program:
     """All keys and statistics of groups of the table, one column each."""
     groups = Groups(Table(), where, tuple(keys), sets, tuple(stats))
-    columns: list[tuple[str, Expr]] = [(f"k{i}", Key(i)) for i in range(len(keys))]
+    columns: list[tuple[str, Node]] = [(f"k{i}", Key(i)) for i in range(len(keys))]
     columns += [(f"s{i}", StatAt(i)) for i in range(len(stats))]
     return Program(groups, tuple(columns))
 
 
-def apply(op: str, *args: Expr) -> Apply:
+def const(value: Constant) -> Literal:
+    """A constant of the type its value has."""
+    names = {int: "int", float: "float", str: "text", bool: "bool", datetime.date: "date"}
+    return Literal(value, names.get(type(value), "null"))
+
+
+def aggregate(name: str, arg: Node | None = None, where: Node | None = None, **more: object) -> Aggregate:
+    """An aggregate of released rows."""
+    return Aggregate(name, () if arg is None else (arg,), where=where, **more)  # type: ignore[arg-type]
+
+
+def apply(op: str, *args: Node) -> Call:
     """An operator of expressions."""
-    return Apply(op, args)
+    return Call(op, args)
 
 
 def truth(program: Program, spend: Loss) -> tuple[Asked, list[Released]]:

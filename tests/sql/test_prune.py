@@ -5,8 +5,9 @@ from __future__ import annotations
 from sulq.language.relation import Distinct, Join, PerPerson, Select, Table, Where
 from sulq.language.rowfn import Col
 from sulq.language.shape import shape
+from sulq.sql.parse.syntax import Call
 from sulq.sql.prune import needed
-from sulq.sql.released.program import Apply, Regroup, Single
+from sulq.sql.released.program import Regroup, SubqueryValue
 from sulq.sql.rows.statistics import Groups
 from tests.sql.asking import facts, groups, program
 
@@ -42,9 +43,9 @@ def test_every_question_of_a_program_is_pruned() -> None:
     assert isinstance(outer.source, Regroup)
     inner = outer.source.source.source
     value = outer.columns[0][1]
-    assert isinstance(value, Apply)
+    assert isinstance(value, Call)
     single = value.args[1]
-    assert isinstance(single, Single)
+    assert isinstance(single, SubqueryValue)
     for source in (inner, single.program.source):
         assert isinstance(source, Groups)
         assert len(shape(source.over, facts()).schema.columns) <= 2

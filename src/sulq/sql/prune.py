@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
-from sulq.sql.released.program import Apply, Cond, Expr, Program, Regroup, Single, Stack
+from sulq.sql.parse.syntax import Node, parts, rebuilt
+from sulq.sql.released.program import Program, Regroup, Stack, SubqueryValue
 from sulq.sql.rows.statistics import Groups
 
 
@@ -62,8 +63,8 @@ def pruned(program: Program) -> Program:
             fns = [source.where, *source.keys, *(fn for stat in source.stats for fn in (*stat.args, stat.where))]
             found = replace(source, over=needed(source.over, read(fns)))
         case Regroup():
-            stats = tuple(replace(stat, arg=_opt(stat.arg), where=_opt(stat.where)) for stat in source.stats)
-            found = replace(source, source=pruned(source.source), stats=stats)
+            stats = tuple(map(_expression, source.stats))
+            found = replace(source, source=pruned(source.source), stats=stats)  # type: ignore[arg-type]
         case Stack():
             found = Stack(tuple(pruned(inner) for inner in source.programs))
         case Program():
@@ -71,25 +72,19 @@ def pruned(program: Program) -> Program:
     return replace(
         program,
         source=found,
-        columns=tuple((name, _expr(expr)) for name, expr in program.columns),
+        columns=tuple((name, _expression(expr)) for name, expr in program.columns),
         having=_opt(program.having),
-        order=tuple((_expr(expr), *rest) for expr, *rest in program.order),  # type: ignore[misc]
+        order=tuple((_expression(expr), *rest) for expr, *rest in program.order),  # type: ignore[misc]
     )
 
 
-def _opt(expr: Expr | None) -> Expr | None:
-    return None if expr is None else _expr(expr)
+def _opt(node: Node | None) -> Node | None:
+    return None if node is None else _expression(node)
 
 
-def _expr(expr: Expr) -> Expr:
+def _expression(node: Node) -> Node:
     """Subqueries used as values have questions of their own."""
-    match expr:
-        case Single():
-            return Single(pruned(expr.program))
-        case Apply():
-            return replace(expr, args=tuple(_expr(arg) for arg in expr.args))
-        case Cond():
-            pairs = tuple((_expr(when), _expr(then)) for when, then in expr.branches)
-            return Cond(pairs, _opt(expr.otherwise))
-        case _:
-            return expr
+    if isinstance(node, SubqueryValue):
+        return SubqueryValue(pruned(node.program))
+    inner = parts(node)
+    return rebuilt(node, tuple(map(_expression, inner))) if inner else node

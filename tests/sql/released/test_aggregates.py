@@ -10,11 +10,12 @@ from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
+from sulq.sql.parse.syntax import Aggregate, Place
 from sulq.sql.released.aggregates import value_of
 from sulq.sql.released.cells import AddedUp, Gathered, Unclear
-from sulq.sql.released.program import Aggregate, Const, Field, Key, Program, Regroup, StatAt
+from sulq.sql.released.program import Key, Program, Regroup, StatAt
 from sulq.sql.rows.statistics import Groups, Stat
-from tests.sql.programs import apply, truth
+from tests.sql.programs import aggregate, apply, const, truth
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,6 @@ from tests.sql.programs import apply, truth
         ("quantile_cont", [1, 2], 1.25),
         ("quantile_disc", [3, 1, 2], 1),
         ("bool_and", [True, False], False),
-        ("every", [True], True),
         ("bool_or", [True, False], True),
         ("bool_or", [], None),
     ],
@@ -70,16 +70,16 @@ def origins(source: Program, *stats: Aggregate, keys: tuple[object, ...] = ()) -
 def test_ranges_know_what_they_rest_on():
     """A plain sum has the law of a sum; membership that noise decides is kept; what is cut off has no range."""
     total, rows, different = origins(
-        inner(), Aggregate("sum", Field(1)), Aggregate("rows"), Aggregate("count", Field(1), distinct=True)
+        inner(), aggregate("sum", Place(1)), aggregate("rows"), aggregate("count", Place(1), distinct=True)
     )
     assert isinstance(total, AddedUp)
     assert rows is None
     assert isinstance(different, Unclear)
-    kept = inner(having=apply(">", StatAt(0), Const(100)))
-    assert all(isinstance(origin, Gathered) for origin in origins(kept, Aggregate("rows"), Aggregate("sum", Field(1))))
+    kept = inner(having=apply(">", StatAt(0), const(100)))
+    assert all(isinstance(origin, Gathered) for origin in origins(kept, aggregate("rows"), aggregate("sum", Place(1))))
     cut = inner(limit=1)
-    assert isinstance(origins(cut, Aggregate("rows"))[0], Unclear)
-    by_noise = origins(inner(), Aggregate("rows"), keys=(apply(">", Field(1), Const(100)),))
+    assert isinstance(origins(cut, aggregate("rows"))[0], Unclear)
+    by_noise = origins(inner(), aggregate("rows"), keys=(apply(">", Place(1), const(100)),))
     assert isinstance(by_noise[0], Unclear)
-    mixed = origins(inner(), Aggregate("sum", apply("*", Field(1), Const(2))))
+    mixed = origins(inner(), aggregate("sum", apply("*", Place(1), const(2))))
     assert isinstance(mixed[0], Gathered)

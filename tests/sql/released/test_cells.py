@@ -10,10 +10,11 @@ import pytest
 from sulq.language.privacy import Epsilon
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
+from sulq.sql.parse.syntax import Case
 from sulq.sql.released.cells import At, Figure, Unclear, applied, either, interval, leaves
-from sulq.sql.released.program import Cond, Const, Key, Program, StatAt
+from sulq.sql.released.program import Key, Program, StatAt
 from sulq.sql.rows.statistics import Groups, Stat
-from tests.sql.programs import apply, truth
+from tests.sql.programs import apply, const, truth
 
 GROUPS = Groups(
     Table(),
@@ -47,10 +48,10 @@ def test_the_error_probability_is_divided_over_the_statistics():
 
 def test_truths_texts_and_keys_have_no_interval():
     """Comparisons, labels and constants are shown as they are; a case of numbers spans what could hold."""
-    for expr in (apply(">", N, Const(3)), Key(0), Const(4), Cond(((apply(">", N, S), Const("a")),), Const("b"))):
+    for expr in (apply(">", N, const(3)), Key(0), const(4), Case(((apply(">", N, S), const("a")),), const("b"))):
         figure, released = cell(expr)
         assert interval(figure, released, 0.05) is None
-    figure, released = cell(Cond(((apply(">", N, S), Const(1)),), Const(0)))
+    figure, released = cell(Case(((apply(">", N, S), const(1)),), const(0)))
     assert figure.value == 1
     assert interval(figure, released, 0.05) in ((1.0, 1.0), (0.0, 1.0))
     certain = either([(Figure(value=True), Figure(3))], Figure(4))
@@ -70,7 +71,7 @@ def test_moments_have_intervals_of_moments():
 
 def test_wider_confidence_is_a_wider_interval():
     """A smaller beta never narrows an interval."""
-    figure, released = cell(apply("/", apply("*", Const(1.0), S), N))
+    figure, released = cell(apply("/", apply("*", const(1.0), S), N))
     widths = [b - a for a, b in (interval(figure, released, beta) for beta in (0.5, 0.1, 0.01))]
     assert widths == sorted(widths)
     assert figure.value == pytest.approx(float(Fraction(figure.value)))

@@ -7,8 +7,10 @@ from fractions import Fraction
 import pytest
 
 from sulq.language.rowfn import Arith, Col, IsMissing, Lit, Not
-from sulq.sql.released.program import Apply, Const, Grouping, Key, StatAt
+from sulq.sql.parse.syntax import Call
+from sulq.sql.released.program import Key, LeftOut, StatAt
 from tests.sql.asking import groups, program, refused, same
+from tests.sql.programs import const
 
 
 def test_statistics_are_collected_once() -> None:
@@ -17,8 +19,8 @@ def test_statistics_are_collected_once() -> None:
     found = program(f"{sql} HAVING COUNT(*) > 3 ORDER BY SUM(age)")
     source = groups(sql)
     assert [stat.name for stat in source.stats] == ["sum", "rows"]
-    assert dict(found.columns)["?column?"] == Apply("/", (StatAt(0), StatAt(1)))
-    assert found.having == Apply(">", (StatAt(1), Const(3)))
+    assert dict(found.columns)["?column?"] == Call("/", (StatAt(0), StatAt(1)))
+    assert found.having == Call(">", (StatAt(1), const(3)))
     assert found.order == ((StatAt(0), False, False),)
 
 
@@ -71,9 +73,9 @@ def test_expressions_of_keys_are_worked_out_on_released_labels() -> None:
     """Functions of a grouped column, and grouped expressions inside others."""
     found = program("SELECT UPPER(sex), age + 1 + 2, EXTRACT(YEAR FROM born) FROM people GROUP BY sex, age + 1, born")
     upper, more, year = (expr for _, expr in found.columns)
-    assert upper == Apply("upper", (Key(0),))
-    assert more == Apply("+", (Key(1), Const(2)))
-    assert year == Apply("date_part", (Const("year"), Apply("cast date", (Key(2),))))
+    assert upper == Call("upper", (Key(0),))
+    assert more == Call("+", (Key(1), const(2)))
+    assert year == Call("date_part", (const("year"), Call("cast date", (Key(2),))))
 
 
 def test_grouping_sets() -> None:
@@ -82,7 +84,7 @@ def test_grouping_sets() -> None:
     source = groups("SELECT sex FROM people GROUP BY ROLLUP (sex, educ)")
     assert source.sets == ((0, 1), (0,), ())
     bits = found.columns[2][1]
-    assert bits == Apply("+", (Apply("*", (Grouping(0), Const(2))), Grouping(1)))
+    assert bits == Call("+", (Call("*", (LeftOut(0), const(2))), LeftOut(1)))
     crossed = groups("SELECT sex FROM people GROUP BY sex, CUBE (educ), GROUPING SETS ((married), ())")
     assert crossed.sets == ((0, 1, 2), (0, 1), (0, 2), (0,))
 

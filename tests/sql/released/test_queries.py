@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.sql.released.program import Aggregate, Apply, Const, Field, Key, Program, Regroup, Stack, StatAt
+from sulq.sql.parse.syntax import Call, Place
+from sulq.sql.released.program import Key, Program, Regroup, Stack, StatAt
 from sulq.sql.rows.statistics import Groups
 from tests.sql.asking import program, refused
+from tests.sql.programs import aggregate, const
 
 INNER = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 
@@ -16,8 +18,8 @@ def test_filters_and_columns_over_a_released_table() -> None:
     found = program(f"SELECT sex, n + 1 AS m FROM ({INNER}) AS t WHERE n > 3 ORDER BY m DESC LIMIT 1")
     assert isinstance(found.source, Program)
     assert isinstance(found.source.source, Groups)
-    assert found.columns == (("sex", Field(0)), ("m", Apply("+", (Field(1), Const(1)))))
-    assert found.having == Apply(">", (Field(1), Const(3)))
+    assert found.columns == (("sex", Place(0)), ("m", Call("+", (Place(1), const(1)))))
+    assert found.having == Call(">", (Place(1), const(3)))
     assert (found.order[0][1], found.limit) == (True, 1)
 
 
@@ -29,18 +31,18 @@ def test_groups_of_released_rows() -> None:
     )
     source = found.source
     assert isinstance(source, Regroup)
-    assert source.keys == (Apply("upper", (Field(0),)),)
-    assert source.where == Apply(">", (Field(1), Const(0)))
-    assert source.stats[0] == Aggregate("sum", Field(1), Apply(">", (Field(1), Const(1))))
+    assert source.keys == (Call("upper", (Place(0),)),)
+    assert source.where == Call(">", (Place(1), const(0)))
+    assert source.stats[0] == aggregate("sum", Place(1), Call(">", (Place(1), const(1))))
     assert [expr for _, expr in found.columns] == [Key(0), StatAt(0), StatAt(1)]
-    assert found.having == Apply(">", (StatAt(2), Const(0)))
+    assert found.having == Call(">", (StatAt(2), const(0)))
 
 
 def test_unions_of_released_tables() -> None:
     """One after the other; UNION without ALL leaves each different row once."""
     found = program("SELECT COUNT(*) AS n FROM people UNION ALL SELECT COUNT(*) FROM visits ORDER BY n LIMIT 1")
     assert isinstance(found.source, Stack)
-    assert (found.columns, found.limit, found.distinct) == ((("n", Field(0)),), 1, False)
+    assert (found.columns, found.limit, found.distinct) == ((("n", Place(0)),), 1, False)
     assert program("SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM visits").distinct
     assert isinstance(program("SELECT SUM(n) FROM (SELECT COUNT(*) AS n FROM people UNION ALL SELECT 2 FROM "
                               "(SELECT COUNT(*) FROM visits) AS v) AS t").source, Regroup)  # fmt: skip

@@ -15,29 +15,16 @@ from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, Loss, Rho
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col, Each, OrMissing
+from sulq.sql.parse.syntax import Call, Case, Node, Place
 from sulq.sql.released.cells import interval
-from sulq.sql.released.program import (
-    Aggregate,
-    Apply,
-    Cond,
-    Const,
-    Expr,
-    Field,
-    Grouping,
-    Key,
-    Program,
-    Regroup,
-    Single,
-    Stack,
-    StatAt,
-)
-from sulq.sql.released.render import plan_of, prepare, read, sources_of
+from sulq.sql.released.program import Key, LeftOut, Program, Regroup, Stack, StatAt, SubqueryValue
+from sulq.sql.released.render import prepare, sources_of
 from sulq.sql.rows.statistics import Groups, Stat
 from sulq.testing import exact
 from tests.answers.test_estimators import covers
 from tests.counts import count
 from tests.data import need
-from tests.sql.programs import apply, database, noisy, people, table, truth
+from tests.sql.programs import aggregate, apply, const, database, noisy, people, table, truth
 
 RUNS = count("coverage of the cells of queries", short=400, long=20_000)
 AGE, INCOME, CITY, SMOKER = Col("age"), Col("income"), Col("city"), Col("smoker")
@@ -67,7 +54,7 @@ def like(ours: list[tuple[object, ...]], theirs: list[tuple[object, ...]]) -> bo
 
 
 def grouped(
-    columns: tuple[tuple[str, Expr], ...], *stats: Stat, keys: tuple[object, ...] = (CITY,), **more: object
+    columns: tuple[tuple[str, Node], ...], *stats: Stat, keys: tuple[object, ...] = (CITY,), **more: object
 ) -> Program:
     sets = more.pop("sets", ())
     return Program(Groups(Table(), None, keys, sets, stats), columns, **more)  # type: ignore[arg-type]
@@ -77,7 +64,7 @@ def test_rows_are_sorted_and_clauses_apply_to_released_values():
     """HAVING, ORDER BY, LIMIT, OFFSET and DISTINCT of a grouped query are DuckDB's on noise-free values."""
     columns = (("city", Key(0)), ("n", StatAt(0)))
     assert like(values(grouped(columns, ROWS)), plain("SELECT city, count(*) FROM people GROUP BY 1 ORDER BY 1"))
-    having = apply(">", StatAt(0), Const(100))
+    having = apply(">", StatAt(0), const(100))
     assert like(
         values(grouped(columns, ROWS, having=having, order=((StatAt(0), True, True),))),
         plain("SELECT city, count(*) n FROM people GROUP BY 1 HAVING n > 100 ORDER BY n DESC"),
@@ -86,8 +73,8 @@ def test_rows_are_sorted_and_clauses_apply_to_released_values():
         values(grouped(columns, ROWS, order=((Key(0), True, True),), limit=1, offset=1)),
         plain("SELECT city, count(*) FROM people GROUP BY 1 ORDER BY 1 DESC LIMIT 1 OFFSET 1"),
     )
-    assert values(grouped((("one", Const(1)),), ROWS, distinct=True)) == [(1,)]
-    both = grouped((("s", apply(">", StatAt(0), Const(100))),), ROWS, distinct=True, order=((StatAt(0), False, False),))
+    assert values(grouped((("one", const(1)),), ROWS, distinct=True)) == [(1,)]
+    both = grouped((("s", apply(">", StatAt(0), const(100))),), ROWS, distinct=True, order=((StatAt(0), False, False),))
     assert values(both) == [(False,), (True,)]
 
 
@@ -109,7 +96,7 @@ def test_SR13_grouping_sets_are_their_own_or_summed(spend, sets):
     columns = (
         ("city", Key(0)),
         ("smoker", Key(1)),
-        ("g", Grouping(1)),
+        ("g", LeftOut(1)),
         *((f"s{i}", StatAt(i)) for i in range(len(stats))),
     )
     program = grouped(columns, *stats, keys=(CITY, SMOKER), sets=sets)
@@ -128,10 +115,10 @@ def test_expressions_case_and_subqueries():
     total = Program(Groups(Table(), None, (), (), (ROWS,)), (("n", StatAt(0)),))
     columns = (
         ("city", apply("upper", Key(0))),
-        ("half", apply("/", StatAt(0), Const(2))),
-        ("share", apply("/", apply("*", Const(1.0), StatAt(0)), Single(total))),
-        ("size", Cond(((apply(">", StatAt(0), Const(300)), Const("big")),), Const("small"))),
-        ("root", apply("round", apply("sqrt", StatAt(1)), Const(3))),
+        ("half", apply("/", StatAt(0), const(2))),
+        ("share", apply("/", apply("*", const(1.0), StatAt(0)), SubqueryValue(total))),
+        ("size", Case(((apply(">", StatAt(0), const(300)), const("big")),), const("small"))),
+        ("root", apply("round", apply("sqrt", StatAt(1)), const(3))),
     )
     program = grouped(columns, ROWS, Stat("sum", (AGE,)))
     assert len(sources_of(program)) == 2
@@ -149,17 +136,17 @@ def inner() -> Program:
 
 def test_aggregates_of_released_rows():
     """SUM, AVG, MIN, MAX, COUNT with FILTER, spreads and quantiles of released values, by keys of them."""
-    big = apply(">", Field(1), Const(5))
+    big = apply(">", Place(1), const(5))
     names = ("rows", "count", "sum", "mean", "min", "max", "var_pop", "std_samp", "quantile_cont", "quantile_disc")
-    stats = [Aggregate(name, Field(1), q=Fraction(1, 2)) for name in names] + [
-        Aggregate("rows", None, big),
-        Aggregate("sum", Field(0), big),
-        Aggregate("count", Field(1), distinct=True),
-        Aggregate("bool_or", big),
-        Aggregate("bool_and", big),
+    stats = [aggregate(name, Place(1), q=Fraction(1, 2)) for name in names] + [
+        aggregate("rows", None, big),
+        aggregate("sum", Place(0), big),
+        aggregate("count", Place(1), distinct=True),
+        aggregate("bool_or", big),
+        aggregate("bool_and", big),
     ]
     program = Program(
-        Regroup(inner(), None, (apply("/", Field(0), Const(50)),), ((0,), ()), tuple(stats)),
+        Regroup(inner(), None, (apply("/", Place(0), const(50)),), ((0,), ()), tuple(stats)),
         (("k", Key(0)), *((f"s{i}", StatAt(i)) for i in range(len(stats)))),
     )
     theirs = plain(
@@ -174,35 +161,35 @@ def test_aggregates_of_released_rows():
 
 def test_tables_of_tables():
     """A program over a program filters and renames; UNION ALL stacks rows; shapes must agree."""
-    outer = Program(inner(), (("n2", apply("*", Field(1), Const(2))),), having=apply("<", Field(0), Const(3)))
+    outer = Program(inner(), (("n2", apply("*", Place(1), const(2))),), having=apply("<", Place(0), const(3)))
     theirs = plain("SELECT 2 * count(*) FROM people WHERE age < 3 GROUP BY age ORDER BY age")
     assert like(values(outer), theirs)
-    stacked = Program(Stack((outer, outer)), (("n", Field(0)),))
+    stacked = Program(Stack((outer, outer)), (("n", Place(0)),))
     assert values(stacked) == 2 * values(outer)
     with pytest.raises(QuestionError):
-        values(Program(Stack((outer, inner())), (("n", Field(0)),)))
-    two = Program(outer, (("n", Field(0)),))
+        values(Program(Stack((outer, inner())), (("n", Place(0)),)))
+    two = Program(outer, (("n", Place(0)),))
     with pytest.raises(QuestionError):
-        values(grouped((("n", Single(two)),), ROWS))
+        values(grouped((("n", SubqueryValue(two)),), ROWS))
 
 
 def test_a_query_that_asks_nothing_costs_nothing():
     """Constants alone make no question; a filter on nothing gives no row."""
-    constant = Program(Groups(Table(), None, (), (), ()), (("one", Const(1)),))
+    constant = Program(Groups(Table(), None, (), (), ()), (("one", const(1)),))
     asked = prepare(constant, database().facts, Epsilon(1))
     assert asked.question is None
     assert [[figure.value for figure in row] for row in asked.read([]).shown()] == [[1]]
-    assert plan_of(constant, database().facts, Epsilon(1)) is None
-    empty = Program(Groups(Table(), None, (), (), ()), (("one", Const(1)),), having=Const(value=False))
+    empty = Program(Groups(Table(), None, (), (), ()), (("one", const(1)),), having=const(False))
     assert prepare(empty, database().facts, None).read([]).shown() == []
 
 
 def test_answers_are_read_again_from_the_program():
     """`read` builds the same table from a program and its answers."""
     program = table([ROWS], [CITY])
-    question = plan_of(program, database().facts, Epsilon(1))
+    asked = prepare(program, database().facts, Epsilon(1))
+    question = asked.question
     answers = exact(database()).ask(question, spend=Epsilon(1))
-    found = read(program, answers, database().facts, Epsilon(1))
+    found = asked.read([answer.released for answer in answers])
     assert [tuple(figure.value for figure in row) for row in found.shown()] == values(program)
     assert len(prepare(program, database().facts, Epsilon(1)).leaves()) == 1
 
@@ -231,11 +218,11 @@ COVERED: list[tuple[str, Program]] = [
         grouped(
             (
                 ("city", Key(0)),
-                ("ratio", apply("/", apply("*", Const(1.0), StatAt(1)), StatAt(0))),
+                ("ratio", apply("/", apply("*", const(1.0), StatAt(1)), StatAt(0))),
                 ("log", apply("ln", StatAt(0))),
-                ("case", Cond(((apply(">", StatAt(0), Const(230)), StatAt(2)),), apply("-", StatAt(1), Const(5)))),
-                ("whole", apply("/", StatAt(1), Const(7))),
-                ("gap", apply("abs", apply("-", StatAt(0), apply("*", Const(3), StatAt(1))))),
+                ("case", Case(((apply(">", StatAt(0), const(230)), StatAt(2)),), apply("-", StatAt(1), const(5)))),
+                ("whole", apply("/", StatAt(1), const(7))),
+                ("gap", apply("abs", apply("-", StatAt(0), apply("*", const(3), StatAt(1))))),
             ),
             ROWS,
             Stat("rows", where=SMOKER),
@@ -251,11 +238,11 @@ COVERED: list[tuple[str, Program]] = [
                 (),
                 (),
                 (
-                    Aggregate("sum", Field(1)),
-                    Aggregate("max", Field(1)),
-                    Aggregate("mean", Field(1)),
-                    Aggregate("rows", None, apply(">", Field(1), Const(6))),
-                    Aggregate("sum", Field(1), apply("<", Field(0), Const(30))),
+                    aggregate("sum", Place(1)),
+                    aggregate("max", Place(1)),
+                    aggregate("mean", Place(1)),
+                    aggregate("rows", None, apply(">", Place(1), const(6))),
+                    aggregate("sum", Place(1), apply("<", Place(0), const(30))),
                 ),
             ),
             tuple((f"s{i}", StatAt(i)) for i in range(5)),
@@ -265,8 +252,8 @@ COVERED: list[tuple[str, Program]] = [
         "filtered rows",
         Program(
             Regroup(
-                grouped((("n", StatAt(0)),), ROWS, having=apply(">", StatAt(0), Const(200))),
-                stats=(Aggregate("rows"), Aggregate("sum", Field(0)), Aggregate("min", Field(0))),
+                grouped((("n", StatAt(0)),), ROWS, having=apply(">", StatAt(0), const(200))),
+                stats=(aggregate("rows"), aggregate("sum", Place(0)), aggregate("min", Place(0))),
             ),
             tuple((f"s{i}", StatAt(i)) for i in range(3)),
         ),
@@ -305,7 +292,7 @@ def labels(row: tuple[object, ...]) -> tuple[object, ...]:
 
 def test_T28_half_the_interval_of_a_cell_does_not_hold_it():
     """Control: half of a count's, a sum's and a ratio's interval is found out by the same runs."""
-    columns = (("n", StatAt(0)), ("s", StatAt(1)), ("r", apply("*", Const(2), StatAt(0))))
+    columns = (("n", StatAt(0)), ("s", StatAt(1)), ("r", apply("*", const(2), StatAt(0))))
     program = Program(Groups(Table(), None, (), (), (ROWS, Stat("sum", (INCOME,), SMOKER))), columns)
     asked, released = truth(program, Epsilon(1))
     ((*exact_row,),) = asked.read(released).shown()
@@ -325,7 +312,7 @@ def test_unknown_nodes_are_refused():
     """A key that is not there is refused."""
     with pytest.raises(QuestionError):
         prepare(table([ROWS], [CITY], sets=((3,),)), database().facts, Epsilon(1))
-    assert isinstance(Apply("+", (Const(1),)), Apply)
+    assert isinstance(Call("+", (const(1),)), Call)
 
 
 TOWNS = tuple(f"t{i:02}" for i in range(60))

@@ -161,7 +161,31 @@ class Single:
     at: int = field(default=0, compare=False)
 
 
-Node = Literal | Column | Star | Place | Call | Case | Cast | Aggregate | Grouping | Within | Exists | Single
+@dataclass(frozen=True, slots=True)
+class ReleasedLeaf:
+    """What only stands for a released value: the kinds are those of sql/released/program.py."""
+
+    @property
+    def at(self) -> int:
+        """Nowhere in the text."""
+        return 0
+
+
+Node = (
+    Literal
+    | Column
+    | Star
+    | Place
+    | Call
+    | Case
+    | Cast
+    | Aggregate
+    | Grouping
+    | Within
+    | Exists
+    | Single
+    | ReleasedLeaf
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Protocol, TypeVar
 
 from sulq.errors import QuestionError
+from sulq.sql.parse.syntax import Aggregate, Node
 from sulq.sql.released.cells import AddedUp, At, Figure, Gathered, Unclear, applied, sums_plainly
 from sulq.sql.released.functions import number
 from sulq.sql.released.grouping_sets import ascending
-from sulq.sql.released.program import Aggregate, Expr, Regroup
+from sulq.sql.released.program import Regroup
 
 
 class Member(Protocol):
@@ -27,7 +28,7 @@ R = TypeVar("R", bound=Member)
 Found = tuple[tuple[Figure, ...], tuple[Figure, ...], frozenset[int], Figure]
 
 
-def gather(regroup: Regroup, rows: Sequence[R], figure: Callable[[Expr, R], Figure], *, clear: bool) -> Iterator[Found]:
+def gather(regroup: Regroup, rows: Sequence[R], figure: Callable[[Node, R], Figure], *, clear: bool) -> Iterator[Found]:
     """The groups of released rows, each with its keys, its aggregates and the keys its set leaves out."""
     kept: list[tuple[R, Figure]] = []
     for row in rows:
@@ -60,12 +61,12 @@ def _some(members: list[Figure], *, always: bool) -> Figure:
 
 
 def _aggregate(
-    stat: Aggregate, items: list[tuple[R, Figure]], figure: Callable[[Expr, R], Figure], *, noisy: bool
+    stat: Aggregate, items: list[tuple[R, Figure]], figure: Callable[[Node, R], Figure], *, noisy: bool
 ) -> Figure:
     pairs = []
     for row, member in items:
         holds = member if stat.where is None else applied("and", [member, figure(stat.where, row)])
-        pairs.append((holds, Figure(1) if stat.arg is None else figure(stat.arg, row)))
+        pairs.append((holds, figure(stat.args[0], row) if stat.args else Figure(1)))
     counted = [what for holds, what in pairs if holds.value is True and what.value is not None]
     if stat.distinct:
         counted = list({what.value: what for what in counted}.values())

@@ -18,6 +18,7 @@ from sulq.sql.parse.refusal import Refused, placed, unsupported
 from sulq.sql.parse.syntax import (
     NUMERIC,
     Aggregate,
+    Call,
     Column,
     Grouping,
     Literal,
@@ -30,9 +31,8 @@ from sulq.sql.parse.syntax import (
     holds,
     parts,
 )
-from sulq.sql.released import program
 from sulq.sql.released.expressions import After, Released
-from sulq.sql.released.program import Apply, Expr, Key, Program, StatAt
+from sulq.sql.released.program import Key, Program, StatAt
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.keys import key
 from sulq.sql.rows.names import ColumnName, alias_of, called, expand, known, resolve
@@ -166,7 +166,7 @@ class Statistics:
         self.express = express
         self.identifies = identifies
         self.stats: list[Stat] = []
-        self.bound: dict[Node, Expr] = {}
+        self.bound: dict[Node, Node] = {}
 
     def collect(self, node: Node) -> None:
         """Take every aggregate of an expression."""
@@ -174,7 +174,7 @@ class Statistics:
             if item not in self.bound:
                 self.bound[item] = self._put(self.stat(item))
 
-    def _put(self, stat: Stat) -> Expr:
+    def _put(self, stat: Stat) -> Node:
         self.stats.append(stat)
         return StatAt(len(self.stats) - 1)
 
@@ -232,21 +232,21 @@ def released(
 ) -> Released:
     """A grouped SELECT over private rows: its statistics, and the program over them."""
     express = rows.express()
-    bound: dict[Node, Expr] = {}
+    bound: dict[Node, Node] = {}
     keys: list[RowFn] = []
     places: dict[int, int] = {}
     types: dict[Node, str] = {}
     for i, node in enumerate(groups.keys):
         found = express.term(node)
         if isinstance(found, Fixed):
-            bound[node] = program.Const(found.value)  # type: ignore[arg-type]
+            bound[node] = Literal(found.value, found.type)
             continue
         if isinstance(found, Person) or rows.identifies(found.fn):
             why = "Grouping a released table by the person would show single persons"
             raise Refused("raw-rows", why, node.at, "Group by something many people share, or count per person inside.")
         places[i] = len(keys)
-        label: Expr = Key(len(keys))
-        bound[node] = Apply(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
+        label: Node = Key(len(keys))
+        bound[node] = Call(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
         types[node] = found.type
         keys.append(key(found, rows.filters, rows.schema))
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import Aggregate, Node, Order, Place, Query, Select, Union
-from sulq.sql.released import program
+from sulq.sql.parse.syntax import Aggregate, Call, Node, Order, Place, Query, Select, Union
 from sulq.sql.released.expressions import After, Released
 from sulq.sql.released.grouped_query import Listed, aggregates, aggregates_of, grouped, listed, ordering
-from sulq.sql.released.program import Apply, Expr, Field, Key, Program, Regroup, Stack, StatAt, There
+from sulq.sql.released.program import Key, Program, Regroup, Stack, StatAt, There
 from sulq.sql.rows.names import ColumnName, resolve
 from sulq.sql.rows.statistics import Groups, Stat
 
@@ -21,10 +20,10 @@ Single = Callable[[Query], Program]
 def over_released(query: Select, source: Released, where: list[Node], single: Single) -> Released:
     """A SELECT whose FROM is a released table."""
     columns = listed(query, source.items)
-    fields: dict[Node, Expr] = {Place(i): Field(i) for i in range(len(source.items))}
+    fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(source.items))}
     before = After(fields, source.items, single, grouped=True)
     conditions = tuple(before.expr(resolve(node, source.items)) for node in where)
-    condition = conditions[0] if len(conditions) == 1 else Apply("and", conditions) if conditions else None
+    condition = conditions[0] if len(conditions) == 1 else Call("and", conditions) if conditions else None
     if aggregates(query):
         regroup, after = _regrouped(query, source, columns, before, condition)
         having = None if query.having is None else after.expr(resolve(query.having, source.items))
@@ -34,7 +33,7 @@ def over_released(query: Select, source: Released, where: list[Node], single: Si
     return Released(found, tuple(ColumnName(name) for name in columns.names))
 
 
-def _program(query: Select, columns: Listed, after: After, source: Program | Regroup, having: Expr | None) -> Program:
+def _program(query: Select, columns: Listed, after: After, source: Program | Regroup, having: Node | None) -> Program:
     orders = [(ordering(order, columns, after.items), order) for order in query.order]
     return Program(
         source,
@@ -48,13 +47,13 @@ def _program(query: Select, columns: Listed, after: After, source: Program | Reg
 
 
 def _regrouped(
-    query: Select, source: Released, columns: Listed, before: After, where: Expr | None
+    query: Select, source: Released, columns: Listed, before: After, where: Node | None
 ) -> tuple[Regroup, After]:
     """Groups of released rows, and expressions over them."""
     groups = grouped(query, columns, source.items)
     keys = tuple(before.expr(node) for node in groups.keys)
-    bound: dict[Node, Expr] = {node: Key(i) for i, node in enumerate(groups.keys)}
-    stats: list[program.Aggregate] = []
+    bound: dict[Node, Node] = {node: Key(i) for i, node in enumerate(groups.keys)}
+    stats: list[Aggregate] = []
     having = () if query.having is None else (resolve(query.having, source.items),)
     orders = [ordering(order, columns, source.items) for order in query.order]
     for node in (*columns.nodes, *orders, *having):
@@ -86,16 +85,15 @@ def _present(program: Program) -> Program:
     place = found[0] if found else len(source.stats)
     stats = source.stats if found else (*source.stats, Stat("rows"))
     there = There(place)
-    having = there if program.having is None else Apply("and", (program.having, there))
+    having = there if program.having is None else Call("and", (program.having, there))
     return replace(program, source=replace(source, stats=stats), having=having)
 
 
-def _stat(node: Aggregate, before: After) -> program.Aggregate:
+def _stat(node: Aggregate, before: After) -> Aggregate:
     if node.name in PAIRS:
         unsupported(f"{node.called}() of released values", node.at)
-    arg = before.expr(node.args[0]) if node.args else None
     where = None if node.where is None else before.expr(node.where)
-    return program.Aggregate(node.name, arg, where, node.distinct, node.q)
+    return replace(node, args=tuple(map(before.expr, node.args)), where=where)
 
 
 def stacked(query: Union, left: Released, right: Released) -> Released:
@@ -104,12 +102,12 @@ def stacked(query: Union, left: Released, right: Released) -> Released:
         raise Refused("sql-syntax", "The parts of a UNION have different numbers of columns", query.at)
     names = tuple(item.name for item in left.items)
     columns = Listed(tuple(Place(i) for i in range(len(names))), names, names)
-    fields: dict[Node, Expr] = {Place(i): Field(i) for i in range(len(names))}
+    fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(names))}
     after = After(fields, left.items, _never, grouped=True)
     orders = tuple(_order(order, columns, left.items, after) for order in query.order)
     found = Program(
         Stack((left.program, right.program)),
-        tuple((name, Field(i)) for i, name in enumerate(names)),
+        tuple((name, Place(i)) for i, name in enumerate(names)),
         None,
         orders,
         query.limit,
@@ -119,7 +117,7 @@ def stacked(query: Union, left: Released, right: Released) -> Released:
     return Released(found, left.items)
 
 
-def _order(order: Order, columns: Listed, items: Sequence[ColumnName], after: After) -> tuple[Expr, bool, bool]:
+def _order(order: Order, columns: Listed, items: Sequence[ColumnName], after: After) -> tuple[Node, bool, bool]:
     return after.expr(ordering(order, columns, items)), order.descending, order.nulls_first
 
 

@@ -7,63 +7,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sulq.answers.answer import Answers
 from sulq.answers.presence import UNKNOWN
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Together
+from sulq.sql.parse.syntax import Call, Case, Literal, Node, Place, parts
 from sulq.sql.released.aggregates import gather
 from sulq.sql.released.cells import At, Figure, Unclear, Unknown, applied, either, quotient, there
 from sulq.sql.released.columns import Leaf
 from sulq.sql.released.functions import moment
 from sulq.sql.released.grouping_sets import Set, ascending, ask
-from sulq.sql.released.program import (
-    Aggregate,
-    Apply,
-    Cond,
-    Const,
-    Expr,
-    Field,
-    Grouping,
-    Key,
-    Program,
-    Regroup,
-    Single,
-    Stack,
-    StatAt,
-    There,
-)
+from sulq.sql.released.program import Key, LeftOut, Program, Regroup, Stack, StatAt, SubqueryValue, There
 from sulq.sql.released.questions import Asking
 from sulq.sql.rows.statistics import Groups, Stat
 
 LONGEST_LABEL: Final = 200
 CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"
 HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate over groups: those have no error bar"
-
-__all__ = [
-    "Aggregate",
-    "Apply",
-    "Asked",
-    "Cond",
-    "Const",
-    "Expr",
-    "Field",
-    "Grouping",
-    "Groups",
-    "Key",
-    "Program",
-    "Regroup",
-    "Single",
-    "Stack",
-    "Stat",
-    "StatAt",
-    "Table",
-    "plan_of",
-    "prepare",
-    "read",
-]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,40 +112,27 @@ def _some_hidden(sets: list[Set], other: object) -> None:
         raise QuestionError("bad-question", "Nothing is counted of the groups, so nothing of all others.", remedy)
 
 
-def plan_of(program: Program, facts: Facts, spend: Loss | None) -> Together | None:
-    """The question a program asks."""
-    return prepare(program, facts, spend).question
-
-
-def read(program: Program, answers: Answers | Sequence[Released], facts: Facts, spend: Loss | None) -> Table:
-    """The rows of a program from the answers to its question."""
-    several = [answer.released for answer in answers] if isinstance(answers, Answers) else list(answers)
-    return prepare(program, facts, spend).read(several)
-
-
 def sources_of(program: Program) -> list[Groups]:
     """Every Groups of a program, of the programs under it and of those its expressions use; each once."""
     found: dict[int, Groups] = {}
-    front: list[object] = [program]
+    front: list[Program | Groups | Regroup | Stack | Node | None] = [program]
     while front:
-        node = front.pop(0)
-        if isinstance(node, Groups):
-            found.setdefault(id(node), node)
-        elif isinstance(node, Program):
-            order = [expr for expr, _, _ in node.order]
-            front += [node.source, *(expr for _, expr in node.columns), node.having, *order]
-        elif isinstance(node, Regroup):
-            front += [node.source, node.where, *node.keys]
-            front += [expr for stat in node.stats for expr in (stat.arg, stat.where)]
-        elif isinstance(node, Stack):
-            front += node.programs
-        elif isinstance(node, Single):
-            front.append(node.program)
-        elif isinstance(node, Apply):
-            front += node.args
-        elif isinstance(node, Cond):
-            front += [expr for pair in node.branches for expr in pair]
-            front.append(node.otherwise)
+        match front.pop(0):
+            case None:
+                pass
+            case Groups() as groups:
+                found.setdefault(id(groups), groups)
+            case Program() as inner:
+                front += [inner.source, *(expr for _, expr in inner.columns), inner.having]
+                front += [expr for expr, _, _ in inner.order]
+            case Regroup() as regroup:
+                front += [regroup.source, regroup.where, *regroup.keys, *regroup.stats]
+            case Stack() as stack:
+                front += stack.programs
+            case SubqueryValue() as value:
+                front.append(value.program)
+            case node:
+                front += parts(node)
     return list(found.values())
 
 
@@ -267,30 +216,30 @@ class Reader:
                 stats = tuple(_figure(leaf, self._answers, 0, 1) for leaf in one.rest)
                 yield Row(tuple(Figure(label) for label in keys), stats, left_out=left, found=True)
 
-    def figure(self, expr: Expr, row: Row) -> Figure:
+    def figure(self, node: Node, row: Row) -> Figure:
         """An expression's figure in one row."""
-        match expr:
+        match node:
             case Key():
-                return row.keys[expr.index]
+                return row.keys[node.index]
             case StatAt():
-                return row.stats[expr.index]
-            case Field():
-                return row.fields[expr.index]
-            case Const():
-                return Figure(expr.value)
-            case Grouping():
-                return Figure(int(expr.index in row.left_out))
+                return row.stats[node.index]
+            case Place():
+                return row.fields[node.index]
+            case Literal():
+                return Figure(node.value)
+            case LeftOut():
+                return Figure(int(node.index in row.left_out))
             case There():
-                return Figure(value=True) if row.found else there(row.stats[expr.index], self._answers)
-            case Apply():
-                args = [self.figure(arg, row) for arg in expr.args]
-                return quotient(args, self._answers) if expr.op == "/" else applied(expr.op, args)
-            case Cond():
-                branches = [(self.figure(when, row), self.figure(then, row)) for when, then in expr.branches]
-                last = Figure(None) if expr.otherwise is None else self.figure(expr.otherwise, row)
-                return either(branches, last)
-            case Single():
-                return self._single(expr.program)
+                return Figure(value=True) if row.found else there(row.stats[node.index], self._answers)
+            case Call():
+                args = [self.figure(arg, row) for arg in node.args]
+                return quotient(args, self._answers) if node.op == "/" else applied(node.op, args)
+            case Case():
+                branches = [(self.figure(when, row), self.figure(then, row)) for when, then in node.branches]
+                return either(branches, Figure(None) if node.otherwise is None else self.figure(node.otherwise, row))
+            case SubqueryValue():
+                return self._single(node.program)
+        raise TypeError("not an expression of released values")
 
     def _single(self, program: Program) -> Figure:
         """The one cell of a subquery; missing where it has no row."""

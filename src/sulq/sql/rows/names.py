@@ -143,7 +143,7 @@ def _called(node: Node, items: Sequence[ColumnName]) -> tuple[str | None, int]:
             return "exists", 2
         case syntax.Single():
             return _first(node), 2
-        case syntax.Star() | syntax.Within():
+        case _:
             return None, 0
 
 
