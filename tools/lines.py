@@ -43,7 +43,7 @@ KERNEL: Final = (
 )
 WHOLE: Final = Room("kernel", ("kernel",), 5999, 5999)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 999, 999)
-RESPONDENT: Final = "bitwise coins diary hadamard krr methods oue record respondent values"
+RESPONDENT: Final = "coins diary methods record respondent values"
 GUARD: Final = "clerk/access clerk/open_dataset clerk/worker_pool sandbox/isolation sandbox/system_calls worker/main"
 LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest
 RUNNING: Final = (

@@ -15,11 +15,7 @@ import pytest
 from sulq.errors import BudgetExceeded
 from sulq.language.privacy import Epsilon
 from sulq.local import Collector, Diary, Respondent, coins
-from sulq.local.bitwise import BitwiseResponse
-from sulq.local.hadamard import HadamardResponse
-from sulq.local.krr import KaryResponse
-from sulq.local.methods import METHODS, Response
-from sulq.local.oue import UnaryResponse
+from sulq.local.methods import METHODS, BitwiseResponse, HadamardResponse, KaryResponse, Response, UnaryResponse
 from tests.counts import count
 
 EPSILONS = [Fraction(1, 1000), Fraction(1, 2), Fraction(1), Fraction(3), Fraction(12)]

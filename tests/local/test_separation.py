@@ -17,11 +17,8 @@ from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
 from sulq.language.law import LaplaceLaw
 from sulq.local import Collector, Respondent, separation
-from sulq.local.bitwise import BitwiseResponse
-from sulq.local.hadamard import HadamardResponse
 from sulq.local.inversion import transformed
-from sulq.local.krr import KaryResponse
-from sulq.local.methods import METHODS, Response
+from sulq.local.methods import METHODS, BitwiseResponse, HadamardResponse, KaryResponse, Response
 from sulq.local.separation import (
     _rows,
     bitwise_distance,

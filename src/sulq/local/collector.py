@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from sulq.language.rowfn import Col, RowFn, named
 from sulq.local.inversion import inversion, shaped
 from sulq.local.methods import AUTO, price, response
 from sulq.local.record import Record
-from sulq.local.tables import asked
+from sulq.local.tables import cell_tables
 
 FINE: Final = 10  # bits by which released units are finer than the values' own grid
 COARSEST: Final = Fraction(1, 2**FINE)
@@ -35,6 +35,15 @@ COARSEST: Final = Fraction(1, 2**FINE)
 FREE: Final = Event(Fraction(0), Fraction(0))
 NOTE: Final = "from reports already given: nothing more is spent"
 NOTHING: Final = Epsilon.total(Fraction(0))
+SATURATED: Final = 2**62  # units of an estimate
+_UNIT: Final = Unit(neighbors="replace_one")
+
+
+class _Held(NamedTuple):
+    """What is kept of reports: their tally and their number."""
+
+    tally: Integers
+    reports: int
 
 
 class Collector:
@@ -110,7 +119,7 @@ class Collector:
         Accuracy: unbiased, so that it may pass the bounds of the value.
         """
         held = self._some(reports)
-        (part, found), = self._parts(Sums((_row(value),)), held)  # fmt: skip
+        (part, found), = self._parts(Sums((named(value),)), held)  # fmt: skip
         noise = tuple(Noise(item.law, item.step / held.reports, item.width) for item in part.noise)
         return self._answer(Released(found.units, noise), (), ("mean",), held.reports)
 
@@ -168,7 +177,7 @@ class Collector:
         counts = self._inversion.counts(held.tally, held.reports)
         found = []
         for single in question.questions if isinstance(question, Together) else (question,):
-            about = asked(single, self._record)
+            about = cell_tables(single, self._record)
             refine = tuple(FINE if block.step > COARSEST else 0 for block in about.tally.blocks)
             steps = [block.step / 2**bits for block, bits in zip(about.tally.blocks, refine, strict=True)]
             # How many people there are is known: a constant is taken off each table, which shrinks its variance.
@@ -230,23 +239,6 @@ class Collector:
         return Answer(
             released, Estimated(), keys, columns, NOTHING, None, _UNIT, "dp", FREE, receipt, False, notes, total=lost
         )
-
-
-SATURATED: Final = 2**62  # units of an estimate
-_UNIT: Final = Unit(neighbors="replace_one")
-
-
-class _Held:
-    """What is kept of reports: their tally and their number."""
-
-    __slots__ = ("reports", "tally")
-
-    def __init__(self, tally: Integers, reports: int) -> None:
-        self.tally, self.reports = tally, reports
-
-
-def _row(value: object) -> RowFn:
-    return named(value)
 
 
 def _named(spend: Loss | None) -> Loss:

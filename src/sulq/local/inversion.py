@@ -9,34 +9,111 @@ Accuracy: unbiased, with exactly these variances [S4.19]; in closed form for one
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats, Integers
-from sulq.local.bitwise import BitwiseResponse
-from sulq.local.hadamard import HadamardResponse
-from sulq.local.krr import KaryResponse
-from sulq.local.methods import Response
-from sulq.local.oue import UnaryResponse
+from sulq.local.methods import BitwiseResponse, HadamardResponse, KaryResponse, Response, UnaryResponse
 
 
-class Inversion(Protocol):
-    """What a collector does with the reports of one method."""
+class Inversion:
+    """What a collector does with the reports of one method: p and q are those of `response.probabilities`."""
+
+    def __init__(self, response: Response) -> None:
+        p, q = response.probabilities
+        self._outcomes = response.outcomes
+        self._p, self._q, self._gap = float(p), float(q), float(p - q)
 
     def tally(self, reports: npt.NDArray[Any]) -> Integers:
-        """All that estimates need of reports; tallies of different people add up."""
-        ...
+        """All that estimates need of reports, how often each was given; tallies of different people add up."""
+        return np.bincount(reports, minlength=self._outcomes)
 
     def counts(self, tally: Integers, reports: int) -> Floats:
-        """Unbiased estimates of how many people are in each cell."""
-        ...
+        """Unbiased estimates of how many people are in each cell: (c - q n)/(p - q) for one reported c times."""
+        return (tally.astype(np.float64) - self._q * reports) / self._gap
 
     def spread(self, table: Floats) -> tuple[Floats, Floats]:
         """Of a function a column: the variance of A for each cell, and how far a summand may be from its mean."""
-        ...
+        raise NotImplementedError
+
+
+class KaryInversion(Inversion):
+    """A(y) = (f(y) - q sum f)/(p - q)."""
+
+    def spread(self, table: Floats) -> tuple[Floats, Floats]:
+        """From the first two moments of f(y), y the reported cell."""
+        first = self._q * table.sum(axis=0) + self._gap * table
+        second = self._q * (table**2).sum(axis=0) + self._gap * table**2
+        values = (table - self._q * table.sum(axis=0)) / self._gap
+        return np.maximum(second - first**2, 0.0) / self._gap**2, _apart(values, table)
+
+
+class UnaryInversion(Inversion):
+    """A(b) = sum over cells v of f(v) (b_v - q)/(1/2 - q): bits are independent, and each is a summand."""
+
+    def tally(self, reports: npt.NDArray[Any]) -> Integers:
+        """How often each bit was set."""
+        found: Integers = reports.astype(np.bool_, copy=False).sum(axis=0, dtype=np.int64)
+        return found
+
+    def spread(self, table: Floats) -> tuple[Floats, Floats]:
+        """The own bit has variance 1/4, every other q(1 - q)."""
+        squares = table**2
+        lies = self._q * (1 - self._q)
+        variances = (lies * (squares.sum(axis=0) - squares) + squares / 4) / self._gap**2
+        return np.maximum(variances, 0.0), np.abs(table).max(axis=0) * (1 - self._q) / self._gap
+
+
+class HadamardInversion(Inversion):
+    """A(y) = W(y)/(2p - 1), W the Walsh-Hadamard transform of f, whose cells are numbered from 1."""
+
+    def __init__(self, response: HadamardResponse) -> None:
+        super().__init__(response)
+        self._cells = response.cells
+
+    def counts(self, tally: Integers, reports: int) -> Floats:
+        """One transform for all cells: the sum of signs of a cell's row, over 2p - 1."""
+        signs = transformed(tally.astype(np.float64)[:, None])[:, 0]
+        found: Floats = signs[1 : self._cells + 1] / self._gap
+        return found
+
+    def spread(self, table: Floats) -> tuple[Floats, Floats]:
+        """A place has probability (1 + (2p - 1) sign)/2^m, so the mean square is two terms of a transform."""
+        rows = np.zeros((self._outcomes, table.shape[1]))
+        rows[1 : self._cells + 1] = table
+        values = transformed(rows)
+        squares = transformed(values**2) / self._outcomes
+        second = squares[0] + self._gap * squares[1 : self._cells + 1]
+        return np.maximum(second / self._gap**2 - table**2, 0.0), _apart(values / self._gap, table)
+
+
+class BitwiseInversion(Inversion):
+    """A = f with every bit's flip undone: (1/(p - q)) ((p, -q), (-q, p)) along each bit."""
+
+    def __init__(self, response: BitwiseResponse) -> None:
+        super().__init__(response)
+        self._bits = response.bits
+        self._written = response.written(np.arange(math.prod(response.sizes), dtype=np.int64))
+
+    def counts(self, tally: Integers, reports: int) -> Floats:
+        """The flips undone, at the words that are records."""
+        found: Floats = self._undone(tally.astype(np.float64)[:, None])[self._written, 0]
+        return found
+
+    def spread(self, table: Floats) -> tuple[Floats, Floats]:
+        """The mean square for a cell is the square as the flips would mix it."""
+        rows = np.zeros((self._outcomes, table.shape[1]))
+        rows[self._written] = table
+        values = self._undone(rows)
+        second = _along(values**2, self._bits, self._p, self._q)[self._written]
+        return np.maximum(second - table**2, 0.0), _apart(values, table)
+
+    def _undone(self, rows: Floats) -> Floats:
+        return _along(rows, self._bits, self._p / self._gap, -self._q / self._gap)
 
 
 def inversion(response: Response) -> Inversion:
@@ -50,113 +127,6 @@ def inversion(response: Response) -> Inversion:
             return UnaryInversion(response)
         case HadamardResponse():
             return HadamardInversion(response)
-
-
-class KaryInversion:
-    """A(y) = (f(y) - q sum f)/(p - q)."""
-
-    def __init__(self, response: KaryResponse) -> None:
-        self._cells = response.cells
-        p, q = response.probabilities
-        self._q, self._gap = float(q), float(p - q)
-
-    def tally(self, reports: npt.NDArray[Any]) -> Integers:
-        """How often each cell was reported."""
-        return np.bincount(reports, minlength=self._cells)
-
-    def counts(self, tally: Integers, reports: int) -> Floats:
-        """(c - q n)/(p - q) for a cell reported c times."""
-        return (tally.astype(np.float64) - self._q * reports) / self._gap
-
-    def spread(self, table: Floats) -> tuple[Floats, Floats]:
-        """From the first two moments of f(y), y the reported cell."""
-        first = self._q * table.sum(axis=0) + self._gap * table
-        second = self._q * (table**2).sum(axis=0) + self._gap * table**2
-        values = (table - self._q * table.sum(axis=0)) / self._gap
-        return np.maximum(second - first**2, 0.0) / self._gap**2, _apart(values, table)
-
-
-class UnaryInversion:
-    """A(b) = sum over cells v of f(v) (b_v - q)/(1/2 - q): bits are independent, and each is a summand."""
-
-    def __init__(self, response: UnaryResponse) -> None:
-        own, other = response.probabilities
-        self._q, self._gap = float(other), float(own - other)
-
-    def tally(self, reports: npt.NDArray[Any]) -> Integers:
-        """How often each bit was set."""
-        found: Integers = reports.astype(np.bool_, copy=False).sum(axis=0, dtype=np.int64)
-        return found
-
-    def counts(self, tally: Integers, reports: int) -> Floats:
-        """(c - q n)/(1/2 - q) for a bit set c times."""
-        return (tally.astype(np.float64) - self._q * reports) / self._gap
-
-    def spread(self, table: Floats) -> tuple[Floats, Floats]:
-        """The own bit has variance 1/4, every other q(1 - q)."""
-        squares = table**2
-        lies = self._q * (1 - self._q)
-        variances = (lies * (squares.sum(axis=0) - squares) + squares / 4) / self._gap**2
-        return np.maximum(variances, 0.0), np.abs(table).max(axis=0) * (1 - self._q) / self._gap
-
-
-class HadamardInversion:
-    """A(y) = W(y)/(2p - 1), W the Walsh-Hadamard transform of f, whose cells are numbered from 1."""
-
-    def __init__(self, response: HadamardResponse) -> None:
-        self._cells, self._places = response.cells, response.outcomes
-        p, rest = response.probabilities
-        self._gap = float(p - rest)
-
-    def tally(self, reports: npt.NDArray[Any]) -> Integers:
-        """How often each place was reported."""
-        return np.bincount(reports, minlength=self._places)
-
-    def counts(self, tally: Integers, reports: int) -> Floats:
-        """One transform for all cells: the sum of signs of a cell's row, over 2p - 1."""
-        signs = transformed(tally.astype(np.float64)[:, None])[:, 0]
-        found: Floats = signs[1 : self._cells + 1] / self._gap
-        return found
-
-    def spread(self, table: Floats) -> tuple[Floats, Floats]:
-        """A place has probability (1 + (2p - 1) sign)/2^m, so the mean square is two terms of a transform."""
-        rows = np.zeros((self._places, table.shape[1]))
-        rows[1 : self._cells + 1] = table
-        values = transformed(rows)
-        squares = transformed(values**2) / self._places
-        second = squares[0] + self._gap * squares[1 : self._cells + 1]
-        return np.maximum(second / self._gap**2 - table**2, 0.0), _apart(values / self._gap, table)
-
-
-class BitwiseInversion:
-    """A = f with every bit's flip undone: (1/(p - q)) ((p, -q), (-q, p)) along each bit."""
-
-    def __init__(self, response: BitwiseResponse) -> None:
-        self._bits = response.bits
-        cells = int(np.prod(response.sizes, dtype=np.int64))
-        self._written = response.written(np.arange(cells, dtype=np.int64))
-        self._p, self._q = (float(chance) for chance in response.probabilities)
-
-    def tally(self, reports: npt.NDArray[Any]) -> Integers:
-        """How often each word of bits was reported."""
-        return np.bincount(reports, minlength=2**self._bits)
-
-    def counts(self, tally: Integers, reports: int) -> Floats:
-        """The flips undone, at the words that are records."""
-        found: Floats = self._undone(tally.astype(np.float64)[:, None])[self._written, 0]
-        return found
-
-    def spread(self, table: Floats) -> tuple[Floats, Floats]:
-        """The mean square for a cell is the square as the flips would mix it."""
-        rows = np.zeros((2**self._bits, table.shape[1]))
-        rows[self._written] = table
-        values = self._undone(rows)
-        second = _along(values**2, self._bits, self._p, self._q)[self._written]
-        return np.maximum(second - table**2, 0.0), _apart(values, table)
-
-    def _undone(self, rows: Floats) -> Floats:
-        gap = self._p - self._q
-        return _along(rows, self._bits, self._p / gap, -self._q / gap)
 
 
 def transformed(rows: Floats) -> Floats:

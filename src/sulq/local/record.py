@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -135,8 +134,3 @@ def _labels(column: Column) -> tuple[object, ...]:
     if isinstance(column, Date):
         return tuple((domain.EPOCH + datetime.timedelta(unit)).isoformat() for unit in units)
     return tuple(int(unit) if column.step == 1 else float(unit * column.step) for unit in units)
-
-
-def tuples(record: Record) -> list[tuple[object, ...]]:
-    """The records in the order of their cells, the last field fastest."""
-    return list(itertools.product(*(labels for _, labels in record.labels)))

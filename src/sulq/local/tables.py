@@ -22,7 +22,7 @@ MOST_NUMBERS: Final = 2**24
 _REMEDY: Final = "Ask sums of the reported columns, filtered and partitioned by them."
 
 
-class Domain:
+class DomainRows:
     """All cells of a record as a batch of rows: a row function's meaning on them is all there is to know of it."""
 
     def __init__(self, record: Record) -> None:
@@ -49,21 +49,21 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class CellTables:
     """One question: its exact sums, were they known, and for each value the numbers a cell adds to them."""
 
     tally: Tally
     tables: tuple[Floats, ...]  # a block each: (record's cells, answer's cells x width), in the block's own measure
 
 
-def asked(question: Question, record: Record) -> Asked:
+def cell_tables(question: Question, record: Record) -> CellTables:
     """Work out a question's tables, or refuse it: only sums over the records themselves can be estimated (SR19)."""
     if not isinstance(question, Sums):
         _refuse("Reports answer sums and nothing else.")
     if not isinstance(question.over, Table) or question.over.name not in ("", record.schema.table):
         _refuse("Reports are one table, without joins and derived rows.")
     _local(question.parts())
-    domain = Domain(record)
+    domain = DomainRows(record)
     keys = tuple(_key(fn, record) for fn in question.by)
     cells = math.prod(len(key.labels) for key in keys)
     blocks = tuple(_block(fn, record) for fn in question.values)
@@ -78,7 +78,7 @@ def asked(question: Question, record: Record) -> Asked:
         counted = here if missing is None else here & ~missing
         table[spot[counted], place[counted]] = units[counted] * float(block.step)
         tables.append(table.reshape(record.cells, -1))
-    return Asked(Tally(question.over, blocks, question.where, keys, cells), tuple(tables))
+    return CellTables(Tally(question.over, blocks, question.where, keys, cells), tuple(tables))
 
 
 def _local(front: list[RowFn]) -> None:
@@ -105,7 +105,7 @@ def _block(fn: RowFn, record: Record) -> Block:
     return Block(fn, step, (low,), (high,), vector=False)
 
 
-def _placed(question: Sums, keys: tuple[Key, ...], domain: Domain) -> tuple[Integers, Truths]:
+def _placed(question: Sums, keys: tuple[Key, ...], domain: DomainRows) -> tuple[Integers, Truths]:
     """The cell of the answer each record counts in, and whether it counts at all."""
     place = np.zeros(domain.size, dtype=np.int64)
     here = np.ones(domain.size, dtype=np.bool_)
@@ -121,7 +121,7 @@ def _placed(question: Sums, keys: tuple[Key, ...], domain: Domain) -> tuple[Inte
     return place, here
 
 
-def _units(block: Block, domain: Domain) -> tuple[Integers, Truths | None]:
+def _units(block: Block, domain: DomainRows) -> tuple[Integers, Truths | None]:
     if block.vector:
         return vector_cells(block.fn, domain)
     values, missing = numbers(block.fn, domain)
