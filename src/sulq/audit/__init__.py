@@ -9,20 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from sulq.audit.average import averaging, rewording
+from sulq.audit.attacks import (
+    averaging,
+    canaries,
+    differencing,
+    least_squares,
+    linear_program,
+    membership,
+    one_run_epsilon,
+    reconstruct,
+    rewording,
+    tracker,
+)
 from sulq.audit.beliefs import Heard, Tracker, conf, confidence, independent, inv_conf, posterior, shift
-from sulq.audit.difference import differencing, tracker
 from sulq.audit.distinguish import Bound, answers, distinguish, lower_bound
 from sulq.audit.finding import Finding, allowed_by, allowed_chance
 from sulq.audit.fit import Fit, fit
 from sulq.audit.interval import binomial_interval
 from sulq.audit.leakage import learned_rule, most_told, random_row
 from sulq.audit.meaning import Moved, moved, report
-from sulq.audit.membership import canaries, membership, one_run_epsilon
 from sulq.audit.neighbourhood import enumerated, group_epsilon, semantic_shift, simulate, simulation_epsilon
 from sulq.audit.pmf import exact_epsilon, excess, mixture, noisy, product, renyi, statistical_distance
 from sulq.audit.promise import Rate, gaussian_walks, rate, shift_chance, verify
-from sulq.audit.reconstruct import least_squares, linear_program, reconstruct
 from sulq.audit.steps import azuma, divergence, expected_step, largest_step, theorem4_terms, walk_bound
 from sulq.audit.targets import Safety, audit_targets
 

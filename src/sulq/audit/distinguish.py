@@ -17,7 +17,7 @@ from typing import Final, Literal, cast
 import numpy as np
 
 from sulq.answers.answer import Answer
-from sulq.audit.door import Door
+from sulq.audit.finding import Door
 from sulq.audit.interval import binomial_interval
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats

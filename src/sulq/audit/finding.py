@@ -1,18 +1,33 @@
-"""What an attack recovered, beside what the guarantee allows: the one shape all attacks report in."""
+"""Whom an attack asks, and what it recovered, beside what the guarantee allows: one shape for all attacks."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from sulq.audit.conversion import epsilon_of
+from sulq.answers.answer import Answer, Answers
 from sulq.audit.interval import binomial_tail
+from sulq.kernel.facts import rho_within
 from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.question import Question
 
 ALPHA: Final = 1e-7  # how often luck alone may pass for a broken guarantee
 RARE: Final = 1e-12  # the delta at which a zero-concentrated loss is read
+
+
+class Door(Protocol):
+    """What an attack needs of whom it asks: less than an Oracle, and nothing that an analyst does not have."""
+
+    @property
+    def facts(self) -> Facts:
+        """Domain, unit, budget policy, what remains; all public."""
+        ...
+
+    def ask(self, question: Question, *, spend: Loss | None = None) -> Answer | Answers:
+        """Pay and answer."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +74,18 @@ class Finding:
             f"{self.attack}: {self.right} of {self.guesses} right ({self.rate:.3f}; a coin 0.500, allowed "
             f"{self.allowed:.3f}), {word}{more}"
         )
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """Smallest epsilon for which a zero-concentrated loss rho is (epsilon, delta)-private."""
+    low, high = 0.0, rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta)) + 1.0
+    for _ in range(200):
+        middle = (low + high) / 2.0
+        if middle > 0.0 and rho_within(middle, delta) >= rho:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def exchanges(unit: Unit, *, presence: bool) -> int:

@@ -11,8 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from sulq.audit.conversion import epsilon_of
-from sulq.audit.finding import exchanges
+from sulq.audit.finding import epsilon_of, exchanges
 from sulq.audit.leakage import most_told
 from sulq.language.facts import Facts, Whose
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit

@@ -27,13 +27,9 @@ from rich.table import Table
 from sulq.api.connect import connect
 from sulq.api.database import Database
 from sulq.api.named_asks import NamedAsks
-from sulq.audit.average import averaging
-from sulq.audit.difference import differencing, tracker
+from sulq.audit.attacks import METHODS, Method, averaging, canaries, differencing, membership, reconstruct, tracker
 from sulq.audit.distinguish import Open, distinguish
-from sulq.audit.door import Door
-from sulq.audit.finding import Finding
-from sulq.audit.membership import canaries, membership
-from sulq.audit.reconstruct import METHODS, Method, reconstruct
+from sulq.audit.finding import Door, Finding
 from sulq.cli.audit import opendp as opendp_check
 from sulq.cli.audit.laws import Result, Scope, controls, costs, samplers
 from sulq.cli.show import console

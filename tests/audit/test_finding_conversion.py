@@ -7,7 +7,7 @@ import math
 import pytest
 from dp_accounting.rdp import rdp_privacy_accountant as rdp
 
-from sulq.audit.conversion import epsilon_of
+from sulq.audit.finding import epsilon_of
 from sulq.kernel.facts import rho_within
 
 

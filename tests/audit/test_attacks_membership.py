@@ -11,7 +11,7 @@ import pytest
 import sulq
 import sulq.testing
 from sulq import Epsilon, Int, Rho
-from sulq.audit.membership import canaries, membership, one_run_epsilon
+from sulq.audit.attacks import canaries, membership, one_run_epsilon
 from tests.counts import count
 
 

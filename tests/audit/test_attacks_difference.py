@@ -8,7 +8,7 @@ import pytest
 
 import sulq.testing
 from sulq import Epsilon, col
-from sulq.audit.difference import differencing, tracker
+from sulq.audit.attacks import differencing, tracker
 from tests.audit.people import SECRET, bits, people
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import sulq.testing
 from sulq import Epsilon, col
-from sulq.audit.average import averaging, rewording
+from sulq.audit.attacks import averaging, rewording
 from tests.audit.people import SECRET, bits, people
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import sulq.testing
 from sulq import Epsilon, SubLinear
-from sulq.audit.reconstruct import METHODS, least_squares, linear_program, reconstruct, subsets
+from sulq.audit.attacks import METHODS, least_squares, linear_program, reconstruct, subsets
 from tests.audit.people import SEAT, SECRET, bits, people
 from tests.counts import count
 
