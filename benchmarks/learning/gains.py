@@ -10,12 +10,12 @@ from sulq import Epsilon, EpsilonDelta
 from sulq.answers.spend_plan import Purse
 from sulq.learn import PCA, min_n
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.sketch import Task
+from sulq.learn.unsupervised.lloyd import KMeansTask
 from sulq.learn.unsupervised.space import Space
 from tests.learn.cases import exact, opened
 from tests.learn.matrices import DELTA, EPSILON, captured, cube, mirrored, theorem_1, top
+from tests.learn.unsupervised.test_components_svd import NAMES, UNIT, table
 from tests.learn.unsupervised.test_kmeans import PLACES, SQUARE, TWO, square
-from tests.learn.unsupervised.test_svd import NAMES, UNIT, table
 
 SPEND = EpsilonDelta(EPSILON, DELTA)
 
@@ -58,7 +58,8 @@ def rounds() -> Gain:
     with opened(SQUARE, table(square(500)), SPEND) as db:
         X = exact(db)[TWO]
         purse = Purse(X.oracle, SPEND)
-        asked, centres, parts, _ = Task(Space(Features.of(X), scale=False), purse, 4).plain(PLACES, 5, inertia=False)
+        task = KMeansTask(Space(Features.of(X), scale=False), purse, 4)
+        asked, centres, parts, _ = task.plain(PLACES, 5, inertia=False)
         found = asked.ask(centres, parts[0])
     paper, now = float(np.sqrt(theorem_1(60))), max(found.blur, float(found.errors.max()))
     what = "k-means: noise of each sum in five plain rounds of Lloyd's from given centres (no sketch), k = 4, d = 2"

@@ -13,7 +13,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, SubLinear, Unit
 from sulq.api.database import Database
 from sulq.learn import vertical
-from sulq.learn.vertical.estimates import MOST, best_number, from_cells, from_subsets, standard_errors
+from sulq.learn.vertical.learners import MAX_GROUPS, best_number, from_cells, from_subsets, standard_errors
 from tests.counts import count
 from tests.learn.cases import exact, opened, refused
 from tests.learn.matrices import captured
@@ -130,7 +130,7 @@ def test_so_many_groups_that_noise_equals_the_rows_own_products() -> None:
 
     assert error(best) <= min(error(groups) for groups in range(2, 3000)) * 1.0001
     assert best_number(squares, noise * 1e9, 10) == 2
-    assert best_number(squares, noise * 0, 10) == MOST
+    assert best_number(squares, noise * 0, 10) == MAX_GROUPS
 
 
 def test_S0_12_without_noise_it_is_near_the_whole_tables() -> None:

@@ -17,7 +17,7 @@ from sulq.audit.pmf import Noise, Pmf, checked, log_ratio
 from sulq.errors import QuestionError
 from sulq.language.sublinear import conf, inv_conf
 
-MOST: Final = 10**6  # databases that are looked at one by one
+MAX_DATABASES: Final = 10**6  # databases that are looked at one by one
 
 Database = tuple[Hashable, ...]
 Holds = Callable[[Hashable], bool]
@@ -49,8 +49,8 @@ class Heard:
 def independent(priors: Sequence[Pmf]) -> dict[Database, float]:
     """The joint prior of rows that tell nothing of each other: what the guarantee is stated for [S0.3]."""
     size = math.prod(len(prior) for prior in priors)
-    if size > MOST:
-        raise QuestionError("too-large", f"There are {size} databases; at most {MOST} are enumerated.")
+    if size > MAX_DATABASES:
+        raise QuestionError("too-large", f"There are {size} databases; at most {MAX_DATABASES} are enumerated.")
     joint = {}
     for cells in itertools.product(*(checked(prior).items() for prior in priors)):
         joint[tuple(value for value, _ in cells)] = math.prod(float(probability) for _, probability in cells)

@@ -12,7 +12,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.kinds import Integers
 
-FEWEST: Final = 10.0  # expected draws of a cell; what is rarer is put together
+MIN_EXPECTED_DRAWS: Final = 10.0  # expected draws of a cell; what is rarer is put together
 FAR: Final = 6.0  # standard deviations: all laws of a run together pass this less than once in ten million runs
 
 
@@ -47,12 +47,12 @@ def fit(draws: Integers | Sequence[int], pmf: Callable[[int], float]) -> Fit:
     count, wanted = 0.0, 0.0
     for here, likely in zip(seen, mass, strict=True):
         count, wanted = count + float(here), wanted + float(likely)
-        if wanted >= FEWEST:
+        if wanted >= MIN_EXPECTED_DRAWS:
             counts.append(count)
             expected.append(wanted)
             count, wanted = 0.0, 0.0
     rest = max(found.size - math.fsum(expected), 1e-9)  # both ends and what lies beyond them
-    if rest >= FEWEST or not expected:
+    if rest >= MIN_EXPECTED_DRAWS or not expected:
         counts.append(count)
         expected.append(rest)
     else:

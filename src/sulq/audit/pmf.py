@@ -21,7 +21,7 @@ Noise = LaplaceLaw | GaussianLaw | BinomialLaw
 
 SLACK: Final = 1e-9  # how far from 1 floats may add up to; fractions not at all
 FAINT: Final = 1e-300  # probabilities below this are not looked for
-MOST: Final = 10**6  # outcomes of noise that are written out one by one
+MAX_OUTCOMES: Final = 10**6  # outcomes of noise that are written out one by one
 
 
 def exact_epsilon(laws: Sequence[Pmf], pairs: Iterable[tuple[int, int]] | None = None) -> float:
@@ -94,8 +94,8 @@ def noisy(law: Noise, exact: int, low: int, high: int) -> dict[Hashable, Probabi
     Clamping is post-processing: the loss is never larger than without it, and of
     discrete Laplace noise it is the same as soon as an end lies beyond the sums.
     """
-    if low > high or high - low > MOST:
-        raise QuestionError("bad-parameter", f"Give ends that are at most {MOST} apart, the lower first.")
+    if low > high or high - low > MAX_OUTCOMES:
+        raise QuestionError("bad-parameter", f"Give ends that are at most {MAX_OUTCOMES} apart, the lower first.")
     found: dict[Hashable, Probability] = {z: law.pmf(z - exact) for z in range(low + 1, high)}
     return {low: _beyond(law, exact - low)} | found | {high: _beyond(law, high - exact)} if high > low else {low: 1.0}
 
@@ -163,7 +163,7 @@ def _beyond(law: Noise, least: int) -> float:
     if least <= 0:
         return 1.0 - _beyond(law, 1 - least)
     terms = []
-    for z in range(least, least + MOST):
+    for z in range(least, least + MAX_OUTCOMES):
         terms.append(law.pmf(z))
         if terms[-1] < FAINT or terms[-1] < terms[0] * 1e-20:
             break

@@ -17,8 +17,7 @@ from sulq.cli.signature import SETTINGS, DeltaOf, chosen, progress
 from sulq.errors import QuestionError, SetupError
 from sulq.forms.signature import Form
 from sulq.learn import LEARNERS
-from sulq.learn.base import Learner
-from sulq.learn.form import form
+from sulq.learn.base import Learner, form
 from sulq.learn.render import text
 
 XOf = Annotated[str | None, typer.Option("--x", metavar="A,B,C", help="The columns to learn from.")]

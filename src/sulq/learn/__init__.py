@@ -20,14 +20,12 @@ from sulq.learn.linear.naive_bayes import NaiveBayes
 from sulq.learn.linear.perceptron import Perceptron
 from sulq.learn.linear.regression import LinearRegression
 from sulq.learn.model_json import unreadable
-from sulq.learn.sq.conjunction import MonotoneConjunction
-from sulq.learn.sq.decision_list import DecisionList
+from sulq.learn.sq.boolean import DecisionList, MonotoneConjunction
 from sulq.learn.sq.planning import min_n, plan
 from sulq.learn.sq.statistical_queries import StatisticalQueries
 from sulq.learn.trees.id3 import ID3
+from sulq.learn.unsupervised.components import PCA, SVD
 from sulq.learn.unsupervised.kmeans import KMeans
-from sulq.learn.unsupervised.pca import PCA
-from sulq.learn.unsupervised.svd import SVD
 
 __all__ = [
     "ID3",

@@ -28,7 +28,7 @@ from sulq.learn.supervised import Classifier, Regressor
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_ROUNDS: Final = 50
+MAX_ROUNDS: Final = 50
 START: Final = Fraction(1, 20)  # of the spend, for the intercept and the number of rows
 COUNTS: Final = Fraction(1, 10)  # for the columns' histograms
 USUAL: Final = (2, 6)  # rounds, at least and at most, if they are not given
@@ -50,10 +50,9 @@ class Additive(Learner):
     n_bins: int = 32
     rounds: int | None = None
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
-        assert y is not None  # noqa: S101 - the base refused it
+    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         whole(self.n_bins, "n_bins", 2, 256)
-        rounds = None if self.rounds is None else whole(self.rounds, "rounds", 1, MOST_ROUNDS)
+        rounds = None if self.rounds is None else whole(self.rounds, "rounds", 1, MAX_ROUNDS)
         self._check()
         attributes = Attributes.of(X, self.n_bins)
         keys = [OrMissing(item.row) for item in attributes.items]

@@ -13,13 +13,14 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 from sulq.answers import wire
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Progress, Purse
 from sulq.answers.vocabulary import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
+from sulq.forms.signature import Form, signed
 from sulq.language.privacy import Loss, Unit
 from sulq.learn.model_json import plain, unreadable, value_of
 
@@ -67,7 +68,7 @@ class Learner:
         _check(self, X, y)
         purse = Purse(X.oracle, spend, progress)
         learned = type(self)(**self.get_params())  # not self: half a fit must not mix with the last one
-        learned._fit(X, y, purse)  # noqa: SLF001 - its own kind
+        learned._fit(X, cast("Columns", y), purse)  # noqa: SLF001 - its own kind
         learned.spent_ = purse.spent
         learned.unit_ = purse.facts.unit
         learned.guarantee_ = purse.guarantee
@@ -83,7 +84,8 @@ class Learner:
             held.pop(name, None)
         held.update(learned, _own=tuple(learned))
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+        """Ask and learn; `y` is None where `kind` is "unsupervised", and a column elsewhere."""
         raise NotImplementedError
 
     def get_params(self, deep: bool = True) -> dict[str, object]:  # noqa: FBT001, FBT002 - scikit-learn's signature
@@ -240,6 +242,12 @@ def parameters(learner: type) -> dict[str, object]:
     """A learner's parameters and their defaults, as its signature has them."""
     found = inspect.signature(learner.__init__).parameters  # type: ignore[misc]
     return {name: each.default for name, each in found.items() if name != "self"}
+
+
+def form(learner: type[Learner]) -> Form:
+    """A learner's form, read off its signature; the columns are the doors' own fields."""
+    made = learner.__init__
+    return signed(learner.__name__, learner.kind, made, [inspect.getdoc(learner) or "", inspect.getdoc(made) or ""])
 
 
 def _check(learner: Learner, X: object, y: object) -> None:

@@ -23,7 +23,7 @@ from sulq.language.rowfn import Col, RowFn, case, lit
 from sulq.learn.tables import BadTable, cells, is_missing
 
 Floats = npt.NDArray[np.float64]
-MOST: Final = 1024  # numbers a row may become
+MAX_FEATURES: Final = 1024  # numbers a row may become
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,10 @@ class Features:
     def __init__(self, columns: Sequence[tuple[str, Column]]) -> None:
         self.columns = tuple(columns)
         self.items = tuple(item for name, domain in self.columns for item in _features(name, domain))
-        if len(self.items) > MOST:
-            raise QuestionError("too-large", f"The columns make {len(self.items):,} numbers, more than {MOST:,}.")
+        if len(self.items) > MAX_FEATURES:
+            raise QuestionError(
+                "too-large", f"The columns make {len(self.items):,} numbers, more than {MAX_FEATURES:,}."
+            )
 
     @classmethod
     def of(cls, X: Columns) -> Features:

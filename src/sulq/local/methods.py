@@ -23,6 +23,9 @@ from sulq.local.record import Record
 Reports = Integers | Truths  # whole numbers, or rows of truth values
 _BATCH: Final = 2**23  # bits of unary reports that are drawn at a time
 _HALF: Final = 2**63
+AUTO: Final = "auto"
+MAX_AUTO_BITS: Final = 1_024  # bits of a report that nobody asked to be as long
+MIN_EPSILON: Final = Fraction(1, 10**6)  # below, a report tells nothing that any number of people would bring out
 
 
 class _WholeNumber:
@@ -248,16 +251,13 @@ METHODS: Final[dict[str, type[Response]]] = {
     "oue": UnaryResponse,
     "hadamard": HadamardResponse,
 }
-AUTO: Final = "auto"
-LONGEST: Final = 1_024  # bits of a report that nobody asked to be as long
-LEAST: Final = Fraction(1, 10**6)  # below, a report tells nothing that any number of people would bring out
 
 
 def price(epsilon: object) -> Fraction:
     """What one report costs its respondent: a number, or a loss of pure epsilon."""
     exact = epsilon.exact if isinstance(epsilon, Epsilon) else exactly(epsilon, "epsilon")
-    if exact < LEAST:
-        raise QuestionError("bad-loss", f"Nothing is learned from reports of epsilon below {float(LEAST):g}.")
+    if exact < MIN_EPSILON:
+        raise QuestionError("bad-loss", f"Nothing is learned from reports of epsilon below {float(MIN_EPSILON):g}.")
     return exact
 
 
@@ -282,4 +282,4 @@ def best(cells: int, epsilon: Fraction) -> str:
     e = math.exp(min(float(epsilon), 600.0))
     if cells < 3 * e + 2:
         return "krr"
-    return "hadamard" if cells > LONGEST or (e + 1) ** 2 <= 1.5 * 4 * e else "oue"
+    return "hadamard" if cells > MAX_AUTO_BITS or (e + 1) ** 2 <= 1.5 * 4 * e else "oue"

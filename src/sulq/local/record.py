@@ -16,7 +16,7 @@ from sulq.language.domain import Bool, Category, Column, Date, Schema, Text, Tim
 from sulq.language.kinds import Integers, Truths
 from sulq.local import coins, values
 
-MOST_CELLS: Final = 2**16
+MAX_CELLS: Final = 2**16
 ALONE: Final = "item"  # the column of a domain that is not a record of several
 
 
@@ -39,15 +39,15 @@ class Record:
             record = cls(Schema.of("reports", given))
         else:
             if isinstance(given, int) and not isinstance(given, bool):
-                given = range(min(given, MOST_CELLS + 1))
+                given = range(min(given, MAX_CELLS + 1))
             listed = list(given.tolist()) if isinstance(given, np.ndarray) else given
             record = cls(Schema.of("reports", {ALONE: listed}), alone=True)
         for name, column in record.schema.columns:
             if isinstance(column, (Text, Timestamp)):
                 raise SetupError("bad-declaration", f"{name} has too many values to be reported.", _REMEDY)
-        if not 2 <= record.cells <= MOST_CELLS:
+        if not 2 <= record.cells <= MAX_CELLS:
             raise SetupError(
-                "bad-declaration", f"A report is of 2 to {MOST_CELLS:,} values, not of {record.cells:,}.", _REMEDY
+                "bad-declaration", f"A report is of 2 to {MAX_CELLS:,} values, not of {record.cells:,}.", _REMEDY
             )
         return record
 

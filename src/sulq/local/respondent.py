@@ -12,7 +12,7 @@ from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon
 from sulq.local.diary import Diary, Told
 from sulq.local.methods import AUTO, Reports, price, response
-from sulq.local.record import MOST_CELLS, Record
+from sulq.local.record import MAX_CELLS, Record
 
 
 class Respondent:
@@ -82,7 +82,7 @@ class Respondent:
             QuestionError: `unknown-category`: no such record is declared; `too-large`: there are too many reports.
         """
         cell = self._record.cell(value)
-        if self._response.outcomes > MOST_CELLS:
+        if self._response.outcomes > MAX_CELLS:
             raise QuestionError("too-large", "There are too many different reports to list them.")
         return dict(self._response.pmf(cell))
 

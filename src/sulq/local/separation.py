@@ -26,7 +26,7 @@ from sulq.language.law import LaplaceLaw, round_up
 from sulq.language.rowfn import Lookup, each
 from sulq.local import coins
 from sulq.local.collector import Collector
-from sulq.local.record import MOST_CELLS
+from sulq.local.record import MAX_CELLS
 from sulq.local.respondent import Respondent
 
 
@@ -126,7 +126,7 @@ def separation(people: int, bits: int, epsilon: float, *, method: str = "krr", w
             few bits is easy for "bitwise".
     """
     whole(people, "people", 1, 10**7)
-    whole(bits, "bits", 2, MOST_CELLS.bit_length() - 1)
+    whole(bits, "bits", 2, MAX_CELLS.bit_length() - 1)
     ones = whole((bits + 1) // 2 if weight is None else weight, "weight", 1, bits)
     if method not in ("krr", "bitwise"):
         raise QuestionError("bad-parameter", 'method is "krr" or "bitwise".')

@@ -18,7 +18,7 @@ from sulq.language.rowfn.vectors import bounded, scalar_grid, to_grid, vector_ce
 from sulq.language.tally import Block, Key, Tally
 from sulq.local.record import Record
 
-MOST_NUMBERS: Final = 2**24
+MAX_NUMBERS: Final = 2**24
 _REMEDY: Final = "Ask sums of the reported columns, filtered and partitioned by them."
 
 
@@ -67,7 +67,7 @@ def cell_tables(question: Question, record: Record) -> CellTables:
     keys = tuple(_key(fn, record) for fn in question.by)
     cells = math.prod(len(key.labels) for key in keys)
     blocks = tuple(_block(fn, record) for fn in question.values)
-    if record.cells * cells * sum(block.width for block in blocks) > MOST_NUMBERS:
+    if record.cells * cells * sum(block.width for block in blocks) > MAX_NUMBERS:
         raise QuestionError("too-large", "The answer would hold too many numbers for so many kinds of records.")
     place, here = _placed(question, keys, domain)
     spot = np.arange(record.cells)

@@ -11,7 +11,7 @@ from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
 from sulq.language.rowfn import Col
 from sulq.learn.linear.descent import FAR, LENGTHS, Descent, parts
-from sulq.learn.linear.discriminant import Moments, Scores
+from sulq.learn.linear.discriminant import ClassMoments, Scores
 from sulq.learn.linear.windows import Design
 from tests.learn.sq.noisy import Arrays
 
@@ -37,7 +37,7 @@ class Setting:
         design = Design.of(Columns(("u", "v", "k"), self.oracle))
         second = numbers.T @ numbers / n
         sums = self.truth.T @ self.matrix
-        moments = Moments(self.truth.sum(axis=0), float(n), sums, np.full(4, 1e-3), second, 1e-6, 1 / 3)
+        moments = ClassMoments(self.truth.sum(axis=0), float(n), sums, np.full(4, 1e-3), second, 1e-6, 1 / 3)
         vector = design.vector()
         label = Col("y")
         self.penalty = penalty

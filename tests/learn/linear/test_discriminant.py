@@ -7,7 +7,7 @@ import pytest
 
 import sulq
 from sulq.answers.columns import Columns
-from sulq.learn.linear.discriminant import Moments, discriminant, metric
+from sulq.learn.linear.discriminant import ClassMoments, discriminant, metric
 from sulq.learn.linear.windows import Design
 from tests.learn.sq.noisy import Arrays
 
@@ -18,12 +18,12 @@ def design(*names: str) -> Design:
     return Design.of(Columns(names, Arrays(COLUMNS, {name: [] for name in COLUMNS})))
 
 
-def moments(matrix: np.ndarray, y: np.ndarray, d: int, noise: float = 1e-6, *, second: bool = True) -> Moments:
+def moments(matrix: np.ndarray, y: np.ndarray, d: int, noise: float = 1e-6, *, second: bool = True) -> ClassMoments:
     """What the questions would tell of rows; the first d places are numbers."""
     counts = np.bincount(y).astype(float)
     sums = np.stack([matrix[y == k].sum(axis=0) for k in range(len(counts))])
     products = matrix[:, :d].T @ matrix[:, :d] / len(y) if second and d else None
-    return Moments(counts, float(len(y)), sums, np.full(matrix.shape[1], noise), products, 1e-9, 1 / 3)
+    return ClassMoments(counts, float(len(y)), sums, np.full(matrix.shape[1], noise), products, 1e-9, 1 / 3)
 
 
 def numbers(n: int = 6000) -> tuple[np.ndarray, np.ndarray]:

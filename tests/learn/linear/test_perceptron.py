@@ -19,7 +19,7 @@ from sulq.errors import SulqError
 from sulq.language.law import SMALLEST_SCALE, GaussianLaw
 from sulq.learn import Perceptron, load
 from sulq.learn.linear.perceptron import most_rounds
-from sulq.learn.noise import deviations
+from sulq.learn.noisy_sums import deviations
 from tests.counts import count
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import Arrays

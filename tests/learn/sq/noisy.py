@@ -8,7 +8,7 @@ import numpy as np
 
 import sulq
 from sulq.language.privacy import Budget, Queries, Unit
-from sulq.learn.sq.reference import Table
+from sulq.learn.sq.reference import PublicTable
 from tests.stub import Stub
 
 
@@ -25,7 +25,7 @@ class Arrays(Stub):
         budget: Budget | None = None,
         size: int | None = None,
     ) -> None:
-        table = Table(columns, data)
+        table = PublicTable(columns, data)
         rng = None if seed is None else np.random.default_rng(seed)
         super().__init__(table.schema, [], unit=unit, budget=budget, size=size, rng=rng)
         self.frame = table

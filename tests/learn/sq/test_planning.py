@@ -10,7 +10,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.language.sublinear import noise_for
 from sulq.learn import min_n, plan
-from sulq.learn.sq.sizing import sample_block
+from sulq.learn.sq.planning import sample_block
 
 TAU = 0.1 / 24
 SULQ = SubLinear(epsilon=1, delta=1e-6, queries=200)

@@ -18,8 +18,8 @@ from sulq.api.database import Database
 from sulq.language.question import Choose, Sums, Together
 from sulq.learn import ID3
 from sulq.learn.attributes import Labels
-from sulq.learn.trees.counted import Counted
-from sulq.learn.trees.growth import Rule
+from sulq.learn.trees.entropy import EntropyGrowth
+from sulq.learn.trees.growth import SplitRule
 from sulq.learn.trees.tree import Tree
 from tests.learn.cases import adult, exact, opened, refused
 
@@ -424,7 +424,7 @@ def test_the_totals_of_a_level_use_every_table() -> None:
         labels = Labels(db["L"])
         for _ in range(runs):
             tree = Tree(learn.attributes.Attributes.of(db[names], 16), labels.classes)
-            growth = Counted(tree, labels, Purse(db[names].oracle, Epsilon(1)), 1, Rule("multiway"))
+            growth = EntropyGrowth(tree, labels, Purse(db[names].oracle, Epsilon(1)), 1, SplitRule("multiway"))
             growth.finish = lambda: None
             growth.run()
             found.append(tree.nodes[0].counts)

@@ -11,8 +11,8 @@ import sulq
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Real
 from sulq.learn.attributes import Attributes
-from sulq.learn.trees.branches import Options, gain_of, gamma, magnitude, options, value_of
 from sulq.learn.trees.drawing import export_text, laid_out, plot
+from sulq.learn.trees.growth import Options, gain_of, gamma, magnitude, options, value_of
 from sulq.learn.trees.tree import Tree
 from tests.counts import count
 from tests.learn.cases import exact, opened

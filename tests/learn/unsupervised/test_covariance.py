@@ -12,10 +12,9 @@ from sulq import Epsilon, EpsilonDelta, Sums, Unit, col
 from sulq.answers.spend_plan import Purse
 from sulq.language.rowfn import Outer, Vector
 from sulq.learn.features import Features
-from sulq.learn.noise import deviations
+from sulq.learn.noisy_sums import deviations
 from sulq.learn.unsupervised.covariance import LOOK, Blur, kept, products, symmetric
-from sulq.learn.unsupervised.location import Location
-from sulq.learn.unsupervised.space import Space
+from sulq.learn.unsupervised.space import Location, Space
 from tests.learn.cases import opened
 
 ROWS = Location(1000.0, 1000.0, np.zeros(1), np.zeros(1), 1.0, 0.1, sure=True)

@@ -13,9 +13,8 @@ from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
 from sulq.answers.spend_plan import Purse
 from sulq.learn import KMeans
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.lloyd import Round
+from sulq.learn.unsupervised.lloyd import KMeansTask, Round
 from sulq.learn.unsupervised.quantizer import nearest_of
-from sulq.learn.unsupervised.sketch import Task
 from sulq.learn.unsupervised.space import Space
 from tests.counts import count
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
@@ -228,7 +227,7 @@ def test_the_gain_over_the_papers_noise() -> None:
         X = exact(db)[TWO]
         space = Space(Features.of(X), scale=False)
         purse = Purse(X.oracle, EpsilonDelta(1, 1e-6))
-        rounds, centres, parts, _ = Task(space, purse, 4).plain(PLACES, 5, inertia=False)
+        rounds, centres, parts, _ = KMeansTask(space, purse, 4).plain(PLACES, 5, inertia=False)
         assert parts == [Fraction(1, 5)] * 5
         found = rounds.ask(centres, parts[0])
     assert np.sqrt(theorem_1(60)) / max(found.blur, found.errors.max()) >= 15

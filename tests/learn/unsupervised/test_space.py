@@ -10,7 +10,7 @@ import sulq
 from sulq import Epsilon
 from sulq.language.rowfn import WithinBall
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.space import LEAST, Space, ball, moved
+from sulq.learn.unsupervised.space import MIN_RELATIVE_REACH, Space, ball, moved
 from tests.learn.cases import ALL, COLUMNS, DATA, exact, opened
 
 
@@ -59,7 +59,7 @@ def test_no_coordinate_falls_below_a_part_of_the_grid() -> None:
         space = Space(Features.of(db[["a", "b"]]), scale=False)
         for pure in (True, False):
             reach = space.half / space.even(pure=pure)
-            assert reach.min() >= reach.max() * LEAST * (1 - 1e-9)
+            assert reach.min() >= reach.max() * MIN_RELATIVE_REACH * (1 - 1e-9)
 
 
 def test_a_ball_that_holds_the_box_is_left_out() -> None:

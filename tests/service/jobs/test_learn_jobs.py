@@ -110,7 +110,7 @@ def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, learner: type
             {"x": [good.get("y", 1)]},
             {"spend": 1},
             {"X": ["age"]},
-            {field.name: {"a": 1} for field in learn.form.form(learner).fields[:1]} or {"x": None},
+            {field.name: {"a": 1} for field in learn.base.form(learner).fields[:1]} or {"x": None},
         ):
             with pytest.raises(QuestionError) as refused:
                 several.start("alice", "survey", learner.__name__, good | change, db)

@@ -18,9 +18,9 @@ from sulq.answers.spend_plan import Purse
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bins, Lit, Lookup, RowFn, Scaled
-from sulq.learn.linear.discriminant import Moments, Scores, metric
+from sulq.learn.linear.discriminant import ClassMoments, Scores, metric
 from sulq.learn.linear.windows import Design
-from sulq.learn.noise import divided
+from sulq.learn.noisy_sums import divided
 
 FAR: Final = 8.0  # log-odds beyond which a row counts as this far: e^-8 is .0003
 CELLS: Final = 256  # of a table of the logistic curve: it is off by 2e-5 at most, on average over a cell
@@ -41,7 +41,7 @@ class Descent:
     """
 
     design: Design
-    moments: Moments
+    moments: ClassMoments
     ball: RowFn | None
     vector: RowFn | None
     reach: float  # of the ball, in the norm the noise is calibrated to

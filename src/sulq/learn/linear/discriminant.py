@@ -21,7 +21,7 @@ RIDGE = 0.7  # times sqrt(d) deviations of an entry, about what noise moves an e
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class ClassMoments:
     """What is known of the rows of each class.
 
     `counts`: their numbers, `total` together. `sums`: for each class and place of the design. `noise`: the
@@ -52,7 +52,7 @@ class Scores:
     intercepts: Floats
 
 
-def metric(moments: Moments, design: Design) -> Floats:
+def metric(moments: ClassMoments, design: Design) -> Floats:
     """The covariance of the places as far as it is known: of numbers, and of each label its frequency."""
     d = len(design.numbers)
     frequent = np.maximum(moments.means, (0.5 + 0.5 * moments.noise) / moments.total)
@@ -63,7 +63,7 @@ def metric(moments: Moments, design: Design) -> Floats:
     return found
 
 
-def discriminant(moments: Moments, design: Design) -> Scores:
+def discriminant(moments: ClassMoments, design: Design) -> Scores:
     """The scores that the sums speak for."""
     counts, d = moments.counts, len(design.numbers)
     weights = np.zeros((len(counts), design.size))
@@ -82,7 +82,7 @@ def discriminant(moments: Moments, design: Design) -> Scores:
     return Scores(weights, intercepts)
 
 
-def _numbers(gaps: Floats, variances: Floats, moments: Moments, total: Floats) -> tuple[Floats, Floats]:
+def _numbers(gaps: Floats, variances: Floats, moments: ClassMoments, total: Floats) -> tuple[Floats, Floats]:
     """Fisher's discriminant: gaps of the means over the covariance within classes."""
     shares = moments.counts / moments.counts.sum()
     believed = apart(gaps, variances, shares, PRIOR * moments.level)
@@ -100,7 +100,7 @@ def _numbers(gaps: Floats, variances: Floats, moments: Moments, total: Floats) -
     return weights, -0.5 * np.einsum("kd,kd->k", weights, gaps)
 
 
-def _key(gaps: Floats, frequency: Floats, noise: float, moments: Moments) -> Floats:
+def _key(gaps: Floats, frequency: Floats, noise: float, moments: ClassMoments) -> Floats:
     """Naive Bayes: how much likelier a label is in the class than among all rows, on a logarithmic scale."""
     counts, total = moments.counts, moments.total
     variances = (noise / counts) ** 2

@@ -17,11 +17,10 @@ from sulq.language.rowfn import Col, Lit, Outer, RowFn, WithinBall
 from sulq.learn.attributes import Labels
 from sulq.learn.linear.calibration import Scale
 from sulq.learn.linear.descent import Descent, parts
-from sulq.learn.linear.discriminant import Moments, Scores, discriminant, metric
-from sulq.learn.linear.lengths import lengths, radius
+from sulq.learn.linear.discriminant import ClassMoments, Scores, discriminant, metric
 from sulq.learn.linear.shrinkage import sizes
-from sulq.learn.linear.windows import WORTH, Design, Window, stands_out
-from sulq.learn.noise import deviations, divided
+from sulq.learn.linear.windows import WORTH, Design, Window, lengths, radius, stands_out
+from sulq.learn.noisy_sums import deviations, divided, symmetric
 from sulq.learn.supervised import ScoreClassifier
 
 LOOK: Final = 0.1  # for the windows of numbers
@@ -31,9 +30,9 @@ SIZES: Final = 0.1  # of more
 PRODUCTS: Final = 0.4  # for products of numbers, where there is nothing but numbers
 CUT: Final = 0.25  # of what remains, for the calibration of two classes
 CLEAR: Final = 0.3  # noise of a product, as part of a number's variance, up to which products are asked for
-LEAST: Final = 0.015  # of the spend, that any question has at least
-MOST_ROUNDS: Final = 200
-LARGEST: Final = 45_000  # nodes of a question, of which 50,000 are allowed
+MIN_PART: Final = 0.015  # of the spend, that any question has at least
+MAX_ROUNDS: Final = 200
+MAX_QUESTION_NODES: Final = 45_000  # nodes of a question, of which 50,000 are allowed
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -72,13 +71,12 @@ class LogisticRegression(ScoreClassifier):
     C: float = 1.0
     narrow: bool = True
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
-        assert y is not None  # noqa: S101 - the base refused it
-        rounds = None if self.max_iter is None else whole(self.max_iter, "max_iter", 0, MOST_ROUNDS)
+    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+        rounds = None if self.max_iter is None else whole(self.max_iter, "max_iter", 0, MAX_ROUNDS)
         good = isinstance(self.C, (int, float)) and not isinstance(self.C, bool) and 1e-6 <= self.C <= 1e6
         checked(good, "C is a number from 1e-6 to 1e6.")
         checked(isinstance(self.narrow, bool), "narrow is True or False.")
-        task = Task(Design.of(X), Labels(y), purse)
+        task = LogisticTask(Design.of(X), Labels(y), purse)
         narrow = self.narrow and not purse.sublinear
         task.check(rounds, narrow=narrow)
         counts, total = task.look(narrow=narrow)
@@ -99,7 +97,7 @@ class LogisticRegression(ScoreClassifier):
 
 
 @dataclass(slots=True)
-class Task:
+class LogisticTask:
     """One fit: what is learned from what, and how the spend is divided."""
 
     design: Design
@@ -115,7 +113,7 @@ class Task:
 
     def check(self, rounds: int | None, *, narrow: bool) -> None:
         """Refuse what cannot be asked, before the first question: at the whole spend, and at the least part of it."""
-        fits = self._nodes() <= LARGEST
+        fits = self._nodes() <= MAX_QUESTION_NODES
         checked(not rounds or fits, "Rounds of gradients are for fewer columns or classes; leave max_iter out.")
         self.purse.foresee(self.sizes(), self.first())
         later: list[Sums | Together] = [self.sizes(), self.sums(1.0)]
@@ -128,15 +126,17 @@ class Task:
         nothing = Scores(np.zeros((self.labels.size, self.design.size)), np.zeros(self.labels.size))
         if self.labels.size == 2:
             later.append(Scale(0.0, 1.0).question(self._score(nothing), self.labels.row))
-        self._can_ask(later, LEAST)
+        self._can_ask(later, MIN_PART)
         if rounds:
-            flat = Moments(np.ones(self.labels.size), 1.0, nothing.weights, np.ones(self.design.size), None, 0.0, 1.0)
+            flat = ClassMoments(
+                np.ones(self.labels.size), 1.0, nothing.weights, np.ones(self.design.size), None, 0.0, 1.0
+            )
             descent = self.descent(flat, 1.0, 1.0)
             each: list[Sums | Together] = [
                 descent.gradient(nothing, pure=self.purse.pure),
                 descent.search(nothing, nothing),
             ]
-            self._can_ask(each, LEAST * min(parts(rounds)))
+            self._can_ask(each, MIN_PART * min(parts(rounds)))
             later += each * rounds
         self.purse.plan(3 + looks + 2 * (rounds or 0), *later)
 
@@ -259,7 +259,7 @@ class Task:
         two = self.labels.size == 2
         least = (1200 if self.design.keys else 6000) if two else 5000
         clear /= 1 if two else self.labels.size
-        if self.purse.sublinear or self.labels.size < 2 or clear < least or self._nodes() > LARGEST:
+        if self.purse.sublinear or self.labels.size < 2 or clear < least or self._nodes() > MAX_QUESTION_NODES:
             return 0
         return 3 if clear < 20_000 else 6 if clear < 1e6 else 30
 
@@ -273,7 +273,7 @@ class Task:
         noise = float(self._noise(self.products(radius), part)[0].max())
         return part if noise / total < CLEAR * radius**2 / 3 else 0.0
 
-    def _moments(self, counts: Floats, total: float, radius: float, part: float, products: float) -> Moments:
+    def _moments(self, counts: Floats, total: float, radius: float, part: float, products: float) -> ClassMoments:
         """Ask for the sums and, where it pays, the products: one question."""
         d, classes = len(self.design.numbers), self.labels.size
         sums = self.sums(radius)
@@ -288,12 +288,12 @@ class Task:
             values = answer.released.values()
             columns.append(values if d and i == 0 else values.reshape(-1, classes).T)
             noise.append(np.full(columns[-1].shape[1], answer.released.deviations()[0]))
-        return Moments(
+        return ClassMoments(
             counts=counts,
             total=total,
             sums=np.concatenate(columns, axis=1),
             noise=np.concatenate(noise),
-            second=None if second is None else _square(second.released.values()[0], d) / total,
+            second=None if second is None else symmetric(second.released.values()[0], d) / total,
             second_noise=0.0 if second is None else float(second.released.deviations()[0]) / total,
             level=radius**2 / 3,
         )
@@ -304,7 +304,7 @@ class Task:
         vector = self.design.vector() if self.design.numbers else None
         return self.design.score(vector, gap, float(scores.intercepts[1] - scores.intercepts[0]))
 
-    def _calibrated(self, scores: Scores, moments: Moments, part: float, *, last: bool) -> Scores:
+    def _calibrated(self, scores: Scores, moments: ClassMoments, part: float, *, last: bool) -> Scores:
         """Two classes: the score's scale and cut from its histogram."""
         gap = scores.weights[1] - scores.weights[0]
         offset = float(scores.intercepts[1] - scores.intercepts[0])
@@ -316,7 +316,7 @@ class Task:
         weights, offset = slope * gap, slope * offset + intercept
         return Scores(np.stack([-weights / 2, weights / 2]), np.array([-offset / 2, offset / 2]))
 
-    def descent(self, moments: Moments, radius: float, penalty: float) -> Descent:
+    def descent(self, moments: ClassMoments, radius: float, penalty: float) -> Descent:
         """The rounds that may follow."""
         numbers = bool(self.design.numbers)
         return Descent(
@@ -329,12 +329,3 @@ class Task:
             known=self.known,
             penalty=penalty,
         )
-
-
-def _square(triangle: Floats, d: int) -> Floats:
-    """A symmetric matrix from its upper triangle."""
-    found = np.zeros((d, d))
-    upper = np.triu_indices(d)
-    found[upper] = triangle
-    found.T[upper] = triangle
-    return found

@@ -19,13 +19,13 @@ from sulq.language.rowfn import Lit
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.features import numbers_of
 from sulq.learn.linear.shrinkage import apart, sizes
-from sulq.learn.noise import deviations, divided
+from sulq.learn.noisy_sums import deviations, divided
 from sulq.learn.supervised import ScoreClassifier
 from sulq.learn.tables import Array, cells
 
 SIZES: Final = 0.1  # of the spend, for the classes' sizes
 FLOOR: Final = 0.3  # deviations of noise that a cell is never taken to be below
-FEWEST, FEW, MANY = 8, 16, 32  # intervals of a number
+FEWEST_BINS, FEW_BINS, MANY_BINS = 8, 16, 32  # intervals of a number
 NOISY, CLEAR = 0.05, 0.003  # noise of a cell as a part of a class, above which there are the fewest, below which many
 
 
@@ -55,15 +55,14 @@ class NaiveBayes(ScoreClassifier):
     alpha: float = 0.5
     bins: int | None = None
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
-        assert y is not None  # noqa: S101 - the base refused it
+    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         good = isinstance(self.alpha, (int, float)) and not isinstance(self.alpha, bool)
         checked(good and 0 < self.alpha <= 1e6, "alpha is a positive number.")
         if self.bins is not None:
             whole(self.bins, "bins", 2, 1000)
         labels = Labels(y)
         first = Sums((Lit(1),), by=(labels.row,))
-        most = tables(Attributes.of(X, self.bins or MANY), labels, purse)
+        most = tables(Attributes.of(X, self.bins or MANY_BINS), labels, purse)
         purse.foresee(most)
         purse.plan(2, first, most)
         answer = purse.one(first, SIZES)
@@ -109,9 +108,9 @@ def tables(attributes: Attributes, labels: Labels, purse: Purse) -> Together:
 
 def _intervals(X: Columns, labels: Labels, purse: Purse, rows: float) -> int:
     """How many intervals the noise allows: the fewer, the more rows are in each."""
-    noise = deviations(purse.foresee(tables(Attributes.of(X, FEW), labels, purse), 1 - Fraction(SIZES)))
+    noise = deviations(purse.foresee(tables(Attributes.of(X, FEW_BINS), labels, purse), 1 - Fraction(SIZES)))
     blur = float(np.mean([part[0] for part in noise])) / rows
-    return FEWEST if blur > NOISY else FEW if blur > CLEAR else MANY
+    return FEWEST_BINS if blur > NOISY else FEW_BINS if blur > CLEAR else MANY_BINS
 
 
 def _model(

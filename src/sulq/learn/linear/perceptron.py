@@ -20,11 +20,11 @@ from sulq.language.question import Sums
 from sulq.language.rowfn import Col, Dot, Lit, Lookup, RowFn, Scaled, Vector, WithinBall
 from sulq.learn.attributes import Labels
 from sulq.learn.features import Feature, Features
-from sulq.learn.noise import divided
+from sulq.learn.noisy_sums import divided
 from sulq.learn.supervised import ScoreClassifier
 
 ROUNDS: Final = 12
-MOST_ROUNDS: Final = 10_000
+MAX_ROUNDS: Final = 10_000
 BITS: Final = 14
 SHORT: Final = 0.5  # of the cube's corner, that rows are shortened to; it moves none to the other side of a plane
 
@@ -65,10 +65,9 @@ class Perceptron(ScoreClassifier):
     fit_intercept: bool = True
     stop: float = 5.0
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
-        assert y is not None  # noqa: S101 - the base refused it
+    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         if self.max_iter is not None:
-            whole(self.max_iter, "max_iter", 1, MOST_ROUNDS)
+            whole(self.max_iter, "max_iter", 1, MAX_ROUNDS)
         checked(self.margin is None or _positive(self.margin), "margin is a positive number, or None.")
         checked(isinstance(self.fit_intercept, bool), "fit_intercept is True or False.")
         checked(_positive(self.stop), "stop is a positive number.")
@@ -119,7 +118,7 @@ class Perceptron(ScoreClassifier):
 
     def _most(self, question: Sums, longest: float, purse: Purse) -> int:
         """How many rounds there may be: as asked for, by Theorem 2, and by the queries that are left."""
-        bounds = [ROUNDS if self.max_iter is None and not purse.sublinear else self.max_iter or MOST_ROUNDS]
+        bounds = [ROUNDS if self.max_iter is None and not purse.sublinear else self.max_iter or MAX_ROUNDS]
         if self.margin is not None:
             bounds.append(most_rounds(longest, self.margin))
         left = purse.facts.remaining

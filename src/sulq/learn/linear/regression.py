@@ -19,7 +19,7 @@ from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
 from sulq.language.rowfn.labels import OrMissing
 from sulq.learn.linear.windows import BITS, WORTH, Design, Window
-from sulq.learn.noise import deviations
+from sulq.learn.noisy_sums import deviations, symmetric
 from sulq.learn.supervised import Regressor
 
 COUNT, LOOK, LOOK_Y = 0.02, 0.08, 0.02  # of the spend: the number of rows, windows of X, the window of y
@@ -65,13 +65,12 @@ class LinearRegression(Regressor):
 
     narrow: bool = True
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
-        assert y is not None  # noqa: S101 - the base refused it
+    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         checked(isinstance(self.narrow, bool), "narrow is True or False.")
         name, domain = y.names[0], y.domain[0]
         if isinstance(domain, (Bool, Category, Text)):
             raise QuestionError("wrong-kind", f"{name} is not a number.", "Predict classes with a classifier.")
-        task = Task(Design.of(X), Window.declared(name, domain), purse)
+        task = RegressionTask(Design.of(X), Window.declared(name, domain), purse)
         narrow = self.narrow and not purse.sublinear
         task.check(narrow=narrow)
         self._y = task.y
@@ -95,7 +94,7 @@ class LinearRegression(Regressor):
 
 
 @dataclass(slots=True)
-class Task:
+class RegressionTask:
     """One fit: what is learned from what, and how the spend is divided."""
 
     design: Design
@@ -258,7 +257,7 @@ class Task:
         if both:
             shares = (Fraction(WITH_Y), 1 - Fraction(WITH_Y))
             first, second = self.purse.several(Together((with_y, columns), shares), rest)
-            matrix = _square(second.released.values()[0], d + 1) / self.total
+            matrix = symmetric(second.released.values()[0], d + 1) / self.total
             blur = float(second.released.deviations()[0]) / self.total
         else:
             first = self.purse.one(with_y, rest)
@@ -289,13 +288,4 @@ def ridge(matrix: Floats, products: Floats, noise: float, blur: float) -> Floats
         return np.zeros(d)
     prior = min((energy - d) * noise**2 / max(float((values**2).sum()), 1e-12), WIDEST)
     found: Floats = vectors @ (values * seen / (values**2 + noise**2 / prior))
-    return found
-
-
-def _square(triangle: Floats, d: int) -> Floats:
-    """A symmetric matrix from its upper triangle."""
-    found = np.zeros((d, d))
-    upper = np.triu_indices(d)
-    found[upper] = triangle
-    found.T[upper] = triangle
     return found

@@ -1,9 +1,10 @@
-"""Numbers seen through windows, keys as they are: rows as linear models take them.
+"""Numbers seen through windows, keys as they are: rows as linear models take them, and how long rows are.
 
-Declared bounds are often far wider than where the rows lie, and noise is as wide as the bounds. A
-window is the part of them where most rows are, found from noisy histograms; a number
-beyond its ends counts as the end. Categories and truth values stay keys: a row lies in one cell
-of each, so that a sum by a key moves by one whatever the number of its labels (SR13).
+Declared bounds are often far wider than where the rows lie, and noise is as wide as the bounds. A window is the part
+of them where most rows are, found from noisy histograms; a number beyond its ends counts as the end. Where there are
+too few rows for a histogram of each number, one histogram of the rows' lengths gives a radius for all of them.
+Categories and truth values stay keys: a row lies in one cell of each, so that a sum by a key moves by one whatever the
+number of its labels (SR13).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Column
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
-from sulq.language.rowfn import Bins, Col, Dot, Lit, Lookup, RowFn, Vector
+from sulq.language.rowfn import Bins, Col, Dot, Lit, Lookup, Power, RowFn, Vector
 from sulq.language.rowfn.labels import OrMissing
 from sulq.learn.attributes import codes_of
 from sulq.learn.features import Feature, numbers_of
@@ -32,6 +33,8 @@ SURE: Final = 2.5  # deviations by which a narrower window must be better
 WORTH: Final = 0.1  # rows, as a part of all, that may lie outside for a window of half the width
 TELLING: Final = 4  # bins of a window that histograms must be able to tell, to be worth their price
 BITS: Final = 14  # of the grid numbers are put on before they meet
+RADII: Final = tuple(2.0 ** (-j / 2) for j in range(10, -1, -1))  # of the corner of the windows, from 1/32 to 1
+WITHIN: Final = 0.7  # of the rows, that the ball holds as they are; the others keep their direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +200,25 @@ def stands_out(noise: float, rows: tuple[float, float], worth: float, sure: floa
     total, blur = rows
     doubt = min(noise * math.sqrt(BINS - TELLING), math.hypot(math.sqrt(TELLING) * noise, blur))
     return sure * doubt < worth * total * math.log2(BINS / TELLING)
+
+
+def lengths(design: Design) -> Sums:
+    """How many rows are as long as each part says, as a part of the way from the middle of all windows to a corner."""
+    d = len(design.numbers)
+    squares = Vector(tuple(Power(window.row, 2) for window in design.numbers), 15)
+    edges = (0.0, *(radius**2 * d for radius in RADII[:-1]), float(d))
+    return Sums((Lit(1),), by=(Bins(Dot(squares, (1,) * d).clip(0, d), edges),))
+
+
+def radius(histogram: Released, total: float) -> float:
+    """The least radius that seems to hold WITHIN of the rows; 1, which holds all, where none does.
+
+    How many rows a radius holds is told by the parts within it or, with less noise where these are fewer, by all
+    rows less those of the parts beyond. Where noise is all there is, so is the radius: shortened rows keep their
+    direction, and sums that are noise at one radius are noise at another.
+    """
+    counts = histogram.values()[:, 0]
+    parts = np.arange(1, len(counts) + 1)
+    inside, beyond = np.cumsum(counts), len(counts) - parts
+    held = np.where(parts <= beyond, inside, total - (counts.sum() - inside))
+    return min([r for r, rows in zip(RADII, held.tolist(), strict=True) if rows >= WITHIN * total], default=1.0)

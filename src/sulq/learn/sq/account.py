@@ -19,10 +19,10 @@ from sulq.language.privacy import Epsilon, Loss, Queries, Rho
 from sulq.language.question import Sums
 from sulq.language.rowfn import lit
 from sulq.learn.sq.oracle import too_many_queries
-from sulq.learn.sq.sizing import sampling_error
+from sulq.learn.sq.planning import sampling_error
 
 NEVER: Final = Fraction(10**30)  # the price of what no spend buys
-FEW: Final = 10
+MIN_QUERIES_BY_COUNT: Final = 10
 COUNT_FIRST: Final = Fraction(1, 10)  # of the spend: the noisy count bought where no size is declared (SR7)
 
 
@@ -126,7 +126,7 @@ class Account:
         Under replace_one a pair moves by two where a sum moves by one; there the count's own error, of a tenth of
         the spend, is the smaller price once there are ten queries.
         """
-        return not self.declared and (self.facts.unit.neighbors != "replace_one" or self.queries < FEW)
+        return not self.declared and (self.facts.unit.neighbors != "replace_one" or self.queries < MIN_QUERIES_BY_COUNT)
 
     def margin(self, rows: float) -> float:
         """What sampling takes of every tolerance."""

@@ -19,7 +19,7 @@ from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import numbers
 from sulq.learn.features import numbers_of
 from sulq.learn.sq.oracle import StatOracle, checked_query, too_few_rows, too_many_queries
-from sulq.learn.sq.sizing import sample_block
+from sulq.learn.sq.planning import sample_block
 from sulq.learn.tables import cells
 
 Push = Callable[[int, float, float], float]
@@ -32,7 +32,7 @@ PUSHES: Final[dict[str, Push]] = {
 }
 
 
-class Table:
+class PublicTable:
     """An ordinary table with declared columns: a frame, or arrays by name."""
 
     def __init__(self, columns: Mapping[str, object], data: object) -> None:
@@ -51,9 +51,9 @@ class Table:
         self.size = sizes.pop()
         self.seen: dict[int, Cells] = {}
 
-    def rows(self, start: int, stop: int) -> Table:
+    def rows(self, start: int, stop: int) -> PublicTable:
         """A part of the rows."""
-        part = object.__new__(Table)
+        part = object.__new__(PublicTable)
         part.schema = self.schema
         part._cells = {name: column[start:stop] for name, column in self._cells.items()}
         part.size = max(0, min(stop, self.size) - start)
@@ -99,7 +99,7 @@ class Exact(StatOracle):
     """
 
     def __init__(self, columns: Mapping[str, object], data: object, weights: npt.ArrayLike | None = None) -> None:
-        self.table = Table(columns, data)
+        self.table = PublicTable(columns, data)
         mass = np.ones(self.table.size) if weights is None else np.asarray(weights, dtype=np.float64)
         if mass.shape != (self.table.size,) or not np.all(mass >= 0) or not 0 < mass.sum() < np.inf:
             raise QuestionError("bad-table", "Give a weight of zero or more for each row, not all zero.")
@@ -152,7 +152,7 @@ class Sample(StatOracle):
     """
 
     def __init__(self, columns: Mapping[str, object], data: object, *, queries: int, beta: float = 0.05) -> None:
-        self.table = Table(columns, data)
+        self.table = PublicTable(columns, data)
         self.queries = whole(queries, "queries", 1, 10**9)
         checked(isinstance(beta, float) and 0 < beta < 1, "beta lies between 0 and 1.")
         self.beta = beta

@@ -22,10 +22,8 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Question
 from sulq.language.rowfn import RowFn
 from sulq.learn.sq.account import Account, Size
-from sulq.learn.sq.joint import Joint
+from sulq.learn.sq.backends import Joint, Repeated, Split
 from sulq.learn.sq.oracle import Partitions, StatOracle
-from sulq.learn.sq.repeated import Repeated
-from sulq.learn.sq.split import Split
 
 Method = Literal["joint", "split"]
 METHODS: Final = ("joint", "split")

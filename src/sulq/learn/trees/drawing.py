@@ -13,7 +13,7 @@ from sulq.learn.trees.tree import Node, Tree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_INCHES: Final = 60.0
+MAX_WIDTH_INCHES: Final = 60.0
 
 
 def condition(attribute: Attribute, node: Node, branch: int) -> str:
@@ -82,7 +82,7 @@ def plot(tree: Tree, *, max_depth: int) -> Axes:
     spots, shares = laid_out(tree, max_depth), tree.shares()
     width = max(x for x, _ in spots.values()) + 1
     height = 1 - min(y for _, y in spots.values())
-    size = (min(max(5.0, 1.5 * width), MOST_INCHES), max(2.0, 1.4 * height))
+    size = (min(max(5.0, 1.5 * width), MAX_WIDTH_INCHES), max(2.0, 1.4 * height))
     axes = cast("Axes", pyplot.figure(figsize=size, layout="constrained").add_subplot())
     for place, (x, y) in spots.items():
         node = tree.nodes[place]

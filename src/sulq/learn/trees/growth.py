@@ -1,29 +1,128 @@
-"""A decision tree as it grows, level by level: what is asked about its nodes, and for which part of the spend."""
+"""A decision tree as it grows, level by level: how an attribute may divide rows, what is asked, for which part.
+
+With N_jk the rows of branch j and label k, N_j those of branch j: sum_jk N_jk ln(N_jk/N_j) = -|T| H(L|A), the
+larger the better (E15: the paper prints it as plus |T| H(L|A)).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from sulq.answers.spend_plan import Purse
-from sulq.language.kinds import Floats
+from sulq.language.attribute import Attribute
+from sulq.language.kinds import Floats, Integers
 from sulq.language.question import Sums
 from sulq.language.rowfn import lit
 from sulq.learn.attributes import Labels
-from sulq.learn.trees.branches import Splits, gain_of, gamma, magnitude, options, value_of
 from sulq.learn.trees.tree import Tree
 
-MOST_NODES: Final = 4096  # of one level
-MOST_CELLS: Final = 2**22  # of one question of a level
+Splits = Literal["auto", "multiway", "binary"]
+SPLITS: Final = ("auto", "multiway", "binary")
+MAX_LEVEL_NODES: Final = 4096  # of one level
+MAX_QUESTION_CELLS: Final = 2**22  # of one question of a level
 FIRST: Final = Fraction(1, 20)  # of the spend, for the labels at the root where divisions are chosen
 LEAVES: Final = Fraction(1, 4)  # of the spend, for the labels at the leaves
-
 LABELS: Final = Fraction(1, 4)  # of a level's part, for the labels at its nodes
 MORE: Final = Fraction(5, 4)  # of the spend, each level than the one above: its nodes have fewer rows
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The ways one attribute may divide rows: for each way the branch of every code."""
+
+    branches: Integers  # ways x codes
+
+    @property
+    def several(self) -> bool:
+        """Whether there is anything to choose from or at least to divide."""
+        return len(self.branches) > 0
+
+    def gather(self, table: Floats) -> Floats:
+        """Tables (..., codes, labels) added up by branch: (..., ways, branches, labels)."""
+        ends = np.arange(self.branches.max(initial=0) + 1)
+        member = (self.branches[:, None, :] == ends[None, :, None]).astype(float)
+        found: Floats = np.einsum("wbc,...cl->...wbl", member, table)
+        return found
+
+    @property
+    def sizes(self) -> Integers:
+        """How many codes each branch of each way has."""
+        ends = np.arange(self.branches.max(initial=0) + 1)
+        found: Integers = (self.branches[:, None, :] == ends[None, :, None]).sum(axis=2)
+        return found
+
+
+def options(attribute: Attribute, splits: Splits) -> Options:
+    """An attribute's ways: a branch for each code; a threshold between codes that have an order; one code or not.
+
+    "multiway" is the textbook's: every code has its branch. "binary": numbers are cut at a threshold, a category
+    is one value or not that one. "auto": numbers are cut, categories have a branch for each value.
+    """
+    size = attribute.size
+    codes = np.arange(size)
+    if size < 2:
+        return Options(np.zeros((0, size), dtype=np.int64))
+    if splits == "multiway" or (splits == "auto" and not attribute.ordered) or size == 2:
+        return Options(codes[None, :])
+    if attribute.ordered:
+        return Options((codes[None, :] > codes[:-1, None]).astype(np.int64))
+    return Options((codes[None, :] != codes[:, None]).astype(np.int64))
+
+
+def magnitude(variance: float, beta: float) -> float:
+    """How far normal noise of a variance goes, except with probability beta: sqrt(2 R ln(1/beta)).
+
+    E17: the paper's sqrt(R ln(1/beta)) is passed with probability about sqrt(beta).
+    """
+    return math.sqrt(2 * variance * math.log(1 / beta))
+
+
+def gamma(labels: int, tolerance: float) -> float:
+    """How many noise magnitudes a node needs for Lemma 2's tolerance: x ln x with x = t^2/tolerance.
+
+    E18: with the paper's x alone the skipped terms may add up to more than the tolerance.
+    """
+    x = labels**2 / tolerance
+    return x * max(1.0, math.log(x))
+
+
+def value_of(cells: Floats, sizes: Floats, floor: Floats | float) -> Floats:
+    """sum_jk N_jk ln(N_jk/N_j) over the last two axes, without terms where either count is below the floor [S0.18].
+
+    A floor is one number, or one for each branch.
+    """
+    least = np.asarray(floor)[..., None]
+    counted = (cells >= least) & (sizes[..., None] >= least) & (cells > 0) & (sizes[..., None] > 0)
+    with np.errstate(all="ignore"):
+        terms = np.where(counted, cells * np.log(cells / sizes[..., None]), 0.0)
+    found: Floats = terms.sum(axis=(-2, -1))
+    return found
+
+
+def gain_of(cells: Floats, floor: Floats) -> Floats:
+    """How much more a division says than none, in rows times nats; branches below their floor say nothing.
+
+    Two branches of which one is below its floor are no division: minus infinity.
+    """
+    held = np.maximum(cells, 0)
+    sizes = held.sum(axis=-1)
+    seen = sizes > floor
+    together = held.sum(axis=-2)
+    whole = together.sum(axis=-1, keepdims=True)
+    with np.errstate(all="ignore"):
+        parts = np.where(together > 0, together * np.log(together / whole), 0.0).sum(axis=-1)  # -|T| H(L)
+        per_row = np.where(whole[..., 0] > 0, parts / whole[..., 0], 0.0)
+    kept = value_of(np.where(seen[..., None], held, 0.0), sizes, 0.0)
+    gain = kept + np.where(seen, 0.0, sizes).sum(axis=-1) * per_row - parts
+    enough = seen.all(axis=-1) if cells.shape[-2] == 2 else seen.sum(axis=-1) > 1
+    found: Floats = np.where(enough, gain, -np.inf)
+    return found
 
 
 class Growth:
@@ -52,7 +151,7 @@ class Growth:
 
     def largest(self, places: list[int], cells: int) -> list[int]:
         """The nodes of a level that are looked at, if each has so many cells: those of most rows."""
-        most = max(1, min(MOST_NODES, MOST_CELLS // max(cells, 1)))
+        most = max(1, min(MAX_LEVEL_NODES, MAX_QUESTION_CELLS // max(cells, 1)))
         return sorted(sorted(places, key=lambda place: -self.tree.nodes[place].counts.sum())[:most])
 
     def finish(self) -> None:
@@ -62,7 +161,7 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SplitRule:
     """What may divide a node, and from when on."""
 
     splits: Splits = "auto"
@@ -77,7 +176,7 @@ class Informed(Growth):
     N_T/gamma are left out [S0.18, S0.19]. Without one a node and a branch need one magnitude of their own noise.
     """
 
-    def __init__(self, tree: Tree, labels: Labels, purse: Purse, depth: int, rule: Rule) -> None:
+    def __init__(self, tree: Tree, labels: Labels, purse: Purse, depth: int, rule: SplitRule) -> None:
         super().__init__(tree, labels, purse, depth)
         self.ways = [options(item, rule.splits) for item in tree.attributes.items]
         self.once = [int(way.branches.max(initial=0)) + 1 == n for way, n in zip(self.ways, self.sizes, strict=True)]

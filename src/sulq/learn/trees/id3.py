@@ -14,17 +14,16 @@ from sulq.language.kinds import Floats
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.supervised import Classifier
 from sulq.learn.tables import Array
-from sulq.learn.trees import counted
-from sulq.learn.trees.branches import SPLITS, Splits
+from sulq.learn.trees import entropy
 from sulq.learn.trees.drawing import export_text, plot
-from sulq.learn.trees.growth import FIRST, Rule
-from sulq.learn.trees.separated import Separated
+from sulq.learn.trees.growth import FIRST, SPLITS, SplitRule, Splits
+from sulq.learn.trees.separation import SeparationGrowth
 from sulq.learn.trees.tree import Node, Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DEEPEST: Final = 16
+MAX_DEPTH: Final = 16
 TABLES_FROM: Final = 2500  # rows for each row of a cell's noise, from which on tables are no worse than choices
 CRITERIA: Final = ("auto", "entropy", "separation")
 
@@ -78,28 +77,27 @@ class ID3(Classifier):
     tolerance: float | None = None
     beta: float = 0.05
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
-        assert y is not None  # noqa: S101 - the base refused it
+    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         depth = self._check(purse)
         tree = Tree(Attributes.of(X, self.n_bins), (labels := Labels(y)).classes)
         splits: Splits = "multiway" if self.splits == "auto" and purse.sublinear else self.splits
-        rule = Rule(splits, self.beta, self.tolerance)
+        rule = SplitRule(splits, self.beta, self.tolerance)
         if purse.sublinear:
-            literal = counted.Literal(tree, labels, purse, depth, rule)
+            literal = entropy.SublinearGrowth(tree, labels, purse, depth, rule)
             purse.plan(2 * depth + 1, literal.first())
             self.criterion_ = "entropy"
             literal.run()
         else:
             purse.plan(2 * depth + 1)
-            chosen = Separated(tree, labels, purse, depth)
-            tables = counted.Counted(tree, labels, purse, depth, rule)
+            chosen = SeparationGrowth(tree, labels, purse, depth)
+            tables = entropy.EntropyGrowth(tree, labels, purse, depth, rule)
             self.criterion_ = self._decide(chosen, tables)
             (tables if self.criterion_ == "entropy" else chosen).run()
         self.tree_, self.classes_ = tree, labels.classes
         self.feature_importances_ = _importances(tree)
 
     def _check(self, purse: Purse) -> int:
-        depth = whole(self.max_depth, "max_depth", 1, DEEPEST)
+        depth = whole(self.max_depth, "max_depth", 1, MAX_DEPTH)
         whole(self.n_bins, "n_bins", 2, 256)
         checked(self.criterion in CRITERIA, f"criterion is one of {', '.join(CRITERIA)}.")
         checked(self.splits in SPLITS, f"splits is one of {', '.join(SPLITS)}.")
@@ -114,7 +112,7 @@ class ID3(Classifier):
         checked(self.criterion != "separation" or self.splits != "multiway", "Choices are of binary splits.")
         return depth
 
-    def _decide(self, chosen: Separated, tables: counted.Counted) -> str:
+    def _decide(self, chosen: SeparationGrowth, tables: entropy.EntropyGrowth) -> str:
         """Which criterion; where it depends on the number of rows, that is asked, as the first level's labels."""
         if self.criterion != "auto":
             return self.criterion
@@ -160,7 +158,7 @@ class ID3(Classifier):
     def plot(self, *, max_depth: int = 4) -> Axes:
         """A picture of the tree down to a depth (needs the extra `plot`)."""
         self._ready()
-        return plot(self.tree_, max_depth=whole(max_depth, "max_depth", 0, DEEPEST))
+        return plot(self.tree_, max_depth=whole(max_depth, "max_depth", 0, MAX_DEPTH))
 
 
 def _within(value: object, low: float, high: float) -> bool:

@@ -18,7 +18,7 @@ from sulq.learn.attributes import Attributes, Codes
 from sulq.learn.tables import Array
 
 APART: Final = 0.4  # how far a label's part at a node is from that at its parent, as a rule
-LEAST: Final = 1e-18  # of a variance: a huge epsilon has hardly any noise
+MIN_VARIANCE: Final = 1e-18  # of a variance: a huge epsilon has hardly any noise
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Tree:
     def learn(self, place: int, counts: Floats, variance: float) -> None:
         """Take in noisy counts of the labels at a node, averaged with what was known by their precision."""
         node = self.nodes[place]
-        node.counts, node.variance = _average((node.counts, node.variance), (counts, max(variance, LEAST)))
+        node.counts, node.variance = _average((node.counts, node.variance), (counts, max(variance, MIN_VARIANCE)))
 
     def path(self, place: int) -> list[int]:
         """The attributes asked on the way to a node, as often as they were."""

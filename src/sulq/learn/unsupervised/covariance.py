@@ -15,11 +15,9 @@ from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Outer
-from sulq.learn.noise import deviations
+from sulq.learn.noisy_sums import deviations, symmetric
 from sulq.learn.public_random import public
-from sulq.learn.unsupervised import location
-from sulq.learn.unsupervised.location import Location, locate, present
-from sulq.learn.unsupervised.space import Space, ball
+from sulq.learn.unsupervised.space import SAFE, Location, Space, ball, locate, location_question, present
 
 Places = npt.NDArray[np.intp]
 
@@ -33,16 +31,8 @@ DROWNED: Final = 0.6  # the noise, as part of the spread, at which half of what 
 HALFWAY: Final = 0.5  # the usual radius about the middle
 
 
-def symmetric(triangle: Floats, d: int) -> Floats:
-    """The matrix whose upper triangle, row by row, is given: its noise is mirrored too."""
-    matrix = np.zeros((d, d))
-    matrix[np.triu_indices(d)] = triangle
-    found: Floats = matrix + np.triu(matrix, 1).T
-    return found
-
-
 @dataclass(frozen=True, slots=True)
-class Task:
+class MomentsTask:
     """What is asked about, at whose price, for how many directions and within which part of the half-diagonal."""
 
     space: Space
@@ -64,13 +54,13 @@ class Moments:
     scale: float = 1.0  # what makes up for the shortening
 
 
-def centred(task: Task) -> Moments:
+def centred(task: MomentsTask) -> Moments:
     """Where the rows lie, then the products about their mean."""
     space, purse = task.space, task.purse
-    purse.foresee(location.question(space, purse), LOOK)
+    purse.foresee(location_question(space, purse), LOOK)
     purse.foresee(products(space, space.middle, np.arange(len(space)), np.inf), 1 - LOOK)
     _can_shorten(task, lambda reach: products(space, space.middle, np.arange(len(space)), reach), 1 - LOOK)
-    purse.plan(2, location.question(space, purse), products(space, space.middle, np.arange(len(space)), np.inf))
+    purse.plan(2, location_question(space, purse), products(space, space.middle, np.arange(len(space)), np.inf))
     where = locate(space, purse, LOOK)
     blur = Blur.of(space, purse, where)
     keep = kept(space, blur, task.k)
@@ -145,20 +135,20 @@ def kept(space: Space, blur: Blur, k: int) -> Places:
     return np.sort(order[: k + best])
 
 
-def midpoint(task: Task) -> Moments:
+def midpoint(task: MomentsTask) -> Moments:
     """One question about the middle of the bounds: number, sums and products."""
     reach = (HALFWAY if task.radius is None else task.radius) * float(np.linalg.norm(task.space.half))
     return _raw(task, task.space.middle, reach)
 
 
-def raw(task: Task) -> Moments:
+def raw(task: MomentsTask) -> Moments:
     """Version 1 of the papers: sums and products as they are, from the lower ends of the bounds [S1.9]."""
     low = task.space.middle - task.space.half
     corner = float(np.linalg.norm(task.space.away(low)))
     return _raw(task, low, np.inf if task.radius is None else task.radius * corner)
 
 
-def _raw(task: Task, centre: Floats, reach: float) -> Moments:
+def _raw(task: MomentsTask, centre: Floats, reach: float) -> Moments:
     space, purse = task.space, task.purse
     d, size = len(space), purse.facts.size
     vector, away = space.vector(centre), space.away(centre)
@@ -177,7 +167,7 @@ def _raw(task: Task, centre: Floats, reach: float) -> Moments:
     return Moments(n, space.inside(centre + mean), matrix, float(noise[-1]), np.arange(d), min(reach, corner))
 
 
-def mean_first(task: Task) -> Moments:
+def mean_first(task: MomentsTask) -> Moments:
     """Version 0 of the papers: the mean, moved into the box, then the products about it [S0.11, E47].
 
     Within the box a product about the mean moves by no more than a product of the columns does; about a mean outside
@@ -206,7 +196,7 @@ def mean_first(task: Task) -> Moments:
     return Moments(n, mean, matrix, float(noise.max()), np.arange(d), min(reach, corner))
 
 
-def _can_shorten(task: Task, ask: Callable[[float], Question], part: Fraction | float) -> None:
+def _can_shorten(task: MomentsTask, ask: Callable[[float], Question], part: Fraction | float) -> None:
     """Refuse a radius that no ball can have, before anything is paid."""
     if task.radius is None:
         return
@@ -222,10 +212,10 @@ def _can_shorten(task: Task, ask: Callable[[float], Question], part: Fraction | 
 
 def _number(values: Floats, noise: Floats, size: int | None) -> float:
     """What sums are divided by: the public number of rows, or the noisy one, no less than its noise."""
-    return float(size) if size is not None else max(float(values[0]), location.SAFE * float(noise[0]), 1.0)
+    return float(size) if size is not None else max(float(values[0]), SAFE * float(noise[0]), 1.0)
 
 
-VERSIONS: Final[dict[str, Callable[[Task], Moments]]] = {
+VERSIONS: Final[dict[str, Callable[[MomentsTask], Moments]]] = {
     "centred": centred,
     "midpoint": midpoint,
     "0": mean_first,

@@ -16,9 +16,8 @@ from sulq.language.privacy import SubLinear
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
 from sulq.learn.public_random import public
-from sulq.learn.unsupervised.lloyd import Round
+from sulq.learn.unsupervised.lloyd import ROUNDS, KMeansTask, Round, Shrink
 from sulq.learn.unsupervised.quantizer import distances, nearest_of
-from sulq.learn.unsupervised.sketch import ROUNDS, Shrink, Task
 from sulq.learn.unsupervised.space import Space
 
 Small = Literal["keep", "drop", "move", "raise"]
@@ -65,12 +64,12 @@ class KMeans(Learner):
     inertia: bool = False
     scale: bool = False
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         features = Features.of(X)
         space = Space(features, scale=self.scale)
         start = self._checked(space)
         self._features = features
-        task = Task(space, purse, self.n_clusters)
+        task = KMeansTask(space, purse, self.n_clusters)
         if self.init is None and not purse.sublinear:
             rounds, centres, parts, shrink = task.sketched(self.max_iter)
         else:

@@ -19,8 +19,7 @@ from sulq.language.question import Question, Sums, Together
 from sulq.language.rowfn import Outer, Power, Vector, bucket
 from sulq.learn.base import HANDLES
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.location import present
-from sulq.learn.unsupervised.space import BITS, Space
+from sulq.learn.unsupervised.space import BITS, Space, present
 
 MOMENTS: Final = (Fraction(1), Fraction(4), Fraction(10))  # number, sums, products
 TOGETHER: Final = 4000  # sums in one question

@@ -1,7 +1,8 @@
-"""SVD and PCA over several databases."""
+"""SVD and PCA over several databases: products of columns that nobody sees side by side, from sums over groups."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
@@ -11,22 +12,60 @@ import numpy as np
 
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Progress
+from sulq.answers.subset_covariance import covariance, covariance_errors
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Loss
 from sulq.learn.features import Features
-from sulq.learn.noise import deviations
-from sulq.learn.unsupervised import pca, svd
-from sulq.learn.unsupervised.covariance import Moments, symmetric
-from sulq.learn.unsupervised.location import SAFE
-from sulq.learn.unsupervised.svd import Projection
-from sulq.learn.vertical.estimates import MOST, best_number, from_cells, from_subsets, standard_errors
+from sulq.learn.noisy_sums import deviations, symmetric
+from sulq.learn.unsupervised import components
+from sulq.learn.unsupervised.components import Projection
+from sulq.learn.unsupervised.covariance import Moments
+from sulq.learn.unsupervised.space import SAFE
 from sulq.learn.vertical.holder import Holder, afford, open_all, spent
 
+MAX_GROUPS: Final = 2**14  # groups
 LOOK: Final = Fraction(1, 3)  # of a database's part, for its own moments
 HALVES: Final = 400  # random halves of the people, unless another number is asked for
-
 Method = Literal["auto", "cells", "subsets"]
+
+
+def from_cells(sums: Floats) -> Floats:
+    """Sums over all people of the products of columns, from their sums over random groups: a row a group.
+
+    Of m groups: m/(m - 1) times the sum over them of (a_i - mean)(a_j - mean). Unbiased where the noises of two columns
+    are independent: products of group sums have an expectation of P(1 - 1/m) + T_i T_j/m, P the wanted sum and T the
+    totals, and the means take the last term away.
+    """
+    return len(sums) * covariance(sums, sums)
+
+
+def from_subsets(sums: Floats) -> Floats:
+    """The same from sums over random halves of the people, a row a subset [S0.12].
+
+    4/(t - 1) times the sum of (a_i - mean)(a_j - mean): subset sums have a covariance of a quarter of the wanted sum.
+    """
+    return 4 * covariance(sums, sums)
+
+
+def standard_errors(moments: Floats, variances: Floats, n: float, groups: int, *, factor: float) -> Floats:
+    """The standard error of each average product: sqrt((m_ii + fR_i/n)(m_jj + fR_j/n) + m_ij^2)/sqrt(g - 1) [S0.12].
+
+    `moments`: the average products m. `variances`: R, of the noise in a sum of each column. `factor`: f, 4 for random
+    halves, for disjoint groups their number: by it the noise is counted once for all rows of a group.
+    """
+    own = np.maximum(np.diag(moments), 0.0) + factor * variances / n
+    return covariance_errors(own, own, moments, groups)
+
+
+def best_number(squares: Floats, variances: Floats, n: float) -> int:
+    """How many groups make the standard errors smallest: with so many, noise is as large as the rows' own products.
+
+    (m_ii + gR/n)/sqrt(g) is least at g = n m_ii/R; of several columns the geometric mean.
+    """
+    ratio = np.maximum(squares, 1e-300) / np.maximum(variances, 1e-300)
+    wish = n * math.exp(float(np.log(ratio).mean()))
+    return int(min(max(wish, 2.0), MAX_GROUPS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +87,7 @@ class Found:
 
 
 @dataclass(eq=False, repr=False)
-class Split(Projection):
+class VerticalProjection(Projection):
     """What both learners of this module share: their parameters, and how the databases are asked."""
 
     n_components: int = 2
@@ -81,7 +120,7 @@ class Split(Projection):
         checked(isinstance(self.scale, bool), "scale is True or False.")
         checked(self.method in ("auto", "cells", "subsets"), "method is auto, cells or subsets.")
         salt = whole(self.salt, "salt", -(2**40), 2**40)
-        number = None if self.cells is None else whole(self.cells, "cells", 2, MOST)
+        number = None if self.cells is None else whole(self.cells, "cells", 2, MAX_GROUPS)
         holders, named = open_all(X, spend, progress, scale=self.scale)
         features = Features(named)
         k = self._dimension(features)
@@ -105,7 +144,7 @@ class Split(Projection):
         raise NotImplementedError
 
 
-class SVD(Split, svd.SVD):
+class SVD(VerticalProjection, components.SVD):
     """SVD of columns that lie in several databases, which share only the key of their people.
 
     Each database answers for its own columns; products of columns of two databases are estimated from their sums
@@ -122,7 +161,7 @@ class SVD(Split, svd.SVD):
         self.mean_ = np.zeros(len(found.origin))
 
 
-class PCA(Split, pca.PCA):
+class PCA(VerticalProjection, components.PCA):
     """PCA of columns that lie in several databases, which share only the key of their people.
 
     Each database answers for its own columns: sums and products, then sums over random groups of people, the same

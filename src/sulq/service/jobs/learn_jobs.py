@@ -11,8 +11,7 @@ from sulq.answers.spend_plan import Progress
 from sulq.api.named_asks import NamedAsks
 from sulq.language.domain import LONGEST_NAME
 from sulq.learn import LEARNERS
-from sulq.learn.base import Learner
-from sulq.learn.form import form
+from sulq.learn.base import Learner, form
 from sulq.learn.render import drawn, sheets
 from sulq.service.jobs.kind import Kind, Step
 from sulq.service.jobs.stepwise import Stepwise

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.learn.form import form
+from sulq.learn.base import form
 from sulq.service.console.forms.learn_form import Form
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal

@@ -10,9 +10,8 @@ from sulq import Epsilon
 from sulq.answers.columns import Columns
 from sulq.answers.released import Released
 from sulq.answers.spend_plan import Purse
-from sulq.learn.linear.lengths import RADII, WITHIN, lengths, radius
-from sulq.learn.linear.windows import Design
-from sulq.learn.noise import deviations
+from sulq.learn.linear.windows import RADII, WITHIN, Design, lengths, radius
+from sulq.learn.noisy_sums import deviations
 from tests.learn.sq.noisy import Arrays
 
 

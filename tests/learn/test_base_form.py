@@ -9,8 +9,7 @@ import pytest
 from sulq.errors import QuestionError
 from sulq.forms.signature import Field
 from sulq.learn import LEARNERS
-from sulq.learn.base import Learner
-from sulq.learn.form import form
+from sulq.learn.base import Learner, form
 from tests.learn.averages import Averages, Majority
 
 FIELDS = {field.name: field for field in form(Averages).fields}

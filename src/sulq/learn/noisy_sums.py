@@ -1,4 +1,4 @@
-"""How large the noise will be, and how to divide a spend so that it hurts least."""
+"""Noisy sums: how large their noise will be, how to divide a spend among them, and how to read products."""
 
 from __future__ import annotations
 
@@ -29,3 +29,11 @@ def divided(widths: Sequence[int], reaches: Sequence[float], *, pure: bool) -> t
     power, root = (2 / 3, 1 / 3) if pure else (1.0, 1 / 2)
     found = np.array([width**root * reach**power for width, reach in zip(widths, reaches, strict=True)])
     return tuple(Fraction(float(share)) for share in found / found.sum())
+
+
+def symmetric(triangle: Floats, d: int) -> Floats:
+    """The matrix whose upper triangle, row by row, is given: its noise is mirrored too."""
+    matrix = np.zeros((d, d))
+    matrix[np.triu_indices(d)] = triangle
+    found: Floats = matrix + np.triu(matrix, 1).T
+    return found

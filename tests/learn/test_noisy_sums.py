@@ -9,7 +9,7 @@ import sulq
 from sulq import Epsilon, Rho, Sums
 from sulq.language.question import Together
 from sulq.language.rowfn import Col, Lit, Vector
-from sulq.learn.noise import deviations, divided
+from sulq.learn.noisy_sums import deviations, divided
 from tests.learn.sq.noisy import Arrays
 
 COLUMNS = {"a": sulq.Real(-1, 1), "b": sulq.Real(-1, 1)}

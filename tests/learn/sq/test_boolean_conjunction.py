@@ -15,7 +15,7 @@ from sulq.answers.columns import Columns
 from sulq.errors import SulqError
 from sulq.learn import MonotoneConjunction, load, min_n
 from sulq.learn.sq import Adversarial, Exact
-from sulq.learn.sq.conjunction import queries
+from sulq.learn.sq.boolean import queries
 from tests.counts import count
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import ODD, Arrays, boolean, correlated, rows

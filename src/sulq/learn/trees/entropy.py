@@ -15,7 +15,7 @@ from sulq.language.rowfn import lit
 from sulq.learn.trees.growth import Informed
 
 
-class Counted(Informed):
+class EntropyGrowth(Informed):
     """Every attribute's table by label, for all nodes of a level in one question.
 
     A row is in one cell of each table, so a level costs its number of attributes in L1 and the root of that in
@@ -79,7 +79,7 @@ class Counted(Informed):
         return found
 
 
-class Literal(Informed):
+class SublinearGrowth(Informed):
     """The paper's queries, each a count of its own under a SubLinear budget [S0.18].
 
     A node costs 1 + t queries for its size and labels and, with a attributes left, a(t + t^2) more to divide it; one

@@ -11,8 +11,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
 from sulq.answers.spend_plan import Purse
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.location import Location, locate, question
-from sulq.learn.unsupervised.space import Space
+from sulq.learn.unsupervised.space import Location, Space, locate, location_question
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
 
@@ -67,4 +66,4 @@ def test_SR6_a_public_number_of_rows_is_not_asked_for() -> None:
     with opened(COLUMNS, data(10)) as db, opened(COLUMNS, data(10), size=10) as known:
         for base, values in ((db, 3), (known, 2)):
             space = Space(Features.of(base[NAMES]), scale=True)
-            assert len(question(space, Purse(Noised(base, 0), Epsilon(1))).values) == values
+            assert len(location_question(space, Purse(Noised(base, 0), Epsilon(1))).values) == values

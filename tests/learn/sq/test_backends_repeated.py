@@ -15,7 +15,7 @@ from sulq.errors import SulqError
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw
 from sulq.language.sublinear import noise_for
 from sulq.learn import StatisticalQueries, min_n
-from sulq.learn.sq.repeated import often
+from sulq.learn.sq.backends import often
 from tests.counts import count
 from tests.learn.cases import opened
 from tests.learn.sq.noisy import Arrays

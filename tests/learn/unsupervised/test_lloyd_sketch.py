@@ -9,8 +9,7 @@ import sulq
 from sulq import Epsilon
 from sulq.answers.spend_plan import Purse
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.lloyd import Round
-from sulq.learn.unsupervised.sketch import LOOK, Shrink, Task
+from sulq.learn.unsupervised.lloyd import LOOK, KMeansTask, Round, Shrink
 from sulq.learn.unsupervised.space import Space
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
@@ -44,7 +43,7 @@ def test_cells_are_asked_for_where_they_stand_out(epsilon: float, n: int, *, ske
     with opened(COLUMNS, {"a": points[:, 0], "b": points[:, 1]}) as db:
         oracle = Noised(db, 1)
         space = Space(Features.of(columns(oracle, NAMES)), scale=False)
-        rounds, centres, parts, shrink = Task(space, Purse(oracle, Epsilon(epsilon)), 3).sketched(None)
+        rounds, centres, parts, shrink = KMeansTask(space, Purse(oracle, Epsilon(epsilon)), 3).sketched(None)
     assert len(oracle.asked) == 1 + sketched
     assert sum(parts) == (1 - LOOK) / (2 if sketched else 1)
     assert centres.shape == (3, 2)

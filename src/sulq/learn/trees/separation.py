@@ -15,16 +15,15 @@ from sulq.language.question import Choose, Sums
 from sulq.language.rowfn import RowFn, lookup
 from sulq.language.score import Contrast
 from sulq.learn.public_random import Chance, public
-from sulq.learn.trees.branches import options
-from sulq.learn.trees.growth import FIRST, LABELS, MOST_CELLS, Growth
+from sulq.learn.trees.growth import FIRST, LABELS, MAX_QUESTION_CELLS, Growth, options
 
 ENOUGH: Final = 2  # times the error of a choice, in rows: what a node needs to be divided, and more than noise
-MOST_EVEN: Final = 2**10  # nodes of a level that is divided evenly
+MAX_EVEN_NODES: Final = 2**10  # nodes of a level that is divided evenly
 
 UNIT: Final = 2**10  # weights of a contrast are whole numbers up to this
 
 
-class Separated(Growth):
+class SeparationGrowth(Growth):
     """Each node is divided where the labels on either side differ most, chosen by the curator at one price a level.
 
     With p the (noisy) parts of the labels at a node, G a group of labels and a division into left and right, the
@@ -84,7 +83,7 @@ class Separated(Growth):
         # Public, and new in every fit: no table has bad luck with one order for ever.
         order = public(abs(round(float(self.tree.nodes[0].counts @ np.arange(1, self.labels.size + 1)))))
         for _ in range(levels):
-            if len(places) > MOST_EVEN:
+            if len(places) > MAX_EVEN_NODES:
                 break
             places = [new for place in places for new in self._halve(place, order)]
 
@@ -144,7 +143,7 @@ class Separated(Growth):
             return one[: 1 if size == 2 else size]
         pairs = [one[i] + one[j] for i, j in itertools.combinations(range(size), 2) if size > 4 or i == 0]
         many = size + len(pairs)
-        return one if nodes * many * max(width, size) > MOST_CELLS // 4 else np.array([*one, *pairs])
+        return one if nodes * many * max(width, size) > MAX_QUESTION_CELLS // 4 else np.array([*one, *pairs])
 
 
 def _contrasts(shares: Floats, groups: Floats, last: bool) -> list[tuple[int, ...]]:  # noqa: FBT001 - which of two

@@ -13,7 +13,7 @@ import sulq
 from sulq import Epsilon, Sums, col
 from sulq.language.law import LaplaceLaw
 from sulq.learn import min_n
-from sulq.learn.sq.sizing import (
+from sulq.learn.sq.planning import (
     emulation_rows,
     exact_emulation_rows,
     least,
