@@ -170,7 +170,7 @@ def test_the_residuals_of_a_question_are_those_of_the_model() -> None:
     with opened(COLUMNS | {"y": sulq.Bool()}, data) as db:
         plain = exact(db)
         model = AdditiveClassifier(rounds=2, n_bins=8).fit(plain[NAMES], plain["y"], spend=NOISELESS)
-        rows_ = [sulq.lit(float(model.intercept_[0])) + sum(shape.row(0) for shape in model.shapes_)]
+        rows_ = [sulq.lit(float(model.intercept_[0])) + sum(shape.rows()[0] for shape in model.shapes_)]
         answer = plain.ask(Sums(model._residuals(rows_), by=(model.shapes_[1].group,)), spend=Epsilon(1))
     p = model.predict_proba(pd.DataFrame(data))[:, 1]
     own = np.bincount(data["z"], weights=data["y"] - p, minlength=7)

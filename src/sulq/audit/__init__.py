@@ -1,7 +1,7 @@
 """The auditor: what the guarantee means, exact checks of it, and attacks that must fail.
 
-It sees what any analyst sees: an Oracle, and exact laws of noise. ATTACKS is the list that
-`sulq audit` runs; an attack joins by its name in it.
+May be imported: the names below. ATTACKS is the list that `sulq audit` runs; an attack joins by its name in it.
+Never here: anything that an analyst does not see. The auditor has an Oracle and the exact laws of noise.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Learners on an Oracle alone: what runs on an open file runs unchanged on a remote curator.
+"""Learners: they ask an Oracle and nothing else, so what runs on an open file runs unchanged on a remote curator.
 
-LEARNERS is the list the command line, the server's jobs and the console make
-their forms from: a learner joins by its name in it.
+May be imported: the names below. LEARNERS is the list that the command line, the server's jobs and the console make
+their forms from; a learner joins by its name in it.
+Never here: a row, noise that protects people, or a debit; a mistake here may cost accuracy and never privacy (S0.29).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from sulq.language.rowfn import Bernstein, Bins, Clip, Col, Lit, OrMissing, RowF
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.base import Learner
 from sulq.learn.features import Feature
-from sulq.learn.shapes import GRID, Shape, Written
+from sulq.learn.shapes import GRID, Shape
 from sulq.learn.supervised import Classifier, Regressor
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ class Additive(Learner):
         self.n_rounds_ = rounds or (USUAL[0] if purse.sublinear else self._rounds(purse, rows))
         purse.plan(2 + len(keys) * self.n_rounds_)
         part = (1 - START - COUNTS) / (self.n_rounds_ * len(attributes))
-        written = [Written(shape) for shape in self.shapes_]
+        terms = [shape.rows() for shape in self.shapes_]  # of hundreds of columns only one moves in a step
         for turn in range(self.n_rounds_):
-            for one, weight in zip(written, weights, strict=True):
-                answer = purse.one(Sums(self._residuals(self._rows(written)), by=(one.group,)), part)
-                self._step(one.shape, answer.released, weight[min(turn, 1)])
-                one.moved()
+            for i, (shape, weight) in enumerate(zip(self.shapes_, weights, strict=True)):
+                answer = purse.one(Sums(self._residuals(self._rows(terms)), by=(shape.group,)), part)
+                self._step(shape, answer.released, weight[min(turn, 1)])
+                terms[i] = shape.rows()
         for shape in self.shapes_:
             self.intercept_ = self.intercept_ + shape.centre()
 
@@ -133,13 +133,12 @@ class Additive(Learner):
         noise = math.sqrt(float(plan.parts[0].laws[0].variance()))
         return int(np.clip(round(math.sqrt(max(rows, 0.0) / (ROWS_A_ROUND * max(noise, 1e-9)))), *USUAL))
 
-    def _rows(self, written: list[Written]) -> list[RowFn]:
+    def _rows(self, terms: list[list[RowFn]]) -> list[RowFn]:
         """A row's scores, as row functions: what is the same for all rows is one number of them."""
         found = []
-        for k in range(self._width):
-            terms = [one.rows[k] for one in written]
-            flat = sum(float(term.value) for term in terms if isinstance(term, Lit))
-            found.append(_sum([lit(float(self.intercept_[k]) + flat), *(t for t in terms if not isinstance(t, Lit))]))
+        for intercept, each in zip(self.intercept_, zip(*terms, strict=True), strict=True):
+            flat = sum(float(term.value) for term in each if isinstance(term, Lit))
+            found.append(_sum([lit(float(intercept) + flat), *(term for term in each if not isinstance(term, Lit))]))
         return found
 
     def _step(self, shape: Shape, sums: Released, weight: Floats) -> None:

@@ -9,7 +9,7 @@ from sulq.answers.columns import Columns
 from sulq.errors import QuestionError
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Text
-from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn import RowFn
 from sulq.learn.features import numbers_of
 from sulq.learn.tables import Array, cells, is_missing
 
@@ -88,11 +88,3 @@ class Labels:
     def size(self) -> int:
         """The number of classes."""
         return self.attribute.size
-
-    def is_class(self, place: int) -> RowFn:
-        """Whether a row is of one class, as a condition."""
-        label = self.attribute.labels[place]
-        column = Col(self.name)
-        if isinstance(self.attribute.domain, Bool):
-            return column if label else ~column
-        return column == label

@@ -1,4 +1,4 @@
-"""What every learner is: parameters set once, a fit that asks an Oracle, and a model that needs none.
+"""The base of all learners: parameters, a fit that asks an Oracle, and a model that needs none.
 
 The conventions are scikit-learn's, so its tools (clone, Pipeline, grids of
 parameters) work on a fitted model; scikit-learn itself is not needed. A learner
@@ -30,9 +30,8 @@ FORMAT: Final = 1  # of a model's JSON
 class Learner:
     """A learner: `fit` pays and asks, the rest is free.
 
-    A subclass has an `__init__` of keyword parameters with defaults, kept under
-    their own names; `_fit`, which asks; and whatever can be done with what was
-    learned. `kind` is what its fit needs: "unsupervised", "classifier" or "regressor".
+    A subclass is a dataclass of keyword parameters with defaults; it has `_fit`, which asks, and whatever can be done
+    with what was learned. `kind` is what its fit needs: "unsupervised", "classifier" or "regressor".
     After a fit `spent_` is what it cost, `unit_` whom it protects, `guarantee_` "dp" or "posterior", and
     `feature_names_in_` the columns, in order. `parts` names the dataclasses, beside features and
     attributes, that a fitted model is made of, so that it can be saved.

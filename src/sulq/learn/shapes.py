@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -31,6 +31,13 @@ class Shape:
     groups: tuple[int, ...]  # of each code, the missing last
     scores: Floats  # groups x scores of a row
     counts: Floats  # of each group, noisy
+    # What the shape is read at, the missing last: intervals joined as the groups are, else cells. One object for all
+    # questions, so that it is evaluated once.
+    key: RowFn = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        joined = self.attribute.joined(self.groups[:-1])
+        self.key = OrMissing(self.attribute.row if joined is None else joined)
 
     @classmethod
     def of(cls, attribute: Attribute, counts: Floats, least: float, width: int) -> Shape:
@@ -51,21 +58,19 @@ class Shape:
         return self.attribute.name
 
     @property
-    def key(self) -> RowFn:
-        """What the shape is read at, the missing last: intervals joined as the groups are, else cells."""
-        joined = self.attribute.joined(self.groups[:-1])
-        return OrMissing(self.attribute.row if joined is None else joined)
-
-    @property
     def group(self) -> RowFn:
         """The group of a row's cell, as a key."""
         if self.attribute.edges is not None:
             return self.key
         return Route((self.key,), ((0, *(-1 - place for place in self.groups)),))
 
-    def row(self, score: int) -> RowFn:
-        """What the column adds to a row's score, as a row function; a constant where all groups agree."""
-        return _row(self, score, self.key)
+    def rows(self) -> list[RowFn]:
+        """What the column adds to each of a row's scores, as row functions; a constant where all groups agree."""
+        cells = self.scores if self.attribute.edges is not None else self.scores[list(self.groups)]
+        return [
+            lit(float(values[0])) if (values == values[0]).all() else lookup(self.key, values.tolist())
+            for values in cells.T
+        ]
 
     def of_codes(self, codes: Codes) -> Floats:
         """What the column adds to the scores of ordinary rows; code -1 is missing."""
@@ -138,31 +143,6 @@ class Shape:
         axes.set_ylabel(label)
         other.set_ylabel("rows", color="0.6")
         return axes
-
-
-class Written:
-    """A shape as questions have it, kept from one to the next until the shape moves.
-
-    A question holds the whole model, of hundreds of columns and classes: what has not moved is not written anew.
-    """
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.key = shape.key
-        self.group = self.key if shape.attribute.edges is not None else shape.group
-        self.rows: list[RowFn] = []
-        self.moved()
-
-    def moved(self) -> None:
-        """The shape's scores are others now."""
-        self.rows = [_row(self.shape, score, self.key) for score in range(self.shape.scores.shape[1])]
-
-
-def _row(shape: Shape, score: int, key: RowFn) -> RowFn:
-    values = shape.scores[:, score]
-    if (values == values[0]).all():
-        return lit(float(values[0]))
-    return lookup(key, (values if shape.attribute.edges is not None else values[list(shape.groups)]).tolist())
 
 
 def _neighbours(counts: Floats, least: float) -> list[int]:

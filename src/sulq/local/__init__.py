@@ -1,7 +1,8 @@
 """The local model: people randomise their own records, and whoever collects the reports need not be trusted.
 
-`Respondent` is the person's side, `Diary` its budget and memory; `Collector` estimates from reports and is
-an Oracle; `separation` shows what no such reports can answer though a database can [S4.17].
+May be imported: `Respondent`, the person's side, trusted, with `Diary`, its budget and memory; `Collector`, an Oracle
+that estimates from reports; `separation`, which shows what no reports can answer though a database can [S4.17].
+Never here: a report that a diary did not note first, or a float that takes part in a draw.
 """
 
 from __future__ import annotations

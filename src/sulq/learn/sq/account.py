@@ -13,8 +13,6 @@ from sulq.answers.report_law import of_reports
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
-from sulq.language.domain import Schema
-from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, Loss, Queries, Rho
 from sulq.language.question import Sums
 from sulq.language.rowfn import lit
@@ -35,11 +33,6 @@ class Size:
     cost: Loss | None = None  # of the count; None where the size is declared
 
     @property
-    def declared(self) -> bool:
-        """Whether it is the owner's word."""
-        return self.cost is None
-
-    @property
     def off(self) -> float:
         """How far the estimate may be off."""
         return self.rows - self.low
@@ -49,7 +42,7 @@ class Size:
         return Size(rows + self.off, rows, self.cost)
 
     def __str__(self) -> str:
-        if self.declared:
+        if self.cost is None:
             return f"{self.rows:,.0f} are declared"
         return f"a noisy count, which cost {self.cost}, found {self.rows:,.0f}, give or take {self.off:,.0f}"
 
@@ -68,7 +61,8 @@ class Account:
         self.queries = whole(queries, "queries", 1, 10**9)
         checked(isinstance(beta, (int, float)) and 0 < beta < 1, "beta lies between 0 and 1.")
         checked(family is None or (isinstance(family, int) and family >= queries), "family is at least queries.")
-        facts = purse.facts
+        self.facts = facts = purse.facts
+        self.schema = facts.schema
         checked(not sampling or facts.unit.rows == 1, "Sampling is judged for a unit of one row a person.")
         self.purse, self.beta, self.sampling, self.family = purse, float(beta), sampling, family
         self.asked = 0
@@ -78,16 +72,6 @@ class Account:
         # With several rows a person nobody knows which rows the owner's number counts.
         self._size = None if facts.size is None or facts.unit.rows > 1 else Size(facts.size, facts.size)
         self.counts = int(self._size is None)  # noisy counts that may be off too
-
-    @property
-    def facts(self) -> Facts:
-        """Everything public about the database."""
-        return self.purse.facts
-
-    @property
-    def schema(self) -> Schema:
-        """The columns queries may speak of."""
-        return self.facts.schema
 
     @property
     def each(self) -> float:
@@ -115,18 +99,14 @@ class Account:
         return self._size is not None
 
     @property
-    def declared(self) -> bool:
-        """Whether the number of rows is known without asking."""
-        return self._size is not None and self._size.declared
-
-    @property
     def paired(self) -> bool:
         """Whether a mean is asked as a pair of sums, which needs no n.
 
         Under replace_one a pair moves by two where a sum moves by one; there the count's own error, of a tenth of
         the spend, is the smaller price once there are ten queries.
         """
-        return not self.declared and (self.facts.unit.neighbors != "replace_one" or self.queries < MIN_QUERIES_BY_COUNT)
+        declared = self._size is not None and self._size.cost is None
+        return not declared and (self.facts.unit.neighbors != "replace_one" or self.queries < MIN_QUERIES_BY_COUNT)
 
     def margin(self, rows: float) -> float:
         """What sampling takes of every tolerance."""

@@ -89,9 +89,13 @@ class StatisticalQueries(StatOracle):
             raise QuestionError("bad-question", "StatisticalQueries takes a database.", "Give what sulq.connect gave.")
         purse = Purse(oracle, spend, progress)
         self._purse = purse
-        self._backend = opened(
-            purse, queries=queries, beta=beta, method=method, population=population, family=family, salt=salt
-        )
+        checked(method in METHODS, f"method is one of {', '.join(METHODS)}.")
+        self._backend: Joint | Split | Repeated
+        if method == "joint":
+            self._backend = of_all_rows(purse, queries=queries, beta=beta, population=population, family=family)
+        else:
+            checked(not purse.sublinear, "Under a SubLinear budget every sum is a query, so blocks save nothing.")
+            self._backend = Split(Account(purse, queries, beta, sampling=True, family=family), salt)
         self.tabled = self._backend.tabled
 
     def stat(self, phi: RowFn, tau: float) -> float:
@@ -126,24 +130,6 @@ class StatisticalQueries(StatOracle):
         """The number of rows as far as it is known: declared, or counted with noise; None before the first query."""
         account = self._backend.account
         return account.size() if account.known else None
-
-
-def opened(
-    purse: Purse,
-    *,
-    queries: int,
-    beta: float,
-    method: Method = "joint",
-    population: bool = False,
-    family: int | None = None,
-    salt: int = 0,
-) -> Joint | Split | Repeated:
-    """The backend for a purse's budget and a method; spends nothing."""
-    checked(method in METHODS, f"method is one of {', '.join(METHODS)}.")
-    if method == "joint":
-        return of_all_rows(purse, queries=queries, beta=beta, population=population, family=family)
-    checked(not purse.sublinear, "Under a SubLinear budget every sum is a query, so blocks save nothing.")
-    return Split(Account(purse, queries, beta, sampling=True, family=family), salt)
 
 
 def of_all_rows(

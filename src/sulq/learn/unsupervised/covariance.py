@@ -17,7 +17,16 @@ from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Outer
 from sulq.learn.noisy_sums import deviations, symmetric
 from sulq.learn.public_random import public
-from sulq.learn.unsupervised.space import SAFE, Location, Space, ball, locate, location_question, present
+from sulq.learn.unsupervised.space import (
+    Location,
+    Space,
+    ball,
+    divisor_of,
+    locate,
+    location_question,
+    read_count,
+    with_count,
+)
 
 Places = npt.NDArray[np.intp]
 
@@ -150,21 +159,17 @@ def raw(task: MomentsTask) -> Moments:
 
 def _raw(task: MomentsTask, centre: Floats, reach: float) -> Moments:
     space, purse = task.space, task.purse
-    d, size = len(space), purse.facts.size
-    vector, away = space.vector(centre), space.away(centre)
+    d, vector, away = len(space), space.vector(centre), space.away(centre)
     corner = float(np.linalg.norm(away))
     short = ball(vector, reach, away)
-    count = () if size is not None else (present(vector),)
-    question = Sums((*count, short, Outer(short)), shares=MOMENTS[0 if count else 1 :])
+    question = with_count(purse, MOMENTS, short, Outer(short), counted=vector)
     purse.foresee(question)
     purse.plan(1, question)
-    released = purse.one(question).released
-    values, noise = released.values()[0], released.deviations()
-    n = _number(values, noise, size)
-    values, noise = values[len(count) :] / n, noise[len(count) :] / n
-    mean = np.clip(values[:d], -away, away)
-    matrix = symmetric(values[d:], d) - np.outer(mean, mean)
-    return Moments(n, space.inside(centre + mean), matrix, float(noise[-1]), np.arange(d), min(reach, corner))
+    count, off, values, noise = read_count(purse, purse.one(question).released)
+    n = divisor_of(count, off)
+    mean = np.clip(values[:d] / n, -away, away)
+    matrix = symmetric(values[d:] / n, d) - np.outer(mean, mean)
+    return Moments(n, space.inside(centre + mean), matrix, float(noise[-1] / n), np.arange(d), min(reach, corner))
 
 
 def mean_first(task: MomentsTask) -> Moments:
@@ -174,26 +179,23 @@ def mean_first(task: MomentsTask) -> Moments:
     it would move farther than Theorem 1 allows.
     """
     space, purse, radius = task.space, task.purse, task.radius
-    d, size = len(space), purse.facts.size
     low = space.middle - space.half
     first = space.vector(low)
-    count = () if size is not None else (present(first),)
-    ask = Sums((*count, first), shares=(Fraction(1), Fraction(9))[0 if count else 1 :])
+    ask = with_count(purse, (Fraction(1), Fraction(9)), first, counted=first)
     spread = Sums((Outer(space.vector(space.middle)),))
     purse.foresee(ask, MEAN)
     purse.foresee(spread, 1 - MEAN)
     _can_shorten(task, lambda reach: Sums((Outer(ball(space.vector(space.middle), reach, space.half)),)), 1 - MEAN)
     purse.plan(2, ask, spread)
-    released = purse.one(ask, MEAN).released
-    values = released.values()[0]
-    n = _number(values, released.deviations(), size)
-    mean = space.inside(low + values[len(count) :] / n)
+    count, off, values, _ = read_count(purse, purse.one(ask, MEAN).released)
+    n = divisor_of(count, off)
+    mean = space.inside(low + values / n)
     away = space.away(mean)
     corner = float(np.linalg.norm(away))
     reach = np.inf if radius is None else radius * float(np.linalg.norm(space.half))
     released = purse.one(Sums((Outer(ball(space.vector(mean), reach, away)),)), 1 - MEAN).released
-    matrix, noise = symmetric(released.values()[0] / n, d), released.deviations() / n
-    return Moments(n, mean, matrix, float(noise.max()), np.arange(d), min(reach, corner))
+    matrix, noise = symmetric(released.values()[0] / n, len(space)), released.deviations() / n
+    return Moments(n, mean, matrix, float(noise.max()), np.arange(len(space)), min(reach, corner))
 
 
 def _can_shorten(task: MomentsTask, ask: Callable[[float], Question], part: Fraction | float) -> None:
@@ -208,11 +210,6 @@ def _can_shorten(task: MomentsTask, ask: Callable[[float], Question], part: Frac
             f"Rows cannot be shortened to the part {task.radius:g} of their bounds.",
             "Take a larger radius.",
         ) from None
-
-
-def _number(values: Floats, noise: Floats, size: int | None) -> float:
-    """What sums are divided by: the public number of rows, or the noisy one, no less than its noise."""
-    return float(size) if size is not None else max(float(values[0]), SAFE * float(noise[0]), 1.0)
 
 
 VERSIONS: Final[dict[str, Callable[[MomentsTask], Moments]]] = {

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.released import Released
 from sulq.answers.spend_plan import Purse
 from sulq.language.domain import Bool
 from sulq.language.kinds import Floats
@@ -123,9 +124,26 @@ class Location:
 def location_question(space: Space, purse: Purse) -> Sums:
     """The number of rows that have all coordinates, unless it is public; their sums; their squared distances."""
     vector = space.vector(space.middle, space.even(pure=purse.pure))
-    count = () if purse.facts.size is not None else (present(vector),)
-    shares = SHARES[0 if count else 1 :]
-    return Sums((*count, vector, squared(space, space.middle)), shares=shares)
+    return with_count(purse, SHARES, vector, squared(space, space.middle), counted=vector)
+
+
+def with_count(purse: Purse, shares: tuple[Fraction, ...], *values: RowFn, counted: Vector) -> Sums:
+    """Sums of some values and, before them, the number of rows that have all coordinates, unless it is public."""
+    count = () if purse.facts.size is not None else (present(counted),)
+    return Sums((*count, *values), shares=shares[1 - len(count) :])
+
+
+def read_count(purse: Purse, released: Released) -> tuple[float, float, Floats, Floats]:
+    """The number of rows with the deviation of its noise, then the other values with theirs."""
+    values, noise = released.values()[0], released.deviations()
+    if purse.facts.size is not None:
+        return float(purse.facts.size), 0.0, values, noise
+    return float(values[0]), float(noise[0]), values[1:], noise[1:]
+
+
+def divisor_of(count: float, off: float) -> float:
+    """What sums are divided by: a number of rows, no less than its noise."""
+    return max(count, SAFE * off, 1.0)
 
 
 def present(vector: Vector) -> RowFn:
@@ -145,13 +163,8 @@ def locate(space: Space, purse: Purse, part: Fraction) -> Location:
     square as far as that stands out (James and Stein), at most that of rows spread over the box.
     """
     released = purse.one(location_question(space, purse), part).released
-    values, noise = released.values()[0], released.deviations()
-    size = purse.facts.size
-    if size is None:
-        count, off, values, noise = float(values[0]), float(noise[0]), values[1:], noise[1:]
-    else:
-        count, off = float(size), 0.0
-    divisor = max(count, SAFE * off, 1.0)
+    count, off, values, noise = read_count(purse, released)
+    divisor = divisor_of(count, off)
     unit = space.even(pure=purse.pure)
     flat = (space.half / unit) ** 2 / 3
     found, error = values[:-1] / divisor, float(noise[0]) / divisor

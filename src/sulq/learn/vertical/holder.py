@@ -19,7 +19,7 @@ from sulq.language.question import Question, Sums, Together
 from sulq.language.rowfn import Outer, Power, Vector, bucket
 from sulq.learn.base import HANDLES
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.space import BITS, Space, present
+from sulq.learn.unsupervised.space import BITS, Space, present, with_count
 
 MOMENTS: Final = (Fraction(1), Fraction(4), Fraction(10))  # number, sums, products
 TOGETHER: Final = 4000  # sums in one question
@@ -52,8 +52,7 @@ class Holder:
     def moments(self) -> Sums:
         """Its number of rows, sums, and the products of its own columns, about the middle of the bounds."""
         vector = self.space.vector(self.space.middle)
-        count = (present(vector),) * self.unknown
-        return Sums((*count, vector, Outer(vector)), shares=MOMENTS[1 - self.unknown :])
+        return with_count(self.purse, MOMENTS, vector, Outer(vector), counted=vector)
 
     def groups(self, number: int, salt: int) -> Sums:
         """Its sums over random groups of people."""
