@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.audit.beliefs import Heard, Tracker, conf, confidence, independent, inv_conf, posterior, shift
+from sulq.audit.beliefs import Heard, Tracker, confidence, independent, posterior, shift
 from sulq.errors import QuestionError
 from sulq.language.law import GaussianLaw, LaplaceLaw
+from sulq.language.sublinear import conf, inv_conf
 
 GEOMETRIC = LaplaceLaw(Fraction(10, 7))  # epsilon .7 for a bit
 

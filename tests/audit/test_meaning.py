@@ -10,12 +10,13 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Int, Rho, SubLinear, Unit
-from sulq.audit.beliefs import Tracker, conf, inv_conf
+from sulq.audit.beliefs import Tracker
 from sulq.audit.meaning import Moved, moved, report, sentences
 from sulq.audit.pmf import noisy
 from sulq.language import sublinear
 from sulq.language.law import GaussianLaw, LaplaceLaw
 from sulq.language.privacy import Queries
+from sulq.language.sublinear import conf, inv_conf
 from sulq.local import Collector, Respondent
 
 TABLE = pa.table({"x": [0, 1, 1]})

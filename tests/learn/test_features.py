@@ -10,8 +10,7 @@ import sulq
 from sulq import Epsilon
 from sulq.errors import QuestionError
 from sulq.learn import ID3, LogisticRegression, NaiveBayes
-from sulq.learn.features import Features
-from sulq.learn.tables import BadTable
+from sulq.learn.features import BadTable, Features
 from tests.learn.cases import ALL, COLUMNS, DATA, exact, opened, refused
 
 

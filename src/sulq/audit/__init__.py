@@ -21,18 +21,45 @@ from sulq.audit.attacks import (
     rewording,
     tracker,
 )
-from sulq.audit.beliefs import Heard, Tracker, conf, confidence, independent, inv_conf, posterior, shift
+from sulq.audit.beliefs import (
+    Heard,
+    Safety,
+    Tracker,
+    audit_targets,
+    confidence,
+    independent,
+    posterior,
+    shift,
+)
 from sulq.audit.distinguish import Bound, answers, distinguish, lower_bound
 from sulq.audit.finding import Finding, allowed_by, allowed_chance
 from sulq.audit.fit import Fit, fit
 from sulq.audit.interval import binomial_interval
-from sulq.audit.leakage import learned_rule, most_told, random_row
 from sulq.audit.meaning import Moved, moved, report
-from sulq.audit.neighbourhood import enumerated, group_epsilon, semantic_shift, simulate, simulation_epsilon
+from sulq.audit.neighbourhood import (
+    enumerated,
+    group_epsilon,
+    learned_rule,
+    most_told,
+    random_row,
+    semantic_shift,
+    simulate,
+    simulation_epsilon,
+)
 from sulq.audit.pmf import exact_epsilon, excess, mixture, noisy, product, renyi, statistical_distance
-from sulq.audit.promise import Rate, gaussian_walks, rate, shift_chance, verify
-from sulq.audit.steps import azuma, divergence, expected_step, largest_step, theorem4_terms, walk_bound
-from sulq.audit.targets import Safety, audit_targets
+from sulq.audit.promise import (
+    Rate,
+    divergence,
+    expected_step,
+    gaussian_walks,
+    largest_step,
+    rate,
+    shift_chance,
+    theorem4_terms,
+    verify,
+    walk_bound,
+)
+from sulq.language.sublinear import azuma, conf, inv_conf
 
 __all__ = [
     "ATTACKS",

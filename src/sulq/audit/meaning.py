@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sulq.audit.finding import epsilon_of, exchanges
-from sulq.audit.leakage import most_told
+from sulq.audit.neighbourhood import most_told
 from sulq.language.facts import Facts, Whose
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 from sulq.language.sublinear import conf, inv_conf

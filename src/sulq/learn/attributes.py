@@ -10,8 +10,7 @@ from sulq.errors import QuestionError
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Text
 from sulq.language.rowfn import RowFn
-from sulq.learn.features import numbers_of
-from sulq.learn.tables import Array, cells, is_missing
+from sulq.learn.features import Array, cells, is_missing, numbers_of
 
 Codes = npt.NDArray[np.int64]
 

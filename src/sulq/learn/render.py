@@ -8,8 +8,7 @@ import numpy as np
 
 from sulq.answers.text_table import Cell, Sheet, cell
 from sulq.learn.base import Learner
-from sulq.learn.features import Features
-from sulq.learn.tables import Array
+from sulq.learn.features import Array, Features
 
 WIDEST: Final = 64  # columns of a table
 _NUMBERED: Final = ("explained", "singular", "noise", "count", "size", "cluster", "label", "inertia")

@@ -7,8 +7,7 @@ import numpy as np
 from sulq.language.domain import Column
 from sulq.language.kinds import Floats
 from sulq.learn.base import Learner
-from sulq.learn.features import numbers_of
-from sulq.learn.tables import Array
+from sulq.learn.features import Array, numbers_of
 
 
 class Classifier(Learner):

@@ -17,10 +17,9 @@ from sulq.language.domain import Category, Schema, Text
 from sulq.language.kinds import Cells, Integers
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import numbers
-from sulq.learn.features import numbers_of
+from sulq.learn.features import cells, numbers_of
 from sulq.learn.sq.oracle import StatOracle, checked_query, too_few_rows, too_many_queries
 from sulq.learn.sq.planning import sample_block
-from sulq.learn.tables import cells
 
 Push = Callable[[int, float, float], float]
 PUSHES: Final[dict[str, Push]] = {

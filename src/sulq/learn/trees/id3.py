@@ -12,8 +12,8 @@ from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats
 from sulq.learn.attributes import Attributes, Labels
+from sulq.learn.features import Array
 from sulq.learn.supervised import Classifier
-from sulq.learn.tables import Array
 from sulq.learn.trees import entropy
 from sulq.learn.trees.drawing import export_text, plot
 from sulq.learn.trees.growth import FIRST, SPLITS, SplitRule, Splits

@@ -15,7 +15,7 @@ import numpy as np
 from sulq.language.kinds import Floats, Truths
 from sulq.language.rowfn import Route
 from sulq.learn.attributes import Attributes, Codes
-from sulq.learn.tables import Array
+from sulq.learn.features import Array
 
 APART: Final = 0.4  # how far a label's part at a node is from that at its parent, as a rule
 MIN_VARIANCE: Final = 1e-18  # of a variance: a huge epsilon has hardly any noise

@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from sulq.audit.promise import gaussian_walks, rate
-from sulq.audit.steps import azuma, divergence, expected_step, largest_step, theorem4_terms, walk_bound
+from sulq.audit.promise import (
+    divergence,
+    expected_step,
+    gaussian_walks,
+    largest_step,
+    rate,
+    theorem4_terms,
+    walk_bound,
+)
 from sulq.errors import QuestionError
 from sulq.language import sublinear
+from sulq.language.sublinear import azuma
 
 
 def test_S0_23_E06_azuma_is_one_sided_and_needs_no_independence() -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sulq.learn.tables import cells, is_missing
+from sulq.learn.features import cells, is_missing
 from tests.learn.cases import refused
 
 TABLE = {"b": [4, 5, 6], "a": [1, 2, 3]}

@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.audit.beliefs import shift
-from sulq.audit.targets import audit_targets
+from sulq.audit.beliefs import audit_targets, shift
 from sulq.errors import QuestionError
 from sulq.language.law import GaussianLaw
 

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.audit.leakage import learned_rule, most_told, random_row
-from sulq.audit.neighbourhood import enumerated, group_epsilon
+from sulq.audit.neighbourhood import enumerated, group_epsilon, learned_rule, most_told, random_row
 from sulq.audit.pmf import exact_epsilon, noisy, product, statistical_distance
 from sulq.errors import QuestionError
 from sulq.language.law import LaplaceLaw
