@@ -14,7 +14,7 @@ from sulq.answers.columns import Columns
 from sulq.answers.released import Released
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
-from sulq.forms.parameters import checked, whole
+from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool, Category, Column, Text
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
@@ -315,8 +315,7 @@ class AdditiveRegressor(Additive, Regressor):
     clip: float | None = None
 
     def _check(self) -> None:
-        good = isinstance(self.clip, (int, float)) and not isinstance(self.clip, bool) and 0 < self.clip <= 2
-        checked(self.clip is None or good, "clip lies above 0 and is at most 2.")
+        checked(self.clip is None or 0 < number(self.clip) <= 2, "clip lies above 0 and is at most 2.")
 
     def _start(self, y: Columns) -> Sums:
         domain = y.domain[0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
-from sulq.forms.parameters import checked, whole
+from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Col, Lit, Outer, RowFn, WithinBall
@@ -73,8 +73,7 @@ class LogisticRegression(ScoreClassifier):
 
     def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         rounds = None if self.max_iter is None else whole(self.max_iter, "max_iter", 0, MAX_ROUNDS)
-        good = isinstance(self.C, (int, float)) and not isinstance(self.C, bool) and 1e-6 <= self.C <= 1e6
-        checked(good, "C is a number from 1e-6 to 1e6.")
+        checked(1e-6 <= number(self.C) <= 1e6, "C is a number from 1e-6 to 1e6.")
         checked(isinstance(self.narrow, bool), "narrow is True or False.")
         task = LogisticTask(Design.of(X), Labels(y), purse)
         narrow = self.narrow and not purse.sublinear

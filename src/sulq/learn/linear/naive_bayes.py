@@ -11,7 +11,7 @@ import numpy as np
 
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
-from sulq.forms.parameters import checked, whole
+from sulq.forms.parameters import checked, number, whole
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
@@ -55,8 +55,7 @@ class NaiveBayes(ScoreClassifier):
     bins: int | None = None
 
     def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
-        good = isinstance(self.alpha, (int, float)) and not isinstance(self.alpha, bool)
-        checked(good and 0 < self.alpha <= 1e6, "alpha is a positive number.")
+        checked(0 < number(self.alpha) <= 1e6, "alpha is a positive number.")
         if self.bins is not None:
             whole(self.bins, "bins", 2, 1000)
         labels = Labels(y)

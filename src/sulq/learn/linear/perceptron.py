@@ -12,7 +12,7 @@ import numpy as np
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse, queries
 from sulq.errors import BudgetExceeded, QuestionError
-from sulq.forms.parameters import checked, whole
+from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool, Category, Text
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Queries
@@ -68,9 +68,9 @@ class Perceptron(ScoreClassifier):
     def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         if self.max_iter is not None:
             whole(self.max_iter, "max_iter", 1, MAX_ROUNDS)
-        checked(self.margin is None or _positive(self.margin), "margin is a positive number, or None.")
+        checked(self.margin is None or number(self.margin) > 0, "margin is a positive number, or None.")
         checked(isinstance(self.fit_intercept, bool), "fit_intercept is True or False.")
-        checked(_positive(self.stop), "stop is a positive number.")
+        checked(number(self.stop) > 0, "stop is a positive number.")
         labels, features = Labels(y), Features.of(X)
         if labels.size != 2:
             raise QuestionError("wrong-kind", f"{labels.name} has {labels.size} classes; a perceptron tells two apart.")
@@ -140,10 +140,6 @@ class Perceptron(ScoreClassifier):
 def most_rounds(longest: float, margin: float) -> int:
     """Theorem 2's bound on the rounds: 32 max|x|^2/margin^2, from public bounds (corrected, E14)."""
     return math.ceil(32 * longest / margin**2)
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _is_number(item: Feature) -> bool:

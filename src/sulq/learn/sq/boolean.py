@@ -15,7 +15,7 @@ import numpy as np
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
-from sulq.forms.parameters import checked, whole
+from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Queries
@@ -71,10 +71,10 @@ class BooleanClassifier(Learner):
 
     def _check(self) -> None:
         """Refuse parameters that are no probabilities, before anything is asked."""
-        good = self.accuracy is None or _between(self.accuracy, 0, 1)
+        good = self.accuracy is None or 0 < number(self.accuracy) < 1
         checked(good, "accuracy is an error rate between 0 and 1, or None.")
-        checked(_between(self.beta, 0, 1), "beta lies between 0 and 1.")
-        checked(self.eta == 0 or _between(self.eta, 0, 0.5), "eta lies from 0 up to, not including, 1/2.")
+        checked(0 < number(self.beta) < 1, "beta lies between 0 and 1.")
+        checked(self.eta == 0 or 0 < number(self.eta) < 0.5, "eta lies from 0 up to, not including, 1/2.")
 
     def _asks(self, columns: int) -> tuple[int, int, int | None]:
         """The asks and the queries of a fit at most, and how many queries there might be."""
@@ -119,10 +119,6 @@ def truth_columns(X: Columns, y: Columns) -> tuple[tuple[str, ...], str]:
             if not isinstance(domain, Bool):
                 raise QuestionError("wrong-kind", f"{name} is not a truth value.", "Declare it as Bool, or compare it.")
     return X.names, y.names[0]
-
-
-def _between(value: object, low: float, high: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and low < value < high
 
 
 class MonotoneConjunction(BooleanClassifier):

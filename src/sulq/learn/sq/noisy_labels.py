@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.forms.parameters import checked
+from sulq.forms.parameters import checked, number
 from sulq.language.kinds import Floats
 from sulq.language.rowfn import Arith, Col, Not, RowFn, lit
 from sulq.learn.sq.oracle import Partitions, PricedOracle, StatOracle, checked_tolerance
@@ -37,7 +37,7 @@ class NoisyLabels(PricedOracle):
     """
 
     def __init__(self, oracle: StatOracle, label: str, eta: float, *, paper: bool = False) -> None:
-        checked(_below_half(eta), "eta lies from 0 up to, not including, 1/2.")
+        checked(0 <= number(eta) < 0.5, "eta lies from 0 up to, not including, 1/2.")
         self._oracle, self.label, self.eta, self.paper = oracle, label, float(eta), paper
 
     def stats(self, phis: Sequence[RowFn], tau: float) -> Floats:
@@ -150,7 +150,3 @@ def _flipped_part(value: object, label: str) -> object:
 def _zero(phi: RowFn) -> RowFn:
     """A condition or a number as a number, zero where it is missing."""
     return Arith("*", phi, lit(1)).fill(0)
-
-
-def _below_half(eta: object) -> bool:
-    return isinstance(eta, (int, float)) and not isinstance(eta, bool) and 0 <= eta < 0.5

@@ -9,7 +9,7 @@ import numpy as np
 
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
-from sulq.forms.parameters import checked, whole
+from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.features import Array
@@ -101,9 +101,9 @@ class ID3(Classifier):
         whole(self.n_bins, "n_bins", 2, 256)
         checked(self.criterion in CRITERIA, f"criterion is one of {', '.join(CRITERIA)}.")
         checked(self.splits in SPLITS, f"splits is one of {', '.join(SPLITS)}.")
-        checked(_within(self.beta, 0, 1), "beta lies between 0 and 1.")
+        checked(0 < number(self.beta) < 1, "beta lies between 0 and 1.")
         checked(
-            self.tolerance is None or _within(self.tolerance, 0, 10), "tolerance lies between 0 and 10, or is None."
+            self.tolerance is None or 0 < number(self.tolerance) < 10, "tolerance lies between 0 and 10, or is None."
         )
         checked(
             self.criterion != "separation" or (not purse.sublinear and self.tolerance is None),
@@ -159,10 +159,6 @@ class ID3(Classifier):
         """A picture of the tree down to a depth (needs the extra `plot`)."""
         self._ready()
         return plot(self.tree_, max_depth=whole(max_depth, "max_depth", 0, MAX_DEPTH))
-
-
-def _within(value: object, low: float, high: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and low < value < high
 
 
 def _importances(tree: Tree) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from sulq.answers.columns import Columns
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
-from sulq.forms.parameters import checked, whole
+from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats, Integers, Truths
 from sulq.language.privacy import SubLinear
 from sulq.learn.base import Learner
@@ -97,8 +97,7 @@ class KMeans(Learner):
         if self.max_iter is not None:
             whole(self.max_iter, "max_iter", 1, 100)
         checked(self.small in ("keep", "drop", "move", "raise"), "small is keep, drop, move or raise.")
-        good = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
-        checked(good and 0 <= self.threshold < 1e6, "threshold is a number of deviations, 0 or more.")
+        checked(0 <= number(self.threshold) < 1e6, "threshold is a number of deviations, 0 or more.")
         checked(isinstance(self.inertia, bool) and isinstance(self.scale, bool), "inertia and scale are True or False.")
         if self.init is None or isinstance(self.init, str):
             checked(self.init in (None, "spread"), 'init is an array of centres, "spread", or nothing.')
