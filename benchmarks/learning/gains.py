@@ -14,7 +14,7 @@ from sulq.learn.unsupervised.lloyd import KMeansTask
 from sulq.learn.unsupervised.space import Space
 from tests.learn.cases import exact, opened
 from tests.learn.matrices import DELTA, EPSILON, captured, cube, mirrored, theorem_1, top
-from tests.learn.unsupervised.test_components_svd import NAMES, UNIT, table
+from tests.learn.unsupervised.test_components import NAMES, UNIT, table
 from tests.learn.unsupervised.test_kmeans import PLACES, SQUARE, TWO, square
 
 SPEND = EpsilonDelta(EPSILON, DELTA)

@@ -13,7 +13,7 @@ from sulq.learn import PCA
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.learn.matrices import DP, POSTERIOR, captured, cube, mirrored, same_space, theorem_1, top
 from tests.learn.noised import Noised, Replayed, columns
-from tests.learn.unsupervised.test_components_svd import NAMES, UNIT, gridded, table
+from tests.learn.unsupervised.test_components import NAMES, UNIT, gridded, table
 
 VERSIONS = ["auto", "centred", "midpoint", "0", "1"]
 
