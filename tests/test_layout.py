@@ -39,7 +39,6 @@ LINES = {
     "config.py": 611,
     "contingency.py": 473,
     "named_asks.py": 576,
-    "emitter.py": 459,
     "engine.py": 562,
     "expressions.py": 592,
     "functions.py": 493,

@@ -67,9 +67,9 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #580",
         "what is not finite finds its way into a bin",
-        "compile/emit/emitter.py",
-        '        return joined("CASE WHEN isfinite({0}) THEN {0} END", named)',
-        '        return joined("{0}", named)',
+        "compile/emit/piece.py",
+        '    return joined("CASE WHEN isfinite({0}) THEN {0} END", writer.named(item))',
+        '    return joined("{0}", writer.named(item))',
         (ENGINES,),
     ),
     Mutant(

@@ -377,7 +377,8 @@ class Text(Declared):
         return default if fits else None  # type: ignore[return-value]
 
 
-Column = Int | Real | Bool | Category | Date | Timestamp | Text
+Numbered = Int | Real | Bool | Category | Date | Timestamp
+Column = Numbered | Text
 COLUMNS: Final = (Int, Real, Bool, Category, Date, Timestamp, Text, Vertices)
 
 

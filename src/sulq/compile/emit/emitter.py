@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from sulq.compile.emit import dates, maths, texts
 from sulq.compile.emit import labels as emit_labels
 from sulq.compile.emit.bins import divided, limited, places, search
 from sulq.compile.emit.literals import double, whole
-from sulq.compile.emit.piece import Keyed, NotInSql, Piece, clamped, joined
+from sulq.compile.emit.piece import Keyed, NotInSql, Piece, clamped, finite, joined
 from sulq.compile.statements.kept_table import PERSON, PLACE, Rows
 from sulq.kernel.request import Scan
-from sulq.language.domain import Bool, Category, Column, Schema, Text
+from sulq.language.domain import Bool, Category, Numbered, Schema, Text
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.rowfn import (
     Arith,
@@ -67,8 +66,10 @@ FUNCTIONS: Final = frozenset(
 """Every function that may stand in generated SQL; whatever is not listed is refused (T18)."""
 
 EXACT: Final = 2**53
-MOST_BINS: Final = 1024  # more are searched by the batch path
-FEW: Final = 512  # so many values of a column are grouped by as they are, and then put into bins
+MAX_BINS: Final = 1024  # more are searched by the batch path
+MAX_GROUPED_VALUES: Final = 512  # so many values of a column are grouped by as they are, and then put into bins
+Mode = Literal["number", "truth", "code", "words"]
+MODES: Final[dict[type, Mode]] = {Scalar: "number", Truth: "truth", Code: "code", Words: "words"}
 
 
 class Emitter:
@@ -105,27 +106,61 @@ class Emitter:
         self.layers[piece.layer].append(f"{piece.sql} AS {name}")
         return Piece(name, piece.layer + 1, atom=True)
 
-    def _once(self, mode: str, fn: RowFn, write: Callable[[RowFn], Piece]) -> Piece:
-        known = self._known.get((mode, id(fn)))
-        if known is None:
-            known = self._known[mode, id(fn)] = (write(fn), fn)  # fn is kept: its identity stays its own
-        return known[0]
-
     def number(self, fn: RowFn) -> Piece:
         """A row function used as a number: a double."""
-        return self._once("number", fn, self._number)
+        return self._once("number", fn)
 
     def truth(self, fn: RowFn) -> Piece:
         """A row function used as a condition."""
-        return self._once("truth", fn, self._truth)
+        return self._once("truth", fn)
 
     def code(self, fn: RowFn) -> Piece:
         """A row function used as a key: a whole number from 0."""
-        return self._once("code", fn, self._code)
+        return self._once("code", fn)
 
     def words(self, fn: RowFn) -> Piece:
         """A row function used as text."""
-        return self._once("words", fn, self._words)
+        return self._once("words", fn)
+
+    def value(self, fn: RowFn) -> Piece:
+        """A row function as what its kind is: a number, a condition, a key or a text."""
+        return self._once(self._mode(fn), fn)
+
+    def _mode(self, fn: RowFn) -> Mode:
+        mode = MODES.get(type(fn.kind(self.schema)))
+        if mode is None:
+            raise NotInSql(type(fn).__name__)
+        return mode
+
+    def _once(self, mode: Mode, fn: RowFn) -> Piece:
+        known = self._known.get((mode, id(fn)))
+        if known is None:
+            known = self._known[mode, id(fn)] = (self._written(mode, fn), fn)  # fn is kept: its identity stays its own
+        return known[0]
+
+    def _written(self, mode: Mode, fn: RowFn) -> Piece:
+        if isinstance(fn, (First, NullIf)) and mode == self._mode(fn):
+            return self._first(mode, fn.items) if isinstance(fn, First) else self._null_if(mode, fn)
+        if mode == "number":
+            return self._number(fn)
+        if mode == "truth":
+            return self._truth(fn)
+        return self._code(fn) if mode == "code" else self._words(fn)
+
+    def _first(self, mode: Mode, items: tuple[RowFn, ...]) -> Piece:
+        places = ", ".join(f"{{{i}}}" for i in range(len(items)))
+        return joined(f"coalesce({places})", *(self._once(mode, item) for item in items))
+
+    def _null_if(self, mode: Mode, fn: NullIf) -> Piece:
+        """The item is looked at twice: it is named, and every later mention of it is that name."""
+        item = self.named(self._once(mode, fn.item))
+        self._known[mode, id(fn.item)] = (item, fn.item)
+        return joined("CASE WHEN {0} THEN NULL ELSE {1} END", self.truth(fn.equal), item)
+
+    def _stored(self, fn: RowFn) -> Numbered | None:
+        """The declared column of whole numbers or codes that a row function is; None for any other."""
+        column = self.schema.find(fn.name) if isinstance(fn, Col) else None
+        return None if column is None or isinstance(column, Text) else column
 
     def key(self, fn: RowFn, *, alone: bool = False) -> Keyed:
         """A row function used as a key of the partition.
@@ -144,31 +179,31 @@ class Emitter:
                 return found
             places = None if found.places is None else tuple(last if i < 0 else i for i in found.places)
             return found._replace(places=places, missing=last)
-        if alone and isinstance(fn, Bins) and isinstance(fn.item, Col):
-            binned = self._bins_alone(fn, self.schema.find(fn.item.name), fn.item.name)
+        if alone and isinstance(fn, Bins):
+            binned = self._bins_alone(fn, self._stored(fn.item))
             if binned is not None:
                 return binned
-        if isinstance(fn, Each) and isinstance(fn.item, Col):
-            column = self.schema.find(fn.item.name)
+        if isinstance(fn, Each):
+            column = self._stored(fn.item)
             if isinstance(column, Category):
                 return self.key(fn.item, alone=alone)
-            if column is not None and not isinstance(column, Text) and column.step == 1:
-                return Keyed(self.column(fn.item.name), column.low)
+            if column is not None and column.step == 1:
+                return Keyed(self._any(fn.item), column.low)
         return Keyed(self.code(fn))
 
-    def _bins_alone(self, fn: Bins, column: Column | None, name: str) -> Keyed | None:
+    def _bins_alone(self, fn: Bins, column: Numbered | None) -> Keyed | None:
         """Bins of a column, some of them found in parts that are added afterwards: less is worked out for each row."""
-        if column is None or isinstance(column, (Category, Text)):
+        if column is None or isinstance(column, Category):
             return None
         edges = fn.fitted(self.schema)
         exact, limits, top = limited(edges, column.step, column.low, column.high)
-        if column.high - column.low < FEW:
-            return Keyed(self.column(name), column.low, places(exact, column.low, column.high))
+        if column.high - column.low < MAX_GROUPED_VALUES:
+            return Keyed(self._any(fn.item), column.low, places(exact, column.low, column.high))
         within = (column.low, column.high)
-        division = None if len(edges) > MOST_BINS else divided(exact, limits, top, within=within, beyond=True)
+        division = None if len(edges) > MAX_BINS else divided(exact, limits, top, within=within, beyond=True)
         if division is None:
             return None
-        return Keyed(joined(division, self.column(name)), 0, (*range(len(edges) - 1), len(edges) - 2))
+        return Keyed(joined(division, self._any(fn.item)), 0, (*range(len(edges) - 1), len(edges) - 2))
 
     def column(self, name: str) -> Piece:
         """A column as it stands in the relation."""
@@ -205,10 +240,6 @@ class Emitter:
             case Fill(item, value) if isinstance(fn.kind(self.schema), Scalar):
                 constant = float(against(value, item.kind(self.schema)))
                 return joined(f"coalesce({{0}}, {double(constant)})", self.number(item))
-            case First(items) if isinstance(fn.kind(self.schema), Scalar):
-                return _first([self.number(item) for item in items])
-            case NullIf() if isinstance(fn.kind(self.schema), Scalar):
-                return self._null_if(fn, "number")
         for write in (maths.number, dates.number, emit_labels.number, texts.number):
             found = write(self, fn)
             if found is not None:
@@ -216,13 +247,6 @@ class Emitter:
         if isinstance(fn.kind(self.schema), Truth):
             return joined("CAST({0} AS DOUBLE)", self.truth(fn))
         raise NotInSql(type(fn).__name__)
-
-    def _null_if(self, fn: NullIf, mode: str) -> Piece:
-        """The item is looked at twice: it is named, and every later mention of it is that name."""
-        write = {"number": self.number, "truth": self.truth, "code": self.code, "words": self.words}[mode]
-        item = self.named(write(fn.item))
-        self._known[mode, id(fn.item)] = (item, fn.item)
-        return joined("CASE WHEN {0} THEN NULL ELSE {1} END", self.truth(fn.equal), item)
 
     def _scaled(self, name: str) -> Piece:
         column = self.schema.find(name)
@@ -234,10 +258,7 @@ class Emitter:
 
     def _arithmetic(self, fn: Arith, op: str, left: Piece, right: Piece) -> Piece:
         result = joined(f"({{0}} {op} {{1}})", left, right)
-        if fn.kind(self.schema).bounded:
-            return result
-        named = self.named(result)  # what is not finite is missing
-        return joined("CASE WHEN isfinite({0}) THEN {0} END", named)
+        return result if fn.kind(self.schema).bounded else finite(self, result)
 
     def _case(self, branches: tuple[tuple[RowFn, RowFn], ...], otherwise: RowFn | None) -> Piece:
         pieces: list[Piece] = []
@@ -269,10 +290,6 @@ class Emitter:
                 return joined("({0} IS NULL)", self._any(item))
             case Fill(item, value):
                 return joined(f"coalesce({{0}}, {'TRUE' if value else 'FALSE'})", self.truth(item))
-            case First(items):
-                return _first([self.truth(item) for item in items])
-            case NullIf():
-                return self._null_if(fn, "truth")
         found = texts.truth(self, fn)
         if found is None:
             raise NotInSql(type(fn).__name__)
@@ -284,26 +301,13 @@ class Emitter:
             return self._any(fn.item)
         if isinstance(fn, Col):
             return self.column(fn.name)
-        match fn.kind(self.schema):
-            case Scalar():
-                return self.number(fn)
-            case Truth():
-                return self.truth(fn)
-            case Code():
-                return self.code(fn)
-            case Words():
-                return self.words(fn)
-        raise NotInSql(type(fn).__name__)
+        return self.value(fn)
 
     def _words(self, fn: RowFn) -> Piece:
         if isinstance(fn, Col):
             return self.column(fn.name)
         if isinstance(fn, Lit) and isinstance(fn.value, str):
             return self.parameter(fn.value)
-        if isinstance(fn, First):
-            return _first([self.words(item) for item in fn.items])
-        if isinstance(fn, NullIf):
-            return self._null_if(fn, "words")
         found = texts.words(self, fn)
         if found is None:
             raise NotInSql(type(fn).__name__)
@@ -316,8 +320,8 @@ class Emitter:
         if isinstance(right, Moment) and isinstance(left, Col):
             return self._threshold(left.name, op, Fraction(right.value))
         if isinstance(right, RowFn):
-            write = {Scalar: self.number, Truth: self.truth, Code: self.code, Words: self.words}[type(kind)]
-            return joined(f"({{0}} {sign} {{1}})", write(left), write(right))
+            mode = self._mode(left)
+            return joined(f"({{0}} {sign} {{1}})", self._once(mode, left), self._once(mode, right))
         if isinstance(kind, Words):
             return joined(f"({{0}} {sign} {{1}})", self.words(left), self.parameter(str(right)))
         if isinstance(kind, Code):
@@ -348,21 +352,16 @@ class Emitter:
     def _is_in(self, fn: IsIn) -> Piece:
         kind = fn.item.kind(self.schema)
         values = fn.fitted(self.schema)
-        column = self.schema.find(fn.item.name) if isinstance(fn.item, Col) else None
+        column = self._stored(fn.item)
         pieces: list[Piece]
         if isinstance(kind, Words):
             item, pieces = self.words(fn.item), [self.parameter(str(value)) for value in values]
         elif isinstance(kind, Code):
             item, pieces = self.code(fn.item), [Piece(str(value)) for value in values]
-        elif (
-            isinstance(kind, Scalar)
-            and column is not None
-            and not isinstance(column, Text)
-            and isinstance(fn.item, Col)
-        ):
+        elif isinstance(kind, Scalar) and column is not None:
             units = [Fraction(value) / column.step for value in values]
             found = [int(unit) for unit in units if unit.denominator == 1 and column.low <= unit <= column.high]
-            item, pieces = self.column(fn.item.name), [Piece(whole(unit)) for unit in found]
+            item, pieces = self._any(fn.item), [Piece(whole(unit)) for unit in found]
         elif isinstance(kind, Scalar):
             item, pieces = self.number(fn.item), [Piece(double(float(value))) for value in values]
         else:
@@ -384,10 +383,6 @@ class Emitter:
                 a, b, c = mixing(salt)
                 mixed = f"({a} * ({PERSON} // {HALF}) + {b} * ({PERSON} % {HALF}) + {c})"
                 return Piece(f"({mixed} % {PRIME} % {count})")
-            case First(items):
-                return _first([self.code(item) for item in items])
-            case NullIf():
-                return self._null_if(fn, "code")
         found = emit_labels.key(self, fn)
         if found is None:
             raise NotInSql(type(fn).__name__)
@@ -408,21 +403,21 @@ class Emitter:
 
     def _bins(self, fn: Bins) -> Piece:
         edges = fn.fitted(self.schema)
-        if len(edges) > MOST_BINS:
+        if len(edges) > MAX_BINS:
             raise NotInSql("Bins")
-        column = self.schema.find(fn.item.name) if isinstance(fn.item, Col) else None
-        if column is not None and not isinstance(column, Text) and isinstance(fn.item, Col):
+        column = self._stored(fn.item)
+        if column is not None:
             exact, limits, top = limited(edges, column.step, column.low, column.high)
             division = divided(exact, limits, top, within=(column.low, column.high))
-            return joined(division or search(list(map(whole, limits)), whole(top)), self.column(fn.item.name))
+            return joined(division or search(list(map(whole, limits)), whole(top)), self._any(fn.item))
         item = self.named(self.number(fn.item))
         return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
 
     def units(self, block: Block) -> tuple[Piece, bool]:
         """A number on its block's grid, clamped; and whether it is an SQL integer (else a whole double)."""
         fn = block.fn
-        column = self.schema.find(fn.name) if isinstance(fn, Col) else None
-        if column is not None and not isinstance(column, (Text, Category)) and isinstance(fn, Col):
+        column = self._stored(fn)
+        if column is not None and not isinstance(column, Category) and isinstance(fn, Col):
             inside = block.low[0] <= column.low and column.high <= block.high[0]
             if inside and column.step == block.step:
                 stored = self.rows.names[fn.name]
@@ -452,8 +447,3 @@ class Emitter:
         scale = f" * {double(float(1 / step))}" if step != 1 else ""
         units = self.named(joined(f"floor({{0}}{scale} + 0.5e0)", item))
         return clamped(units, float(low), float(high))
-
-
-def _first(pieces: list[Piece]) -> Piece:
-    places = ", ".join(f"{{{i}}}" for i in range(len(pieces)))
-    return joined(f"coalesce({places})", *pieces)

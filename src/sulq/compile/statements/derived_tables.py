@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
+from sulq.compile.emit.emitter import Emitter, Piece
 from sulq.compile.emit.literals import double, whole
+from sulq.compile.emit.piece import joined
 from sulq.compile.statements import derived_columns, kept_table
 from sulq.compile.statements.kept_table import OWNER, Rows
 from sulq.language.domain import Column, Schema, Text
 from sulq.language.facts import Tables
-from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.shape import Shape, shape
@@ -206,14 +207,5 @@ def _compared(emitter: Emitter, fn: RowFn) -> Piece:
     """A value as it is told apart from others: a column by what it stores, a number as a double without a sign of 0."""
     if isinstance(fn, Col):
         return emitter.column(fn.name)
-    match fn.kind(emitter.schema):
-        case Scalar():
-            number = emitter.number(fn)
-            return Piece(f"({number.sql} + 0e0)", number.layer)
-        case Truth():
-            return emitter.truth(fn)
-        case Code():
-            return emitter.code(fn)
-        case Words():
-            return emitter.words(fn)
-    raise NotInSql(type(fn).__name__)
+    value = emitter.value(fn)
+    return joined("({0} + 0e0)", value) if isinstance(fn.kind(emitter.schema), Scalar) else value

@@ -28,7 +28,7 @@ from sulq.compile.statements.shared_scan import shared
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Looked, Part, Proposal, Scan, Statement
 from sulq.language.domain import Schema
-from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.kinds import Code
 from sulq.language.rowfn import Col, Position, RowFn
 from sulq.language.rowfn.keys import Bucket
 from sulq.language.rowfn.vectors import Lookup
@@ -257,10 +257,4 @@ def _key(emitter: Emitter, fn: RowFn) -> Piece:
         unnamed = sorted(set(range(kind.size)) - set(kind.named))
         there += "".join(f" AND {code.sql} <> {i}" for i in unnamed)
         return Piece(f"CASE WHEN {there} THEN {code.sql} END", code.layer)
-    if isinstance(kind, Truth):
-        return emitter.truth(fn)
-    if isinstance(kind, Words):
-        return emitter.words(fn)
-    if isinstance(kind, Scalar):
-        return emitter.number(fn)
-    raise NotInSql(type(fn).__name__)
+    return emitter.value(fn)
