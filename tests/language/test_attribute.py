@@ -6,7 +6,7 @@ import pytest
 
 from sulq import Bool, Category, Date, Int, Real, Text
 from sulq.errors import QuestionError
-from sulq.language.attribute import MOST, Attribute
+from sulq.language.attribute import MAX_CELLS, Attribute
 from sulq.language.domain import Schema
 
 
@@ -36,5 +36,5 @@ def test_what_has_no_cells_is_refused() -> None:
     with pytest.raises(QuestionError) as text:
         Attribute("note", Text(), 4)
     with pytest.raises(QuestionError) as many:
-        Attribute("x", Int(0, 10**6), MOST + 1)
+        Attribute("x", Int(0, 10**6), MAX_CELLS + 1)
     assert (text.value.code, many.value.code) == ("wrong-kind", "too-large")

@@ -6,7 +6,7 @@ import pytest
 
 from sulq.errors import QuestionError
 from sulq.language.question import Sums
-from sulq.language.relation import DEEPEST, Distinct, Join, PerPerson, Select, Table, Union, Where, functions
+from sulq.language.relation import MAX_RELATION_DEPTH, Distinct, Join, PerPerson, Select, Table, Union, Where, functions
 from sulq.language.rowfn import Col, Lit
 
 PEOPLE = Table("people")
@@ -50,9 +50,9 @@ def test_every_row_function_of_a_relation_is_found() -> None:
 def test_T74_tables_nested_too_deeply_are_refused() -> None:
     """A tower of derived tables, or one that doubles at each step, is refused quickly."""
     tall = wide = PEOPLE
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_RELATION_DEPTH + 1):
         tall = Distinct(tall)
-    for _ in range(DEEPEST - 2):
+    for _ in range(MAX_RELATION_DEPTH - 2):
         wide = Union((wide, wide))
     for bomb in (tall, wide):
         with pytest.raises(QuestionError) as refused:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.language.space import MOST_POINTS, Box, Points, units, values
+from sulq.language.space import MAX_POINTS, Box, Points, units, values
 
 
 def test_the_points_of_a_box() -> None:
@@ -42,7 +42,7 @@ def test_the_points_that_are_named() -> None:
         (lambda: Box(0, 3, -1), "bad-literal"),
         (lambda: Box(0, float("inf")), "bad-literal"),
         (lambda: Box(0, "3"), "bad-literal"),
-        (lambda: Box(0, MOST_POINTS), "too-large"),
+        (lambda: Box(0, MAX_POINTS), "too-large"),
         (lambda: Box(0, 3, 1, "euclid"), "bad-question"),
         (lambda: Points(()), "bad-question"),
         (lambda: Points(((1,), (1,))), "bad-question"),

@@ -21,7 +21,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from sulq.language.kinds import Floats
-from sulq.language.law import LARGEST_COINS, SMALLEST_BETA, BinomialLaw, GaussianLaw, LaplaceLaw, Law, round_up
+from sulq.language.law import LARGEST_COINS, MIN_BETA, BinomialLaw, GaussianLaw, LaplaceLaw, Law, round_up
 
 FINE: Final = 40
 ERROR: Final = 1e-13  # of a transform of at most 2^22 probabilities
@@ -72,7 +72,7 @@ def reach(law: Added, left: int, right: int, q: float, beta: float) -> float:
     if left + right == 0:
         return 0.0
     if beta < LEAST:  # finer than the tables: each draw within its own bound
-        return (left * (1 - q) + right * q) * law.accuracy(max(beta / (left + right), SMALLEST_BETA))
+        return (left * (1 - q) + right * q) * law.accuracy(max(beta / (left + right), MIN_BETA))
     scale = float(law.scale) if not isinstance(law, BinomialLaw) else math.sqrt(law.variance())
     if not isinstance(law, LaplaceLaw) and scale >= SMOOTH:
         return _normal(scale * math.hypot(math.sqrt(left) * (1 - q), math.sqrt(right) * q), beta)

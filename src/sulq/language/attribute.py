@@ -18,7 +18,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import EPOCH, Bool, Category, Column, Date, Int, Text, Timestamp
 from sulq.language.rowfn import Bins, Col, Each, RowFn
 
-MOST: Final = 1024  # cells of one attribute
+MAX_CELLS: Final = 1024  # cells of one attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Attribute:
     def __post_init__(self) -> None:
         if isinstance(self.domain, Text):
             raise QuestionError("wrong-kind", f"{self.name} is free text; keys are categories and numbers.")
-        if self.size > MOST:
-            raise QuestionError("too-large", f"{self.name} has {self.size:,} values, more than {MOST:,}.")
+        if self.size > MAX_CELLS:
+            raise QuestionError("too-large", f"{self.name} has {self.size:,} values, more than {MAX_CELLS:,}.")
 
     @property
     def edges(self) -> tuple[float, ...] | None:

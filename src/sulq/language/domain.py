@@ -20,9 +20,9 @@ from sulq.errors import SetupError
 TERM_BITS: Final = 22  # |term| <= 2^22: totals of 2^40 rows fit 64 bits (SR17)
 CELL_LIMIT: Final = 2**31  # a stored integer of a Real column
 INT_LIMIT: Final = 2**53  # an Int must be exact as a double
-FINEST: Final = Fraction(2) ** -300  # a grid's step and its inverse must be ordinary doubles
-LONGEST_CELL: Final = 10_000  # characters of a free text, where no fewer are declared
-LONGEST_NAME: Final = 1_000  # characters of a table's or column's name
+MIN_GRID_STEP: Final = Fraction(2) ** -300  # a grid's step and its inverse must be ordinary doubles
+MAX_CELL_LENGTH: Final = 10_000  # characters of a free text, where no fewer are declared
+MAX_NAME_LENGTH: Final = 1_000  # characters of a table's or column's name
 EPOCH: Final = datetime.date(1970, 1, 1)
 MICROSECONDS: Final = 86_400_000_000
 
@@ -45,11 +45,11 @@ def power_of_two(number: Fraction) -> Fraction:
 
 @functools.lru_cache(maxsize=1024)
 def grid_for(magnitude: Fraction, bits: int) -> Fraction:
-    """Smallest power-of-two step on which a magnitude needs at most 2^bits units; never finer than FINEST."""
+    """Smallest power-of-two step on which a magnitude needs at most 2^bits units; never finer than MIN_GRID_STEP."""
     if magnitude == 0:
         return Fraction(1)
     step = power_of_two(magnitude / 2**bits)
-    return max(step if step * 2**bits >= magnitude else step * 2, FINEST)
+    return max(step if step * 2**bits >= magnitude else step * 2, MIN_GRID_STEP)
 
 
 def _bound(value: object, what: str) -> Fraction:
@@ -363,13 +363,13 @@ class Text(Declared):
     or takes long enough to be noticed (T30, T74). The shorter, the more patterns one question may look for (T100).
     """
 
-    longest: int = field(default=LONGEST_CELL, metadata={"wire": "set"})
+    longest: int = field(default=MAX_CELL_LENGTH, metadata={"wire": "set"})
 
     def __post_init__(self) -> None:
         if isinstance(self.longest, bool) or not isinstance(self.longest, int):
             raise SetupError("bad-declaration", "The longest of Text is a whole number of characters.")
-        if not 1 <= self.longest <= LONGEST_CELL:
-            raise SetupError("bad-bounds", f"The longest of Text is from 1 to {LONGEST_CELL:,} characters.")
+        if not 1 <= self.longest <= MAX_CELL_LENGTH:
+            raise SetupError("bad-bounds", f"The longest of Text is from 1 to {MAX_CELL_LENGTH:,} characters.")
         self._settle()
 
     def _code(self, default: object) -> str | None:
@@ -418,10 +418,15 @@ class Schema:
         if not isinstance(columns, Mapping) or not columns:
             raise SetupError("bad-declaration", "columns must declare at least one column: {name: domain}.")
         for name in (table, *columns):
-            if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME or "\x00" in name or not is_text(name):
+            if (
+                not isinstance(name, str)
+                or not 1 <= len(name) <= MAX_NAME_LENGTH
+                or "\x00" in name
+                or not is_text(name)
+            ):
                 raise SetupError(
                     "bad-declaration",
-                    f"A name of a table or column is text of 1 to {LONGEST_NAME:,} characters, without NUL.",
+                    f"A name of a table or column is text of 1 to {MAX_NAME_LENGTH:,} characters, without NUL.",
                 )
         return cls(table, tuple((name, declare(value, str(name))) for name, value in columns.items()))
 

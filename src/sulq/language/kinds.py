@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.kernel.private import Floats, Integers, Objects, Truths
-from sulq.language.domain import LONGEST_CELL, Schema
+from sulq.language.domain import MAX_CELL_LENGTH, Schema
 
 __all__ = [
     "HUGE", "Cells", "Code", "Floats", "Frame", "Grid", "Integers", "Kind", "Objects", "Scalar", "Truth", "Truths",
@@ -66,7 +66,7 @@ class Words:
     """Free text of at most `longest` characters, or missing."""
 
     nullable: bool = True
-    longest: int = LONGEST_CELL
+    longest: int = MAX_CELL_LENGTH
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,12 @@ from sulq.kernel.private import Floats
 from sulq.language.coin_table import MARGIN, REACH, UNDERFLOW, coin_table
 
 __all__ = [
-    "LARGEST_COINS", "LARGEST_SCALE", "SMALLEST_BETA", "SMALLEST_SCALE", "AboveLaw", "BinomialLaw", "BitLaw",
+    "LARGEST_COINS", "LARGEST_SCALE", "MIN_BETA", "SMALLEST_SCALE", "AboveLaw", "BinomialLaw", "BitLaw",
     "ExponentialLaw", "FlipLaw", "GaussianLaw", "LaplaceLaw", "Law", "MetricLaw", "PassedLaw", "accurate",
     "round_up",
 ]  # fmt: skip
 
-SMALLEST_BETA: Final = 1e-300
+MIN_BETA: Final = 1e-300
 
 _LOOSE: Final = 3e-6  # how far above the true one a tail below may be, relatively
 _NORMAL: Final = NormalDist()
@@ -395,7 +395,7 @@ def accurate(law: laws.Law) -> Law:
 
 
 def _check_beta(beta: float) -> None:
-    if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not SMALLEST_BETA <= beta < 1:
+    if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not MIN_BETA <= beta < 1:
         raise QuestionError("bad-question", "beta must be a probability of at least 1e-300 and below 1.")
 
 

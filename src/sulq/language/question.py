@@ -23,10 +23,10 @@ from sulq.language.space import SPACES, Space
 from sulq.language.statistic import STATISTICS, Statistic
 
 WHOLE: Final = Table()
-SMALLEST_SHARE: Final = Fraction(1, 10**9)
-MOST_VALUES: Final = 4096
-MOST_NODES: Final = 50_000
-DEEPEST: Final = 64
+MIN_SHARE: Final = Fraction(1, 10**9)
+MAX_VALUES: Final = 4096
+MAX_NODES: Final = 50_000
+MAX_DEPTH: Final = 64
 
 
 def _measure(front: list[RowFn]) -> int:
@@ -35,7 +35,7 @@ def _measure(front: list[RowFn]) -> int:
     while front:
         depth += 1
         size += len(front)
-        if size > MOST_NODES or depth > DEEPEST:
+        if size > MAX_NODES or depth > MAX_DEPTH:
             raise QuestionError("too-large", "The question is too large or nested too deeply.")
         front = [part for node in front for part in node.parts()]
     return size
@@ -46,7 +46,7 @@ def _shares(shares: tuple[Fraction, ...], parts: int, what: str) -> tuple[Fracti
     numbers = isinstance(shares, (tuple, list)) and all(
         isinstance(share, (int, float, Fraction)) and not isinstance(share, bool) for share in shares
     )
-    if not numbers or not all(SMALLEST_SHARE <= share <= 1 / SMALLEST_SHARE for share in shares):
+    if not numbers or not all(MIN_SHARE <= share <= 1 / MIN_SHARE for share in shares):
         raise QuestionError("bad-question", "A share is a positive number, from 1e-9 to 1e9.")
     if shares and len(shares) != parts:
         raise QuestionError("bad-question", f"Give one share for each {what}.")
@@ -115,8 +115,8 @@ def _check(asked: Sums | OpenSums, *, fewest: int) -> None:
         raise QuestionError(
             "bad-question", "A question holds tuples of values and of keys.", "Write Sums((col(...),))."
         )
-    if not fewest <= len(asked.values) <= MOST_VALUES or len(asked.by) > 32:
-        raise QuestionError("too-large", f"A question holds {fewest} to {MOST_VALUES} values and at most 32 keys.")
+    if not fewest <= len(asked.values) <= MAX_VALUES or len(asked.by) > 32:
+        raise QuestionError("too-large", f"A question holds {fewest} to {MAX_VALUES} values and at most 32 keys.")
     if not all(isinstance(fn, RowFn) for fn in asked.parts()):
         raise QuestionError("bad-question", "A question is built from row functions: sulq.col(...).")
     if not isinstance(asked.over, RELATIONS):
@@ -170,8 +170,8 @@ class Above:
         if not isinstance(self.counts, Sums) or len(self.counts.values) != 1:
             raise QuestionError("bad-question", "A threshold is for sums of one value, a number or a vector.")
         given = self.threshold if isinstance(self.threshold, (tuple, list)) else (self.threshold,)
-        if not 1 <= len(given) <= MOST_VALUES:
-            raise QuestionError("too-large", f"Give one threshold, or one for each sum; at most {MOST_VALUES}.")
+        if not 1 <= len(given) <= MAX_VALUES:
+            raise QuestionError("too-large", f"Give one threshold, or one for each sum; at most {MAX_VALUES}.")
         object.__setattr__(self, "threshold", tuple(figure(level) for level in given))
 
     @property
@@ -231,7 +231,7 @@ class Together:
     shares: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.questions, (tuple, list)) or not 1 <= len(self.questions) <= MOST_VALUES:
+        if not isinstance(self.questions, (tuple, list)) or not 1 <= len(self.questions) <= MAX_VALUES:
             raise QuestionError("too-large", "Ask 1 to 4096 questions together, in a tuple.")
         if not all(isinstance(question, (Sums, OpenSums, Choose, Above, Holistic)) for question in self.questions):
             raise QuestionError("bad-question", "Together takes questions.")

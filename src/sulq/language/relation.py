@@ -14,8 +14,8 @@ from sulq.errors import QuestionError
 from sulq.language.rowfn import RowFn
 
 AGGREGATES: Final = ("count", "sum", "mean", "min", "max", "distinct")
-MOST_COLUMNS: Final = 1024
-DEEPEST: Final = 32
+MAX_COLUMNS: Final = 1024
+MAX_RELATION_DEPTH: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +184,12 @@ def functions(relation: Relation) -> list[RowFn]:
     """Every row function of a relation and of all it is made of; refuses one nested too deeply (T74)."""
     found: list[RowFn] = []
     front: list[Relation] = [relation]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_RELATION_DEPTH):
         found += [fn for item in front for fn in item.parts()]
         front = [source for item in front for source in item.sources()]
         if not front:
             return found
-        if len(front) > MOST_COLUMNS:
+        if len(front) > MAX_COLUMNS:
             break
     raise QuestionError("too-large", "The tables of this question are nested too deeply.")
 
@@ -206,5 +206,5 @@ def _functions(*items: object) -> None:
 
 def _named(names: list[object], least: int = 1) -> None:
     texts = all(isinstance(name, str) and name for name in names)
-    if not least <= len(names) <= MOST_COLUMNS or not texts or len(set(names)) != len(names):
-        raise QuestionError("bad-question", f"A derived table has up to {MOST_COLUMNS} columns of different names.")
+    if not least <= len(names) <= MAX_COLUMNS or not texts or len(set(names)) != len(names):
+        raise QuestionError("bad-question", f"A derived table has up to {MAX_COLUMNS} columns of different names.")

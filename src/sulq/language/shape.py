@@ -36,8 +36,8 @@ from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import condition
 from sulq.language.rowfn.vectors import bounded, scalar_grid
 
-MOST_ROWS: Final = 10**6
-MOST_ROWS_STORED: Final = 2**40  # of one table, checked when rows are kept: terms of 2^22 fit 64 bits (SR17)
+MAX_PERSON_ROWS: Final = 10**6
+MAX_STORED_ROWS: Final = 2**40  # of one table, checked when rows are kept: terms of 2^22 fit 64 bits (SR17)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ def shape(relation: Relation, facts: Facts | Tables) -> Shape:
 
 def _table(table: TableFacts, facts: Facts | Tables) -> Shape:
     if table.public:
-        most = MOST_ROWS_STORED if table.rows is None else table.rows
+        most = MAX_STORED_ROWS if table.rows is None else table.rows
         return Shape(table.schema, 0, owned=False, fixed=True, public=True, most=most)
     owned = facts.person_of(table) is not None
-    return Shape(table.schema, facts.rows_of(table) or 1, owned, fixed=True, public=False, most=MOST_ROWS_STORED)
+    return Shape(table.schema, facts.rows_of(table) or 1, owned, fixed=True, public=False, most=MAX_STORED_ROWS)
 
 
 def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape:
@@ -207,8 +207,10 @@ def _union(shapes: list[Shape]) -> Shape:
 
 
 def _few(rows: int) -> int:
-    if rows > MOST_ROWS:
-        raise QuestionError("too-large", f"One person could have {rows} rows here; at most {MOST_ROWS} can be hidden.")
+    if rows > MAX_PERSON_ROWS:
+        raise QuestionError(
+            "too-large", f"One person could have {rows} rows here; at most {MAX_PERSON_ROWS} can be hidden."
+        )
     return rows
 
 

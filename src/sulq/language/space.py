@@ -20,9 +20,9 @@ from sulq.language.rowfn.base import figure
 
 DistanceName = Literal["l1", "linf", "hamming", "discrete", "circle"]
 DISTANCES: Final = ("l1", "linf", "hamming", "discrete", "circle")
-MOST_POINTS: Final = 2**20
-MOST_NUMBERS: Final = 2**22  # of all points of a space together
-FARTHEST: Final = 2**40  # in units of the statistic: so that distances of 2^12 coordinates fit 64 bits
+MAX_POINTS: Final = 2**20
+MAX_POINT_NUMBERS: Final = 2**22  # of all points of a space together
+MAX_DISTANCE_UNITS: Final = 2**40  # in units of the statistic: so that distances of 2^12 coordinates fit 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Points:
         several = isinstance(self.points, tuple) and all(isinstance(point, tuple) and point for point in self.points)
         if not several or not self.points or len({len(point) for point in self.points}) != 1:
             raise QuestionError("bad-question", "Points are tuples of numbers, all of one length.")
-        if len(self.points) > MOST_POINTS or len(self.points) * len(self.points[0]) > MOST_NUMBERS:
-            raise QuestionError("too-large", f"A space has at most {MOST_POINTS:,} points.")
+        if len(self.points) > MAX_POINTS or len(self.points) * len(self.points[0]) > MAX_POINT_NUMBERS:
+            raise QuestionError("too-large", f"A space has at most {MAX_POINTS:,} points.")
         object.__setattr__(self, "points", tuple(tuple(map(figure, point)) for point in self.points))
         if len(set(self.points)) != len(self.points):
             raise QuestionError("bad-question", "The points of a space are different ones.")
@@ -105,8 +105,8 @@ class Box:
             return
         if not self.low < self.high:
             raise QuestionError("bad-literal", "A space goes from one number to a higher one.")
-        if self.size > MOST_POINTS:
-            raise QuestionError("too-large", f"A space has at most {MOST_POINTS:,} points; take a wider step.")
+        if self.size > MAX_POINTS:
+            raise QuestionError("too-large", f"A space has at most {MAX_POINTS:,} points; take a wider step.")
 
     @property
     def bounded(self) -> bool:
@@ -140,7 +140,7 @@ def units(space: Points | Box, step: Fraction) -> Integers:
     if any(number.denominator != 1 for number in given):
         raise QuestionError("bad-literal", f"The points must be whole multiples of the statistic's unit, {step}.")
     last = given[0] + (space.size - 1) * given[1] if isinstance(space, Box) else Fraction(0)
-    if max(map(abs, (*given, last))) > FARTHEST:
+    if max(map(abs, (*given, last))) > MAX_DISTANCE_UNITS:
         raise QuestionError("too-large", "A point is farther out than distances are reckoned.")
     if isinstance(space, Box):
         return (int(given[0]) + int(given[1]) * np.arange(space.size, dtype=np.int64))[:, None]

@@ -16,9 +16,9 @@ from sulq.language.rowfn import Col, Position, RowFn
 from sulq.language.rowfn.base import figure
 from sulq.language.rowfn.keys import Bucket
 
-MOST_COLUMNS: Final = 32
-MOST_BLOCKS: Final = 4096
-FURTHEST: Final = 10.0**15
+MAX_COLUMNS: Final = 32
+MAX_BLOCKS: Final = 4096
+MAX_ESTIMATE: Final = 10.0**15
 ESTIMATORS: Final = ("mean", "median", "trimmed_mean", "slope", "correlation")  # those that sulq brings
 
 
@@ -238,10 +238,10 @@ class Aggregated:
         if not isinstance(self.estimator, str) or not 1 <= len(self.estimator) <= 200:
             raise QuestionError("bad-question", "An estimator is chosen by its name.")
         _named(self.columns)
-        whole(self.blocks, "A number of blocks", 1, MOST_BLOCKS)
+        whole(self.blocks, "A number of blocks", 1, MAX_BLOCKS)
         Bucket(self.blocks, self.salt)
         ends = figure(self.low), figure(self.high)
-        if not all(math.isfinite(end) and abs(end) <= FURTHEST for end in ends) or not ends[0] < ends[1]:
+        if not all(math.isfinite(end) and abs(end) <= MAX_ESTIMATE for end in ends) or not ends[0] < ends[1]:
             raise QuestionError("bad-literal", "Estimates lie between two different numbers, the lower one first.")
 
     @property
@@ -279,9 +279,9 @@ def whole(number: object, what: str, low: int, high: int) -> None:
 
 
 def _named(columns: tuple[str, ...]) -> None:
-    several = isinstance(columns, tuple) and 1 <= len(columns) <= MOST_COLUMNS
+    several = isinstance(columns, tuple) and 1 <= len(columns) <= MAX_COLUMNS
     if not several or not all(isinstance(name, str) and name for name in columns) or len(set(columns)) != len(columns):
-        raise QuestionError("bad-question", f"Name 1 to {MOST_COLUMNS} different columns.")
+        raise QuestionError("bad-question", f"Name 1 to {MAX_COLUMNS} different columns.")
 
 
 OfGraph = MinCut | SpanningTree | Triangles | Degrees | Edges | ToConnected | ToBoundedDegree

@@ -19,7 +19,7 @@ from sulq.forms.parameters import checked, whole
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss
-from sulq.language.question import MOST_VALUES
+from sulq.language.question import MAX_VALUES
 from sulq.language.rowfn import Col
 from sulq.release.base import Release
 from sulq.release.paid import Chart, Paid, unreadable
@@ -390,7 +390,7 @@ def _asked(
     if subsets is not None:
         return Asked(items, l, design, subsets, salt)
     if design == "halves":
-        fit = MOST_VALUES // math.comb(len(items), l) - 1
+        fit = MAX_VALUES // math.comb(len(items), l) - 1
         return Asked(items, l, design, min(HALVES, max(fit, 2)), salt)
     size = purse.facts.size
     if size is None:

@@ -12,7 +12,7 @@ from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, Dot, Lit, Vector, col
-from sulq.language.shape import MOST_ROWS_STORED, shape
+from sulq.language.shape import MAX_STORED_ROWS, shape
 from sulq.language.tally import Tally
 from tests import counts, random_tallies, relations
 from tests.compile.emit.test_emitter import functions
@@ -107,7 +107,7 @@ def test_how_many_rows_there_can_be() -> None:
             TableFacts(Schema("p", (("k", Int(0, 9)),)), key="k", public=True, rows=7),
         ),
     )
-    most = MOST_ROWS_STORED
+    most = MAX_STORED_ROWS
     renamed = Select(Table("t"), (("c", Col("a")),))
     once = PerPerson(Table("t"), (), (("n", "count", None),))
     cases = {

@@ -26,7 +26,7 @@ from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.language.relation import Join, Select, Table
 from sulq.language.rowfn import Bernstein, Col, bins, col, each, lit, lookup, outer
-from sulq.language.shape import MOST_ROWS_STORED, Shape, shape
+from sulq.language.shape import MAX_STORED_ROWS, Shape, shape
 from sulq.language.tally import Tally
 from sulq.sources.duckdb import engine as engine_module
 from sulq.sources.duckdb import prepare
@@ -136,7 +136,7 @@ def test_neighbours_are_asked_the_same() -> None:
 
 def test_no_reading_is_written_into_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without a copy the kept rows are a name; for as many rows of persons the whole text is the same."""
-    monkeypatch.setattr(engine_module, "MOST_ROWS_READ", MOST_ROWS_STORED)
+    monkeypatch.setattr(engine_module, "MOST_ROWS_READ", MAX_STORED_ROWS)
     pq.write_table(rows(30), tmp_path / "data.parquet")
     for unit in (Unit(), UNIT):
         stored, straight = (duck(tmp_path / "data.parquet", unit, SCHEMA, prepared=way) for way in (None, False))
@@ -166,7 +166,7 @@ def test_every_bound_holds_for_as_many_rows_as_there_can_be(prepared: object, mo
     """
     extremes = [{"age": 120, "pay": 1000.0, "city": "y", "wide": 2**44}, {"age": 0, "pay": 0.0, "city": "x", "wide": 0}]
     engine = duck(pa.Table.from_pylist(extremes), Unit(), SCHEMA, prepared=prepared)
-    most, reached = (MOST_ROWS_STORED if prepared is None else engine_module.MOST_ROWS_READ), []
+    most, reached = (MAX_STORED_ROWS if prepared is None else engine_module.MOST_ROWS_READ), []
     written: dict[str, list[int]] = {}  # of each text the bounds that it was written with
     real = Query.sql
 

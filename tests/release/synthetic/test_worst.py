@@ -8,7 +8,7 @@ import pytest
 from sulq import Epsilon, Unit
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_SHIFT
-from sulq.language.question import MOST_VALUES
+from sulq.language.question import MAX_VALUES
 from sulq.release.synthetic import worst as asked
 from sulq.release.synthetic.space import Space
 from sulq.release.synthetic.worst import SCALE, Candidate, check, worst
@@ -73,7 +73,7 @@ def test_many_cells_are_looked_at_in_groups(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_too_many_are_refused_before_anything_is_asked() -> None:
     """More marginals than a question has values, or more cells than tables: the refusal says what fits."""
-    for sizes in ([4] * (MOST_VALUES + 1), [10**6]):
+    for sizes in ([4] * (MAX_VALUES + 1), [10**6]):
         with pytest.raises(QuestionError, match="fit") as caught:
             check(sizes)
         assert caught.value.code == "too-large"

@@ -139,7 +139,7 @@ def test_no_rows_are_zero() -> None:
 
 def test_many_empty_cells_cost_no_rows() -> None:
     """With far more cells than rows, sums land in their own cells and nowhere else."""
-    tally = random_tallies.question([lit(1), outer([col("n")])], SCHEMA, by=(generate.Each(col("n")),))
+    tally = random_tallies.question([lit(1), outer([col("n")])], SCHEMA, by=(each(col("n")),))
     assert isinstance(tally.by[0], Key)
     batch = Batch(SCHEMA, 3, {"n": (np.array([-5, 7, 7]), None)})
     found = fold(tally, SCHEMA, [batch])

@@ -8,7 +8,7 @@ import pytest
 from sulq.language.domain import Int, Schema
 from sulq.language.kinds import Cells
 from sulq.language.rowfn import Col
-from sulq.language.rowfn.scalar import evaluate
+from sulq.language.rowfn.base import evaluate
 from sulq.sql.rows.trial_rows import TrialRows
 
 SCHEMA = Schema("", (("a", Int(0, 9)),))

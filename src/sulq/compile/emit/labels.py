@@ -9,7 +9,7 @@ from sulq.compile.emit.piece import NotInSql, Piece, Writer, joined
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
 
-MOST_ENTRIES: Final = 65_536  # a longer table is read by the batch path
+MAX_LIST_ENTRIES: Final = 65_536  # a longer table is read by the batch path
 
 
 def number(writer: Writer, fn: RowFn) -> Piece | None:
@@ -40,7 +40,7 @@ def key(writer: Writer, fn: RowFn) -> Piece | None:
 
 
 def _table(item: Piece, entries: list[str], kind: str) -> Piece:
-    if len(entries) > MOST_ENTRIES:
+    if len(entries) > MAX_LIST_ENTRIES:
         raise NotInSql("a long table")
     # Codes are stored in the narrowest integers, in which the last code plus one may not fit (T30).
     return joined(f"CAST(list_extract(list_value({', '.join(entries)}), CAST({{0}} AS BIGINT) + 1) AS {kind})", item)

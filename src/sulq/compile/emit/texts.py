@@ -9,8 +9,8 @@ from sulq.compile.emit.piece import Piece, Writer, joined
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.texts import (
     ANY,
-    CUT,
-    LONGEST,
+    MAX_JOINED_LENGTH,
+    MAX_TEXT_PLACE,
     Concat,
     IndexOf,
     Length,
@@ -43,8 +43,8 @@ def words(writer: Writer, fn: RowFn) -> Piece | None:
             length = "" if many is None else f", {min(many, FAR)}"
             return joined(f"substr({{0}}, {min(first, FAR) + 1}{length})", writer.words(item))
         case Concat(items):
-            form = " || ".join(f"substr({{{i}}}, 1, {CUT})" for i in range(len(items)))
-            return joined(f"substr({form}, 1, {CUT})", *(writer.words(item) for item in items))
+            form = " || ".join(f"substr({{{i}}}, 1, {MAX_JOINED_LENGTH})" for i in range(len(items)))
+            return joined(f"substr({form}, 1, {MAX_JOINED_LENGTH})", *(writer.words(item) for item in items))
     return None
 
 
@@ -66,7 +66,7 @@ def number(writer: Writer, fn: RowFn) -> Piece | None:
 
 
 def _at_most(writer: Writer, item: Piece) -> Piece:
-    form = f"CAST(CASE WHEN {{0}} > {LONGEST} THEN {LONGEST} ELSE {{0}} END AS DOUBLE)"
+    form = f"CAST(CASE WHEN {{0}} > {MAX_TEXT_PLACE} THEN {MAX_TEXT_PLACE} ELSE {{0}} END AS DOUBLE)"
     return joined(form, writer.named(item))
 
 

@@ -1,4 +1,8 @@
-"""Questions to plans, from public facts alone: no step here has a row to look at."""
+"""Questions to plans: bounds, sensitivities, noise laws and price, in the order of `STEPS`.
+
+Imports the language, answers and the kernel's prices. Never here: a row, a source, or anything that depends on one; a
+plan follows from public facts alone.
+"""
 
 from __future__ import annotations
 

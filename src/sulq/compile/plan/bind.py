@@ -17,7 +17,7 @@ from sulq.language.rowfn.base import condition
 from sulq.language.shape import Shape, shape
 from sulq.language.tally import Key
 
-MOST_CELLS: Final = 2**22
+MAX_CELLS: Final = 2**22
 
 
 def bind(draft: Draft) -> Draft:
@@ -44,8 +44,8 @@ def bind(draft: Draft) -> Draft:
         keys.append(Key(fitted, kind.labels))
         droppable = droppable or kind.nullable
     cells = math.prod(len(key.labels) for key in keys)
-    if cells > MOST_CELLS:
-        raise QuestionError("too-large", f"The partition has {cells} cells; at most {MOST_CELLS} can be asked.")
+    if cells > MAX_CELLS:
+        raise QuestionError("too-large", f"The partition has {cells} cells; at most {MAX_CELLS} can be asked.")
     return replace(draft, shape=over, keys=tuple(keys), droppable=droppable, cells=cells)
 
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from sulq.errors import QuestionError
 from sulq.language import rowfn
-from sulq.language.domain import LONGEST_CELL, Schema, Text
+from sulq.language.domain import MAX_CELL_LENGTH, Schema, Text
 from sulq.language.facts import Facts
 from sulq.language.kinds import Grid, Words
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums
@@ -128,7 +128,7 @@ def check(questions: Iterable[Single], facts: Facts, limit: float | None) -> Non
 
 def alone(questions: Iterable[Single], facts: Facts) -> float:
     """Seconds that one person's rows take at most, whatever stands in them."""
-    return _Work(facts, lambda relation: shape(relation, facts).rows, LONGEST_CELL).of(questions) / 1e9
+    return _Work(facts, lambda relation: shape(relation, facts).rows, MAX_CELL_LENGTH).of(questions) / 1e9
 
 
 def whole(questions: Iterable[Single], facts: Facts) -> float:

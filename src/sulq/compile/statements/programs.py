@@ -16,7 +16,7 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.compile.emit.emitter import Emitter, NotInSql
-from sulq.compile.emit.labels import MOST_ENTRIES
+from sulq.compile.emit.labels import MAX_LIST_ENTRIES
 from sulq.compile.emit.literals import double, whole
 from sulq.compile.emit.piece import Piece, joined
 from sulq.compile.statements.kept_table import PERSON, PLACE, Rows
@@ -87,7 +87,7 @@ class Beside(Emitter):
             ]
             terms = " + ".join(f"{double(float(weight))} * ({{{i}}})" for i, weight in enumerate(weights))
             return joined(f"(({terms}) * {double(float(kind.step * step))})", *units)
-        if isinstance(fn, Lookup) and len(fn.table) <= MOST_ENTRIES:
+        if isinstance(fn, Lookup) and len(fn.table) <= MAX_LIST_ENTRIES:
             (units_, step), (sizes, _) = fn.units(), fn.sizes(self.schema)
             index = joined("CAST({0} AS BIGINT)", self.code(fn.keys[0]))
             for key, size in zip(fn.keys[1:], sizes[1:], strict=True):

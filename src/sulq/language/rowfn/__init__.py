@@ -1,4 +1,9 @@
-"""The closed language of row functions: columns, constants and what may be made of them."""
+"""Row functions: columns, constants and what may be made of them, a class each with its bounds and its NumPy meaning.
+
+Imports errors, domains and kinds. The list is closed (`ROW_FUNCTIONS`): to add one, write its class here, its SQL in
+compile/emit, its steps in compile/statements and its cost in compile/plan/work.py. Never here: I/O, or a callable of an
+analyst.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import EPOCH, INT_LIMIT, MICROSECONDS, Schema, days, microseconds
 from sulq.language.kinds import Cells, Frame, Integers, Scalar, Truths, union
 from sulq.language.rowfn.base import RowFn, describe, numbers, outward
-from sulq.language.rowfn.keys import MOST_LABELS, Each
+from sulq.language.rowfn.keys import MAX_LABELS, Each
 from sulq.language.rowfn.labels import Relabel
 from sulq.language.rowfn.maths import Maths
 from sulq.language.rowfn.scalar import Clip
@@ -336,7 +336,7 @@ def periods(part: str, item: RowFn, schema: Schema) -> Relabel:
         part = "day"
     low, high, _ = reach(kind)
     first, last = (_count(part, started(part, end, clock), clock) for end in (low, high))
-    if last - first >= MOST_LABELS:
+    if last - first >= MAX_LABELS:
         raise QuestionError("too-large", f"{describe(item)} has too many periods of a {part} for a key.")
     starts = tuple(written(_begun(part, count, clock), clock) for count in range(first, last + 1))
     return Relabel(Each(Clip(_counted(part, item), first, last)), starts)

@@ -19,8 +19,8 @@ from sulq.language.rowfn.conditions import against
 
 PRIME: Final = 2**31 - 1
 HALF: Final = 2**30
-MOST_LABELS: Final = 2**20
-FEW: Final = 4096
+MAX_LABELS: Final = 2**20
+MAX_CACHED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class Each(RowFn, item="The item"):
         if inner.step is None or inner.step < 1:
             raise QuestionError("wrong-kind", f"{describe(self.item)} is not whole; use bins(...).")
         low, high = math.ceil(inner.lo), math.floor(inner.hi)
-        if high - low >= MOST_LABELS:
+        if high - low >= MAX_LABELS:
             raise QuestionError("too-large", f"{describe(self.item)} has too many values for a key; use bins(...).")
         return Code(tuple(range(low, high + 1)), inner.nullable)
 
@@ -64,13 +64,13 @@ class Bins(RowFn, item="The item"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        if not 2 <= len(self.edges) <= MOST_LABELS:
+        if not 2 <= len(self.edges) <= MAX_LABELS:
             raise QuestionError("bad-literal", "Bins need at least two edges, and not too many.")
         object.__setattr__(self, "edges", tuple(literal(edge) for edge in self.edges))
 
     def fitted(self, schema: Schema) -> list[float]:
         """The edges as they meet the cells."""
-        return _few(self, schema)[0] if len(self.edges) <= FEW else self._fitted(self.item.kind(schema))[0]
+        return _few(self, schema)[0] if len(self.edges) <= MAX_CACHED else self._fitted(self.item.kind(schema))[0]
 
     def _fitted(self, kind: Kind) -> tuple[list[float], Scalar]:
         if not isinstance(kind, Scalar):
@@ -81,7 +81,7 @@ class Bins(RowFn, item="The item"):
         return edges, kind
 
     def kind(self, schema: Schema) -> Code:
-        return _few(self, schema)[1] if len(self.edges) <= FEW else self._kind(schema)
+        return _few(self, schema)[1] if len(self.edges) <= MAX_CACHED else self._kind(schema)
 
     def _kind(self, schema: Schema) -> Code:
         edges, inner = self._fitted(self.item.kind(schema))
@@ -124,7 +124,7 @@ class Bucket(RowFn):
     salt: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= MOST_LABELS:
+        if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= MAX_LABELS:
             raise QuestionError("bad-literal", "A bucket needs 1 to 2^20 parts.")
         if isinstance(self.salt, bool) or not isinstance(self.salt, int) or abs(self.salt) > 2**53:
             raise QuestionError("bad-literal", "A salt is a whole number.")

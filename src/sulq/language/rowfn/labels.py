@@ -13,9 +13,9 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Frame, Integers, Scalar, union
 from sulq.language.rowfn.base import Literal, RowFn, check, condition, describe, evaluate, literal, truths
-from sulq.language.rowfn.keys import MOST_LABELS
+from sulq.language.rowfn.keys import MAX_LABELS
 
-MOST_BRANCHES: Final = 10_000
+MAX_BRANCHES: Final = 10_000
 
 
 def code(fn: RowFn, schema: Schema) -> Code:
@@ -42,7 +42,7 @@ class Choice(RowFn):
     otherwise: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.branches) <= MOST_BRANCHES or not 1 <= len(self.labels) <= MOST_LABELS:
+        if not 1 <= len(self.branches) <= MAX_BRANCHES or not 1 <= len(self.labels) <= MAX_LABELS:
             raise QuestionError("bad-question", "A choice needs branches and labels, and not too many.")
         object.__setattr__(self, "labels", tuple(literal(label) for label in self.labels))
         _one_kind(self.labels)
@@ -92,7 +92,7 @@ class Relabel(RowFn, item="The item"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        if len(self.labels) > MOST_LABELS:
+        if len(self.labels) > MAX_LABELS:
             raise QuestionError("too-large", "A key has at most 2^20 labels.")
         object.__setattr__(self, "labels", tuple(None if x is None else literal(x) for x in self.labels))
         _one_kind(self._named)

@@ -29,12 +29,12 @@ from sulq.language.kinds import HUGE, Cells, Floats, Frame, Scalar, Truths, unio
 from sulq.language.rowfn.base import RowFn, describe, figure, number, numbers, one_of, outward
 from sulq.language.rowfn.conditions import COMPARISONS
 
-LARGEST_EXP: Final = 709  # exp of more is missing; of this it is an ordinary double
-MOST_DIGITS: Final = 15
-WHOLE_POWERS: Final = 16  # so far a power is a product, the same to the bit everywhere
-LARGEST_POWER: Final = 1000
-SMALLEST: Final = Fraction(5e-324)
-LARGEST: Final = Fraction(1.7976931348623157e308)
+MAX_EXPONENT: Final = 709  # exp of more is missing; of this it is an ordinary double
+MAX_ROUND_DIGITS: Final = 15
+MAX_PRODUCT_POWER: Final = 16  # so far a power is a product, the same to the bit everywhere
+MAX_POWER: Final = 1000
+MIN_DOUBLE: Final = Fraction(5e-324)
+MAX_DOUBLE: Final = Fraction(1.7976931348623157e308)
 _DIGITS: Final = decimal.Context(
     prec=50, rounding=decimal.ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, traps=[decimal.InvalidOperation]
 )
@@ -48,7 +48,7 @@ def ends(lo: Fraction, hi: Fraction, act: Callable[[float], float]) -> tuple[Fra
 
 def limits(kind: Scalar) -> tuple[Fraction, Fraction]:
     """The interval of a number; what has no bounds is still a finite double."""
-    return (-LARGEST if kind.lo is None else kind.lo), (LARGEST if kind.hi is None else kind.hi)
+    return (-MAX_DOUBLE if kind.lo is None else kind.lo), (MAX_DOUBLE if kind.hi is None else kind.hi)
 
 
 def _decimal(value: Fraction) -> decimal.Decimal:
@@ -61,7 +61,7 @@ def _fitted(low: decimal.Decimal, high: decimal.Decimal, *, nullable: bool) -> S
         return Scalar(None, None, nullable=True)
     tiny = decimal.Decimal(10) ** -400  # less is no double: it underflows to zero
     lo, hi = (Fraction(0) if abs(end) < tiny else Fraction(end) for end in (low, high))
-    return Scalar(*outward(lo, max(hi, SMALLEST) if high > 0 else hi), nullable=nullable)
+    return Scalar(*outward(lo, max(hi, MIN_DOUBLE) if high > 0 else hi), nullable=nullable)
 
 
 def clamped(values: Floats, kind: Scalar) -> Floats:
@@ -138,21 +138,21 @@ def _root(inner: Scalar) -> Scalar:
 def least_positive(kind: Scalar) -> Fraction:
     """The least positive value a number of this kind can have: a point of its lattice, or any double."""
     lo, _ = limits(kind)
-    return lo if lo > 0 else kind.step or SMALLEST
+    return lo if lo > 0 else kind.step or MIN_DOUBLE
 
 
 def _logarithm(inner: Scalar) -> Scalar:
     lo, hi = limits(inner)
     if hi <= 0:
         return Scalar(Fraction(0), Fraction(0), nullable=True)
-    first = max(min(least_positive(inner), hi), SMALLEST)
-    low, high = (_decimal(end).ln(_DIGITS) for end in (first, max(hi, SMALLEST)))
+    first = max(min(least_positive(inner), hi), MIN_DOUBLE)
+    low, high = (_decimal(end).ln(_DIGITS) for end in (first, max(hi, MIN_DOUBLE)))
     return Scalar(*outward(Fraction(low), Fraction(high)), nullable=inner.nullable or lo <= 0)
 
 
 def _exponential(inner: Scalar) -> Scalar:
     lo, hi = limits(inner)
-    nullable = inner.nullable or hi > LARGEST_EXP
+    nullable = inner.nullable or hi > MAX_EXPONENT
     low, high = (_decimal(max(end, Fraction(-1000))) for end in (lo, min(hi, Fraction(1000))))
     return _fitted(min(low, high).exp(_DIGITS), high.exp(_DIGITS), nullable=nullable)
 
@@ -174,7 +174,7 @@ OPERATIONS: Final = {
     "trunc": Operation(_whole(math.trunc), np.trunc, "trunc({0})"),
     "sqrt": Operation(_root, np.sqrt, "sqrt({0})", (">=", 0.0)),
     "ln": Operation(_logarithm, np.log, "ln({0})", (">", 0.0), exact=False),
-    "exp": Operation(_exponential, np.exp, "exp({0})", ("<=", LARGEST_EXP), exact=False),
+    "exp": Operation(_exponential, np.exp, "exp({0})", ("<=", MAX_EXPONENT), exact=False),
     "sign": Operation(_sign, np.sign, "CAST(sign({0}) AS DOUBLE)"),
 }
 
@@ -200,8 +200,8 @@ class Round(RowFn, item="The item"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        if isinstance(self.digits, bool) or not isinstance(self.digits, int) or abs(self.digits) > MOST_DIGITS:
-            raise QuestionError("bad-literal", f"A number is rounded to at most {MOST_DIGITS} digits.")
+        if isinstance(self.digits, bool) or not isinstance(self.digits, int) or abs(self.digits) > MAX_ROUND_DIGITS:
+            raise QuestionError("bad-literal", f"A number is rounded to at most {MAX_ROUND_DIGITS} digits.")
 
     def unchanged(self, schema: Schema) -> bool:
         """Whether the number is whole to begin with, and no digit of it goes."""
@@ -252,13 +252,13 @@ class Power(RowFn, item="The item"):
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
         object.__setattr__(self, "exponent", figure(self.exponent))
-        if abs(self.exponent) > LARGEST_POWER:
-            raise QuestionError("bad-literal", f"An exponent is at most {LARGEST_POWER}.")
+        if abs(self.exponent) > MAX_POWER:
+            raise QuestionError("bad-literal", f"An exponent is at most {MAX_POWER}.")
 
     @property
     def whole(self) -> int | None:
         """The exponent, where the power is a product or one over a product."""
-        return int(self.exponent) if self.signed and abs(self.exponent) <= WHOLE_POWERS else None
+        return int(self.exponent) if self.signed and abs(self.exponent) <= MAX_PRODUCT_POWER else None
 
     @property
     def signed(self) -> bool:

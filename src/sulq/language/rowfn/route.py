@@ -13,12 +13,12 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Frame, Integers
 from sulq.language.rowfn.base import RowFn, evaluate, per_schema
-from sulq.language.rowfn.keys import FEW
+from sulq.language.rowfn.keys import MAX_CACHED
 from sulq.language.rowfn.labels import code
 
-MOST_NODES: Final = 65_536
-MOST_CHILDREN: Final = 2**20
-DEEPEST: Final = 64
+MAX_TREE_NODES: Final = 65_536
+MAX_CHILDREN: Final = 2**20
+MAX_TREE_DEPTH: Final = 64
 Node = tuple[int | None, ...]
 
 
@@ -55,8 +55,8 @@ class Route(RowFn, keys="A key"):
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
         children = sum(len(node) for node in self.tree if isinstance(node, tuple))
-        if len(self.tree) > MOST_NODES or len(self.keys) > MOST_NODES or children > MOST_CHILDREN:
-            raise QuestionError("too-large", f"A tree has at most {MOST_NODES} nodes and {MOST_CHILDREN} children.")
+        if len(self.tree) > MAX_TREE_NODES or len(self.keys) > MAX_TREE_NODES or children > MAX_CHILDREN:
+            raise QuestionError("too-large", f"A tree has at most {MAX_TREE_NODES} nodes and {MAX_CHILDREN} children.")
         leaves: set[int] = set()
         for place, node in enumerate(self.tree):
             leaves.update(_leaves(place, node, len(self.tree), len(self.keys)))
@@ -64,8 +64,8 @@ class Route(RowFn, keys="A key"):
             raise QuestionError("bad-question", "The leaves of a tree are numbered from 0 without a gap.")
         if self.tree and not leaves:
             raise QuestionError("bad-question", "A tree needs a leaf.")
-        if self.depth > DEEPEST:
-            raise QuestionError("too-large", f"A tree asks at most {DEEPEST} keys of a row.")
+        if self.depth > MAX_TREE_DEPTH:
+            raise QuestionError("too-large", f"A tree asks at most {MAX_TREE_DEPTH} keys of a row.")
 
     @property
     def depth(self) -> int:
@@ -113,7 +113,7 @@ class Route(RowFn, keys="A key"):
         return Paths(columns[0], columns[1], columns[2], self.depth, leaves)
 
     def cells(self, frame: Frame) -> Cells:
-        paths = _few(self) if sum(map(len, self.tree)) <= FEW else self.paths()
+        paths = _few(self) if sum(map(len, self.tree)) <= MAX_CACHED else self.paths()
         sizes = [code(self.keys[number], frame.schema).size for number in self.asked]
         # One row of codes for each key, as narrow as they are, and one of zeros for those who are there.
         codes = np.zeros((len(sizes) + 1, frame.size), dtype=np.min_scalar_type(max(sizes, default=0)))
@@ -152,7 +152,7 @@ def _leaves(place: int, node: Node, nodes: int, keys: int) -> Iterator[int]:
     for child in node[1:]:
         if child is None:
             continue
-        if not _whole(child) or child >= nodes or 0 <= child <= place or child < -MOST_CHILDREN:
+        if not _whole(child) or child >= nodes or 0 <= child <= place or child < -MAX_CHILDREN:
             raise wrong
         if child < 0:
             yield -1 - child

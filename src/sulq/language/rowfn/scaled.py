@@ -15,7 +15,7 @@ from sulq.language.kinds import Cells, Frame, Grid, Scalar, union
 from sulq.language.rowfn.base import RowFn, numbers
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, grid_vector, reach, to_grid, vector_cells
 
-LARGEST: Final = 2 ** (2 * MAX_BITS)  # a product of two coordinates, as in an outer product (SR17)
+MAX_TERM_UNITS: Final = 2 ** (2 * MAX_BITS)  # a product of two coordinates, as in an outer product (SR17)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ class Scaled(RowFn, vector="The vector", factor="The factor"):
         lo, hi, factor = bounded(self.factor, schema)
         step, least, most = self._span(lo, hi, factor)
         largest = max(abs(least), abs(most))
-        if reach(inner) * largest > LARGEST:
+        if reach(inner) * largest > MAX_TERM_UNITS:
             raise QuestionError(
                 "too-large", "A coordinate times the factor would pass 2^30 units.", "Give either fewer bits."
             )

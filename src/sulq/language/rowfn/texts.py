@@ -18,16 +18,16 @@ from typing import Final, Literal
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.language.domain import LONGEST_CELL, Schema
+from sulq.language.domain import MAX_CELL_LENGTH, Schema
 from sulq.language.kinds import Cells, Frame, Scalar, Truth, Words, union
 from sulq.language.rowfn.base import RowFn, describe, evaluate, literal
 
-CUT: Final = LONGEST_CELL  # characters that are left of a text put together, and of each of its parts
-LONGEST: Final = CUT  # a length or place past this counts as this
-MOST_TEXTS: Final = 100
-LONGEST_PATTERN: Final = 1000
-MOST_WILD: Final = 100
-FEW_STEPS: Final = 2_000  # characters of a text times those of a segment: so few are tried one by one
+MAX_JOINED_LENGTH: Final = MAX_CELL_LENGTH  # characters that are left of a text put together, and of each of its parts
+MAX_TEXT_PLACE: Final = MAX_JOINED_LENGTH  # a length or place past this counts as this
+MAX_JOINED_TEXTS: Final = 100
+MAX_PATTERN_LENGTH: Final = 1000
+MAX_WILDCARDS: Final = 100
+MAX_SEARCH_STEPS: Final = 2_000  # characters of a text times those of a segment: so few are tried one by one
 BYTES: Final = ("utf-8", "surrogatepass")  # half a character must not raise either (T30)
 ANY: Final = None  # one character, whatever it is
 
@@ -119,10 +119,10 @@ class Length(RowFn, item="The text"):
     item: RowFn
 
     def kind(self, schema: Schema) -> Scalar:
-        return Scalar(Fraction(0), Fraction(LONGEST), Fraction(1), words(self.item, schema).nullable)
+        return Scalar(Fraction(0), Fraction(MAX_TEXT_PLACE), Fraction(1), words(self.item, schema).nullable)
 
     def cells(self, frame: Frame) -> Cells:
-        return mapped(self.item, frame, lambda text: min(len(text), LONGEST), np.float64)
+        return mapped(self.item, frame, lambda text: min(len(text), MAX_TEXT_PLACE), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,10 +137,10 @@ class IndexOf(RowFn, item="The text"):
         object.__setattr__(self, "needle", constant(self.needle, "What is looked for"))
 
     def kind(self, schema: Schema) -> Scalar:
-        return Scalar(Fraction(0), Fraction(LONGEST), Fraction(1), words(self.item, schema).nullable)
+        return Scalar(Fraction(0), Fraction(MAX_TEXT_PLACE), Fraction(1), words(self.item, schema).nullable)
 
     def cells(self, frame: Frame) -> Cells:
-        return mapped(self.item, frame, lambda text: min(text.find(self.needle) + 1, LONGEST), np.float64)
+        return mapped(self.item, frame, lambda text: min(text.find(self.needle) + 1, MAX_TEXT_PLACE), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,20 +186,23 @@ class Concat(RowFn, items="A text"):
     items: tuple[RowFn, ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.items) <= MOST_TEXTS:
-            raise QuestionError("bad-question", f"1 to {MOST_TEXTS} texts are put together.")
+        if not 1 <= len(self.items) <= MAX_JOINED_TEXTS:
+            raise QuestionError("bad-question", f"1 to {MAX_JOINED_TEXTS} texts are put together.")
         RowFn.__post_init__(self)
 
     def kind(self, schema: Schema) -> Words:
         kinds = [words(item, schema) for item in self.items]
-        return Words(any(kind.nullable for kind in kinds), min(sum(kind.longest for kind in kinds), CUT))
+        return Words(any(kind.nullable for kind in kinds), min(sum(kind.longest for kind in kinds), MAX_JOINED_LENGTH))
 
     def cells(self, frame: Frame) -> Cells:
         several = [evaluate(item, frame) for item in self.items]
         missing = union(*(cells.missing for cells in several))
         none = np.zeros(frame.size, dtype=np.bool_) if missing is None else missing
         rows = zip(none, *(cells.values for cells in several), strict=True)
-        found = ("" if gone else "".join(str(text)[:CUT] for text in texts)[:CUT] for gone, *texts in rows)
+        found = (
+            "" if gone else "".join(str(text)[:MAX_JOINED_LENGTH] for text in texts)[:MAX_JOINED_LENGTH]
+            for gone, *texts in rows
+        )
         return Cells(np.fromiter(found, dtype=object, count=frame.size), missing)
 
 
@@ -238,8 +241,10 @@ class Like(RowFn, item="The text"):
         object.__setattr__(self, "escape", constant(self.escape, "An escape"))
         if len(self.escape) > 1:
             raise QuestionError("bad-literal", "An escape is one character or none.")
-        if len(self.pattern) > LONGEST_PATTERN or self.pattern.count("%") + self.pattern.count("_") > MOST_WILD:
-            raise QuestionError("too-large", f"A pattern has at most {LONGEST_PATTERN} characters, {MOST_WILD} wild.")
+        if len(self.pattern) > MAX_PATTERN_LENGTH or self.pattern.count("%") + self.pattern.count("_") > MAX_WILDCARDS:
+            raise QuestionError(
+                "too-large", f"A pattern has at most {MAX_PATTERN_LENGTH} characters, {MAX_WILDCARDS} wild."
+            )
         self.segments()
 
     def segments(self) -> tuple[tuple[str | None, ...], ...]:
@@ -293,7 +298,7 @@ def matcher(parts: tuple[tuple[str | None, ...], ...]) -> Callable[[str], bool]:
             return False
         place, places = first.end(), None
         for one, part, wild in inner:
-            if wild and (len(text) - place) * len(part) > FEW_STEPS:
+            if wild and (len(text) - place) * len(part) > MAX_SEARCH_STEPS:
                 places = places or Places(text)
                 place = places.end(part, place)
                 if place < 0:

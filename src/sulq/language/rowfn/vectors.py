@@ -25,9 +25,9 @@ from sulq.language.rowfn.base import RowFn, as_number, describe, evaluate, figur
 EXACT: Final = 2**53  # every integer below is a double
 EXACT_BITS: Final = 50  # as is every such integer with half a unit added
 MAX_BITS: Final = 15
-WIDEST: Final = 2**20
-LARGEST_TABLE: Final = 2**22
-LARGEST_ENTRY: Final = 1e15
+MAX_WIDTH: Final = 2**20
+MAX_TABLE_NUMBERS: Final = 2**22
+MAX_TABLE_ENTRY: Final = 1e15
 _ROW: Final = frozenset({tuple})
 _NUMBERS: Final = frozenset({int, float})
 
@@ -235,7 +235,7 @@ class Outer(RowFn, vector="The vector"):
     @functools.lru_cache(maxsize=64)  # noqa: B019 - likewise
     def kind(self, schema: Schema) -> Grid:
         inner = grid_vector(self.vector, schema)
-        if inner.width * (inner.width + 1) // 2 > WIDEST:
+        if inner.width * (inner.width + 1) // 2 > MAX_WIDTH:
             raise QuestionError("too-large", "At most 1,447 coordinates have an outer product here.")
         if reach(inner) > 2**MAX_BITS:
             raise QuestionError("too-large", "The coordinates of an outer product hold at most 15 bits (SR17).")
@@ -334,10 +334,10 @@ class Lookup(RowFn, keys="A key"):
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
         widths = {len(entry) for entry in self.table}
-        if not self.keys or len(widths) != 1 or not 1 <= min(widths) <= WIDEST or len(self.table) > WIDEST:
+        if not self.keys or len(widths) != 1 or not 1 <= min(widths) <= MAX_WIDTH or len(self.table) > MAX_WIDTH:
             raise QuestionError("bad-question", "A table needs keys and rows of one width.")
-        if len(self.table) * min(widths) > LARGEST_TABLE:
-            raise QuestionError("too-large", f"A table holds at most {LARGEST_TABLE} numbers.")
+        if len(self.table) * min(widths) > MAX_TABLE_NUMBERS:
+            raise QuestionError("too-large", f"A table holds at most {MAX_TABLE_NUMBERS} numbers.")
         object.__setattr__(self, "table", _checked(self.table))
 
     def sizes(self, schema: Schema) -> tuple[list[int], bool]:
@@ -407,14 +407,14 @@ def _checked(table: tuple[tuple[float | int, ...], ...]) -> tuple[tuple[float | 
     if plain and _small(table):
         return table
     found = tuple(tuple(map(figure, entry)) for entry in table)
-    if not all(abs(x) <= LARGEST_ENTRY for entry in found for x in entry):
+    if not all(abs(x) <= MAX_TABLE_ENTRY for entry in found for x in entry):
         raise QuestionError("bad-literal", "A table holds numbers up to 1e15.")
     return found
 
 
 def _small(table: tuple[tuple[float | int, ...], ...]) -> bool:
     try:
-        return bool((np.abs(np.array(table, dtype=np.float64)) <= LARGEST_ENTRY).all())  # false for NaN too
+        return bool((np.abs(np.array(table, dtype=np.float64)) <= MAX_TABLE_ENTRY).all())  # false for NaN too
     except OverflowError:  # a whole number that is no double
         return False
 

@@ -16,7 +16,7 @@ from sulq.answers.plan import Plan
 from sulq.errors import QuestionError
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats
-from sulq.language.question import MOST_VALUES, Sums, Together
+from sulq.language.question import MAX_VALUES, Sums, Together
 from sulq.language.rowfn import Lit, OrMissing, bucket
 from sulq.release.subsets.estimates import Series
 
@@ -44,10 +44,10 @@ class Asked:
         copies = self.subsets + 1
         asked = len(self.sets) * (2 if self.design == "groups" else copies)
         cells = copies * sum(math.prod(self.shape(own)) for own in self.sets)
-        if asked > MOST_VALUES or cells > LARGEST:
+        if asked > MAX_VALUES or cells > LARGEST:
             raise QuestionError(
                 "too-large",
-                f"This would be {asked:,} histograms with {cells:,} cells; {MOST_VALUES:,} and {LARGEST:,} fit.",
+                f"This would be {asked:,} histograms with {cells:,} cells; {MAX_VALUES:,} and {LARGEST:,} fit.",
                 "Take fewer attributes, bins or subsets.",
             )
 

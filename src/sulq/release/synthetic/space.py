@@ -13,7 +13,7 @@ from sulq.forms.parameters import checked, whole
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code
-from sulq.language.question import MOST_VALUES, Sums
+from sulq.language.question import MAX_VALUES, Sums
 from sulq.language.rowfn import Col, IsMissing, Lit, Logic, Not, RowFn
 
 Places = tuple[int, ...]  # attributes of a marginal by their places, ascending
@@ -94,7 +94,7 @@ class Space:
         if marginals is None:
             several = len(self.attributes)
             width = min(ways, several)
-            if (count := math.comb(several, width)) > MOST_VALUES:
+            if (count := math.comb(several, width)) > MAX_VALUES:
                 raise _too_many(f"{several} columns have {count:,} marginals of {width}")
             return self._askable(tuple(itertools.combinations(range(several), width)))
         checked(
@@ -138,7 +138,7 @@ def closure(marginals: Iterable[Places]) -> tuple[Places, ...]:
     """
     found = _within(marginals)
     if found is None:
-        raise _too_many(f"More than {MOST_VALUES:,} marginals lie within those wished for")
+        raise _too_many(f"More than {MAX_VALUES:,} marginals lie within those wished for")
     return tuple(sorted(found, key=lambda part: (len(part), part)))
 
 
@@ -151,15 +151,15 @@ def _within(marginals: Iterable[Places]) -> set[Places] | None:
     """All marginals within these; None, as soon as that is known, where there are too many."""
     found: set[Places] = set()
     for places in marginals:
-        if 2 ** len(places) - 1 > MOST_VALUES:
+        if 2 ** len(places) - 1 > MAX_VALUES:
             return None
         found.update(part for width in range(1, len(places) + 1) for part in itertools.combinations(places, width))
-        if len(found) > MOST_VALUES:
+        if len(found) > MAX_VALUES:
             return None
     return found
 
 
 def _too_many(said: str) -> QuestionError:
     return QuestionError(
-        "too-large", f"{said}; {MOST_VALUES:,} fit.", "Name the marginals that matter, or take fewer ways or columns."
+        "too-large", f"{said}; {MAX_VALUES:,} fit.", "Name the marginals that matter, or take fewer ways or columns."
     )

@@ -24,7 +24,7 @@ from sulq.answers.released import Noise
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
-from sulq.language.question import MOST_VALUES, Question, Sums, Together
+from sulq.language.question import MAX_VALUES, Question, Sums, Together
 from sulq.language.rowfn import Lit
 from sulq.release.synthetic.evidence import Evidence
 from sulq.release.synthetic.fitted import Fitted
@@ -97,7 +97,7 @@ def _ways(purse: Purse, space: Space, asked: Sequence[Places]) -> list[Way]:
     found: list[Way] = [_Marginals(space, asked, [columns])] if len(columns) <= MOST_KEYS else []
     if sum(space.size(places) ** 2 for places in asked) <= ENTRIES:
         found.append(_Coefficients(space, asked, purse))
-    if len(asked) <= MOST_VALUES:
+    if len(asked) <= MAX_VALUES:
         found.append(_Marginals(space, asked, asked))
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_SHIFT
 from sulq.language.kinds import Floats, Integers
-from sulq.language.question import MOST_VALUES, Choose, Sums
+from sulq.language.question import MAX_VALUES, Choose, Sums
 from sulq.language.rowfn import Lookup, Route
 from sulq.language.score import Distance
 from sulq.release.synthetic.space import Places, Space
@@ -77,10 +77,10 @@ def check(sizes: Sequence[int]) -> None:
 
 def _groups(sizes: Sequence[int]) -> int:
     """The most groups a marginal may have, so that all tables together have at most ENTRIES numbers."""
-    if len(sizes) > MOST_VALUES:
+    if len(sizes) > MAX_VALUES:
         raise QuestionError(
             "too-large",
-            f"{len(sizes):,} marginals are too many to choose from; {MOST_VALUES:,} fit.",
+            f"{len(sizes):,} marginals are too many to choose from; {MAX_VALUES:,} fit.",
             "Name the marginals that matter, or take fewer ways or columns.",
         )
     most = max(sizes)

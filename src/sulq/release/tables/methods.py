@@ -14,7 +14,7 @@ from sulq.language.attribute import Attribute
 from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Floats
 from sulq.language.law import LaplaceLaw
-from sulq.language.question import MOST_VALUES, Question, Sums, Together
+from sulq.language.question import MAX_VALUES, Question, Sums, Together
 from sulq.language.rowfn import IsMissing, Lit, Logic, Lookup, Not, RowFn
 from sulq.release.tables.coefficients import Coefficients, Design, own_sizes, spread
 from sulq.release.tables.interactions import Places, cells, closure, largest, numbers, subsets, width
@@ -104,8 +104,8 @@ def refuse(wish: Wish, method: str) -> str:
     """Why a method cannot hold this wish; empty where it can."""
     if method == "cells" and wish.cells > MOST_CELLS:
         return f"The table has {wish.cells:,} cells, and cells takes at most {MOST_CELLS:,}; fourier-shift needs none."
-    if method == "marginals" and len(wish.marginals) > MOST_VALUES:
-        return f"marginals takes at most {MOST_VALUES:,} of them; cells and fourier-shift take them all."
+    if method == "marginals" and len(wish.marginals) > MAX_VALUES:
+        return f"marginals takes at most {MAX_VALUES:,} of them; cells and fourier-shift take them all."
     if method == "marginals" and (whole := sum(cells(part, wish.sizes) for part in wish.marginals)) > MOST_CELLS:
         return f"The marginals have {whole:,} cells, and marginals takes at most {MOST_CELLS:,}; ask for smaller ones."
     return _refuse_coefficients(wish, method) if method.startswith("fourier") else ""

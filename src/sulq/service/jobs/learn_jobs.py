@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from sulq.answers.spend_plan import Progress
 from sulq.api.named_asks import NamedAsks
-from sulq.language.domain import LONGEST_NAME
+from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner, form
 from sulq.learn.render import drawn, sheets
@@ -41,7 +41,7 @@ class Columns(Body):
 class Labelled(Columns):
     """And, of a supervised learner, the column to predict."""
 
-    y: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="The column to predict.")]
+    y: Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, description="The column to predict.")]
 
 
 def learners() -> tuple[Kind, ...]:

@@ -8,10 +8,10 @@ from pydantic import Field, create_model
 
 from sulq.forms.signature import MOST, Form
 from sulq.forms.signature import Field as Asked
-from sulq.language.domain import LONGEST_NAME
+from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.service.web.requests import Body
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from sulq.compile.statements.kept_table import Rows
 from sulq.errors import SetupError
-from sulq.language.shape import MOST_ROWS_STORED
+from sulq.language.shape import MAX_STORED_ROWS
 from sulq.sources.duckdb import kept_rows
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.parquet_cells import rewrite
@@ -124,7 +124,7 @@ def fill(
         rows = kept_rows.select(registered, stored=True, spell=spell, tables=tables)
         told = None if progress is None else _part(progress, i, len(tables))
         _create(connection, f"{into}{registered.kept}", rows, progress=told)
-        check_number(registered, _number(connection, f"{into}{registered.kept}"), MOST_ROWS_STORED)
+        check_number(registered, _number(connection, f"{into}{registered.kept}"), MAX_STORED_ROWS)
         if _keeps_every_row(registered):
             _check_records(connection, registered, f"{into}{registered.kept}")
     if numbered is not None:

@@ -10,7 +10,7 @@ from typing import Final
 from sulq.language import rowfn
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Words
-from sulq.language.question import MOST_NODES
+from sulq.language.question import MAX_NODES
 from sulq.language.rowfn import RowFn
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.rows.values import Cell, Fixed, cell
@@ -183,7 +183,7 @@ class Wording:
         pairs = left.kind.size * right.kind.size
         if pairs > MOST_PAIRS:
             raise Refused("too-large", f"Two categories joined have at most {MOST_PAIRS} pairs", at)
-        if pairs * len(list(itertools.islice(_nodes(left.fn, right.fn), MOST_NODES))) > MOST_NODES:
+        if pairs * len(list(itertools.islice(_nodes(left.fn, right.fn), MAX_NODES))) > MAX_NODES:
             raise Refused("too-large", "Too many categories are joined one after the other", at)  # T74
         labels: dict[str, int] = {}
         branches = []
