@@ -32,7 +32,7 @@ from sulq.language.tally import Block, Key, Tally
 from sulq.sources.folds.batch import Batch
 from sulq.sources.folds.block_sums import reach
 from sulq.sources.folds.fold import EXACT, fold, fold_all
-from tests import generate, random_tallies
+from tests import random_tallies
 from tests.counts import count
 
 SCHEMA = Schema.of(
