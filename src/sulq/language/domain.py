@@ -81,6 +81,9 @@ class Declared:
     default: int | float | str | bool | None = field(default=None, metadata={"wire": "set"})
     clock: ClassVar[str | None] = None  # "date" or "timestamp" where cells are points in time
 
+    def __post_init__(self) -> None:
+        self._settle()
+
     def __repr__(self) -> str:
         shown = [f for f in fields(self) if not (f.metadata and getattr(self, f.name) == f.default)]
         shown.sort(key=lambda f: bool(f.metadata))  # a column's own fields first
@@ -224,9 +227,6 @@ class Bool(_Whole):
 
     low: ClassVar[int] = 0
     high: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        self._settle()
 
     def _code(self, default: object) -> int | None:
         return int(default) if isinstance(default, bool) else None
@@ -418,12 +418,8 @@ class Schema:
         if not isinstance(columns, Mapping) or not columns:
             raise SetupError("bad-declaration", "columns must declare at least one column: {name: domain}.")
         for name in (table, *columns):
-            if (
-                not isinstance(name, str)
-                or not 1 <= len(name) <= MAX_NAME_LENGTH
-                or "\x00" in name
-                or not is_text(name)
-            ):
+            fits = isinstance(name, str) and 1 <= len(name) <= MAX_NAME_LENGTH
+            if not fits or "\x00" in name or not is_text(name):
                 raise SetupError(
                     "bad-declaration",
                     f"A name of a table or column is text of 1 to {MAX_NAME_LENGTH:,} characters, without NUL.",

@@ -208,7 +208,7 @@ def test_as_many_rows_as_a_relation_can_have(monkeypatch: pytest.MonkeyPatch) ->
         world = relations.world(rng)
         relation = relations.Relations(rng, world.facts).relation(rng.randint(1, 4))
         largest = max(len(world.rows(facts.schema.table)) for _, facts in world.tables if not facts.public)
-        monkeypatch.setattr(shape_module, "MOST_ROWS_STORED", largest)
+        monkeypatch.setattr(shape_module, "MAX_STORED_ROWS", largest)
         found = relations.rows_of(relation, world.facts, world.rows)
         assert len(found) <= shape(relation, world.facts).most, f"seed {seed}"
 
@@ -221,7 +221,7 @@ def test_a_row_may_meet_more_than_a_persons_rows_say(monkeypatch: pytest.MonkeyP
     orders = Schema.of("orders", {"id": Int(0, 9)})
     facts = Tables(UNIT, (TableFacts(orders, key="id"), TableFacts(Schema.of("items", {"of": Int(0, 9)}))))
     join = Join(Table("orders"), Table("items"), (("id", "of"),), person=True)
-    monkeypatch.setattr(shape_module, "MOST_ROWS_STORED", 3)
+    monkeypatch.setattr(shape_module, "MAX_STORED_ROWS", 3)
     found = shape(join, facts)
     rows = {"orders": [relations.Row({"id": 1}, "ann")], "items": [relations.Row({"of": 1}, "ann")] * 3}
     assert len(relations.rows_of(join, facts, rows.__getitem__)) == found.most == 3
@@ -282,7 +282,7 @@ def test_SR17_more_rows_than_statements_are_written_for_stop_the_owner(
     way = tmp_path / "data.prepared" if prepared == "file" else prepared
     pq.write_table(rows(9), tmp_path / "data.parquet")
     for most, fine in ((8, False), (9, True)):
-        monkeypatch.setattr(prepare, "MOST_ROWS_STORED", most)
+        monkeypatch.setattr(prepare, "MAX_STORED_ROWS", most)
         monkeypatch.setattr(engine_module, "MOST_ROWS_READ", most)
         engine = duck(tmp_path / "data.parquet", Unit(), SCHEMA, prepared=way)
         if fine:

@@ -119,7 +119,7 @@ def test_T74_no_pattern_takes_more_than_linear_time():
 def test_T74_all_places_at_once_are_the_places_one_by_one(text, pattern):
     """Long texts are searched by their bits, short ones place by place: both as all choices of places would."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "FEW_STEPS", -1)
+        patch.setattr(texts, "MAX_SEARCH_STEPS", -1)
         assert like(text, pattern) == meaning.like(Like(NAME, pattern), text)
 
 
