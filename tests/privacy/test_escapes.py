@@ -180,7 +180,7 @@ def test_T69_T70_T72_T73_no_text_gets_out() -> None:
     Bar: 0 calls outside the data mount for 643 statements and as many names and literals.
     Control: test_T69_whoever_gets_out_is_seen.
     """
-    seen = watched(count("texts through every door", short=300, long=LONG))
+    seen = watched(count("texts through every door", short=100, long=LONG))
     assert seen.record["faults"] == []
     assert seen.record["strays"] == []
     assert seen.touched[0] == []
