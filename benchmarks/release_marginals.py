@@ -36,7 +36,7 @@ from benchmarks.allowed import allowed
 from benchmarks.kept import Kept
 from sulq import Epsilon, release
 from sulq.errors import QuestionError
-from sulq.release.contingency import METHODS
+from sulq.release.tables.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("SULQ_DATA") or ROOT.parent / "shared" / "data") / "tabular"
@@ -147,7 +147,9 @@ def ours(
                 made = release.contingency(db, names, method=method, ways=ways, bins=max(sizes), spend=Epsilon(epsilon))
             except QuestionError as refusal:
                 return [], refusal.code
-            took = made.method + (f" of {made.kept.measured} {made.kept.order}" if made.method == "model" else "")
+            took = made.method + (
+                f" of {made.contents.measured} {made.contents.order}" if made.method == "model" else ""
+            )
             found = lambda places, made=made: made.marginal([names[place] for place in places]).values  # noqa: E731
             scores.append(off(found, truth, len(frame)))
             if time.monotonic() - started > seconds:

@@ -31,7 +31,7 @@ from benchmarks.allowed import allowed
 from benchmarks.kept import Kept
 from benchmarks.release_peers import counts
 from sulq import EpsilonDelta, release
-from sulq.release.mwem import MOST_CELLS
+from sulq.release.mwem import MAX_CELLS
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("SULQ_DATA") or ROOT.parent / "shared" / "data") / "tabular"
@@ -93,7 +93,7 @@ def ours(table: str, epsilon: float, method: str, runs: int) -> Cell:
     """So many releases of ours, by their published rows."""
     cell = Cell(table, epsilon, f"**{method}**")
     frame, sizes = loaded(table)
-    if method == "mwem" and np.prod(list(sizes.values())) > MOST_CELLS:
+    if method == "mwem" and np.prod(list(sizes.values())) > MAX_CELLS:
         cell.said = "refused: the domain is too large"
         return cell
     columns = {name: sulq.Int(0, size - 1) for name, size in sizes.items()}

@@ -32,7 +32,7 @@ from sulq.language.score import (
     form,
 )
 from sulq.release import Release, blr, contingency, halfspaces, infer, publish
-from sulq.release.directions import asking as asking_of_planes
+from sulq.release.directions import planes as asked_planes
 from sulq.release.saving import description
 from sulq.select import agnostic, choose, price
 from sulq.testing import neighbours
@@ -244,7 +244,7 @@ def test_RP_trap_6_what_is_published_depends_on_rows_through_noise_alone(unit: U
 def test_RP_trap_6_a_note_made_from_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: did a release write down what its engine counted, not what was answered, the texts would differ."""
     seen: list[str] = []
-    honest, told = kernel_run._numbers, asking_of_planes.told
+    honest, told = kernel_run._numbers, asked_planes.told
 
     def peeking(source: object, exact: np.ndarray) -> np.ndarray:
         seen.append(str(exact.tolist()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 import time
 from fractions import Fraction
 
@@ -12,17 +12,14 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.answers import wire
-from sulq.errors import SetupError
 from sulq.release.aim import aim
-from sulq.release.synthetic.graphical import Graph
-from sulq.release.synthetic.measurement import Measurement
-from sulq.release.synthetic.space import Space
+from sulq.release.space import CellSpace
+from sulq.release.synthetic.graphical import GraphModel
+from sulq.release.synthetic.measurement import MeasuredMarginal
 from tests.learn.cases import exact, opened, refused
 from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows, truth
 from tests.release.test_mwem import halves
-
-pytest.importorskip("mbi", reason="needs the extra synth")
 
 
 def test_without_noise_it_has_the_true_marginals() -> None:
@@ -83,18 +80,16 @@ def test_marginals_that_would_make_the_model_too_large_are_not_chosen() -> None:
 
 
 def test_the_model_explains_what_was_measured() -> None:
-    """Fitted to exact marginals of a chain it has them, in doubles, and leaves jax as it was; so do its rows."""
-    jax = importlib.import_module("jax")
-    before = jax.config.jax_enable_x64
+    """Fitted to exact marginals of a chain it has them; so do its rows."""
     data = rows(200_000)
-    space = Space.of(NAMES, made(5).facts.schema, BINS)
+    space = CellSpace.of(NAMES, made(5).facts.schema, BINS)
     measured = [
-        Measurement(places, truth([NAMES[place] for place in places], data), 5.0) for places in ((0, 1), (1, 2), (0, 3))
+        MeasuredMarginal(places, truth([NAMES[place] for place in places], data), 5.0)
+        for places in ((0, 1), (1, 2), (0, 3))
     ]
-    model = Graph(space)
-    model.fit([*measured, Measurement((0, 1), measured[0].values, 5.0)], 200_000.0, 20)
-    model.settle([*measured, Measurement((0, 1), measured[0].values, 5.0)], 200_000.0, 1000)
-    assert jax.config.jax_enable_x64 == before
+    model = GraphModel(space.sizes)
+    model.fit([*measured, MeasuredMarginal((0, 1), measured[0].values, 5.0)], 200_000.0, 20)
+    model.fit([*measured, MeasuredMarginal((0, 1), measured[0].values, 5.0)], 200_000.0, 1000)
     cells = model.draw(200_000, np.random.default_rng(1))
     for each in measured:
         assert np.abs(model.marginal(each.places) - each.values).sum() < 400
@@ -106,34 +101,13 @@ def test_the_model_explains_what_was_measured() -> None:
     assert model.megabytes() == pytest.approx((9 + 6 + 12) * 8 / 2**20)
 
 
-def test_without_mbi_the_pip_line_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing or old mbi: an error of set-up before anything is spent."""
-    db = made(9, Epsilon(2))
-    monkeypatch.setattr(importlib.metadata, "version", lambda _name: "1.9.1")
-    with pytest.raises(SetupError, match=r"pip install 'sulq\[synth\]'") as caught:
-        aim(db, NAMES, spend=Epsilon(1))
-    assert caught.value.code == "missing-extra"
-
-    def absent(name: str) -> object:
-        raise ImportError(name)
-
-    monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(SetupError, match=r"pip install 'sulq\[synth\]'"):
-        aim(db, NAMES, spend=Epsilon(1))
-    assert db.spent == Epsilon.total(0)
-
-
-def test_mbi_is_not_needed_where_all_is_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A declared size and little noise: one question and rows, without mbi; by rounds it is missing, unpaid."""
-    db = made(20_000, Epsilon(20), size=20_000)
-    monkeypatch.setattr(importlib.metadata, "version", lambda _name: "1.9.1")
-    found = aim(db, NAMES, bins=BINS, spend=Epsilon(1))
-    assert len(found.paid.receipts) == 1
-    assert db.spent == Epsilon(1)
-    refused("missing-extra", aim, db, NAMES, bins=BINS, rounds=4, spend=Epsilon(1))
-    undeclared = made(20_000, Epsilon(20))  # there may be rounds: what the number of rows decides, which has a price
-    refused("missing-extra", aim, undeclared, NAMES, bins=BINS, spend=Epsilon(1))
-    assert (db.spent, undeclared.spent) == (Epsilon(1), Epsilon.total(0))
+def test_it_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether all is asked at once or there are rounds, neither mbi nor jax is imported."""
+    for name in ("mbi", "jax"):
+        monkeypatch.setitem(sys.modules, name, None)
+    db = made(2000, Epsilon(20), size=2000)
+    assert len(aim(db, NAMES, bins=BINS, spend=Epsilon(1)).paid.receipts) == 1
+    assert len(aim(db, NAMES[:3], bins=BINS, rounds=2, spend=Epsilon(1)).paid.receipts) > 1
 
 
 def test_a_spend_too_little_for_its_rounds_is_refused_before_the_first_ask() -> None:

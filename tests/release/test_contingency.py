@@ -17,8 +17,9 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, release
 from sulq.answers import wire
 from sulq.errors import QuestionError, SulqError
-from sulq.release.contingency import METHODS, ContingencyTable, contingency
+from sulq.release.contingency import ContingencyTable, contingency
 from sulq.release.tables import measures, program
+from sulq.release.tables.methods import METHODS
 from sulq.release.tables.program import LARGEST
 from sulq.release.tables.shift import gamma_quantile
 from tests.counts import count
@@ -384,7 +385,7 @@ def test_auto_at_real_sizes(k: int, ways: int, best: str) -> None:
     assert found.foreseen[best] <= min(found.foreseen.values()) * 1.05
     few = contingency(asked_of(np.zeros((0, k), dtype=bool), 1, size=10**4), names, ways=ways, spend=Epsilon(0.01))
     assert few.method == "model"
-    assert few.kept.order == 2
+    assert few.contents.order == 2
 
 
 def test_auto_knows_of_the_rows_only_what_it_paid_for() -> None:
@@ -471,7 +472,7 @@ def test_T6_the_shift_is_the_same_for_all_rows_and_noise() -> None:
         constants.add(found.shift)
         questions.add(wire.digest(oracle.asked[0][0]))
         without = contingency(asked_of(rows, None), names, method="fourier-shift", ways=2, spend=Epsilon(1))
-        noisy, plain = found.kept.noise.values, without.kept.noise.values
+        noisy, plain = found.contents.noise.values, without.contents.noise.values
         realised.add(sum(float(np.abs(noisy[part] - plain[part]).sum()) for part in plain))
     assert len(constants) == 1
     assert len(questions) == 1

@@ -57,7 +57,7 @@ def test_S3_11_without_noise(l: int, design: str, subsets: int) -> None:  # noqa
     """What was measured is the truth; every inferred minterm of up to 2l attributes lies within its standard errors."""
     oracle = exact(opened(COLUMNS, DATA, Epsilon(900), unit=PEOPLE))
     found = infer(oracle, NAMES, l, subsets, design=design, bins=2, spend=STILL)
-    assert found.kept.people == 4000
+    assert found.histograms.people == 4000
     for size in range(1, 2 * l + 1):
         for names in itertools.permutations(NAMES, size):
             table, truth = found.table(names), true(DATA, list(names))
@@ -96,7 +96,7 @@ def test_S3_12_implication() -> None:
 def test_the_two_parts_are_read_off_different_histograms() -> None:
     """Only then is their noise independent: single attributes, each in several pairs, are never read off the same."""
     oracle = exact(opened(COLUMNS, DATA, Epsilon(900), unit=PEOPLE))
-    kept = infer(oracle, NAMES, 2, 10, bins=2, spend=STILL).kept
+    kept = infer(oracle, NAMES, 2, 10, bins=2, spend=STILL).histograms
     for one, other in itertools.permutations(range(4), 2):
         held = kept.pair((one,), (other,))
         assert held is not None
@@ -107,7 +107,7 @@ def test_the_two_parts_are_read_off_different_histograms() -> None:
     assert len(kept.splits((0, 1, 3))) == 3
     for (one, other), (first, second) in kept.splits((0, 1, 2, 3)):
         assert (set(one) | set(other), one, other) == ({0, 1, 2, 3}, first, second)
-    assert infer(oracle, NAMES[:2], 1, 10, spend=STILL).kept.pair((0,), (1,)) == ((0,), (1,))
+    assert infer(oracle, NAMES[:2], 1, 10, spend=STILL).histograms.pair((0,), (1,)) == ((0,), (1,))
 
 
 @pytest.mark.parametrize("spend", [Epsilon(8), Rho(8)], ids=str)
@@ -131,13 +131,13 @@ def test_SR6_the_number_of_people_is_noisy_or_declared() -> None:
     """Under add_remove it comes from the noisy histograms of the same question; declared, it is what was declared."""
     db = opened(COLUMNS, DATA, Epsilon(9), unit=PEOPLE)
     found = infer(db, NAMES, 1, 20, spend=Epsilon(1))
-    sums = [float(cells.sum()) for cells in found.kept.whole]
-    assert found.kept.people == pytest.approx(np.mean(sums))
+    sums = [float(cells.sum()) for cells in found.histograms.whole]
+    assert found.histograms.people == pytest.approx(np.mean(sums))
     assert len({round(each) for each in sums}) > 1  # each histogram tells another number
     assert db.spent == Epsilon(1) == found.paid.spent
     assert len(found.paid.receipts) == 1
     declared = infer(opened(COLUMNS, DATA, Epsilon(9), unit=PEOPLE, size=5000), NAMES, 1, 20, spend=Epsilon(1))
-    assert declared.kept.people == 5000
+    assert declared.histograms.people == 5000
 
 
 def test_SR6_the_same_is_asked_of_every_neighbour() -> None:
@@ -160,7 +160,7 @@ def test_missing_values_are_a_cell_of_their_own() -> None:
     data = {**DATA, "d": np.where(np.arange(4000) % 4 == 0, np.nan, DATA["d"])}
     oracle = exact(opened(COLUMNS, data, Epsilon(900), unit=PEOPLE))
     found = infer(oracle, ["a", "b", "d"], 1, 2000, bins=2, spend=STILL)
-    assert found.kept.people == 4000
+    assert found.histograms.people == 4000
     assert found.table(["d"]).values.sum() == pytest.approx(0.75)
     both = found.table(["a", "d"])
     known = ~np.isnan(data["d"])
@@ -173,7 +173,7 @@ def test_direct_measurement_is_compared() -> None:
     found = infer(db, NAMES, 1, spend=Epsilon(1))
     assert found.direct is not None
     assert found.direct.histograms == 6
-    assert found.direct.standard_error == pytest.approx(math.sqrt(2) * 6 / found.kept.people, rel=1e-2)
+    assert found.direct.standard_error == pytest.approx(math.sqrt(2) * 6 / found.histograms.people, rel=1e-2)
     assert found.direct.better > 20
     assert "times smaller than inference's" in str(found.direct)
     assert "times larger" in str(Direct(10_000, 0.5, 0.1))

@@ -16,7 +16,7 @@ from sulq.answers.receipt import Receipt
 from sulq.errors import QuestionError, SetupError
 from sulq.release import saving
 from sulq.release.base import Release
-from sulq.release.paid import Chart, Paid
+from sulq.release.payment import Chart, Paid
 
 PAID = Paid(Epsilon(1), Unit(), "dp", (Receipt(3, "ab" * 32, "cd" * 32, "ef"),))
 HOSTILE = "<script>alert(1)</script>"

@@ -19,6 +19,11 @@ class Noise:
     step: Fraction
     width: int
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in one number."""
+        return float(self.law.variance() ** 0.5 * float(self.step))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Released:
@@ -73,5 +78,4 @@ class Released:
 
     def deviations(self) -> Floats:
         """Standard deviation of the noise in each column."""
-        found = [noise.law.variance() ** 0.5 * float(noise.step) for noise in self.noise for _ in range(noise.width)]
-        return np.array(found)
+        return np.array([noise.deviation for noise in self.noise for _ in range(noise.width)])

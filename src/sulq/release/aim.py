@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
@@ -14,19 +13,19 @@ from sulq.answers.oracle import Oracle
 from sulq.answers.spend_plan import Progress, Purse
 from sulq.forms.parameters import between, whole
 from sulq.language.privacy import Loss
-from sulq.language.question import Together
+from sulq.release.space import CellSpace, closure
+from sulq.release.synthetic.at_once import SIZE, ask_at_once
 from sulq.release.synthetic.data import SyntheticData
-from sulq.release.synthetic.finish import MOST_ROWS, chooses, published
+from sulq.release.synthetic.finish import MAX_ROWS, chooses, published
 from sulq.release.synthetic.forest import BYTES
-from sulq.release.synthetic.graphical import Graph, library
-from sulq.release.synthetic.measurement import Measurement, distance, total
+from sulq.release.synthetic.graphical import GraphModel
+from sulq.release.synthetic.measurement import distance
 from sulq.release.synthetic.rehearsal import rehearse
-from sulq.release.synthetic.space import Places, Space, closure
-from sulq.release.synthetic.whole import SIZE
-from sulq.release.synthetic.whole import whole as whole_of
-from sulq.release.synthetic.worst import Candidate, check, worst
+from sulq.release.synthetic.rounds import MeasuringRounds
+from sulq.release.synthetic.worst import Candidate, check
+from sulq.release.tables.interactions import Places
 
-MOST_ROUNDS: Final = 10_000
+MAX_ROUNDS: Final = 10_000
 CHOOSING: Final = Fraction(1, 10)  # of a round's part; the rest measures
 FIRST: Final = Fraction(1, 3)  # at most, for the columns by themselves
 ROUNDS: Final = 16  # a column, at first, where parts of rho are divided
@@ -75,21 +74,19 @@ def aim(
     Accuracy: the measured marginals have error bars; a choice weighs what is learned against the noise of learning it.
         All at once, coefficients that k marginals share have variances in proportion to k^(-1/2), which is best in
         squares; the fit stops where it is estimated to be nearest to the truth, and rows are mended to have its counts.
-    Source: [MMSM22]; the model by mbi [MSM19], the extra `synth`.
+    Source: [MMSM22]; the model of [MSM19].
 
     Raises:
-        SetupError: `missing-extra`: mbi is not installed, and there may be rounds; names the pip line. There are none
-            where the number of rows is declared and all at once is near enough.
         QuestionError: `unknown-column`, `bad-parameter`, `not-a-noisy-sum`, `too-large` (says what fits), `bad-loss`
             (the smallest part of a round buys nothing).
         BudgetExceeded: `budget-exceeded`. Whichever is raised, nothing is spent.
     """
     purse = Purse(db, spend, progress)
     chooses(purse)
-    space = Space.of(columns, purse.facts.schema, bins)
+    space = CellSpace.of(columns, purse.facts.schema, bins)
     asked = space.workload(marginals, ways)
-    whole(rounds, "rounds", 0, MOST_ROUNDS)
-    whole(rows, "rows", 0, MOST_ROWS)
+    whole(rounds, "rounds", 0, MAX_ROUNDS)
+    whole(rows, "rows", 0, MAX_ROWS)
     megabytes = between(max_model_size, "max_model_size", high=1e6)
     within = closure(asked)
     check([space.size(places) for places in within])
@@ -97,28 +94,24 @@ def aim(
     several = rounds or len(columns) * (PURE_ROUNDS if purse.pure else ROUNDS)
 
     def ready() -> None:
-        library()
         first = _first(len(columns), several)
         least = min(Fraction(1, several), 1 - SIZE - first)  # of a round: parts do not shrink, and the last takes all
         choosing, measuring = least * CHOOSING, least * (1 - CHOOSING)
         rehearse(purse, space, weights, first=first, choosing=choosing, measuring=measuring)
 
     most = int(megabytes * 2**20 / BYTES)
-    if not rounds and (found := whole_of(purse, space, asked, most, ready)):
-        return published(purse, space, found.model, found.measured, asked, total=found.total, rows=rows, method="aim")
+    if not rounds and (found := ask_at_once(purse, space, asked, most, ready)):
+        return published(purse, space, found, asked, rows=rows, method="aim")
     before = len(purse.receipts)  # one where a noisy number of rows was asked
     if not before:
         ready()
     purse.plan(before + 1 + 2 * several)
-    model = Graph(space)
-    run = _Run(purse, space, model, weights, megabytes)
-    run.left -= before * SIZE
-    run.begin(several)
+    run = _Run(purse, space, weights, megabytes, several)
     while run.left:
-        run.round()
+        run.next()
     purse.plan(len(purse.receipts))  # which are all: the answers said how many rounds there would be
-    model.settle(run.measured, total(run.measured), LAST)
-    return published(purse, space, model, run.measured, asked, total=total(run.measured), rows=rows, method="aim")
+    run.fit(LAST)
+    return published(purse, space, run, asked, rows=rows, method="aim")
 
 
 def _weights(within: Sequence[Places], asked: Sequence[Places]) -> dict[Places, int]:
@@ -132,45 +125,27 @@ def _first(columns: int, rounds: int) -> Fraction:
     return min(Fraction(columns, rounds) * (1 - CHOOSING), FIRST)
 
 
-@dataclass(slots=True)
-class _Run:
-    """One run: what was measured, and how much of the spend is left for how large rounds."""
+class _Run(MeasuringRounds[GraphModel]):
+    """Rounds whose part of the spend grows where they teach nothing; `left` is what is not spent yet."""
 
-    purse: Purse
-    space: Space
-    model: Graph
-    weights: dict[Places, int]
-    megabytes: float
-    measured: list[Measurement] = field(default_factory=list)
-    left: Fraction = Fraction(1)
-    part: Fraction = Fraction(0)  # of the spend, for a round
+    def __init__(
+        self, purse: Purse, space: CellSpace, weights: dict[Places, int], megabytes: float, rounds: int
+    ) -> None:
+        first = _first(len(space.names), rounds)
+        self.left = 1 - len(purse.receipts) * SIZE - first
+        self.part = Fraction(1, rounds)  # of the spend, for a round
+        self.weights, self.megabytes = weights, megabytes
+        super().__init__(purse, space, GraphModel(space.sizes), first, STEPS)
 
-    def begin(self, rounds: int) -> None:
-        """Measure every column by itself, at one debit."""
-        self.part = Fraction(1, rounds)
-        alone = [(place,) for place in range(len(self.space.names))]
-        first = _first(len(alone), rounds)
-        answers = self.purse.several(Together(tuple(map(self.space.partition, alone))), first)
-        self.measured += [
-            Measurement.of(answer, places, self.space) for answer, places in zip(answers, alone, strict=True)
-        ]
-        self.left -= first
-        self.model.fit(self.measured, total(self.measured), STEPS)
-
-    def round(self) -> None:
+    def next(self) -> None:
         """Choose, measure, learn; and make the next rounds larger where hardly anything was learned."""
         if self.left < 2 * self.part:
             self.part = self.left
         measuring = self.part * (1 - CHOOSING)
         plan = self.purse.foresee(self.space.partition((0,)), measuring)
         noise = distance(plan.parts[0].noise[0])  # of a cell; of a partition it is the same for every one
-        candidates = self._candidates(noise)
-        answer = self.purse.one(worst(self.space, candidates), self.part * CHOOSING)
-        chosen = candidates[int(answer.released.units[0, 0])]
-        found = self.purse.one(self.space.partition(chosen.places), measuring)
-        self.measured.append(Measurement.of(found, chosen.places, self.space))
+        chosen = self.round(self._candidates(noise), self.part * CHOOSING, measuring)
         self.left -= self.part
-        self.model.fit(self.measured, total(self.measured), STEPS)
         moved = float(np.abs(self.model.marginal(chosen.places) - chosen.expected).sum())
         if moved <= chosen.noise:
             self.part *= 2 if self.purse.pure else 4  # half the noise, either way

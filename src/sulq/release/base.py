@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from sulq.release import saving
-from sulq.release.paid import Chart, Paid
+from sulq.release.payment import Chart, Paid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,11 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Choose, Sums
 from sulq.language.rowfn import Lit, Route
 from sulq.language.score import NegMaxAbs
-from sulq.release.paid import Paid
+from sulq.release.payment import Paid
+from sulq.release.space import CellSpace
 from sulq.release.synthetic.data import SyntheticData, made
 from sulq.release.synthetic.finish import chooses
-from sulq.release.synthetic.space import Places, Space
+from sulq.release.tables.interactions import Places
 
 MOST_CANDIDATES: Final = 1_000_000
 MOST_ROWS: Final = 1000
@@ -70,7 +71,7 @@ def blr(
     """
     purse = Purse(db, spend, progress)
     chooses(purse)
-    space = Space.of(columns, purse.facts.schema, bins)
+    space = CellSpace.of(columns, purse.facts.schema, bins)
     asked = space.workload(marginals, ways)
     whole(rows, "rows", 1, MOST_ROWS)
     _fits(space, asked, rows)
@@ -123,7 +124,7 @@ def candidates(cells: int, rows: int) -> int:
     return math.comb(rows + cells - 1, rows)
 
 
-def _fits(space: Space, asked: Sequence[Places], rows: int) -> None:
+def _fits(space: CellSpace, asked: Sequence[Places], rows: int) -> None:
     """Refuse more candidates than can be written down; say what fits."""
     queries = sum(space.size(places) for places in asked)
     most = min(MOST_CANDIDATES, MOST_ENTRIES // queries) if queries <= MOST_ENTRIES else 0
@@ -146,7 +147,7 @@ def _told(number: int) -> str:
     return f"{number:,}" if number < 10**12 else f"more than 10^{int((number.bit_length() - 1) * math.log10(2))}"
 
 
-def _conjunctions(space: Space, asked: Sequence[Places]) -> Integers:
+def _conjunctions(space: CellSpace, asked: Sequence[Places]) -> Integers:
     """For each conjunction, a cell of a marginal, in which cells of the whole domain it holds."""
     codes = np.indices(space.sizes).reshape(len(space.sizes), -1)
     found = []
@@ -173,7 +174,7 @@ def _counts(tables: Integers, holds: Integers) -> Integers:
     return counts
 
 
-def _cell(space: Space) -> Route:
+def _cell(space: CellSpace) -> Route:
     """The cell of the whole domain as one key: a tree that asks one column after the other."""
     tree: list[tuple[int, ...]] = []
     levels = [math.prod(space.sizes[:depth]) for depth in range(len(space.sizes))]  # nodes of each

@@ -14,40 +14,35 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from sulq.answers.answer import Answers, extra
+from sulq.answers.answer import extra
 from sulq.answers.oracle import Oracle
 from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, whole
-from sulq.language.attribute import Attribute
-from sulq.language.domain import Schema
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss
-from sulq.language.question import Question, Sums
-from sulq.language.rowfn import Col, Lit
+from sulq.language.question import Sums
+from sulq.language.rowfn import Lit
 from sulq.release.base import Release
-from sulq.release.paid import Chart, Paid
-from sulq.release.synthetic.measurement import deviation
-from sulq.release.tables import storing
-from sulq.release.tables.bounds import bound
-from sulq.release.tables.foresight import distance
+from sulq.release.marginal import Marginal, named, rows
+from sulq.release.payment import Chart, Paid
+from sulq.release.space import ATTRIBUTES, CellSpace, places
+from sulq.release.tables import files
+from sulq.release.tables.accuracy import bound, distance
+from sulq.release.tables.contents import Contents, FittedTable, ModelTable, ShiftedTable, noise_of
 from sulq.release.tables.interactions import Places
-from sulq.release.tables.kept import Cells, Fitted, Kept, Measured, Modelled, Shifted
-from sulq.release.tables.marginal import Marginal, named, rows, text
 from sulq.release.tables.measures import Measure, measures, refuse_model
-from sulq.release.tables.methods import Method, Read, Wish, method_of, refuse
-from sulq.release.tables.noisy import Noisy
+from sulq.release.tables.methods import METHODS, Method, Wish, method_of, refuse
+from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, NoisyTable, variance
 from sulq.release.tables.weights import Weights
 
 if TYPE_CHECKING:
     import pandas
 
-METHODS: Final = ("cells", "marginals", "fourier", "fourier-shift")  # of equal ones, auto takes the first
 MODEL: Final = "model"
 COUNTING: Final = Fraction(1, 100)  # of the spend, for the number of rows
 CLEAR: Final = 0.002  # of the rows: noise so small that a fit would hardly lessen it
 CLOSE: Final = 1.05  # as good as the best
-MOST_ATTRIBUTES: Final = 32
 MOST_MARGINALS: Final = 2**16
 MOST_ASKED: Final = 2**24  # cells of all asked marginals
 INFLATED: Final = 0.1  # of the rows: added ones that are no more than this are few
@@ -74,7 +69,7 @@ class ContingencyTable(Release):
     asked: tuple[tuple[str, ...], ...]
     method: str
     foreseen: Mapping[str, float]
-    kept: Kept
+    contents: Contents
     notes: tuple[str, ...] = ()
 
     def marginal(self, names: Sequence[str]) -> Marginal:
@@ -88,12 +83,12 @@ class ContingencyTable(Release):
         Raises:
             QuestionError: `bad-parameter`: an attribute is not in the table, or the marginal was not asked for.
         """
-        places = self._places(names)
-        order = tuple(sorted(places))
-        turned = tuple(order.index(place) for place in places)
-        values, error = self.kept.marginal(order), np.sqrt(self.kept.noise.variance(order))
+        wanted = self._places(names)
+        order = tuple(sorted(wanted))
+        turned = tuple(order.index(place) for place in wanted)
+        values, error = self.contents.marginal(order), np.sqrt(variance(noise_of(self.contents), order))
         added = self.shift / values.size
-        own = tuple(self.labels[place] for place in places)
+        own = tuple(self.labels[place] for place in wanted)
         return Marginal(tuple(names), own, values.transpose(turned), error.transpose(turned), added)
 
     def table(self) -> Floats:
@@ -105,20 +100,20 @@ class ContingencyTable(Release):
         Raises:
             QuestionError: `bad-parameter`: separate marginals are of no one table. `too-large`: it has too many cells.
         """
-        if isinstance(self.kept, Cells):
-            return self.kept.values.copy()
-        checked(not isinstance(self.kept, Measured), "Marginals that are measured apart are of no one table.")
+        if isinstance(self.contents, NoisyCells):
+            return self.contents.values.copy()
+        if isinstance(self.contents, NoisyMarginals):
+            raise QuestionError("bad-parameter", "Marginals that are measured apart are of no one table.")
         cells = int(np.prod([len(own) for own in self.labels], dtype=object))
         if cells > LARGEST_TABLE:
             raise QuestionError("too-large", f"The table has {cells:,} cells; its marginals need none of them.")
-        assert isinstance(self.kept, (Fitted, Shifted, Modelled))  # noqa: S101 - for the type checker
-        return self.kept.table()
+        return self.contents.table()
 
     def to_arrow(self) -> pa.Table:
         """The published table as rows: a column for each attribute, and `value`; by `fourier` only cells that count."""
         value = named(self.names, "value")
-        if isinstance(self.kept, Fitted):
-            found = storing.tables(self.kept, self.names, self.labels)["cells"]
+        if isinstance(self.contents, FittedTable):
+            found = files.tables(self.contents, self.names, self.labels)["cells"]
             kept = [*range(len(self.names)), found.num_columns - 1]
             return found.select(kept).rename_columns([*self.names, value])
         columns: dict[str, object] = dict(zip(self.names, rows(self.labels), strict=True))
@@ -132,7 +127,7 @@ class ContingencyTable(Release):
     @property
     def shift(self) -> float:
         """The rows that `fourier-shift` adds, spread evenly: a constant of the noise's law; 0 by other methods."""
-        return self.kept.shift if isinstance(self.kept, Shifted) else 0.0
+        return self.contents.shift if isinstance(self.contents, ShiftedTable) else 0.0
 
     def bound(self, names: Sequence[str], beta: float = 0.05) -> float:
         """How far a marginal by `fourier` may be off in L1, all at once but for probability beta [S3.19, S3.20].
@@ -140,16 +135,16 @@ class ContingencyTable(Release):
         Raises:
             QuestionError: `bad-parameter`: another method was used; the standard error tells its accuracy.
         """
-        checked(isinstance(self.kept, Fitted), "This bound is of the method fourier; see the standard errors.")
+        checked(isinstance(self.contents, FittedTable), "This bound is of the method fourier; see the standard errors.")
         checked(isinstance(beta, float) and 0 < beta < 1, "beta lies strictly between 0 and 1.")
-        assert isinstance(self.kept, Fitted)  # noqa: S101 - for the type checker
-        return bound(self.kept.noise, tuple(sorted(self._places(names))), beta)
+        assert isinstance(self.contents, FittedTable)  # noqa: S101 - for the type checker
+        return bound(self.contents.noise, tuple(sorted(self._places(names))), beta)
 
     def _places(self, names: Sequence[str]) -> Places:
-        places = _places(names, self.names)
-        held = isinstance(self.kept, Cells) or any(set(names) <= set(asked) for asked in self.asked)
+        found = places(names, self.names, ATTRIBUTES)
+        held = isinstance(self.contents, NoisyCells) or any(set(names) <= set(asked) for asked in self.asked)
         checked(held, f"The marginal of {', '.join(names)} was not asked for, nor one that holds it.")
-        return places
+        return found
 
     def title(self) -> str:
         """One line for people."""
@@ -157,13 +152,13 @@ class ContingencyTable(Release):
 
     def _how(self) -> str:
         """What a model was fitted to."""
-        if not isinstance(self.kept, Modelled):
+        if not isinstance(self.contents, ModelTable):
             return ""
-        return f" of interactions of up to {self.kept.order} attributes, measured by {self.kept.measured}"
+        return f" of interactions of up to {self.contents.order} attributes, measured by {self.contents.measured}"
 
     def tables(self) -> dict[str, pa.Table]:
         """The asked marginals for a reader, and what the method keeps."""
-        return {"marginals": self._marginals(), **storing.tables(self.kept, self.names, self.labels)}
+        return {"marginals": self._marginals(), **files.tables(self.contents, self.names, self.labels)}
 
     def _marginals(self) -> pa.Table:
         """All asked marginals below each other: an attribute that is not in a marginal is empty there."""
@@ -184,7 +179,7 @@ class ContingencyTable(Release):
 
     def facts(self) -> dict[str, object]:
         """Attributes, marginals, method, and what was foreseen."""
-        bounds = [self.bound(asked) for asked in self.asked] if isinstance(self.kept, Fitted) else []
+        bounds = [self.bound(asked) for asked in self.asked] if isinstance(self.contents, FittedTable) else []
         return {
             "names": list(self.names),
             "labels": [[list(label) if isinstance(label, tuple) else label for label in own] for own in self.labels],
@@ -193,7 +188,7 @@ class ContingencyTable(Release):
             "foreseen": dict(self.foreseen),
             "bounds": bounds,
             "notes": list(self.notes),
-            "kept": storing.facts(self.kept),
+            "kept": files.facts(self.contents),
         }
 
     @classmethod
@@ -204,9 +199,9 @@ class ContingencyTable(Release):
         )
         names = tuple(map(str, facts["names"]))
         asked = tuple(tuple(map(str, own)) for own in facts["asked"])
-        places = tuple(_places(own, names) for own in asked)
+        marginals = tuple(places(own, names, ATTRIBUTES) for own in asked)
         sizes = tuple(len(own) for own in labels)
-        kept = storing.kept(str(facts["method"]), sizes, places, facts["kept"], tables)
+        contents = files.loaded(str(facts["method"]), sizes, marginals, facts["kept"], tables)
         foreseen = {str(name): float(value) for name, value in facts["foreseen"].items()}
         return cls(
             paid=paid,
@@ -215,7 +210,7 @@ class ContingencyTable(Release):
             asked=asked,
             method=str(facts["method"]),
             foreseen=foreseen,
-            kept=kept,
+            contents=contents,
             notes=tuple(map(str, facts["notes"])),
         )
 
@@ -224,23 +219,16 @@ class ContingencyTable(Release):
         found = []
         for asked in self.asked[:MOST_SHOWN]:
             marginal = self.marginal(asked)
-            cells = [" / ".join(text(label) for label in cell) for cell in itertools.product(*marginal.labels)]
             said = f"Bars show 95% intervals of the noise; expected L1 distance {self._expected(asked):,.4g}."
-            if isinstance(self.kept, Fitted):
+            if isinstance(self.contents, FittedTable):
                 said += f" Proved bound {self.bound(asked):,.4g}, for all marginals at once at 95%."
-            if isinstance(self.kept, Modelled):
+            if isinstance(self.contents, ModelTable):
                 said += " Both are of what was measured, before the fit; the model's own error is not in them."
-            said = " ".join((said, *self.notes))
-            found.append(
-                Chart(
-                    ", ".join(asked), tuple(cells), tuple(marginal.values.ravel()),
-                    tuple(marginal.accuracy(0.05).ravel()), said,
-                )
-            )  # fmt: skip
+            found.append(marginal.chart(" ".join((said, *self.notes)), marginal.accuracy(0.05)))
         return found
 
     def _expected(self, names: Sequence[str]) -> float:
-        return distance(self.kept.noise, [tuple(sorted(self._places(names)))])
+        return distance(noise_of(self.contents), [tuple(sorted(self._places(names)))])
 
 
 def contingency(
@@ -289,45 +277,40 @@ def contingency(
     known = ("auto", *METHODS, MODEL)
     checked(method in known, f"method is one of {', '.join(known)}.")
     checked(weights in ("best", "even"), "weights is best or even.")
-    whole(bins, "bins", 1, 1024)
-    items = _attributes(attributes, purse.facts.schema, bins)
-    places = _marginals(marginals, ways, items)
-    wish = Wish.of(items, places, weights, purse.facts, pure=purse.pure)
+    space = CellSpace.of(attributes, purse.facts.schema, bins, ATTRIBUTES)
+    wish = Wish.by(purse, space, _marginals(marginals, ways, space), weights)
     chosen = _chosen(wish, method, purse)
-    answer = purse.ask(chosen.made.question, chosen.part)
-    several = answer.answers if isinstance(answer, Answers) else (answer,)
-    read: list[Read] = [(each.released.values(), each.released.noise) for each in several]
-    made = chosen.made.made(read)
-    kept = made if chosen.measure is None else chosen.measure.modelled(made, chosen.rows)
-    came, notes = _told(chosen.name, kept)
-    names = tuple(item.name for item in items)
+    read = chosen.made.asked(purse, chosen.part)
+    measure = chosen.measure
+    contents = measure.modelled(chosen.made.read(read), chosen.rows) if measure else chosen.made.published(read)
+    came, notes = _told(chosen.name, contents)
     return ContingencyTable(
         paid=Paid.by(purse),
-        names=names,
-        labels=tuple(item.labels for item in items),
-        asked=tuple(tuple(names[place] for place in part) for part in places),
+        names=space.names,
+        labels=tuple(item.labels for item in space.attributes),
+        asked=tuple(tuple(space.names[place] for place in part) for part in wish.marginals),
         method=came,
         foreseen=chosen.foreseen,
-        kept=kept,
+        contents=contents,
         notes=notes,
     )
 
 
-def _told(method: str, kept: Kept) -> tuple[str, tuple[str, ...]]:
+def _told(method: str, contents: Contents) -> tuple[str, tuple[str, ...]]:
     """The method that it came to, and notes: the rows that a shift adds, beside the noisy number of rows [S3.21]."""
-    if not isinstance(kept, Shifted):
+    if not isinstance(contents, ShiftedTable):
         return method, ()
     notes = [] if method != "fourier" else [UNSOLVED]
-    total = float(kept.noise.values[()][0])
-    ratio = f"{kept.shift / total:,.3g} times the" if total >= 1 else "more than all of the"
-    said = f"{kept.shift:,.0f} rows are added, spread evenly: {ratio} {max(total, 0.0):,.0f} rows counted with noise."
-    if kept.shift > INFLATED * total:
+    total, shift = float(contents.noise.values[()][0]), contents.shift
+    ratio = f"{shift / total:,.3g} times the" if total >= 1 else "more than all of the"
+    said = f"{shift:,.0f} rows are added, spread evenly: {ratio} {max(total, 0.0):,.0f} rows counted with noise."
+    if shift > INFLATED * total:
         said += " The table with them, and percentages of it, tell little of the data; read the values of marginals."
     return "fourier-shift", (*notes, said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Choice:
+class _MethodChoice:
     """The method to use, for which part of the spend; `measure` where a model is fitted to its answers.
 
     `rows`: their noisy number and its deviation, where it was asked.
@@ -341,7 +324,7 @@ class _Choice:
     rows: tuple[float, float] | None = None
 
 
-def _chosen(wish: Wish, method: str, purse: Purse) -> _Choice:
+def _chosen(wish: Wish, method: str, purse: Purse) -> _MethodChoice:
     """The method named, or the one of the least foreseen distance; from public facts and a noisy number of rows.
 
     Everything that could be refused is, before the rows are counted. Where no model can be fitted nothing is counted.
@@ -350,7 +333,7 @@ def _chosen(wish: Wish, method: str, purse: Purse) -> _Choice:
         made = method_of(method, wish)
         far = distance(_foreseen(made, purse, Fraction(1)), wish.marginals)
         purse.plan(1, made.question)
-        return _Choice(method, made, {method: far})
+        return _MethodChoice(method, made, {method: far})
     why = "A model is not fitted under a SubLinear budget." if purse.sublinear else refuse_model(wish)
     if method == MODEL and why:
         raise QuestionError("too-large", why, "Name a method that fits, or method='auto', or fewer attributes.")
@@ -365,7 +348,7 @@ def _chosen(wish: Wish, method: str, purse: Purse) -> _Choice:
         plain = _plain(wish, purse, Fraction(1)) if counted else plain  # nothing is counted, so all is there to spend
         name = min(plain, key=lambda each: plain[each][2])
         purse.plan(1, plain[name][0].question)
-        return _Choice(name, plain[name][0], {each: far for each, (_, _, far) in plain.items()})
+        return _MethodChoice(name, plain[name][0], {each: far for each, (_, _, far) in plain.items()})
     purse.plan(2 if counted else 1)
     asked = _counted(wish, purse) if counted else None
     rows = max(asked[0], 1.0) if asked else float(purse.facts.size or 1)
@@ -373,11 +356,11 @@ def _chosen(wish: Wish, method: str, purse: Purse) -> _Choice:
     foreseen = {each: far for each, (_, _, far) in plain.items()} | {MODEL: best.foreseen(rows)}
     name = min(foreseen, key=lambda each: foreseen[each] if each != MODEL else math.inf)
     if plain and foreseen[name] <= min(CLOSE * foreseen[MODEL], CLEAR * rows):
-        return _Choice(name, plain[name][0], foreseen, part)
-    return _Choice(MODEL, best.made, foreseen, part, best, asked)
+        return _MethodChoice(name, plain[name][0], foreseen, part)
+    return _MethodChoice(MODEL, best.made, foreseen, part, best, asked)
 
 
-def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, Noisy, float]]:
+def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, NoisyTable, float]]:
     """The methods that fit and publish what they measure, with what each lets expect.
 
     A fit is as near as its coefficients or nearer (measured, in docs/theory/contingency.md): of the two ways to
@@ -386,7 +369,7 @@ def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, 
     fits = [name for name in METHODS if not refuse(wish, name)]
     if "fourier" in fits:
         fits.remove("fourier-shift")
-    found: dict[str, tuple[Method, Noisy, float]] = {}
+    found: dict[str, tuple[Method, NoisyTable, float]] = {}
     refused: QuestionError | BudgetExceeded = QuestionError(
         "too-large", "No method holds so large a table with such marginals.", "Ask for marginals of fewer attributes."
     )
@@ -402,41 +385,21 @@ def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, 
     return found
 
 
-def _foreseen(made: Method, purse: Purse, part: Fraction) -> Noisy:
+def _foreseen(made: Method, purse: Purse, part: Fraction) -> NoisyTable:
     if purse.sublinear:
         purse.plan(1, made.question)  # refuses what the queries that are left do not hold
-    return made.foreseen([own.noise for own in purse.foresee(made.question, part).parts])
+    return made.foreseen(purse.foresee(made.question, part))
 
 
 def _counted(wish: Wish, purse: Purse) -> tuple[float, float]:
     """How many rows there are, with noise, and the noise's deviation."""
-    question: Question = Sums((Lit(1),), wish.whole)
-    answer = purse.ask(question, COUNTING)
-    assert not isinstance(answer, Answers)  # noqa: S101 - for the type checker
-    return float(answer.released.values().flat[0]), deviation(answer.released.noise[0])
+    released = purse.one(Sums((Lit(1),), wish.space.complete), COUNTING).released
+    return float(released.values().flat[0]), released.noise[0].deviation
 
 
-def _attributes(names: Sequence[str], schema: Schema, bins: int) -> tuple[Attribute, ...]:
-    checked(
-        isinstance(names, (list, tuple)) and bool(names) and all(isinstance(name, str) for name in names),
-        "attributes is a list of column names.",
-    )
-    checked(len(set(names)) == len(names), "An attribute is named twice.")
-    checked(len(names) <= MOST_ATTRIBUTES, f"A table has at most {MOST_ATTRIBUTES} attributes.")
-    found = []
-    for name in names:
-        Col(name).kind(schema)  # refuses what is not declared, naming what is
-        column = schema.find(name)
-        assert column is not None  # noqa: S101 - likewise
-        found.append(Attribute(name, column, bins))
-    return tuple(found)
-
-
-def _marginals(
-    marginals: Sequence[Sequence[str]] | None, ways: int, attributes: Sequence[Attribute]
-) -> tuple[Places, ...]:
+def _marginals(marginals: Sequence[Sequence[str]] | None, ways: int, space: CellSpace) -> tuple[Places, ...]:
     """The asked marginals by their attributes' places, each once; counted before they are written down."""
-    names = [attribute.name for attribute in attributes]
+    names = space.names
     whole(ways, "ways", 0, len(names))
     asked = () if marginals is None else marginals
     checked(
@@ -450,11 +413,10 @@ def _marginals(
             f"These are {many:,} marginals, more than {MOST_MARGINALS:,}.",
             "Ask for those of fewer attributes (ways=2), or name some; method='cells' with one tells all others too.",
         )
-    found = [tuple(sorted(_places(own, names))) for own in asked]
+    found = [tuple(sorted(places(own, names, ATTRIBUTES))) for own in asked]
     found += itertools.combinations(range(len(names)), ways) if ways else []
     checked(bool(found), "No marginals are asked for: name them, or give ways.")
-    sizes = [attribute.size for attribute in attributes]
-    cells = sum(math.prod(sizes[place] for place in part) for part in dict.fromkeys(found))
+    cells = sum(map(space.size, dict.fromkeys(found)))
     if cells > MOST_ASKED:
         raise QuestionError(
             "too-large",
@@ -462,12 +424,3 @@ def _marginals(
             "Ask for fewer, or for those of fewer attributes.",
         )
     return tuple(dict.fromkeys(found))
-
-
-def _places(names: Sequence[str], known: Sequence[str]) -> Places:
-    checked(
-        isinstance(names, (list, tuple)) and bool(names) and all(name in known for name in names),
-        f"A marginal is a list of attributes of the table: {', '.join(known)}.",
-    )
-    checked(len(set(names)) == len(names), "A marginal names an attribute twice.")
-    return tuple(list(known).index(name) for name in names)

@@ -18,8 +18,8 @@ from sulq.forms.parameters import between, checked, number, whole
 from sulq.language.kinds import Floats, Integers
 from sulq.language.privacy import Loss
 from sulq.release.base import Release
-from sulq.release.directions.asking import ROUNDED, direction, enough, planes_of, scales_of, sides, signs, told
 from sulq.release.directions.nets import Net, net
+from sulq.release.directions.planes import ROUNDED, direction, enough, planes_of, scales_of, sides, signs, told
 from sulq.release.directions.theory import (
     discretise,
     halfspace_n,
@@ -27,7 +27,7 @@ from sulq.release.directions.theory import (
     projection_failure,
     projections_for,
 )
-from sulq.release.paid import Chart, Paid, unreadable
+from sulq.release.payment import Chart, Paid, unreadable
 
 __all__ = [
     "HalfspaceFraction",
@@ -100,9 +100,8 @@ class Halfspaces(Release):
     @property
     def rows(self) -> float:
         """The number of rows that fractions are of: noisy, no less than its noise (SR6), no more than declared."""
-        deviation = math.sqrt(self.size_noise.law.variance()) * float(self.size_noise.step)
         most = math.inf if self.declared is None else self.declared
-        return max(min(max(self.size, SAFE * deviation), most), 1.0)
+        return max(min(max(self.size, SAFE * self.size_noise.deviation), most), 1.0)
 
     def fraction(
         self, y: Sequence[float] | Mapping[str, float], rule: Rule = "median", beta: float = ERROR_RATE

@@ -20,10 +20,10 @@ from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss
 from sulq.language.question import MAX_VALUES
-from sulq.language.rowfn import Col
 from sulq.release.base import Release
-from sulq.release.paid import Chart, Paid, unreadable
-from sulq.release.subsets.counts import Asked, Design, Kept, Places
+from sulq.release.payment import Chart, Paid, unreadable
+from sulq.release.space import ATTRIBUTES, domain_of, listed
+from sulq.release.subsets.counts import Design, SubsetHistograms, SubsetQuestion
 from sulq.release.subsets.estimates import (
     MOST,
     Estimate,
@@ -37,7 +37,7 @@ from sulq.release.subsets.estimates import (
     merged,
 )
 from sulq.release.subsets.reading import Direct, Probabilities, code_of, divided, single
-from sulq.release.tables.marginal import text
+from sulq.release.tables.interactions import Places
 
 __all__ = ["Direct", "Inference", "Probabilities", "infer", "infer_t"]
 
@@ -61,13 +61,13 @@ class Inference(Release):
     l: int  # noqa: E741 - the paper's letter
     design: Design
     salt: int
-    kept: Kept
+    histograms: SubsetHistograms
     direct: Direct | None
 
     @property
     def subsets(self) -> int:
         """How many random subsets, or groups."""
-        return len(self.kept.parts[0])
+        return len(self.histograms.parts[0])
 
     def minterm(self, literals: Mapping[str, object]) -> Estimate:
         """The share of all rows in which these attributes have these values: `{"smoker": True, "city": "Lod"}`.
@@ -128,14 +128,14 @@ class Inference(Release):
         (one, first), (other, second) = self._literals(a), self._literals(b)
         checked(not set(one) & set(other), "An attribute is in both minterms.")
         checked(max(len(one), len(other)) <= self.l, f"A minterm here has at most {self.l} attributes.")
-        held = self.kept.pair(tuple(sorted(one)), tuple(sorted(other)))
+        held = self.histograms.pair(tuple(sorted(one)), tuple(sorted(other)))
         checked(held is not None, "No two histograms hold these minterms.")
         assert held is not None  # noqa: S101 - for the type checker
-        x = single(self.kept.series(tuple(sorted(one)), held[0]), self._cell(one, first))
-        y = single(self.kept.series(tuple(sorted(other)), held[1]), self._cell(other, second))
+        x = single(self.histograms.series(tuple(sorted(one)), held[0]), self._cell(one, first))
+        y = single(self.histograms.series(tuple(sorted(other)), held[1]), self._cell(other, second))
         g = self.subsets
         part = 1 / 4 if self.design == "halves" else (1 - 1 / g) / g
-        return (by_heavy if method == "heavy" else by_regression)(x, y, self.kept.people, part)
+        return (by_heavy if method == "heavy" else by_regression)(x, y, self.histograms.people, part)
 
     def _cell(self, places: Sequence[int], codes: Sequence[int]) -> int:
         """The number of a minterm's cell among those of its attributes, in their order."""
@@ -147,16 +147,16 @@ class Inference(Release):
         """Shares and standard errors by some attributes, in their own order, the missing last."""
         sizes = tuple(len(self.labels[place]) + 1 for place in places)
         if len(places) <= self.l:
-            own = self.kept.series(places, self.kept.holding(places))
+            own = self.histograms.series(places, self.histograms.holding(places))
             return own.chances.reshape(sizes), np.sqrt(own.share_noise).reshape(sizes)
         estimated = from_groups if self.design == "groups" else from_halves
         found = []
-        for (one, other), (first, second) in self.kept.splits(places):
-            own, rest = self.kept.series(one, first), self.kept.series(other, second)
+        for (one, other), (first, second) in self.histograms.splits(places):
+            own, rest = self.histograms.series(one, first), self.histograms.series(other, second)
             order = (*one, *other)
             turned = tuple(order.index(place) for place in places)
             shape = tuple(len(self.labels[place]) + 1 for place in order)
-            values, errors = estimated(own, rest, self.kept.people)
+            values, errors = estimated(own, rest, self.histograms.people)
             found.append((values.reshape(shape).transpose(turned), errors.reshape(shape).transpose(turned)))
         return merged(found)
 
@@ -191,8 +191,8 @@ class Inference(Release):
         }
 
     def _histograms(self, subsets: int | None) -> pa.Table:
-        found = self.kept.whole if subsets is None else self.kept.parts
-        sets = [" x ".join(self.names[place] for place in own) for own in self.kept.sets]
+        found = self.histograms.whole if subsets is None else self.histograms.parts
+        sets = [" x ".join(self.names[place] for place in own) for own in self.histograms.sets]
         columns: dict[str, object] = {
             "attributes": pa.array([name for name, cells in zip(sets, found, strict=True) for _ in range(cells.size)])
         }
@@ -203,12 +203,14 @@ class Inference(Release):
         return pa.table(columns)
 
     def _inferred(self) -> pa.Table:
-        names, cells, values, errors = [], [], [], []
+        names: list[str] = []
+        cells: list[str] = []
+        values: list[float] = []
+        errors: list[float] = []
         for own in self._all():
             table = self.table(own)
-            made = [" / ".join(text(label) for label in cell) for cell in itertools.product(*table.labels)]
-            names += [" x ".join(own)] * len(made)
-            cells += made
+            names += [" x ".join(own)] * table.values.size
+            cells += table.cells
             values += table.values.ravel().tolist()
             errors += table.standard_error.ravel().tolist()
         return pa.table(
@@ -233,9 +235,9 @@ class Inference(Release):
             "design": self.design,
             "subsets": self.subsets,
             "salt": self.salt,
-            "whole_noise": self.kept.whole_noise,
-            "part_noise": self.kept.part_noise,
-            "size": self.kept.size,
+            "whole_noise": self.histograms.whole_noise,
+            "part_noise": self.histograms.part_noise,
+            "size": self.histograms.size,
             "direct": None if direct is None else [direct.histograms, direct.standard_error, direct.inferred],
         }
 
@@ -252,7 +254,7 @@ class Inference(Release):
         sets = tuple(itertools.combinations(range(len(names)), l))
         shapes = [tuple(len(labels[place]) + 1 for place in own) for own in sets]
         size = facts["size"]
-        kept = Kept(
+        histograms = SubsetHistograms(
             sets=sets,
             whole=divided(tables["all-people"], shapes),
             parts=divided(tables["subsets"], [(subsets, *shape) for shape in shapes]),
@@ -269,7 +271,7 @@ class Inference(Release):
             l=l,
             design=design,
             salt=int(facts["salt"]),
-            kept=kept,
+            histograms=histograms,
             direct=direct,
         )
 
@@ -278,10 +280,8 @@ class Inference(Release):
         found = []
         for own in self._all(MOST_SHOWN):
             table = self.table(own)
-            cells = tuple(" / ".join(text(label) for label in cell) for cell in itertools.product(*table.labels))
             said = f"Shares of all rows, with two standard errors. {self.direct or ''}"
-            error = tuple((2 * table.standard_error).ravel())
-            found.append(Chart(", ".join(own), cells, tuple(table.values.ravel()), error, said))
+            found.append(table.chart(said, 2 * table.standard_error))
         return found
 
 
@@ -338,13 +338,15 @@ def infer(
             "Counts over subsets of people tell what holds together of a person, not of a row.",
             "Take a unit of one row, or measure the histograms themselves: release.contingency(...).",
         )
-    items = _attributes(attributes, l, purse, bins)
+    words = replace(ATTRIBUTES, most=MOST_ATTRIBUTES, limit=f"Name {2 * l} to {MOST_ATTRIBUTES} attributes.")
+    schema = purse.facts.schema
+    items = tuple(Attribute(name, domain_of(name, schema), bins) for name in listed(attributes, words, 2 * l))
     asked = _asked(items, l, purse, design=design, subsets=subsets, salt=salt)
     plan = purse.foresee(asked.question)
     purse.plan(1, asked.question)
     whole_noise, part_noise = asked.noise(plan)
     measured, parts = asked.read(purse.several(asked.question))
-    kept = Kept(asked.sets, measured, parts, whole_noise, part_noise, purse.facts.size)
+    histograms = SubsetHistograms(asked.sets, measured, parts, whole_noise, part_noise, purse.facts.size)
     found = Inference(
         paid=Paid.by(purse),
         names=tuple(item.name for item in items),
@@ -352,26 +354,10 @@ def infer(
         l=l,
         design=design,
         salt=salt,
-        kept=kept,
+        histograms=histograms,
         direct=None,
     )
     return _compared(found, asked, purse)
-
-
-def _attributes(names: Sequence[str], l: int, purse: Purse, bins: int) -> tuple[Attribute, ...]:  # noqa: E741
-    checked(
-        isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names),
-        "attributes is a list of column names.",
-    )
-    checked(len(set(names)) == len(names), "An attribute is named twice.")
-    checked(2 * l <= len(names) <= MOST_ATTRIBUTES, f"Name {2 * l} to {MOST_ATTRIBUTES} attributes.")
-    found = []
-    for name in names:
-        Col(name).kind(purse.facts.schema)  # refuses what is not declared, naming what is
-        column = purse.facts.schema.find(name)
-        assert column is not None  # noqa: S101 - likewise
-        found.append(Attribute(name, column, bins))
-    return tuple(found)
 
 
 def _asked(
@@ -382,26 +368,26 @@ def _asked(
     design: Design,
     subsets: int | None,
     salt: int,
-) -> Asked:
+) -> SubsetQuestion:
     """The histograms with a number of subsets; of groups, where it is left open, the best for the declared size.
 
     From public facts alone.
     """
     if subsets is not None:
-        return Asked(items, l, design, subsets, salt)
+        return SubsetQuestion(items, l, design, subsets, salt)
     if design == "halves":
         fit = MAX_VALUES // math.comb(len(items), l) - 1
-        return Asked(items, l, design, min(HALVES, max(fit, 2)), salt)
+        return SubsetQuestion(items, l, design, min(HALVES, max(fit, 2)), salt)
     size = purse.facts.size
     if size is None:
-        return Asked(items, l, design, GROUPS, salt)
-    trial = Asked(items, l, design, 2, salt)
+        return SubsetQuestion(items, l, design, GROUPS, salt)
+    trial = SubsetQuestion(items, l, design, 2, salt)
     _, noise = trial.noise(purse.foresee(trial.question))
     share = math.exp(float(np.mean([math.log(item.size) for item in items]))) ** -l
-    return Asked(items, l, design, best_groups(size, share, noise), salt)
+    return SubsetQuestion(items, l, design, best_groups(size, share, noise), salt)
 
 
-def _compared(found: Inference, asked: Asked, purse: Purse) -> Inference:
+def _compared(found: Inference, asked: SubsetQuestion, purse: Purse) -> Inference:
     """The release with what direct measurement would give; free, from the plan of one 2l histogram at its part."""
     tables = found._all()  # noqa: SLF001 - its own
     number = math.comb(len(found.names), 2 * found.l)
@@ -410,8 +396,7 @@ def _compared(found: Inference, asked: Asked, purse: Purse) -> Inference:
         plan = purse.foresee(asked.histogram(places), Fraction(1, number))
     except SulqError:
         return found
-    noise = plan.parts[0].noise[0]
-    error = math.sqrt(noise.law.variance()) * float(noise.step) / found.kept.people
+    error = plan.parts[0].noise[0].deviation / found.histograms.people
     squares = np.concatenate([found.table(own).standard_error.ravel() ** 2 for own in tables])
     direct = Direct(number, error, float(np.sqrt(squares.mean())))
     return replace(found, direct=direct)

@@ -10,19 +10,17 @@ from sulq.answers.spend_plan import Progress, Purse
 from sulq.errors import QuestionError
 from sulq.forms.parameters import whole
 from sulq.language.privacy import Loss
-from sulq.language.question import Together
+from sulq.release.space import CellSpace
+from sulq.release.synthetic.at_once import SIZE, ask_at_once
 from sulq.release.synthetic.data import SyntheticData
-from sulq.release.synthetic.finish import MOST_ROWS, chooses, published
-from sulq.release.synthetic.measurement import Measurement, total
+from sulq.release.synthetic.finish import MAX_ROWS, chooses, published
 from sulq.release.synthetic.rehearsal import rehearse
-from sulq.release.synthetic.space import Space
-from sulq.release.synthetic.table import Weights
-from sulq.release.synthetic.whole import SIZE
-from sulq.release.synthetic.whole import whole as whole_of
-from sulq.release.synthetic.worst import Candidate, check, worst
+from sulq.release.synthetic.rounds import MeasuringRounds
+from sulq.release.synthetic.table import WeightedTable
+from sulq.release.synthetic.worst import Candidate, check
 
-MOST_CELLS: Final = 2**20
-MOST_ROUNDS: Final = 1000
+MAX_CELLS: Final = 2**20
+MAX_ROUNDS: Final = 1000
 FIRST: Final = Fraction(1, 10)  # of the spend, for the columns by themselves and with them the number of rows (SR6)
 ROUNDS: Final = 2  # a column, where none are named
 STEPS: Final = 60  # of a fit after each round
@@ -74,14 +72,14 @@ def mwem(
     """
     purse = Purse(db, spend, progress)
     chooses(purse)
-    space = Space.of(columns, purse.facts.schema, bins)
+    space = CellSpace.of(columns, purse.facts.schema, bins)
     asked = space.workload(marginals, ways)
-    whole(rounds, "rounds", 0, MOST_ROUNDS)
-    whole(rows, "rows", 0, MOST_ROWS)
-    if space.cells > MOST_CELLS:
+    whole(rounds, "rounds", 0, MAX_ROUNDS)
+    whole(rows, "rows", 0, MAX_ROWS)
+    if space.cells > MAX_CELLS:
         raise QuestionError(
             "too-large",
-            f"The domain has {space.cells:,} cells; {MOST_CELLS:,} fit. aim needs none of them.",
+            f"The domain has {space.cells:,} cells; {MAX_CELLS:,} fit. aim needs none of them.",
             "Take sulq.release.aim, or fewer columns or bins.",
         )
     check([space.size(places) for places in asked])
@@ -92,23 +90,15 @@ def mwem(
         weights = dict.fromkeys(asked, 1)
         rehearse(purse, space, weights, first=FIRST * (1 - SIZE), choosing=least, measuring=least)
 
-    if not rounds and (found := whole_of(purse, space, asked, MOST_CELLS, ready)):
-        return published(purse, space, found.model, found.measured, asked, total=found.total, rows=rows, method="mwem")
+    if not rounds and (found := ask_at_once(purse, space, asked, MAX_CELLS, ready)):
+        return published(purse, space, found, asked, rows=rows, method="mwem")
     before, left = len(purse.receipts), 1 - SIZE * len(purse.receipts)  # a noisy number of rows, if it was asked
     if not before:
         ready()
     purse.plan(before + 1 + 2 * several)
-    alone = [(place,) for place in range(len(columns))]
-    answers = purse.several(Together(tuple(map(space.partition, alone))), FIRST * left)
-    measured = [Measurement.of(answer, places, space) for answer, places in zip(answers, alone, strict=True)]
-    model = Weights(space)
-    model.fit(measured, total(measured), STEPS)
+    run = MeasuringRounds(purse, space, WeightedTable(space.sizes), FIRST * left, STEPS)
     part = (1 - FIRST) * left / (2 * several)
     for _ in range(several):
-        candidates = [Candidate(places, model.marginal(places)) for places in asked]
-        chosen = purse.one(worst(space, candidates), part)
-        places = asked[int(chosen.released.units[0, 0])]
-        measured.append(Measurement.of(purse.one(space.partition(places), part), places, space))
-        model.fit(measured, total(measured), STEPS)
-    model.fit(measured, total(measured), LAST)
-    return published(purse, space, model, measured, asked, total=total(measured), rows=rows, method="mwem")
+        run.round([Candidate(places, run.model.marginal(places)) for places in asked], part, part)
+    run.fit(LAST)
+    return published(purse, space, run, asked, rows=rows, method="mwem")

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Final
 
-from sulq.release.paid import Chart
+from sulq.release.payment import Chart
 
 STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:CanvasText;"

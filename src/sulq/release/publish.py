@@ -22,9 +22,9 @@ from sulq.forms.parameters import checked
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 from sulq.language.question import QUESTIONS, OpenSums, Question, Single, Together
-from sulq.release.answered import Found, chart_of, columns_of, plain
+from sulq.release.answer_tables import Found, chart_of, columns_of, plain
 from sulq.release.base import Release
-from sulq.release.paid import Chart, Paid, unreadable
+from sulq.release.payment import Chart, Paid, unreadable
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.price import amount

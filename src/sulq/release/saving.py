@@ -19,7 +19,7 @@ from sulq.answers import wire
 from sulq.errors import SetupError, SulqError
 from sulq.forms.parameters import checked
 from sulq.release.page import page
-from sulq.release.paid import FORMAT, Chart, Paid, unreadable
+from sulq.release.payment import FORMAT, Chart, Paid, unreadable
 
 if TYPE_CHECKING:
     from sulq.release.base import Release
@@ -31,7 +31,7 @@ Written = Literal["parquet", "csv"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class ReleaseFiles:
     """A release as it is shown and written: its tables and charts, which may take long to make, made once."""
 
     release: Release
@@ -82,12 +82,12 @@ def save(release: Release, path: str | Path, written: Written = "parquet") -> No
     """Write a release into a folder; see `Release.save`."""
     check(written)
     replaced(Path(path))  # before its tables are made
-    Layout.of(release).save(path, written)
+    ReleaseFiles.of(release).save(path, written)
 
 
 def description(release: Release) -> dict[str, object]:
     """All that is said of a release beside its tables."""
-    return Layout(release, release.tables(), ()).description()
+    return ReleaseFiles(release, release.tables(), ()).description()
 
 
 def check(written: object) -> None:

@@ -15,7 +15,7 @@ from sulq.errors import QuestionError
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Schema
 from sulq.language.rowfn.keys import HALF, PRIME, mixing
-from sulq.release.subsets.counts import Asked, Design
+from sulq.release.subsets.counts import Design, SubsetQuestion
 from tests.frames import Frame, sums
 from tests.stub import facts
 
@@ -30,7 +30,7 @@ ROWS = [
 ]
 
 
-def moved(asked: Asked, unit: Unit) -> tuple[float, float]:
+def moved(asked: SubsetQuestion, unit: Unit) -> tuple[float, float]:
     """By how much one person's coming, going or changing moves all counts together, in L1 and squared L2."""
     plan = draw(asked.question, facts(SCHEMA, unit), Epsilon(1))
 
@@ -57,7 +57,7 @@ def moved(asked: Asked, unit: Unit) -> tuple[float, float]:
 @pytest.mark.parametrize(("design", "subsets"), [("halves", 3), ("groups", 5)])
 def test_X1_the_sensitivity_is_brute_force(design: Design, subsets: int, l: int, neighbors: str) -> None:  # noqa: E741
     """(t + 1) C(k, l) histograms for halves, 2 C(k, l) for groups; twice that in L1 where a person changes (X1)."""
-    asked = Asked(ITEMS, l, design, subsets, salt=2)
+    asked = SubsetQuestion(ITEMS, l, design, subsets, salt=2)
     unit = Unit("pid", neighbors=neighbors)
     number = math.comb(3, l) * (subsets + 1 if design == "halves" else 2)
     times = 1 if neighbors == "add_remove" else 2
@@ -99,7 +99,7 @@ def test_SR11_subsets_by_the_public_hash_are_as_good_as_random_ones() -> None:
 
 def test_too_much_is_refused() -> None:
     """More histograms or cells than fit one question: refused before anything is asked."""
-    Asked(ITEMS, 1, "halves", 1000, 0)
+    SubsetQuestion(ITEMS, 1, "halves", 1000, 0)
     for design, subsets in (("halves", 2000), ("groups", 2**21)):
         with pytest.raises(QuestionError, match="histograms with"):
-            Asked(ITEMS, 1, design, subsets, 0)
+            SubsetQuestion(ITEMS, 1, design, subsets, 0)

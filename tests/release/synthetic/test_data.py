@@ -16,10 +16,10 @@ from sulq import release as published
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.release import saving
-from sulq.release.paid import Paid
+from sulq.release.marginal import Marginal
+from sulq.release.payment import Paid
+from sulq.release.space import CellSpace
 from sulq.release.synthetic.data import SyntheticData, made
-from sulq.release.synthetic.space import Space
-from sulq.release.tables.marginal import Marginal
 
 COLUMNS = {
     "city": sulq.Category(["Haifa", "Lod"]),
@@ -30,7 +30,7 @@ COLUMNS = {
     "visit": sulq.Date("2020-01-01", "2020-12-31"),
     "seen": sulq.Timestamp("2020-01-01T00:00:00", "2020-12-31T00:00:00"),
 }
-SPACE = Space.of(list(COLUMNS), Schema.of("t", COLUMNS), 4)
+SPACE = CellSpace.of(list(COLUMNS), Schema.of("t", COLUMNS), 4)
 CELLS = np.stack([np.random.default_rng(i).integers(0, size, 60) for i, size in enumerate(SPACE.sizes)], axis=1)
 MEASURED = Marginal(
     ("rooms", "city"), ((0, 1, 2), ("Haifa", "Lod")), np.arange(6.0).reshape(3, 2), np.full((3, 2), 2.0)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from sulq.release.synthetic.mending import mended
-from sulq.release.synthetic.summing import gathered
+from sulq.release.tables.summing import gathered
 
 SIZES = (2, 3, 4, 2, 2, 3)
 PAIRS = list(itertools.combinations(range(len(SIZES)), 2))

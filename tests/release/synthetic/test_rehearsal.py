@@ -9,9 +9,9 @@ import pytest
 from sulq import Rho
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
+from sulq.release.space import CellSpace
 from sulq.release.synthetic import worst
 from sulq.release.synthetic.rehearsal import rehearse
-from sulq.release.synthetic.space import Space
 from tests.release.synthetic.cases import BINS, NAMES, made
 
 WEIGHTS = {(0,): 1, (0, 1): 2, (2, 3): 2}
@@ -22,7 +22,7 @@ HALF = Fraction(1, 2)
 def test_each_of_the_parts_is_foreseen(small: str) -> None:
     """Whichever of them is too small is refused with what to do; none of them is, where all are large (the control)."""
     db = made(9, Rho(1))
-    space = Space.of(NAMES, db.facts.schema, BINS)
+    space = CellSpace.of(NAMES, db.facts.schema, BINS)
     parts = {"first": HALF, "choosing": HALF, "measuring": HALF}
     rehearse(Purse(db, Rho(1e-11)), space, WEIGHTS, **parts)
     with pytest.raises(QuestionError, match="name fewer rounds") as refusal:
@@ -34,7 +34,7 @@ def test_each_of_the_parts_is_foreseen(small: str) -> None:
 def test_other_refusals_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """More cells than a choice holds: the plan's own refusal, not one of the spend."""
     db = made(9, Rho(1))
-    space = Space.of(NAMES, db.facts.schema, BINS)
+    space = CellSpace.of(NAMES, db.facts.schema, BINS)
     monkeypatch.setattr(worst, "ENTRIES", 20)
     with pytest.raises(QuestionError, match="fewer marginals") as refusal:
         rehearse(Purse(db, Rho(1e-3)), space, WEIGHTS, first=HALF, choosing=HALF, measuring=HALF)

@@ -9,15 +9,15 @@ from sulq import Epsilon, Unit
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_SHIFT
 from sulq.language.question import MAX_VALUES
+from sulq.release.space import CellSpace
 from sulq.release.synthetic import worst as asked
-from sulq.release.synthetic.space import Space
 from sulq.release.synthetic.worst import SCALE, Candidate, check, worst
 from tests.learn.cases import exact
 from tests.release.synthetic.cases import BINS, NAMES, made, rows, truth
 
 
-def space_of(db: object) -> Space:
-    return Space.of(NAMES, db.facts.schema, BINS)
+def space_of(db: object) -> CellSpace:
+    return CellSpace.of(NAMES, db.facts.schema, BINS)
 
 
 def test_the_farthest_is_chosen_weighed_and_less_its_noise() -> None:

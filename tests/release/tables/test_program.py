@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from sulq.release.tables import program as linear
-from sulq.release.tables.coefficients import Design, spread
+from sulq.release.tables.coefficients import CoefficientDesign, spread
 from sulq.release.tables.program import STRATEGIES, fitted
 
 
 def program(sizes: tuple[int, ...], ways: int) -> np.ndarray:
     """The matrix of all marginals of so many attributes: a column for each coefficient."""
-    design = Design.of(tuple(itertools.combinations(range(len(sizes)), ways)), sizes, "even", pure=True)
+    design = CoefficientDesign.of(tuple(itertools.combinations(range(len(sizes)), ways)), sizes, "even", pure=True)
     return np.concatenate([spread(part, tuple(range(len(sizes))), sizes) for part in design.parts]).T
 
 

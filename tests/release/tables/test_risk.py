@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from sulq.release.tables.loglinear import Told, descended
+from sulq.release.tables.loglinear import FitTarget, descended
 from sulq.release.tables.risk import freedom, moved, risk, signs
 from sulq.release.tables.vectors import vectors
 from tests.counts import count
@@ -27,18 +27,18 @@ def truth() -> np.ndarray:
     return 5000.0 * np.ravel(shares)
 
 
-def fitted(noise: float, ease: float, seed: int | None) -> tuple[Told, np.ndarray]:
+def fitted(noise: float, ease: float, seed: int | None) -> tuple[FitTarget, np.ndarray]:
     """A fit to coefficients with normal noise, of a strength."""
     own = vectors(SIZES, PARTS)
     exact = own.told(truth())
     drawn = 0.0 if seed is None else np.random.default_rng(seed).normal(0, noise, len(exact))
     zeros = np.zeros(len(exact))
-    told = Told(own, exact + drawn, np.full(len(exact), noise), np.full(len(exact), ease), zeros)
+    told = FitTarget(own, exact + drawn, np.full(len(exact), noise), np.full(len(exact), ease), zeros)
     _, flat = descended(told, zeros, np.full(CELLS, 5000.0 / CELLS))
     return told, flat
 
 
-def stein(told: Told, flat: np.ndarray) -> tuple[float, float]:
+def stein(told: FitTarget, flat: np.ndarray) -> tuple[float, float]:
     """The risk of a fit that is drawn to the even table, and its freedom."""
     probes = signs(len(told.values))
     still = np.zeros_like(probes)

@@ -10,7 +10,7 @@ import pytest
 from sulq.answers.released import Noise
 from sulq.language.law import GaussianLaw, LaplaceLaw
 from sulq.release.tables.basis import inverse, lengths, product
-from sulq.release.tables.coefficients import Coefficients, Design
+from sulq.release.tables.coefficients import CoefficientDesign, Coefficients
 from sulq.release.tables.shift import _chernoff, _log_mean_laplace, gamma_quantile, shift
 from tests.stub import noise as drawn
 
@@ -28,7 +28,7 @@ def test_S3_21_the_constant_for_even_weights(k: int) -> None:
     The sum of the noise drawn passes it in one run of twenty, and .7 of it in a third or more.
     """
     pairs = tuple((i, j) for i in range(k) for j in range(i + 1, k))
-    design = Design.of(pairs, (2,) * k, "even", pure=True)
+    design = CoefficientDesign.of(pairs, (2,) * k, "even", pure=True)
     size = 1 + k + len(pairs)
     assert design.count == size
     noise = [Noise(LaplaceLaw(Fraction(size)), 1, size)]  # epsilon 1
@@ -44,7 +44,7 @@ def test_S3_21_the_constant_for_even_weights(k: int) -> None:
 def test_the_constant_for_uneven_noise(sizes: tuple[int, ...]) -> None:
     """By the law on a grid: passed in at most one run of twenty, and 3% less of it in more."""
     pairs = tuple((i, j) for i in range(len(sizes)) for j in range(i + 1, len(sizes)))
-    design = Design.of(pairs, sizes, "best", pure=True)
+    design = CoefficientDesign.of(pairs, sizes, "best", pure=True)
     found = design.read(np.zeros(design.count), [Noise(LaplaceLaw(Fraction(3000)), 1, design.count)])
     each = np.concatenate(
         [
@@ -66,7 +66,7 @@ def test_the_constant_for_uneven_noise(sizes: tuple[int, ...]) -> None:
 def test_a_shifted_table_is_seldom_negative(law: str, sizes: tuple[int, ...], weights: str) -> None:
     """Of an empty table's noisy coefficients: with the constant few tables have a negative cell, without it most."""
     marginals = tuple((i, j) for i in range(len(sizes)) for j in range(i))
-    design = Design.of(tuple(tuple(sorted(own)) for own in marginals), sizes, weights, pure=law == "laplace")
+    design = CoefficientDesign.of(tuple(tuple(sorted(own)) for own in marginals), sizes, weights, pure=law == "laplace")
     kind = LaplaceLaw if law == "laplace" else GaussianLaw
     noise = [Noise(kind(Fraction(30)), 1, design.count)]
     rng = np.random.default_rng(6)
@@ -90,7 +90,7 @@ def _table(found: Coefficients) -> np.ndarray:
 
 def test_T6_the_constant_does_not_see_the_numbers() -> None:
     """Whatever was read, the constant is the same; it follows the law alone."""
-    design = Design.of(((0, 1), (1, 2)), (2, 2, 2), "even", pure=True)
+    design = CoefficientDesign.of(((0, 1), (1, 2)), (2, 2, 2), "even", pure=True)
     noise = [Noise(LaplaceLaw(Fraction(50)), 1, design.count)]
     rng = np.random.default_rng(1)
     found = {shift(design.read(rng.normal(0, 1e4, design.count), noise), 0.05) for _ in range(5)}

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.release.tables.bounds import bound
+from sulq.release.marginal import Marginal
+from sulq.release.tables.accuracy import bound, mean_distances
 from sulq.release.tables.coefficients import Coefficients
-from sulq.release.tables.foresight import mean_distance
+from sulq.release.tables.contents import FittedTable
 from sulq.release.tables.interactions import closure
-from sulq.release.tables.kept import Fitted, Measured
-from sulq.release.tables.marginal import Marginal
-from sulq.release.tables.noisy import CellNoise, OwnNoise
+from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, variance
 
 
 def coefficients(k: int, size: int, scale: float, law: str = "laplace") -> Coefficients:
@@ -47,7 +46,7 @@ def test_rounding_is_within_the_bound_without_noise() -> None:
 def test_E30_variance_of_a_one_way_marginal() -> None:
     """[S3.13] 2^(k-1) cells of variance 2/epsilon^2 each: 2^k/epsilon^2 = 256, not the printed 128."""
     rng = np.random.default_rng(30)
-    foreseen = CellNoise((2,) * 8, math.sqrt(2.0), "laplace").variance((3,))
+    foreseen = variance(NoisyCells(np.zeros((2,) * 8), math.sqrt(2.0), "laplace"), (3,))
     assert foreseen == pytest.approx(np.full(2, 256.0))
     runs = rng.laplace(0, 1, (4000, 128)).sum(axis=1)
     assert runs.var() == pytest.approx(256, rel=0.13)  # 5 standard errors
@@ -59,25 +58,24 @@ def test_foreseen_distance(draws: int) -> None:
     """The expected distance of sums of Laplace noise is foreseen within 2%; as normal noise, one draw is 13% off."""
     rng = np.random.default_rng(draws)
     runs = np.abs(rng.laplace(0, 1, (200_000, draws)).sum(axis=1)).mean()
-    variance, fourth = np.array([2.0 * draws]), np.array([4.0 * draws])
-    assert mean_distance(variance, fourth, "laplace") == pytest.approx(runs, rel=0.02)
+    second, fourth = np.array([[2.0 * draws]]), np.array([[4.0 * draws]])
+    assert mean_distances(second, fourth, "laplace") == pytest.approx(runs, rel=0.02)
     if draws == 1:
-        assert mean_distance(variance, fourth, "gaussian") > runs * 1.1
+        assert mean_distances(second, fourth, "gaussian") > runs * 1.1
 
 
 def test_a_smaller_marginal_is_summed_from_the_smallest() -> None:
     """Measured apart, one within two others is summed from the one with fewer cells, and has its noise."""
-    noise = OwnNoise((2, 3, 5), {(0, 2): 1.0, (0, 1): 1.0}, "laplace")
     values = {(0, 2): np.ones((2, 5)), (0, 1): np.full((2, 3), 7.0)}
-    kept = Measured(values, noise)
-    assert kept.marginal((0,)).tolist() == [21.0, 21.0]
-    assert noise.variance((0,)).tolist() == [3.0, 3.0]
-    assert noise.fourth((0, 2)).tolist() == np.ones((2, 5)).tolist()
+    noisy = NoisyMarginals((2, 3, 5), values, {(0, 2): 1.0, (0, 1): 1.0}, "laplace")
+    assert noisy.marginal((0,)).tolist() == [21.0, 21.0]
+    assert variance(noisy, (0,)).tolist() == [3.0, 3.0]
+    assert noisy.moments([(0, 2)])[1].tolist() == np.ones((1, 2, 5)).tolist()
 
 
 def test_a_fit_is_rounded_to_whole_counts() -> None:
     """What is nearer to one is one; only cells that are not zero are kept."""
-    found = Fitted.to(coefficients(3, 7, 1.0), np.array([0.4, 0.6, 0, 0, 3.2, 0, 0, 0.5]))
+    found = FittedTable.to(coefficients(3, 7, 1.0), np.array([0.4, 0.6, 0, 0, 3.2, 0, 0, 0.5]))
     assert found.table().ravel().tolist() == [0, 1, 0, 0, 3, 0, 0, 0]
     assert found.marginal((0,)).tolist() == [1, 3]
     assert found.places.tolist() == [1, 4]

@@ -19,16 +19,16 @@ from sulq.language.kinds import Floats
 from sulq.language.question import MAX_VALUES, Sums, Together
 from sulq.language.rowfn import Lit, OrMissing, bucket
 from sulq.release.subsets.estimates import Series
+from sulq.release.tables.interactions import Places
 
 Design = Literal["groups", "halves"]
-Places = tuple[int, ...]
 LARGEST: Final = 2**22  # noisy counts in one release
 ALL_PEOPLE: Final = Fraction(1, 5)  # of the spend, for the histograms over all people, where the subsets are groups
 SAFE: Final = 3.0  # deviations of its noise that a number of people is at least, where something is divided by it
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SubsetQuestion:
     """Which histograms: of every `l` attributes, on `subsets` random subsets.
 
     Rows that miss an attribute have a cell of their own: every histogram of a subset sums to its number of rows.
@@ -98,7 +98,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class SubsetHistograms:
     """The noisy histograms, and the number of people their shares are of."""
 
     sets: tuple[Places, ...]

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
-from sulq.release.paid import unreadable
+from sulq.release.marginal import Marginal
+from sulq.release.payment import unreadable
 from sulq.release.subsets.estimates import Series, proper
-from sulq.release.tables.marginal import Marginal
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,1 +1,5 @@
-"""What synthetic data is made of: the declared cells, what is asked of them, a model of the answers, and rows drawn."""
+"""Synthetic rows: what is asked of the declared cells, a model of the answers, rows drawn from it.
+
+Imports release/tables and release/space; sees answers only.
+Never here: a row of the data, or an ask that is not paid from the spend of the release.
+"""

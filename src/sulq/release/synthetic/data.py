@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,16 +20,16 @@ from sulq.language.attribute import Attribute
 from sulq.language.domain import Schema
 from sulq.language.kinds import Floats, Integers
 from sulq.release.base import Release
-from sulq.release.paid import Chart, Paid, unreadable
-from sulq.release.synthetic.space import Space, places
+from sulq.release.marginal import Marginal
+from sulq.release.payment import Chart, Paid, unreadable
+from sulq.release.space import CellSpace, places
 from sulq.release.synthetic.values import decoded, encoded
-from sulq.release.tables.marginal import Marginal, rows, text
 
 if TYPE_CHECKING:
     import pandas
 
-MOST_SHOWN: Final = 20  # marginals on a page
-MOST_CELLS: Final = 2**22  # of one marginal
+MAX_CHARTS: Final = 20  # marginals on a page
+MAX_MARGINAL_CELLS: Final = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +83,7 @@ class SyntheticData(Release):
         where = places(names, self.names)
         own = [self.attributes[place] for place in where]
         shape = tuple(attribute.size for attribute in own)
-        checked(math.prod(shape) <= MOST_CELLS, f"A marginal has at most {MOST_CELLS:,} cells.")
+        checked(math.prod(shape) <= MAX_MARGINAL_CELLS, f"A marginal has at most {MAX_MARGINAL_CELLS:,} cells.")
         cells = np.zeros(len(self), dtype=np.int64)
         for attribute in own:
             values = self.rows.column(attribute.name).combine_chunks()
@@ -115,7 +114,7 @@ class SyntheticData(Release):
 
     def tables(self) -> dict[str, pa.Table]:
         """The rows, and the measured marginals below each other."""
-        cells = [" / ".join(cell) for each in self.measured for cell in zip(*rows(each.labels), strict=True)]
+        cells = [cell for each in self.measured for cell in each.cells]
         titles = [" x ".join(each.names) for each in self.measured for _ in range(each.values.size)]
         told = {
             "marginal": pa.array(titles, pa.string()),
@@ -170,23 +169,20 @@ class SyntheticData(Release):
     def charts(self) -> list[Chart]:
         """A picture for each measured marginal; where none was, for each column of the rows."""
         if not self.measured:
-            alone = [self.marginal([name]) for name in self.names[:MOST_SHOWN]]
-            said = " ".join(self.notes)
-            return [Chart(", ".join(each.names), _cells(each), tuple(each.values.ravel()), (), said) for each in alone]
+            return [self.marginal([name]).chart(" ".join(self.notes)) for name in self.names[:MAX_CHARTS]]
         found = []
-        for each in self.measured[:MOST_SHOWN]:
+        for each in self.measured[:MAX_CHARTS]:
             far = float(np.abs(self.marginal(each.names).values - each.values).sum())
             said = (
                 "Noisy counts with their 95% intervals. "
                 f"The synthetic rows are {far:,.4g} from them in L1; their noise alone is about "
                 f"{0.75 * float(each.standard_error.sum()):,.4g}."
             )
-            values, error = tuple(each.values.ravel()), tuple(each.accuracy(0.05).ravel())
-            found.append(Chart(", ".join(each.names), _cells(each), values, error, said))
+            found.append(each.chart(said, each.accuracy(0.05)))
         return found
 
 
-def made(space: Space, cells: Integers, rng: np.random.Generator) -> pa.Table:
+def made(space: CellSpace, cells: Integers, rng: np.random.Generator) -> pa.Table:
     """Rows of cells as a table of the declared columns."""
     columns = [decoded(attribute, cells[:, i], rng) for i, attribute in enumerate(space.attributes)]
     return pa.table(columns, names=list(space.names))
@@ -194,7 +190,3 @@ def made(space: Space, cells: Integers, rng: np.random.Generator) -> pa.Table:
 
 def _joined(several: Sequence[Floats]) -> Floats:
     return np.concatenate([np.zeros(0), *(each.ravel() for each in several)])
-
-
-def _cells(marginal: Marginal) -> tuple[str, ...]:
-    return tuple(" / ".join(map(text, cell)) for cell in itertools.product(*marginal.labels))

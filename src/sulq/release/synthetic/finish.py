@@ -12,15 +12,16 @@ import numpy as np
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats, Integers
-from sulq.release.paid import Paid
+from sulq.release.payment import Paid
+from sulq.release.space import CellSpace
 from sulq.release.synthetic.data import SyntheticData, made
-from sulq.release.synthetic.measurement import Measurement
+from sulq.release.synthetic.measurement import MeasuredMarginal
 from sulq.release.synthetic.mending import mended
-from sulq.release.synthetic.space import Places, Space
+from sulq.release.tables.interactions import Places
 
-MOST_ROWS: Final = 10_000_000
-FEWEST: Final = 10_000  # spare rows to exchange drawn ones for, or as many as there are
-_held: Final = ContextVar("rows that are drawn at most where none are named", default=MOST_ROWS)
+MAX_ROWS: Final = 10_000_000
+MIN_SPARE_ROWS: Final = 10_000  # spare rows to exchange drawn ones for, or as many as there are
+_held: Final = ContextVar("rows that are drawn at most where none are named", default=MAX_ROWS)
 
 
 class Model(Protocol):
@@ -32,6 +33,25 @@ class Model(Protocol):
 
     def draw(self, rows: int, rng: np.random.Generator) -> Integers:
         """Rows of cells, a column for each of the space's."""
+        ...
+
+
+class FinishedRun(Protocol):
+    """What the asks of a run came to: a model, the number of rows, and the marginals as they were told."""
+
+    @property
+    def model(self) -> Model:
+        """What rows are drawn from."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """How many rows there are, with noise."""
+        ...
+
+    @property
+    def measured(self) -> Sequence[MeasuredMarginal]:
+        """The noisy marginals."""
         ...
 
 
@@ -47,26 +67,25 @@ def at_most(rows: int) -> Iterator[None]:
 
 def published(
     purse: Purse,
-    space: Space,
-    model: Model,
-    measured: Sequence[Measurement],
+    space: CellSpace,
+    found: FinishedRun,
     asked: Sequence[Places],
     *,
-    total: float,
     rows: int,
     method: str,
 ) -> SyntheticData:
     """The release: `rows` rows or, of 0, as many as there are about; near the model in the marginals asked for."""
+    model, total = found.model, found.total
     count = rows or min(max(round(total), 0), _held.get())  # in a job: what it may make
     rng = np.random.default_rng()  # seeded by the operating system; it draws from public weights
-    drawn, spare = model.draw(count, rng), model.draw(min(count, max(count // 4, FEWEST)), rng)
+    drawn, spare = model.draw(count, rng), model.draw(min(count, max(count // 4, MIN_SPARE_ROWS)), rng)
     return SyntheticData(
         paid=Paid.by(purse),
         attributes=space.attributes,
         rows=made(space, mended(drawn, spare, model.marginals(asked), rng), rng),
         method=method,
         total=max(total, 0.0),
-        measured=tuple(each.marginal(space) for each in measured),
+        measured=tuple(each.marginal(space) for each in found.measured),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sulq.release.synthetic.space import Places
+from sulq.release.tables.interactions import Places
 
 BYTES: Final = 8  # of a number
 

@@ -1,62 +1,41 @@
-"""A model that is a graph: marginals joined by few common columns.
+"""A model that is a graph: marginals joined by few common columns [MSM19].
 
-Round by round it is fitted here, in steps that are quick because hardly anything is new; the fit that is published is
-estimated by mbi [MSM19], the extra `synth`. Both see noisy marginals alone, as all of this half.
+A fit begins where the last one ended, so a round's is quick: hardly anything is new. docs/decisions/0043 compares it
+with mbi, the library of the paper's authors: the same fit, in a thirtieth of the time.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib.metadata
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 
-from sulq.answers.answer import extra
-from sulq.errors import SetupError
 from sulq.language.kinds import Floats, Integers
 from sulq.release.synthetic.drawing import given
 from sulq.release.synthetic.forest import Forest, megabytes
 from sulq.release.synthetic.junction import Junction
-from sulq.release.synthetic.measurement import Measurement
-from sulq.release.synthetic.space import Places, Space
+from sulq.release.synthetic.measurement import MeasuredMarginal
+from sulq.release.tables.interactions import Places
 
-OLDEST: Final = 2  # mbi 1 draws its rows wrongly
 GROWTH: Final = 1.5  # of the rate after a step that helped; one that did not halves it
 SMALL: Final = 1e-4  # part of the loss that a step must gain
 PATIENCE: Final = 5  # steps in a row that gain less, until a fit ends
 
 
-def library() -> Any:  # noqa: ANN401 - a library without types
-    """The library mbi, loaded when first used: it brings jax along.
-
-    Raises:
-        SetupError: `missing-extra`: it is not installed, or too old.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it speaks of jax's defaults, which are set below for its own work alone
-        mbi = extra("mbi", "synth")
-    if int(importlib.metadata.version("mbi").split(".")[0]) < OLDEST:
-        raise SetupError("missing-extra", "This needs mbi 2.0 or later.", "pip install 'sulq[synth]'")
-    return mbi
-
-
-class Graph:
+class GraphModel:
     """A Markov random field over the declared columns that explains the measured marginals.
 
     Its potentials are on the measured marginals: one step of mirror descent takes from each what the model has
     too much of there, in units of its noise; the rate halves where the fit would get worse.
     """
 
-    def __init__(self, space: Space) -> None:
-        self._mbi = library()
-        self._space = space
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self._sizes = sizes
         self._potentials: dict[Places, Floats] = {}
         self._rate = 0.0
-        self._forest = Forest.of((), space.sizes)
-        self._tree = Junction.of({}, self._forest.cliques, (), space.sizes)
+        self._forest = Forest.of((), sizes)
+        self._tree = Junction.of({}, self._forest.cliques, (), sizes)
         self.total = 1.0
 
     @property
@@ -66,9 +45,9 @@ class Graph:
 
     def megabytes(self, more: Iterable[Places] = ()) -> float:
         """The size of the junction tree's tables, with some marginals more."""
-        return megabytes((*self.cliques, *more), self._space.sizes)
+        return megabytes((*self.cliques, *more), self._sizes)
 
-    def fit(self, measured: Sequence[Measurement], total: float, steps: int) -> None:
+    def fit(self, measured: Sequence[MeasuredMarginal], total: float, steps: int) -> None:
         """Learn from all measurements, from where the last fit ended."""
         merged = self._prepare(measured, total)
         strength = sum(each.error**-2 for each in merged)
@@ -91,45 +70,21 @@ class Graph:
                 break
         self._tree, self._rate = tree, rate
 
-    def settle(self, measured: Sequence[Measurement], total: float, steps: int) -> None:
-        """The fit that is published: mbi's estimate, from where the last fit ended."""
-        merged = self._prepare(measured, total)
-        with _precise():
-            domain = self._mbi.Domain([_name(place) for place in range(len(self._space.names))], self._space.sizes)
-            told = [
-                self._mbi.LinearMeasurement(each.values.ravel(), _named(each.places), each.error) for each in merged
-            ]
-            start = {
-                _named(own): self._mbi.Factor(domain.project(_named(own)), extra("jax.numpy", "synth").asarray(values))
-                for own, values in self._potentials.items()
-            }
-            model = self._mbi.estimation.MirrorDescent().estimate(
-                domain,
-                told,
-                known_total=self.total,
-                iters=steps,
-                warm_start=self._mbi.CliqueVector(domain, tuple(start), start),
-                tol=1e-6,
-            )
-            potentials = model.potentials
-            tables = {tuple(map(int, own)): np.asarray(potentials[own].values) for own in potentials.cliques}
-        self._tree = self._grown(tables)
-
-    def _prepare(self, measured: Sequence[Measurement], total: float) -> list[Measurement]:
+    def _prepare(self, measured: Sequence[MeasuredMarginal], total: float) -> list[MeasuredMarginal]:
         """Make room for what is new; all measurements, those of one marginal as one."""
         self.total = max(total, 1.0)
         merged = _merged(measured)
         self._potentials = {
             each.places: self._potentials.get(each.places, np.zeros(each.values.shape)) for each in merged
         }
-        self._forest = Forest.of(self.cliques, self._space.sizes)
+        self._forest = Forest.of(self.cliques, self._sizes)
         return merged
 
     def _grown(self, potentials: dict[Places, Floats]) -> Junction:
-        return Junction.of(potentials, self._forest.cliques, self._forest.edges, self._space.sizes)
+        return Junction.of(potentials, self._forest.cliques, self._forest.edges, self._sizes)
 
     def _judged(
-        self, tree: Junction, merged: Sequence[Measurement]
+        self, tree: Junction, merged: Sequence[MeasuredMarginal]
     ) -> tuple[float, dict[Places, Floats], dict[Places, Floats]]:
         """Half the squared gaps in units of their noise, the marginals, and how the first changes with the second."""
         found = {own: values * self.total for own, values in tree.marginals(each.places for each in merged).items()}
@@ -151,41 +106,26 @@ class Graph:
         Columns are drawn one after the other, each given those before it that share a clique: that is the
         model's own law, as the order of elimination is turned round.
         """
-        found = np.zeros((rows, len(self._space.names)), dtype=np.int64)
+        found = np.zeros((rows, len(self._sizes)), dtype=np.int64)
         known: set[int] = set()
         for column in reversed(self._forest.order):
             near = {place for clique in self._forest.cliques if column in clique for place in clique}
             before = tuple(sorted(near & known))
-            weights = self._tree.marginal((*before, column)).reshape(-1, self._space.sizes[column])
+            weights = self._tree.marginal((*before, column)).reshape(-1, self._sizes[column])
             groups = np.zeros(rows, dtype=np.int64)
             for place in before:
-                groups = groups * self._space.sizes[place] + found[:, place]
+                groups = groups * self._sizes[place] + found[:, place]
             found[:, column] = given(weights, groups, rng)
             known.add(column)
         return found
 
 
-@contextlib.contextmanager
-def _precise() -> Iterator[None]:
-    """Doubles, within: in single precision fits of large counts stall. Jax's own setting stays as it is."""
-    with extra("jax", "synth").enable_x64(True):
-        yield
-
-
-def _name(place: int) -> str:
-    return str(place)
-
-
-def _named(places: Places) -> tuple[str, ...]:
-    return tuple(map(_name, places))
-
-
-def _merged(measured: Sequence[Measurement]) -> list[Measurement]:
+def _merged(measured: Sequence[MeasuredMarginal]) -> list[MeasuredMarginal]:
     """Measurements of one marginal as one, each weighed by the inverse of its variance."""
-    found: list[Measurement] = []
+    found: list[MeasuredMarginal] = []
     for places in dict.fromkeys(each.places for each in measured):
         same = [each for each in measured if each.places == places]
         trust = [each.error**-2 for each in same]
         values = np.average([each.values for each in same], axis=0, weights=trust)
-        found.append(Measurement(places, values, sum(trust) ** -0.5))
+        found.append(MeasuredMarginal(places, values, sum(trust) ** -0.5))
     return found

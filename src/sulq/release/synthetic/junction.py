@@ -13,8 +13,8 @@ from typing import cast
 import numpy as np
 
 from sulq.language.kinds import Floats
-from sulq.release.synthetic.space import Places
-from sulq.release.synthetic.summing import gathered, scattered
+from sulq.release.tables.interactions import Places
+from sulq.release.tables.summing import gathered, scattered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class Junction:
         for places in wanted:
             home = next((i for i, clique in enumerate(self.cliques) if {*places} <= {*clique}), None)
             if home is None:
-                found[places] = self.marginal(places)
+                found[places] = self._across(places)
             else:
                 homes.setdefault(home, []).append(places)
         for i, several in homes.items():
@@ -73,11 +73,11 @@ class Junction:
 
     def marginal(self, places: Places) -> Floats:
         """Shares of the rows by some columns, in this order."""
+        return self.marginals([places])[places]
+
+    def _across(self, places: Places) -> Floats:
+        """A marginal whose columns lie in several cliques."""
         wanted = {*places}
-        for clique, shares in zip(self.cliques, self.shares, strict=True):
-            if wanted.issubset(clique):
-                inner = tuple(place for place in clique if place in wanted)
-                return _summed(shares, clique, inner).transpose([inner.index(place) for place in places])
         kept = self._kept(wanted)
         letters = {place: i for i, place in enumerate(sorted({p for i in kept for p in self.cliques[i]}))}
         parts: list[object] = []

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from sulq.language.kinds import Floats, Integers
-from sulq.release.synthetic.space import Places
+from sulq.release.tables.interactions import Places
 
 ROUNDS: Final = 100
 FIRST: Final = 0.01  # of the rows, exchanged at once at first

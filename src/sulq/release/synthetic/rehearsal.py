@@ -10,14 +10,15 @@ import numpy as np
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.language.question import Together
+from sulq.release.space import CellSpace
 from sulq.release.synthetic.measurement import distance
-from sulq.release.synthetic.space import Places, Space
 from sulq.release.synthetic.worst import Candidate, worst
+from sulq.release.tables.interactions import Places
 
 
 def rehearse(
     purse: Purse,
-    space: Space,
+    space: CellSpace,
     weights: Mapping[Places, int],
     *,
     first: Fraction,

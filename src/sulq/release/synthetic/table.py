@@ -9,14 +9,34 @@ import numpy as np
 
 from sulq.language.kinds import Floats, Integers
 from sulq.release.synthetic.drawing import drawn
-from sulq.release.synthetic.measurement import Measurement
-from sulq.release.synthetic.space import Places, Space
-from sulq.release.synthetic.summing import gathered
+from sulq.release.synthetic.measurement import MeasuredMarginal
+from sulq.release.tables.interactions import Places
+from sulq.release.tables.summing import gathered
 
 GROWTH: Final = 1.5  # of the rate after a step that helped; one that did not halves it
 
 
-class Weights:
+class TableModel:
+    """Counts of every cell of the declared domain, none negative."""
+
+    def __init__(self, table: Floats) -> None:
+        self.table = table
+
+    def marginal(self, places: Places) -> Floats:
+        """The counts that it expects by some columns, ascending."""
+        return _summed(self.table, places)
+
+    def marginals(self, wanted: Iterable[Places]) -> dict[Places, Floats]:
+        """The counts that it expects by several lists of columns, each ascending."""
+        return gathered(self.table, wanted)
+
+    def draw(self, rows: int, rng: np.random.Generator) -> Integers:
+        """Rows of cells, a column for each of the space's."""
+        cells = drawn(self.table.ravel(), rows, rng)
+        return np.stack(np.unravel_index(cells, self.table.shape), axis=1).astype(np.int64)
+
+
+class WeightedTable(TableModel):
     """Shares of the rows, one a cell, at first even; they learn from measurements by multiplicative weights.
 
     One step multiplies each cell's weight by e^(rate * what the measurements say is short there), each
@@ -26,56 +46,37 @@ class Weights:
     cell of it is multiplied by what it has over what was expected, as far as the noise lets that be told.
     """
 
-    def __init__(self, space: Space) -> None:
-        self._space = space
-        self._logs: Floats = np.zeros(space.sizes)
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self._logs: Floats = np.zeros(sizes)
         self._rate = 0.0
         self._seen = 0  # measurements
-        self.total = 1.0
+        super().__init__(_normal(self._logs))
 
-    @property
-    def shares(self) -> Floats:
-        """The weights, which sum to one."""
-        return _normal(self._logs)
-
-    def marginal(self, places: Places) -> Floats:
-        """The counts that it expects by some columns, ascending."""
-        return _summed(self.shares * self.total, places)
-
-    def marginals(self, wanted: Iterable[Places]) -> dict[Places, Floats]:
-        """The counts that it expects by several lists of columns, each ascending."""
-        return gathered(self.shares * self.total, wanted)
-
-    def fit(self, measured: Sequence[Measurement], total: float, steps: int) -> None:
+    def fit(self, measured: Sequence[MeasuredMarginal], total: float, steps: int) -> None:
         """Learn from all measurements."""
-        self.total = max(total, 1.0)
+        total = max(total, 1.0)
         for each in measured[self._seen :]:
-            expected = self.marginal(each.places)
+            expected = _summed(_normal(self._logs) * total, each.places)
             ratio = (np.maximum(each.values, 0.0) + each.error) / (expected + each.error)
-            self._logs = self._logs + _spread(np.log(ratio), each.places, self._space.sizes)
+            self._logs = self._logs + _spread(np.log(ratio), each.places, self._logs.shape)
         self._seen = len(measured)
         strength = sum(1.0 / each.error**2 for each in measured)
-        rate = max(self._rate, 1.0 / (max(strength, 1e-9) * self.total))
-        table = self.shares * self.total
+        rate = max(self._rate, 1.0 / (max(strength, 1e-9) * total))
+        table = _normal(self._logs) * total
         loss, slope = _judged(table, measured)
         for _ in range(steps):
             if not float(np.ptp(slope)):
                 break  # no cell would change against another, as where there is one alone: the rate would grow for ever
             logs = self._logs - rate * slope
             logs -= logs.max()
-            tried = _normal(logs) * self.total
+            tried = _normal(logs) * total
             new, ahead = _judged(tried, measured)
             if loss - new >= 0.25 * float(np.vdot(slope, table - tried)):
                 self._logs, table, loss, slope = logs, tried, new, ahead
                 rate *= GROWTH
             else:
                 rate /= 2.0
-        self._rate = rate
-
-    def draw(self, rows: int, rng: np.random.Generator) -> Integers:
-        """Rows of cells, a column for each of the space's."""
-        cells = drawn(self.shares.ravel(), rows, rng)
-        return np.stack(np.unravel_index(cells, self._space.sizes), axis=1).astype(np.int64)
+        self._rate, self.table = rate, table
 
 
 def _normal(logs: Floats) -> Floats:
@@ -95,7 +96,7 @@ def _spread(values: Floats, places: Places, sizes: Sequence[int]) -> Floats:
     return values.reshape([size if axis in places else 1 for axis, size in enumerate(sizes)])
 
 
-def _judged(table: Floats, measured: Sequence[Measurement]) -> tuple[float, Floats]:
+def _judged(table: Floats, measured: Sequence[MeasuredMarginal]) -> tuple[float, Floats]:
     """Half the squared gaps in units of their noise, and how that changes with each cell's count."""
     loss = 0.0
     slope: Floats = np.zeros(table.shape)

@@ -14,7 +14,8 @@ from sulq.language.kinds import Floats, Integers
 from sulq.language.question import MAX_VALUES, Choose, Sums
 from sulq.language.rowfn import Lookup, Route
 from sulq.language.score import Distance
-from sulq.release.synthetic.space import Places, Space
+from sulq.release.space import CellSpace
+from sulq.release.tables.interactions import Places
 
 SCALE: Final = 16  # parts of a row that scores are counted in, so that what is subtracted is hardly rounded
 ENTRIES: Final = 2**18  # numbers of all tables of one question: beyond it cells are looked at in groups
@@ -36,7 +37,7 @@ class Candidate:
     noise: float = 0.0
 
 
-def worst(space: Space, candidates: Sequence[Candidate]) -> Choose:
+def worst(space: CellSpace, candidates: Sequence[Candidate]) -> Choose:
     """The question which candidate is farthest from what the model expects, in L1, weighed and less its noise.
 
     A row is one number in one of its marginal's cells, so it moves a candidate's distance by

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -28,7 +28,8 @@ from sulq.release.tables.interactions import Places, cells, closure, inside, wan
 from sulq.release.tables.packs import PAIRED, WHOLE, Pack, packs
 from sulq.release.tables.weights import Weights, factors
 
-SMALL: Final = 64  # cells of a marginal whose vectors are kept
+MAX_CACHED_CELLS: Final = 64  # of a marginal whose vectors are kept
+MIN_DEVIATION_ROWS: Final = 1e-6  # as good as no noise
 
 
 def own_sizes(part: Places, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -40,7 +41,7 @@ def spread(part: Places, over: Places, sizes: Sequence[int]) -> Integers:
     """An interaction's vectors on the cells of more attributes, one a row."""
     own = tuple(sizes[place] for place in over)
     among = tuple(place in part for place in over)
-    return _kept(among, own) if cells(over, sizes) <= SMALL else _spread(among, own)
+    return _kept(among, own) if cells(over, sizes) <= MAX_CACHED_CELLS else _spread(among, own)
 
 
 def _spread(among: tuple[bool, ...], sizes: tuple[int, ...]) -> Integers:
@@ -58,7 +59,7 @@ def _kept(among: tuple[bool, ...], sizes: tuple[int, ...]) -> Integers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class CoefficientDesign:
     """What is asked for some marginals: interactions, their factors, and the tables they are put into."""
 
     sizes: tuple[int, ...]
@@ -75,7 +76,7 @@ class Design:
         *,
         pure: bool,
         paired: bool = False,
-    ) -> Design:
+    ) -> CoefficientDesign:
         """The design for all cells of these marginals; `paired` where a row may change into another."""
         closed = closure(marginals)
         counted = wanted(marginals, closed)
@@ -114,8 +115,7 @@ class Design:
 
     def read(self, released: Floats, noise: Sequence[Noise]) -> Coefficients:
         """The coefficients from the answer's one row of numbers; each gets its own noise."""
-        each = [float(law.step) * law.law.variance() ** 0.5 for law in noise]
-        deviations = np.repeat(np.array(each), [law.width for law in noise])
+        deviations = np.repeat([each.deviation for each in noise], [each.width for each in noise])
         multiplied = np.concatenate([self.factors[part] for part in self.parts])
         ends = np.cumsum([width(part, self.sizes) for part in self.parts]).tolist()
         values, deviations = released / multiplied, deviations / multiplied
@@ -125,7 +125,7 @@ class Design:
             self.marginals,
             {part: values[place] for part, place in own.items()},
             {part: deviations[place] for part, place in own.items()},
-            "laplace" if all(isinstance(law.law, LaplaceLaw) for law in noise) else "gaussian",
+            "laplace" if all(isinstance(each.law, LaplaceLaw) for each in noise) else "gaussian",
         )
 
 
@@ -147,16 +147,11 @@ class Coefficients:
                 found += (self.values[part] / self._lengths(part, places)) @ spread(part, places, self.sizes)
         return found.reshape(own_sizes(places, self.sizes))
 
-    def variance(self, places: Places) -> Floats:
-        """The variance of each cell of a marginal."""
-        return np.asarray(self.moments((places,))[0][0])
-
-    def fourth(self, places: Places) -> Floats:
-        """The sum of each cell's squared variances, coefficient by coefficient: how far from normal its noise is."""
-        return np.asarray(self.moments((places,))[1][0])
-
     def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
-        """Both, of marginals of the same sizes, one after the other: their cells have the same vectors."""
+        """Of marginals of the same sizes, whose cells have the same vectors, each cell's variance and fourth moment.
+
+        The second is the sum of the squared variances of its draws: it tells how far from normal its noise is.
+        """
         first = alike[0]
         variance, fourth = np.zeros((2, len(alike), cells(first, self.sizes)))
         for part in inside(tuple(range(len(first)))):
@@ -170,6 +165,17 @@ class Coefficients:
             fourth += each**4 @ vectors**4
         shape = (len(alike), *own_sizes(first, self.sizes))
         return variance.reshape(shape), fourth.reshape(shape)
+
+    def coefficients(self, asked: tuple[Places, ...]) -> Coefficients:
+        """The same, for these marginals."""
+        return replace(self, marginals=asked)
+
+    def counted(self, rows: float, deviation: float) -> Coefficients:
+        """The same with a noisy number of rows that was told apart: it is the coefficient of the vector of ones."""
+        trust, more = (np.maximum(own, MIN_DEVIATION_ROWS) ** -2.0 for own in (self.deviations[()], deviation))
+        mean = (self.values[()] * trust + rows * more) / (trust + more)
+        known = {**self.deviations, (): (trust + more) ** -0.5}
+        return replace(self, values={**self.values, (): mean}, deviations=known)
 
     def _lengths(self, part: Places, places: Places) -> Floats:
         """The squared length of each vector on a marginal's cells."""

@@ -24,12 +24,13 @@ import numpy as np
 from sulq.language.kinds import Floats
 from sulq.release.tables.coefficients import Coefficients
 from sulq.release.tables.interactions import Places
-from sulq.release.tables.loglinear import LogLinear, Told, descended, varied
+from sulq.release.tables.loglinear import FitTarget, LogLinear, descended, varied
 from sulq.release.tables.risk import moved, risk, signs
 from sulq.release.tables.vectors import scale, vectors
 
 POOL: Final = 8.0  # coefficients that the whole order counts as, beside an interaction's own
 LEAST: Final = 1e-3  # part of an interaction that is worth fitting
+MIN_DEVIATION_ROWS: Final = 0.01  # whole counts are not told more exactly than this by hardly any noise
 STRENGTHS: Final = (128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
 WORSE: Final = 2  # steps in a row after which no more are taken: the risk is itself a little noisy
 
@@ -38,14 +39,9 @@ Noted = dict[Places, tuple[Floats, Floats, Floats]]  # the same, and r
 
 
 def fit(found: Coefficients) -> LogLinear:
-    """The table for these noisy coefficients."""
-    own = {part: scale(part, found.sizes) for part in found.values}
-    heard = {part: (found.values[part] * by, found.deviations[part] * by) for part, by in own.items()}
-    return fitted(heard, found.sizes)[0]
-
-
-def fitted(heard: Heard, sizes: tuple[int, ...]) -> tuple[LogLinear, Floats]:
-    """The model, and its table flat; `()` has the number of rows."""
+    """The table for these noisy coefficients, `()` of which is the number of rows."""
+    sizes = found.sizes
+    heard = {part: _heard(found, part) for part in found.values}
     total = max(float(heard[()][0][0]), 1.0)
     flat = np.full(math.prod(sizes), total / math.prod(sizes))
     path: _Path | None = None
@@ -55,7 +51,13 @@ def fitted(heard: Heard, sizes: tuple[int, ...]) -> tuple[LogLinear, Floats]:
         if new:
             path = _followed(path, new, flat, sizes)
             flat = path.flat
-    return LogLinear(total, path.parameters if path else {}), flat
+    return LogLinear(total, path.parameters if path else {})
+
+
+def _heard(found: Coefficients, part: Places) -> tuple[Floats, Floats]:
+    """An interaction's coefficients for vectors of the constant's length, and their noise."""
+    by = scale(part, found.sizes)
+    return found.values[part] * by, np.maximum(found.deviations[part], MIN_DEVIATION_ROWS) * by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +65,7 @@ class _Path:
     """A fit: its table and parameters; how these, and what they were drawn to, change with the probes (`risk.py`)."""
 
     notes: Noted
-    told: Told
+    told: FitTarget
     flat: Floats
     theta: Floats
     probes: Floats
@@ -100,7 +102,7 @@ def _followed(before: _Path | None, new: Noted, flat: Floats, sizes: tuple[int, 
     best, least, worse = None, math.inf, 0
     for strength in STRENGTHS if before else (1.0,):  # of single attributes the gaps are foretold by nothing else
         bent = np.where(fresh, turned, bent)
-        told = Told(own, values, noise, np.where(fresh, strength * ease, ease), np.where(fresh, theta, base))
+        told = FitTarget(own, values, noise, np.where(fresh, strength * ease, ease), np.where(fresh, theta, base))
         theta, flat = descended(told, theta, flat)
         turned = moved(told, flat, probes, bent, turned)
         found = risk(told, flat, probes, bent, turned)

@@ -21,7 +21,7 @@ import numpy as np
 from sulq.language.kinds import Floats
 from sulq.release.tables.descent import Valued, least
 from sulq.release.tables.interactions import Places
-from sulq.release.tables.vectors import Turned, Vectors
+from sulq.release.tables.vectors import BasisVectors, Turned
 
 LARGEST: Final = 2**21  # cells
 GAIN: Final = 0.002  # of the noise's own share in the loss: a step that gains less is too little
@@ -54,17 +54,17 @@ def _exponential(energy: Floats, total: float) -> tuple[Floats, float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class FitTarget:
     """Noisy coefficients and their noise; how far a parameter moves each from what was told, by its gap from `base`."""
 
-    vectors: Vectors
+    vectors: BasisVectors
     values: Floats
     noise: Floats
     ease: Floats
     base: Floats
 
 
-def descended(told: Told, theta: Floats, flat: Floats) -> tuple[Floats, Floats]:
+def descended(told: FitTarget, theta: Floats, flat: Floats) -> tuple[Floats, Floats]:
     """The parameters, and the table flat; begins at some parameters and their table.
 
     Steps are taken in units of the loss's own curvature, total var(u_b) + r_b, known anew every ROUND of them: where a
@@ -99,7 +99,7 @@ def _scaled(loss: Valued, unit: Floats) -> Valued:
     return scaled
 
 
-def varied(vectors: Vectors, flat: Floats) -> Floats:
+def varied(vectors: BasisVectors, flat: Floats) -> Floats:
     """How much each vector varies over the rows of a table: the sum of its squares less the squared sum's share."""
     found = vectors.squares(flat) - vectors.told(flat) ** 2 / float(flat.sum())
     return np.asarray(np.maximum(found, 0.0), dtype=np.float64)

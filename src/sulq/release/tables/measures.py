@@ -17,14 +17,13 @@ from typing import Final
 from sulq.answers.plan import Plan
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.question import Question
-from sulq.release.tables.averaged import coefficients, counted, silent
+from sulq.release.tables.accuracy import distance
+from sulq.release.tables.contents import ModelTable
 from sulq.release.tables.fitting import fit
-from sulq.release.tables.foresight import distance
 from sulq.release.tables.interactions import Places, largest, numbers, subsets
-from sulq.release.tables.kept import Kept, Modelled
 from sulq.release.tables.loglinear import LARGEST
 from sulq.release.tables.methods import MOST_SUBSETS, Method, Wish, method_of, refuse
-from sulq.release.tables.noisy import Noisy
+from sulq.release.tables.noisy_tables import NoisyTable
 
 LEFT_OUT: Final = 0.02  # of the rows: the distance that larger interactions make where they are not measured
 PAIRS: Final = 2
@@ -32,7 +31,7 @@ NARROW: Final = 4  # attributes of an interaction, up to which all orders are tr
 MOST_NUMBERS: Final = 2**30  # of all interactions' vectors on the marginals' cells
 LARGEST_PART: Final = 2**24  # of those, of one interaction
 QUICK: Final = 2**18  # numbers of lookup tables that are written down to see how good they would be
-Foreseen = tuple[Method, Noisy]
+Foreseen = tuple[Method, NoisyTable]
 
 
 def refuse_model(wish: Wish) -> str:
@@ -68,12 +67,12 @@ class Measure:
         """The expected mean distance from the truth, before the fit, which may only lessen the noise."""
         return self.noise if self.complete else math.hypot(self.noise, LEFT_OUT * rows)
 
-    def modelled(self, kept: Kept, rows: tuple[float, float] | None = None) -> Modelled:
+    def modelled(self, noisy: NoisyTable, rows: tuple[float, float] | None = None) -> ModelTable:
         """The table fitted to what was answered, and to a noisy number of rows with its deviation, if one was."""
-        found = coefficients(kept, self.asked)
+        found = noisy.coefficients(self.asked)
         if rows is not None:
-            found = counted(found, *rows)
-        return Modelled.of(found, self.name, self.order, fit(found))
+            found = found.counted(*rows)
+        return ModelTable.of(found, self.name, self.order, fit(found))
 
 
 def measures(wish: Wish, foresee: Callable[[Question], Plan], known: Mapping[str, Foreseen]) -> list[Measure]:
@@ -97,10 +96,10 @@ def measures(wish: Wish, foresee: Callable[[Question], Plan], known: Mapping[str
             else:
                 made = method_of(name, smaller)
                 try:
-                    noise = made.foreseen([part.noise for part in foresee(made.question).parts])
+                    noise = made.foreseen(foresee(made.question))
                 except (QuestionError, BudgetExceeded):
                     continue
-            told = coefficients(silent(noise), wish.marginals)
+            told = noise.coefficients(wish.marginals)
             found.append(Measure(name, order, order == most, made, wish.marginals, distance(told, wish.marginals)))
     return found
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
+from sulq.answers.answer import Answers
+from sulq.answers.plan import Plan
 from sulq.answers.released import Noise
+from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
-from sulq.language.attribute import Attribute
-from sulq.language.facts import Facts
-from sulq.language.kinds import Code, Floats
+from sulq.language.kinds import Floats
 from sulq.language.law import LaplaceLaw
 from sulq.language.question import MAX_VALUES, Question, Sums, Together
-from sulq.language.rowfn import IsMissing, Lit, Logic, Lookup, Not, RowFn
-from sulq.release.tables.coefficients import Coefficients, Design, own_sizes, spread
+from sulq.language.rowfn import Lit, Lookup
+from sulq.release.space import CellSpace
+from sulq.release.tables.coefficients import CoefficientDesign, Coefficients, own_sizes, spread
+from sulq.release.tables.contents import Contents, FittedTable, ShiftedTable
 from sulq.release.tables.interactions import Places, cells, closure, largest, numbers, subsets, width
-from sulq.release.tables.kept import Cells, Fitted, Kept, Measured, Shifted
-from sulq.release.tables.noisy import CellNoise, Noisy, OwnNoise
+from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, NoisyTable
 from sulq.release.tables.packs import ROOM
 from sulq.release.tables.program import LARGEST, fitted
 from sulq.release.tables.shift import shift
@@ -28,8 +32,8 @@ from sulq.release.tables.weights import Weights
 MOST_CELLS: Final = 2**22
 MOST_SUBSETS: Final = 2**18  # of all marginals, where coefficients are asked or a model is fitted
 MOST_ENTRIES: Final = 2**21  # of the lookup tables that coefficients are asked by
-SMALL: Final = 64  # cells of a marginal that is asked as unit vectors
-NEGATIVE: Final = 0.05  # how likely a shifted table may have a negative cell
+MAX_UNIT_VECTOR_CELLS: Final = 64  # of a marginal that is asked as unit vectors
+MAX_NEGATIVE_PROBABILITY: Final = 0.05  # of a negative cell in a shifted table
 Read = tuple[Floats, tuple[Noise, ...]]  # one question's numbers, a row a cell, and their noise
 
 
@@ -37,34 +41,26 @@ Read = tuple[Floats, tuple[Noise, ...]]  # one question's numbers, a row a cell,
 class Wish:
     """What is wished for: marginals of some attributes. Rows with a value missing in any of these are not counted."""
 
-    attributes: tuple[Attribute, ...]
+    space: CellSpace
     marginals: tuple[Places, ...]
     weights: Weights
     pure: bool
     paired: bool  # whether a person's row may change into another
-    keys: tuple[RowFn, ...]
-    whole: RowFn | None  # the condition that no attribute is missing; None where none can be
-    sizes: tuple[int, ...]  # the number of cells of each attribute
 
     @classmethod
-    def of(
-        cls,
-        attributes: tuple[Attribute, ...],
-        marginals: tuple[Places, ...],
-        weights: Weights,
-        facts: Facts,
-        *,
-        pure: bool,
-    ) -> Wish:
-        """The wish with its keys, made once: a question's tables share them."""
-        keys = tuple(attribute.row for attribute in attributes)
-        kinds = [key.kind(facts.schema) for key in keys]
-        gaps = [key for key, kind in zip(keys, kinds, strict=True) if isinstance(kind, Code) and kind.nullable]
-        present = tuple(Not(IsMissing(key)) for key in gaps)
-        whole = None if not present else present[0] if len(present) == 1 else Logic("and", present)
-        sizes = tuple(attribute.size for attribute in attributes)
-        paired = facts.unit.neighbors == "replace_one"
-        return cls(attributes, marginals, weights, pure, paired, keys, whole, sizes)
+    def by(cls, purse: Purse, space: CellSpace, marginals: tuple[Places, ...], weights: Weights = "best") -> Wish:
+        """The wish of somebody who pays by this purse."""
+        return cls(space, marginals, weights, purse.pure, purse.facts.unit.neighbors == "replace_one")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of cells of each attribute."""
+        return self.space.sizes
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the whole table."""
+        return self.space.cells
 
     @property
     def coefficients(self) -> int:
@@ -79,25 +75,6 @@ class Wish:
             return most**2
         packed = self.coefficients * max(ROOM, most)
         return packed if packed <= MOST_ENTRIES else min(numbers(self.marginals, self.sizes, len(self.sizes)), packed)
-
-    @property
-    def cells(self) -> int:
-        """The number of cells of the whole table."""
-        return cells(range(len(self.sizes)), self.sizes)
-
-
-class Method(Protocol):
-    """One way to publish the marginals."""
-
-    question: Question
-
-    def foreseen(self, noise: Sequence[tuple[Noise, ...]]) -> Noisy:
-        """How noisy its marginals would be, from the plan's noise for each question."""
-        ...
-
-    def made(self, read: Sequence[Read]) -> Kept:
-        """What is kept of the answers."""
-        ...
 
 
 def refuse(wish: Wish, method: str) -> str:
@@ -142,37 +119,57 @@ def method_of(name: str, wish: Wish) -> Method:
     why = refuse(wish, name)
     if why:
         raise QuestionError("too-large", why, "Name a method that fits, or method='auto', or fewer attributes.")
-    if name == "cells":
-        return _Cells(wish)
-    if name == "marginals":
-        return _Marginals(wish)
-    return _Fourier(wish) if name == "fourier" else _Shift(wish)
+    return METHODS[name](wish)
+
+
+class Method(ABC):
+    """One way to publish the marginals.
+
+    `question`: what it asks. `counts`: how many numbers it expects of each of the questions asked together.
+    """
+
+    question: Question
+    counts: list[int]
+
+    def asked(self, purse: Purse, part: Fraction) -> list[Read]:
+        """Ask for a part of the spend: each question's numbers and their noise."""
+        answer = purse.ask(self.question, part)
+        several = answer.answers if isinstance(answer, Answers) else (answer,)
+        return [(each.released.values(), each.released.noise) for each in several]
+
+    @abstractmethod
+    def read(self, read: Sequence[Read]) -> NoisyTable:
+        """What the answers tell."""
+
+    def foreseen(self, plan: Plan) -> NoisyTable:
+        """What would be told of a table of zeros: how noisy the marginals will be."""
+        noise = [part.noise for part in plan.parts]
+        return self.read([(np.zeros(count), own) for count, own in zip(self.counts, noise, strict=True)])
+
+    @abstractmethod
+    def published(self, read: Sequence[Read]) -> Contents:
+        """What is published of the answers."""
 
 
 def _law(noise: Sequence[Noise]) -> str:
     return "laplace" if all(isinstance(each.law, LaplaceLaw) for each in noise) else "gaussian"
 
 
-def _deviation(noise: Sequence[Noise]) -> float:
-    return float(noise[0].law.variance() ** 0.5 * float(noise[0].step))
-
-
-class _Cells:
+class _Cells(Method):
     """The whole table, a partition: one person moves one cell (two under replace_one) [S3.13, E46]."""
 
     def __init__(self, wish: Wish) -> None:
-        self.sizes = wish.sizes
-        self.question: Question = Sums((Lit(1),), by=wish.keys)
+        self.sizes, self.counts = wish.sizes, [wish.cells]
+        self.question = Sums((Lit(1),), by=wish.space.keys)
 
-    def foreseen(self, noise: Sequence[tuple[Noise, ...]]) -> CellNoise:
-        return CellNoise(self.sizes, _deviation(noise[0]), _law(noise[0]))
+    def read(self, read: Sequence[Read]) -> NoisyCells:
+        ((values, noise),) = read
+        return NoisyCells(values.reshape(self.sizes), noise[0].deviation, _law(noise))
 
-    def made(self, read: Sequence[Read]) -> Kept:
-        values, noise = read[0]
-        return Cells(values.reshape(self.sizes), self.foreseen([noise]))
+    published = read
 
 
-class _Marginals:
+class _Marginals(Method):
     """Each marginal as a partition of its own, all at one debit, an even share of the spend each [S3.14].
 
     Small ones are asked as sums of unit vectors, which move as a partition does and are all read off one histogram.
@@ -180,65 +177,65 @@ class _Marginals:
 
     def __init__(self, wish: Wish) -> None:
         self.marginals, self.sizes = wish.marginals, wish.sizes
-        keys = [tuple(wish.keys[place] for place in part) for part in wish.marginals]
+        keys = [tuple(wish.space.keys[place] for place in part) for part in wish.marginals]
         self.widths = [cells(part, wish.sizes) for part in wish.marginals]
-        whole = wish.whole if any(len(own) < len(wish.keys) for own in keys) else None
-        self.small = all(2 <= width <= SMALL for width in self.widths)
+        whole = wish.space.complete if any(len(own) < len(wish.sizes) for own in keys) else None
+        self.small = all(2 <= width <= MAX_UNIT_VECTOR_CELLS for width in self.widths)
+        self.counts = [sum(self.widths)] if self.small else self.widths
         if self.small:
             units = {width: tuple(map(tuple, np.eye(width, dtype=np.int64).tolist())) for width in set(self.widths)}
             tables = (Lookup(own, units[width]) for own, width in zip(keys, self.widths, strict=True))
-            self.question: Question = Sums(tuple(tables), whole)
+            self.question = Sums(tuple(tables), whole)
         else:
             self.question = Together(tuple(Sums((Lit(1),), whole, own) for own in keys))
 
-    def foreseen(self, noise: Sequence[tuple[Noise, ...]]) -> OwnNoise:
-        each = noise[0] if self.small else [own[0] for own in noise]
-        deviations = dict(zip(self.marginals, (_deviation([own]) for own in each), strict=True))
-        return OwnNoise(self.sizes, deviations, _law(each))
+    def read(self, read: Sequence[Read]) -> NoisyMarginals:
+        noise = read[0][1] if self.small else [own[0] for _, own in read]
+        numbers = np.concatenate([values.ravel() for values, _ in read])
+        parts = zip(self.marginals, np.split(numbers, np.cumsum(self.widths)[:-1]), strict=True)
+        values = {part: own.reshape(own_sizes(part, self.sizes)) for part, own in parts}
+        deviations = {part: own.deviation for part, own in zip(values, noise, strict=True)}
+        return NoisyMarginals(self.sizes, values, deviations, _law(noise))
 
-    def made(self, read: Sequence[Read]) -> Kept:
-        ends = np.cumsum(self.widths)[:-1]
-        found = np.split(read[0][0][0], ends) if self.small else [values for values, _ in read]
-        values = {
-            part: own.reshape(own_sizes(part, self.sizes)) for part, own in zip(self.marginals, found, strict=True)
-        }
-        return Measured(values, self.foreseen([noise for _, noise in read]))
+    published = read
 
 
-class _Coefficients:
-    """The coefficients of the marginals' downward closure, one question [S3.17, S3.18]."""
+class _Shift(Method):
+    """The coefficients of the marginals' downward closure [S3.17, S3.18], and a constant from their noise [S3.21]."""
 
     def __init__(self, wish: Wish) -> None:
-        self.wish = wish
-        self.design = Design.of(wish.marginals, wish.sizes, wish.weights, pure=wish.pure, paired=wish.paired)
-        everywhere = all(len(pack.places) == len(wish.keys) for pack in self.design.packs)
-        where = None if everywhere else wish.whole
-        self.question: Question = self.design.question(wish.keys, where, pure=wish.pure)
+        self.sizes = wish.sizes
+        self.design = CoefficientDesign.of(wish.marginals, wish.sizes, wish.weights, pure=wish.pure, paired=wish.paired)
+        self.counts = [self.design.count]
+        everywhere = all(len(pack.places) == len(wish.sizes) for pack in self.design.packs)
+        where = None if everywhere else wish.space.complete
+        self.question = self.design.question(wish.space.keys, where, pure=wish.pure)
 
-    def foreseen(self, noise: Sequence[tuple[Noise, ...]]) -> Coefficients:
-        return self.design.read(np.zeros(self.design.count), noise[0])
+    def read(self, read: Sequence[Read]) -> Coefficients:
+        ((values, noise),) = read
+        return self.design.read(values.ravel(), noise)
 
-    def _read(self, read: Sequence[Read]) -> Coefficients:
-        values, noise = read[0]
-        return self.design.read(values[0], noise)
+    def published(self, read: Sequence[Read]) -> Contents:
+        found = self.read(read)
+        return ShiftedTable(found, shift(found, MAX_NEGATIVE_PROBABILITY))
 
 
-class _Fourier(_Coefficients):
+class _Fourier(_Shift):
     """A table of whole counts that fits the coefficients [S3.18]; the coefficients alone if no solver finds one."""
 
-    def made(self, read: Sequence[Read]) -> Kept:
-        found = self._read(read)
-        everywhere = tuple(range(len(self.wish.keys)))
-        matrix = np.concatenate([spread(part, everywhere, self.wish.sizes) for part in self.design.parts]).T
-        asked = np.concatenate([found.values[part] for part in self.design.parts])
-        noise = np.concatenate([found.deviations[part] for part in self.design.parts])
+    def published(self, read: Sequence[Read]) -> Contents:
+        found, parts = self.read(read), self.design.parts
+        everywhere = tuple(range(len(self.sizes)))
+        matrix = np.concatenate([spread(part, everywhere, self.sizes) for part in parts]).T
+        asked, noise = (np.concatenate([own[part] for part in parts]) for own in (found.values, found.deviations))
         cells = fitted(matrix, asked, noise)
-        return Shifted(found, shift(found, NEGATIVE)) if cells is None else Fitted.to(found, cells)
+        return super().published(read) if cells is None else FittedTable.to(found, cells)
 
 
-class _Shift(_Coefficients):
-    """The coefficients alone, and a constant from their noise's law [S3.21]."""
-
-    def made(self, read: Sequence[Read]) -> Kept:
-        found = self._read(read)
-        return Shifted(found, shift(found, NEGATIVE))
+# Of equal ones, auto takes the first.
+METHODS: Final[dict[str, Callable[[Wish], Method]]] = {
+    "cells": _Cells,
+    "marginals": _Marginals,
+    "fourier": _Fourier,
+    "fourier-shift": _Shift,
+}

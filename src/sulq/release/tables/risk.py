@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from sulq.language.kinds import Floats
-from sulq.release.tables.loglinear import Told, varied
+from sulq.release.tables.loglinear import FitTarget, varied
 
 PROBED: Final = 1000  # signs of all probes together, about: of many coefficients one probe tells enough
 MOST: Final = 8  # probes
@@ -34,7 +34,7 @@ def signs(count: int) -> Floats:
     return np.random.default_rng(0).choice((-1.0, 1.0), size=(several, count))
 
 
-def moved(told: Told, flat: Floats, probes: Floats, base: Floats, start: Floats) -> Floats:
+def moved(told: FitTarget, flat: Floats, probes: Floats, base: Floats, start: Floats) -> Floats:
     """How the parameters change, a row for each probe, where what was told changes by it in units of the noise.
 
     `base`: how the bases change. `start`: where to begin.
@@ -53,13 +53,13 @@ def moved(told: Told, flat: Floats, probes: Floats, base: Floats, start: Floats)
     return np.stack(found)
 
 
-def risk(told: Told, flat: Floats, probes: Floats, base: Floats, turned: Floats) -> float:
+def risk(told: FitTarget, flat: Floats, probes: Floats, base: Floats, turned: Floats) -> float:
     """The expected squared distance from the truth of the coefficients of a fitted table, in units of their noise."""
     gaps = (told.vectors.told(flat) - told.values) / told.noise
     return float(gaps @ gaps) + 2.0 * freedom(told, probes, base, turned) - len(gaps)
 
 
-def freedom(told: Told, probes: Floats, base: Floats, turned: Floats) -> float:
+def freedom(told: FitTarget, probes: Floats, base: Floats, turned: Floats) -> float:
     """How many coefficients' worth of noise the fit has taken in: the sum of dc_b/dy_b."""
     left = probes * told.ease / told.noise * (turned - base)
     return float(probes.shape[1] - left.sum() / len(probes))

@@ -14,10 +14,10 @@ from typing import Final, Protocol
 import numpy as np
 
 from sulq.language.kinds import Floats, Integers
-from sulq.release.synthetic.summing import gathered, scattered
 from sulq.release.tables.basis import basis, lengths, norms
 from sulq.release.tables.coefficients import own_sizes
 from sulq.release.tables.interactions import Places, cells
+from sulq.release.tables.summing import gathered, scattered
 
 BLOCK: Final = 32  # cells of attributes that are turned at once
 FEW: Final = 2  # values of an attribute up to which the whole transform is quicker
@@ -66,7 +66,7 @@ class Turned:
         return found
 
 
-class Vectors(Protocol):
+class BasisVectors(Protocol):
     """The vectors of some interactions, in the interactions' order."""
 
     def told(self, flat: Floats) -> Floats:
@@ -82,7 +82,7 @@ class Vectors(Protocol):
         ...
 
 
-def vectors(sizes: Sequence[int], parts: Sequence[Places]) -> Vectors:
+def vectors(sizes: Sequence[int], parts: Sequence[Places]) -> BasisVectors:
     """The vectors of these interactions, by the way that is quicker."""
     return Transform(sizes, parts) if max(sizes) <= FEW else Marginals(sizes, parts)
 

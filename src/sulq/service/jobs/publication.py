@@ -17,8 +17,8 @@ from sulq.answers.text_table import Cell, Sheet, cell
 from sulq.forms.signature import Form, form_of
 from sulq.release import RELEASES
 from sulq.release.base import Release
-from sulq.release.paid import Chart
-from sulq.release.saving import Layout, Written
+from sulq.release.payment import Chart
+from sulq.release.saving import ReleaseFiles, Written
 from sulq.select import SELECTIONS
 from sulq.select.selected import Selected
 
@@ -38,8 +38,8 @@ class Published:
     found: Found
 
     @cached_property
-    def _laid(self) -> Layout:
-        return Layout.of(cast("Release", self.found))
+    def _laid(self) -> ReleaseFiles:
+        return ReleaseFiles.of(cast("Release", self.found))
 
     @property
     def title(self) -> str:

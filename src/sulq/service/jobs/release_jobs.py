@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from sulq.answers.spend_plan import Progress
 from sulq.answers.text_table import cell
 from sulq.api.named_asks import NamedAsks
-from sulq.release.paid import Chart
+from sulq.release.payment import Chart
 from sulq.release.saving import Written
 from sulq.release.synthetic.finish import at_most
 from sulq.service.jobs.kind import Kind, Step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.release.tables.marginal import named, rows, text
+from sulq.release.marginal import named, rows, text
 
 
 def test_a_cell_is_a_value_or_an_interval() -> None:

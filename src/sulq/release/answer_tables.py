@@ -10,7 +10,7 @@ from typing import Final, cast
 import pyarrow as pa
 
 from sulq.answers.answer import Answer, Answers
-from sulq.release.paid import Chart
+from sulq.release.payment import Chart
 from sulq.sql.answer import SqlAnswer
 
 LEVEL: Final = 0.95  # of the intervals

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sulq.release.synthetic.summing import gathered, scattered
+from sulq.release.tables.summing import gathered, scattered
 
 SHAPES = [(2, 3, 4, 2), (5,), (1, 3, 1, 2), (3, 2, 2, 2, 2)]
 

@@ -11,20 +11,67 @@ from typing import Final
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.attribute import Attribute
-from sulq.language.domain import Schema
+from sulq.language.domain import Column, Schema
 from sulq.language.kinds import Code
 from sulq.language.question import MAX_VALUES, Sums
 from sulq.language.rowfn import Col, IsMissing, Lit, Logic, Not, RowFn
+from sulq.release.tables.interactions import Places
 
-Places = tuple[int, ...]  # attributes of a marginal by their places, ascending
+MAX_BINS: Final = 1024
+MAX_KEYS: Final = 32  # columns that one question counts by
 
-MOST_COLUMNS: Final = 50  # letters of a sum of products over them all
-MOST_BINS: Final = 1024
-MOST_KEYS: Final = 32  # columns that one question counts by
+
+@dataclass(frozen=True, slots=True)
+class ColumnWords:
+    """How a release speaks of its columns: the noun with its article, and how many there may be."""
+
+    noun: str
+    article: str
+    most: int
+    limit: str
+    marginal: str
+
+
+COLUMNS: Final = ColumnWords(
+    "column",
+    "A",
+    50,  # letters of a sum of products over them all
+    "Synthetic data has at most 50 columns.",
+    "A marginal is a list of some of the columns {}.",
+)
+ATTRIBUTES: Final = ColumnWords(
+    "attribute",
+    "An",
+    32,
+    "A table has at most 32 attributes.",
+    "A marginal is a list of attributes of the table: {}.",
+)
+
+
+def listed(names: object, words: ColumnWords, least: int = 1) -> Sequence[str]:
+    """Names of different columns, as many as a release takes; refuses whatever else was given for them."""
+    given: Sequence[str] = names if isinstance(names, (list, tuple)) else ()
+    fine = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in given)
+    checked(fine and (bool(given) or least > 1), f"{words.noun}s is a list of column names.")
+    checked(len(set(given)) == len(given), f"{words.article} {words.noun} is named twice.")
+    checked(least <= len(given) <= words.most, words.limit)
+    return given
+
+
+def domain_of(name: str, schema: Schema) -> Column:
+    """The declared domain of a column.
+
+    Raises:
+        QuestionError: `unknown-column`: it is not declared; names what is.
+    """
+    Col(name).kind(schema)
+    domain = schema.find(name)
+    assert domain is not None  # noqa: S101 - for the type checker
+    return domain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Space:
+class CellSpace:
     """Columns as keys. Rows that miss a value in any of them are not counted: so all marginals are of one table."""
 
     attributes: tuple[Attribute, ...]
@@ -32,27 +79,17 @@ class Space:
     complete: RowFn | None  # the condition that no value is missing; None where none can be
 
     @classmethod
-    def of(cls, columns: Sequence[str], schema: Schema, bins: int) -> Space:
+    def of(cls, columns: Sequence[str], schema: Schema, bins: int, words: ColumnWords = COLUMNS) -> CellSpace:
         """The space of these columns; refuses what is not declared, or cannot be a key."""
-        checked(
-            isinstance(columns, (list, tuple)) and bool(columns) and all(isinstance(name, str) for name in columns),
-            "columns is a list of column names.",
-        )
-        checked(len(set(columns)) == len(columns), "A column is named twice.")
-        checked(len(columns) <= MOST_COLUMNS, f"Synthetic data has at most {MOST_COLUMNS} columns.")
-        whole(bins, "bins", 1, MOST_BINS)
-        found = []
-        for name in columns:
-            Col(name).kind(schema)  # refuses what is not declared, naming what is
-            domain = schema.find(name)
-            assert domain is not None  # noqa: S101 - for the type checker
-            found.append(Attribute(name, domain, bins))
+        names = listed(columns, words)
+        whole(bins, "bins", 1, MAX_BINS)
+        found = tuple(Attribute(name, domain_of(name, schema), bins) for name in names)
         keys = tuple(attribute.row for attribute in found)
         kinds = [key.kind(schema) for key in keys]
         gaps = [key for key, kind in zip(keys, kinds, strict=True) if isinstance(kind, Code) and kind.nullable]
         present = tuple(Not(IsMissing(key)) for key in gaps)
         complete = None if not present else present[0] if len(present) == 1 else Logic("and", present)
-        return cls(tuple(found), keys, complete)
+        return cls(found, keys, complete)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,7 +127,7 @@ class Space:
         Raises:
             QuestionError: `bad-parameter`; `too-large`: there are more than one question holds.
         """
-        whole(ways, "ways", 1, MOST_COLUMNS)
+        whole(ways, "ways", 1, COLUMNS.most)
         if marginals is None:
             several = len(self.attributes)
             width = min(ways, several)
@@ -107,10 +144,10 @@ class Space:
 
     def _askable(self, wanted: tuple[Places, ...]) -> tuple[Places, ...]:
         """These marginals, or a refusal: each must be one question's, else a run would find that out half-way."""
-        if (widest := max(map(len, wanted))) > MOST_KEYS:
+        if (widest := max(map(len, wanted))) > MAX_KEYS:
             raise QuestionError(
                 "too-large",
-                f"A marginal of {widest} columns is no question; {MOST_KEYS} columns fit.",
+                f"A marginal of {widest} columns is no question; {MAX_KEYS} columns fit.",
                 "Name the marginals that matter, or take fewer ways or columns.",
             )
         return wanted
@@ -120,13 +157,13 @@ class Space:
         return places(names, self.names)
 
 
-def places(names: Sequence[str], known: Sequence[str]) -> Places:
+def places(names: Sequence[str], known: Sequence[str], words: ColumnWords = COLUMNS) -> Places:
     """Where these names are among the known ones, in this order; refuses others, and one named twice."""
     checked(
         isinstance(names, (list, tuple)) and bool(names) and all(name in known for name in names),
-        f"A marginal is a list of some of the columns {', '.join(known)}.",
+        words.marginal.format(", ".join(known)),
     )
-    checked(len(set(names)) == len(names), "A marginal names a column twice.")
+    checked(len(set(names)) == len(names), f"A marginal names {words.article.lower()} {words.noun} twice.")
     return tuple(list(known).index(name) for name in names)
 
 

@@ -1,9 +1,8 @@
-"""What a method keeps of its answers: enough for every marginal that was asked for."""
+"""What a published table holds: noisy numbers as measured, or a table made from noisy coefficients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -12,53 +11,11 @@ from sulq.release.tables.basis import inverse
 from sulq.release.tables.coefficients import Coefficients, own_sizes
 from sulq.release.tables.interactions import Places, cells
 from sulq.release.tables.loglinear import LogLinear
-from sulq.release.tables.noisy import CellNoise, Noisy, OwnNoise
-
-
-class Kept(Protocol):
-    """The numbers of a published table."""
-
-    @property
-    def noise(self) -> Noisy:
-        """How noisy its marginals are; of a fit, before it."""
-        ...
-
-    def marginal(self, places: Places) -> Floats:
-        """Counts by some attributes, which are its axes."""
-        ...
+from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, NoisyTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """`cells`: a noisy count of each cell, an axis for each attribute.
-
-    Never clipped before summing: the noise of the many empty cells would then add up instead of cancelling.
-    """
-
-    values: Floats
-    noise: CellNoise
-
-    def marginal(self, places: Places) -> Floats:
-        """Sums of cells."""
-        return np.asarray(self.values.sum(axis=tuple(set(range(self.values.ndim)) - set(places))))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """`marginals`: each asked marginal with noise of its own, as measured: they disagree where they overlap."""
-
-    values: dict[Places, Floats]
-    noise: OwnNoise
-
-    def marginal(self, places: Places) -> Floats:
-        """The marginal itself, or sums of one that holds it."""
-        whole = self.noise.holder(places)
-        others = tuple(i for i, place in enumerate(whole) if place not in places)
-        return np.asarray(self.values[whole].sum(axis=others))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class FittedTable:
     """`fourier`: the noisy coefficients, and the one table of whole counts that was fitted to them."""
 
     noise: Coefficients
@@ -66,7 +23,7 @@ class Fitted:
     counts: Integers
 
     @classmethod
-    def to(cls, coefficients: Coefficients, values: Floats) -> Fitted:
+    def to(cls, coefficients: Coefficients, values: Floats) -> FittedTable:
         """The fit, rounded to the nearest whole numbers."""
         whole = np.rint(values).astype(np.int64)
         places = np.flatnonzero(whole)
@@ -87,7 +44,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shifted:
+class ShiftedTable:
     """`fourier-shift`: the noisy coefficients alone, and the constant number of rows that is added."""
 
     noise: Coefficients
@@ -108,7 +65,7 @@ class Shifted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Modelled:
+class ModelTable:
     """`model`: a log-linear table fitted to the coefficients of interactions of at most `order` attributes.
 
     `measured`: by which method they were. `noise` has them as measured.
@@ -121,7 +78,7 @@ class Modelled:
     values: Floats
 
     @classmethod
-    def of(cls, noise: Coefficients, measured: str, order: int, model: LogLinear) -> Modelled:
+    def of(cls, noise: Coefficients, measured: str, order: int, model: LogLinear) -> ModelTable:
         """The table of this model."""
         return cls(noise, measured, order, model, model.table(noise.sizes))
 
@@ -132,3 +89,11 @@ class Modelled:
     def table(self) -> Floats:
         """All cells: real numbers, none negative."""
         return self.values.copy()
+
+
+Contents = NoisyCells | NoisyMarginals | FittedTable | ShiftedTable | ModelTable
+
+
+def noise_of(contents: Contents) -> NoisyTable:
+    """How noisy the marginals of a published table are; of a fit, before it."""
+    return contents if isinstance(contents, (NoisyCells, NoisyMarginals)) else contents.noise

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sulq import Epsilon, Sums, Together, col
 from sulq.language.rowfn import Lit
-from sulq.release.answered import chart_of, columns_of, plain
+from sulq.release.answer_tables import chart_of, columns_of, plain
 from tests.learn.cases import COLUMNS, DATA, exact, opened
 
 

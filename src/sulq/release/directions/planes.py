@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -18,31 +19,23 @@ from sulq.language.domain import Bool, Column, Int, Real, Schema
 from sulq.language.kinds import Floats, Integers
 from sulq.language.question import Sums
 from sulq.language.rowfn import Col, Dot, RowFn, Vector
+from sulq.release.space import COLUMNS, domain_of, listed
 
 BITS: Final = 15  # of a coordinate on the vector's grid (SR17)
 FINE: Final = 2**14  # units of the largest weight of a plane
 ROUNDED: Final = 1e-4  # by how much of a distance that may move it
-MOST_COLUMNS: Final = 256
+WORDS: Final = replace(COLUMNS, most=256, limit="At most 256 columns.")
 
 Scale = tuple[str, Fraction, Fraction]
 
 
 def scales_of(columns: Sequence[str], schema: Schema) -> list[Scale]:
     """Names with the middle and half the width of their declared bounds."""
-    checked(
-        isinstance(columns, (list, tuple)) and bool(columns) and all(isinstance(name, str) for name in columns),
-        "columns is a list of column names.",
-    )
-    checked(len(set(columns)) == len(columns), "A column is named twice.")
-    checked(len(columns) <= MOST_COLUMNS, f"At most {MOST_COLUMNS} columns.")
-    found = []
-    for name in columns:
-        Col(name).kind(schema)  # refuses what is not declared, naming what is
-        found.append((name, *_bounds(name, schema.find(name))))
-    return found
+    names = listed(columns, WORDS)
+    return [(name, *_bounds(name, domain_of(name, schema))) for name in names]
 
 
-def _bounds(name: str, domain: Column | None) -> tuple[Fraction, Fraction]:
+def _bounds(name: str, domain: Column) -> tuple[Fraction, Fraction]:
     if isinstance(domain, Bool):
         return Fraction(1, 2), Fraction(1, 2)
     if not isinstance(domain, (Int, Real)):

@@ -12,8 +12,8 @@ from sulq.answers.spend_plan import Purse
 from sulq.api.named_asks import NamedAsks
 from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Lit
-from sulq.release.paid import Paid
-from sulq.release.saving import Layout
+from sulq.release.payment import Paid
+from sulq.release.saving import ReleaseFiles
 from sulq.select.selected import Selected
 from sulq.service.jobs.publication import Published
 from tests.release.programs import EACH, SPEND, Program, people
@@ -52,7 +52,7 @@ def test_the_ledgers_own_code_stays_with_the_ledger(program: Program) -> None:
         assert not any(code in text for text in texts)
     assert {receipt.entry for receipt in receipts}
     if not isinstance(made, Selected):
-        assert Layout.of(made).description() == shown.description()
+        assert ReleaseFiles.of(made).description() == shown.description()
 
 
 def test_what_a_purse_paid_is_told_without_its_codes() -> None:

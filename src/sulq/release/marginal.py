@@ -14,6 +14,7 @@ import pyarrow as pa
 from sulq.answers.answer import extra
 from sulq.forms.parameters import checked
 from sulq.language.kinds import Floats
+from sulq.release.payment import Chart
 
 if TYPE_CHECKING:
     import pandas
@@ -56,6 +57,16 @@ class Marginal:
     standard_error: Floats
     added: float = 0.0
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A name for each cell, the last attribute fastest."""
+        return tuple(" / ".join(map(text, cell)) for cell in itertools.product(*self.labels))
+
+    def chart(self, said: str, error: Floats | None = None) -> Chart:
+        """Bars of the cells, with half the length of their intervals where that is known."""
+        bars = () if error is None else tuple(error.ravel())
+        return Chart(", ".join(self.names), self.cells, tuple(self.values.ravel()), bars, said)
+
     def accuracy(self, beta: float = 0.05) -> Floats:
         """About how far off a cell may be except with probability beta: the wider of a normal and a Laplace tail."""
         checked(isinstance(beta, float) and 0 < beta < 1, "beta lies strictly between 0 and 1.")
@@ -87,12 +98,9 @@ class Marginal:
 
     def __repr__(self) -> str:
         shown = [
-            f"{' / '.join(cell)}: {value:,.6g} ± {error:,.3g}"
+            f"{cell}: {value:,.6g} ± {error:,.3g}"
             for cell, value, error in itertools.islice(
-                zip(
-                    zip(*rows(self.labels), strict=True), self.values.ravel(), self.standard_error.ravel(), strict=True
-                ),
-                20,
+                zip(self.cells, self.values.ravel(), self.standard_error.ravel(), strict=True), 20
             )
         ]
         more = self.values.size - len(shown)

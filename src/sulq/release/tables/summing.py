@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from sulq.language.kinds import Floats
-from sulq.release.synthetic.space import Places
+from sulq.release.tables.interactions import Places
 
 
 def gathered(table: Floats, wanted: Iterable[Places]) -> dict[Places, Floats]:

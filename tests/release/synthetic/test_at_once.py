@@ -11,7 +11,7 @@ from sulq import Epsilon, EpsilonDelta
 from sulq.answers import wire
 from sulq.language.question import Choose
 from sulq.release.mwem import mwem
-from sulq.release.synthetic.whole import NEAR
+from sulq.release.synthetic.at_once import NEAR
 from tests.learn.cases import exact, opened
 from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows, truth
