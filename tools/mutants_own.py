@@ -311,8 +311,8 @@ OWN: Final = (
         "sulq 0.1.0, kept rows, whose share",
         "what one analyst bought stands beside everybody's answers",
         "curator/curator.py",
-        "        for place in dict.fromkeys((self._shown, self._place)):",
-        '        for place in (self._shown, self._place, self._placed(("analyst", "ann"))):',
+        "        scopes = (self._shared_scope, self._scope)",
+        '        scopes = (self._shared_scope, self._scope, self._scope_of(("analyst", "ann")))',
         ("tests/kernel/whole/test_rows_heavy.py::test_T39_what_an_analyst_buys_is_shown_to_that_one_alone",),
     ),
     Mutant(

@@ -11,9 +11,11 @@ import pytest
 from sulq import Bool, Category, Epsilon, Int, Queries, Rho, Sums, Together, Unit, col, vector
 from sulq.answers import wire
 from sulq.answers.answer import Answers
-from sulq.curator.curator import Curator, keys_of, names_of
+from sulq.curator.answers import keys_of, names_of
+from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Share
+from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.kernel.mechanisms import MECHANISMS
@@ -34,13 +36,14 @@ class Noted:
         self.ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=budget, synthetic=True)
         debit = self.ledger.debit
         self.ledger.debit = lambda *args, **named: (self.steps.append("debit"), debit(*args, **named))[1]
-        self.curator = Curator(
+        curator = Curator(
             Rows(self, self.ledger.redeem).replace_noise(self.ledger, self.release),
             self.ledger,
             SCHEMA,
             size=7,
             versions=(("numpy", "1"),),
         )
+        self.curator = ReusingOracle(curator)
 
     def ready(self) -> None:
         self.steps.append("ready")
@@ -161,7 +164,7 @@ def test_T39_SR12_scope_and_declarations_keep_answers_apart() -> None:
 
     def reused(schema: Schema = SCHEMA, size: int = 7, scope: str = "") -> bool:
         rows = Rows(noted, noted.ledger.redeem).replace_noise(noted.ledger, noted.release)
-        curator = Curator(rows, noted.ledger, schema, size=size, versions=(), scope=scope)
+        curator = ReusingOracle(Curator(rows, noted.ledger, schema, size=size, versions=(), scope=scope))
         return curator.ask(COUNT, spend=Epsilon(0.01), reuse=True).reused
 
     assert reused()

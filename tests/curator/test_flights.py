@@ -16,6 +16,7 @@ from sulq import Epsilon, Sums, Unit, col
 from sulq.curator.curator import Curator
 from sulq.curator.flights import Flight, Flights
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, CuratorError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS, release
@@ -40,13 +41,14 @@ class Slow:
         self.go = threading.Event()
         self.error: BaseException | None = None
         self._pause = pause
-        self.curator = Curator(
+        curator = Curator(
             Rows(self, self.ledger.redeem).replace_noise(self.ledger, release),
             self.ledger,
             SCHEMA,
             size=None,
             versions=(),
         )
+        self.curator = ReusingOracle(curator)
 
     def ready(self) -> None:
         """Nothing to do."""
@@ -104,7 +106,7 @@ def test_T102_identical_asks_in_flight_are_one(number: int) -> None:
 
 def test_T102_control_asks_that_are_not_merged_are_charged_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: without the merging the same eight asks are charged several times."""
-    monkeypatch.setattr("sulq.curator.curator.Flights", Unmerged)
+    monkeypatch.setattr("sulq.curator.reuse.Flights", Unmerged)
     slow = Slow()
     together(*[lambda: slow.curator.ask(COUNT, spend=PRICE, reuse=True)] * 8)
     assert slow.ledger.totals.events > 1

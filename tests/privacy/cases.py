@@ -235,5 +235,5 @@ class Broken:
 def broken(db: Database, error: type[BaseException]) -> Broken:
     """Give a database an engine that fails."""
     source = Broken(error)
-    db._oracle._rows = Rows(source, db._ledger.redeem)
+    db._oracle.curator._rows = Rows(source, db._ledger.redeem)
     return source

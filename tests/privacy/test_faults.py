@@ -165,7 +165,7 @@ def test_T31_S01_an_engine_error_leaves_no_trace_but_its_code(caplog: pytest.Log
     """
     caplog.set_level(logging.DEBUG, "sulq")
     with opened(pa.table({"x": [1]}), columns={"x": Int(0, 1)}) as db:
-        db._oracle._rows = Rows(Leaky(), db._ledger.redeem)
+        db._oracle.curator._rows = Rows(Leaky(), db._ledger.redeem)
         with pytest.raises(CuratorError) as caught:
             db.count(spend=Epsilon(1))
         assert caught.value.code == "engine-failed"

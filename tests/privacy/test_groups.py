@@ -302,12 +302,12 @@ def test_SR9_without_noise_the_best_and_all_groups() -> None:
 def test_T30_engines_that_fail_to_group_end_in_one_error() -> None:
     """No text of the engine's leaves, the debit stands, and nothing is kept (T30, T45)."""
     with opened(["a"] * 9) as db:
-        db._oracle._rows._engine = object()
+        db._oracle.curator._rows._engine = object()
         for question in (
             OpenSums((), None, (col("word"),)),
             Choose(Sums((Lit(1),), None, (Each(col("age")),)), Rank(1, 2)),
         ):
-            db._oracle._rows.ready = lambda: None
+            db._oracle.curator._rows.ready = lambda: None
             with pytest.raises(SulqError) as refused:
                 db.ask(question, spend=EpsilonDelta(1, 1e-6))
             assert refused.value.code == "engine-failed"

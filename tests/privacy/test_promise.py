@@ -292,7 +292,7 @@ def test_S01_a_database_and_an_exact_value_cannot_be_copied_or_pickled() -> None
                 with pytest.raises(AccessDenied) as refused:
                     move(thing)
                 assert refused.value.code == "private-value"
-        for thing in (db._oracle, db._oracle._rows, db["age"], db._ledger):
+        for thing in (db._oracle, db._oracle.curator, db._oracle.curator._rows, db["age"], db._ledger):
             with pytest.raises((AccessDenied, TypeError, AttributeError)):
                 pickle.dumps(thing)
 

@@ -21,6 +21,7 @@ from sulq import Epsilon, EpsilonDelta, Int, Queries, Rho, SubLinear, Sums, Toge
 from sulq.answers.answer import Answer
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
 from sulq.errors import BudgetExceeded, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS, release
@@ -81,7 +82,7 @@ def faults(pairs: int, rng: np.random.Generator) -> tuple[list[str], int]:
     rows = Rows(source, ledger.redeem).replace_noise(ledger, source.release)
     done = 0
     while done < pairs:
-        curator = Curator(rows, ledger, neighbours.SCHEMA, size=None, versions=(), scope=str(done))
+        curator = ReusingOracle(Curator(rows, ledger, neighbours.SCHEMA, size=None, versions=(), scope=str(done)))
         question, kind = drawer.question(), Epsilon if rng.random() < 0.5 else Rho
         spend, times, fresh = 1e-4, float(rng.choice([0.5, 1, 2])), bool(rng.random() < 0.3)
         try:
@@ -120,7 +121,7 @@ def test_T10_the_same_stored_answer_for_nothing_or_new_noise_at_full_price() -> 
 
 def test_T10_a_stored_answer_worth_less_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a curator that gives any stored answer, however coarse, has faults."""
-    monkeypatch.setattr("sulq.curator.curator.serves", lambda *_: True)
+    monkeypatch.setattr("sulq.curator.reuse.serves", lambda *_: True)
     assert "a stored answer where a better or a new one was paid for" in faults(60, np.random.default_rng(1))[0]
 
 
@@ -348,8 +349,8 @@ def test_T39_outside_the_scope_nothing_tells_what_was_asked() -> None:
         ledger = Ledger.open(None, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=Epsilon(10), synthetic=True)
         rows = Rows(source, ledger.redeem).replace_noise(ledger, source.release)
 
-        def curator(scope: str) -> Curator:
-            return Curator(rows, ledger, neighbours.SCHEMA, size=None, versions=(), scope=scope)
+        def curator(scope: str) -> ReusingOracle:
+            return ReusingOracle(Curator(rows, ledger, neighbours.SCHEMA, size=None, versions=(), scope=scope))
 
         curator("ann").ask(inside, spend=Epsilon(1))
         noises = source.noises

@@ -151,7 +151,7 @@ def clerk_alone(budget: sulq.Epsilon | None = None) -> Iterator[Running]:
             budget=budget or sulq.Epsilon(100), synthetic=True,
         )  # fmt: skip
         curator = database._oracle
-        held = Held("survey", ledger=curator._ledger, curator=curator)
+        held = Held("survey", ledger=database._ledger, curator=curator)
         with Access(folder / "access.db") as access:
             tokens = let_in(access)
             clerk = Clerk(access, {"survey": held})

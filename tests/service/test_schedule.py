@@ -14,6 +14,7 @@ import pytest
 
 import sulq
 from sulq.answers import wire
+from sulq.curator.reuse import ReusingOracle
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.language.rowfn import Like, Logic
 from sulq.service.clerk.ask_calls import timed
@@ -107,8 +108,8 @@ class Fails:
     def ready(self) -> None:
         pass
 
-    def check(self, *_: object) -> None:
-        pass
+    def check(self, *_: object) -> wire.Writer:
+        return wire.Writer()
 
     def run(self, *_: object) -> None:
         raise CuratorError("engine-failed", "The rows could not be summed.")
@@ -128,9 +129,9 @@ def seen_before_the_tick(*, paced: bool, fails: bool = False) -> list[tuple[int,
             clock.sleep(seconds)
 
         schedule = Schedule(2.0, clock, sleep)
-        curator = copy.copy(database._oracle)
+        curator = copy.copy(database._oracle.curator)
         rows = Fails() if fails else curator._rows
-        held = Held("survey", ledger=ledger, curator=curator, schedule=schedule)
+        held = Held("survey", ledger=ledger, curator=ReusingOracle(curator), schedule=schedule)
         curator._rows = held.paced = Paced(rows, schedule)
         if not paced:
             curator._rows, held.paced = rows, None
@@ -167,8 +168,9 @@ def test_R14_T39_an_answer_is_not_given_again_before_its_tick() -> None:
             clock.sleep(seconds)
 
         schedule = Schedule(2.0, clock, sleep)
-        first = copy.copy(other)
-        first._rows = Paced(other._rows, schedule)
+        paced = copy.copy(other.curator)
+        paced._rows = Paced(paced._rows, schedule)
+        first = ReusingOracle(paced, other._flights)
         first.ask(sulq.Sums((sulq.lit(1),)), spend=sulq.Epsilon(1), reuse=True)
         assert other.ask(sulq.Sums((sulq.lit(1),)), spend=sulq.Epsilon(1), reuse=True).reused
     assert found == [False]

@@ -58,7 +58,7 @@ def test_T94_exact_answers_are_refused_for_private_data_and_other_oracles() -> N
             exact(db)
         assert refused.value.code == "not-synthetic"
         assert "synthetic=True" in refused.value.remedy
-        rows = db._oracle._rows
+        rows = db._oracle.curator._rows
         own = rows._kernel._draw
         with pytest.raises(AccessDenied):  # where rows are read, too: no other way leads to other noise
             rows.replace_noise(db._ledger, without_noise)

@@ -17,6 +17,7 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.shelves import ledger_place, sources_of
 from sulq.curator.ledger.sources import Source
+from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
@@ -100,17 +101,16 @@ class Database(NamedAsks):
             self._engine, self._ledger.redeem, own=own, ready=self._preparation.ready, budget=self._ledger.budget
         )
         several = () if tables[0].alone and first.plain else dataset.facts.tables
-        super().__init__(
-            Curator(
-                rows,
-                self._ledger,
-                first.schema,
-                size=tables[0].size,
-                versions=noise_versions(),
-                tables=several,
-                certified=self._engine.certifies,
-            )
+        curator = Curator(
+            rows,
+            self._ledger,
+            first.schema,
+            size=tables[0].size,
+            versions=noise_versions(),
+            tables=several,
+            certified=self._engine.certifies,
         )
+        super().__init__(ReusingOracle(curator))
 
     def prepare(self, *, wait: bool = True) -> None:
         """Build the prepared copy now rather than at the first ask.

@@ -57,7 +57,7 @@ class Rows:
         self._own = {} if own is None else own  # the owner's functions, by the names analysts choose them by (SR5)
         # A SubLinear budget says how much noise a query has.
         self._kernel = Kernel(redeem, self._known, partial(_least, budget) if isinstance(budget, SubLinear) else None)
-        self._certified: tuple[Plan | None, Checked | None] = (None, None)
+        self._certified: tuple[Plan | None, Checked | None, str] = (None, None, "")  # with the plan's digest
         self._checked = _Checked()
 
     def _known(self) -> tuple[Facts, Unit] | None:
@@ -78,9 +78,11 @@ class Rows:
         """Make the kept rows available before anything is paid; releases nothing."""
         self._ready()
 
-    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
+    def check(self, plan: Plan, whose: str = "") -> wire.Writer:
         """Refuse a plan that the kernel does not certify, before anything is paid; reads no row."""
-        self._certified = (plan, self._certify(plan.parts, plan.event, QuestionError, whose))
+        checked, writer = self._certify(plan.parts, plan.event, QuestionError, whose), wire.Writer()
+        self._certified = (plan, checked, wire.digest_of(writer.text(plan)))
+        return writer
 
     def check_text(self, text: str, whose: str = "") -> None:
         """As `check`, for a plan's canonical JSON as another process sent it; remembered by its digest (`knows`)."""
@@ -92,16 +94,16 @@ class Rows:
         """Whether the text of this digest was certified here for this asker: it need not be sent again (T39)."""
         return self._checked.get((whose, digest)) is not None
 
-    def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
+    def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
         """Exact sums and their noise: one release for each part of the plan.
 
-        The text is not taken on trust: what is run is the plan, so what must have been paid for is the plan, and what
-        must have been charged is the event that the kernel prices it with.
+        What is run is the plan, so what must have been paid for is the plan, by the digest that is worked out here,
+        and what must have been charged is the event that the kernel prices it with.
         """
-        known, checked = self._certified
+        known, checked, digest = self._certified
         if checked is None or known is not plan:  # else the very same was certified here
-            checked = self._certify(plan.parts, plan.event, CuratorError)
-        return self._run(plan.parts, checked, receipt, wire.digest(plan))
+            checked, digest = self._certify(plan.parts, plan.event, CuratorError), wire.digest(plan)
+        return self._run(plan.parts, checked, receipt, digest)
 
     def run_text(self, text: str | None, receipt: Receipt, whose: str = "") -> tuple[Released, ...]:
         """As `run`, for a plan's canonical JSON as another process sent it: not even read unless the receipt is for it.

@@ -7,6 +7,7 @@ from typing import Protocol
 from sulq.answers.plan import Plan
 from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
+from sulq.answers.wire import Writer
 
 
 class Runner(Protocol):
@@ -16,13 +17,14 @@ class Runner(Protocol):
         """Make the kept rows available before anything is paid; releases nothing."""
         ...
 
-    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
+    def check(self, plan: Plan, whose: str = "") -> Writer:
         """Refuse a plan that the kernel does not certify, before anything is paid; where rows are elsewhere, there.
 
-        `text`: its canonical JSON, if at hand. `whose`: the asker, whose certificates are remembered apart (T39).
+        `whose`: the asker, whose certificates are remembered apart (T39). Returns the writer that wrote the plan's
+        canonical text: an ask serialises its plan once.
         """
         ...
 
-    def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
-        """Exact sums and their noise, for a plan that was paid for and once; `text`: its canonical JSON, if at hand."""
+    def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
+        """Exact sums and their noise, for a plan that was paid for and once."""
         ...

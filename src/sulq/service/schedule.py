@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from sulq.answers.plan import Plan
 from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
+from sulq.answers.wire import Writer
 from sulq.curator.runner import Runner
 
 
@@ -94,15 +95,15 @@ class Paced:
         """Refuse before anything is paid."""
         self._rows.ready()
 
-    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
+    def check(self, plan: Plan, whose: str = "") -> Writer:
         """Refuse before anything is paid."""
-        self._rows.check(plan, text, whose)
+        return self._rows.check(plan, whose)
 
-    def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
+    def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
         """Exact sums and their noise, at the tick."""
         turn: Turn = getattr(self._own, "turn", None) or Turn(self._schedule)
         try:
-            return self._rows.run(plan, receipt, text)
+            return self._rows.run(plan, receipt)
         finally:
             turn.worked()
             turn.wait()

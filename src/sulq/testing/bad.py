@@ -18,14 +18,14 @@ import numpy as np
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.receipt import Receipt
-from sulq.curator.curator import Curator
+from sulq.curator.curator import Curator, PlannedAsk
+from sulq.curator.flights import Flight
 from sulq.curator.run import Release
 from sulq.kernel.laws import AboveLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.kernel.private import Private
 from sulq.language.domain import Bool, Category, Column, Schema, Text, days, microseconds
 from sulq.language.kinds import Cells, Floats, Integers, Truths
-from sulq.language.privacy import Loss, Unit
-from sulq.language.question import Question
+from sulq.language.privacy import Unit
 from sulq.language.rowfn.base import evaluate, numbers, truths
 from sulq.language.tally import Block, Tally
 from sulq.testing.neighbours import Row, canonical
@@ -220,11 +220,10 @@ def bare(release: Release) -> Release:
 class Late(Curator):
     """Computes first and debits afterwards, so that a failure is free."""
 
-    def ask(
-        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
-    ) -> Answer | Answers:
+    def buy(self, ask: PlannedAsk, flight: Flight, *, key: str | None = None, reuse: bool = False) -> Answer | Answers:
         """Answer, then pay."""
-        plan = self.foresee(question, spend=spend)
+        plan = ask.plan
         released = self._rows.run(plan, Receipt(0, "", "", ""))
-        receipt = self._ledger.debit(plan.event, question=wire.encode(question), plan_digest=wire.digest(plan), key=key)
+        question, digest = wire.encode(plan.question), wire.digest(plan)
+        receipt = self._ledger.debit(plan.event, question=question, plan_digest=digest, key=key)
         return self.answer(plan, receipt, released)

@@ -13,6 +13,7 @@ from sulq.answers.plan import Plan
 from sulq.answers.receipt import Receipt
 from sulq.compile.plan import draw
 from sulq.curator.curator import Curator
+from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied
 from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, Law, MetricLaw
@@ -103,7 +104,7 @@ class Asked(Protocol[D_co]):
 
 def exact(database: Asked[D_co]) -> D_co:
     """The same desk without noise; refused unless the database was opened with synthetic=True."""
-    curator = database._oracle  # noqa: SLF001 - likewise
-    if not isinstance(curator, Curator):
+    oracle = database._oracle  # noqa: SLF001 - likewise
+    if not isinstance(oracle, ReusingOracle):
         raise AccessDenied("not-synthetic", "Only an open database of synthetic data can be asked without noise.")
-    return database.asking(Exact(curator))
+    return database.asking(Exact(oracle.curator))

@@ -26,7 +26,7 @@ from sulq.answers.oracle import Oracle
 from sulq.curator.certificates import certifying
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.notes import Line
+from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Release, Reveal, Rows, reveal_groups
 from sulq.errors import SulqError
 from sulq.kernel.facts import Facts
@@ -267,11 +267,11 @@ def record(
     ):
         watched = (_Certified if certifying(engine) else _Watched)(engine, paid, run.reads)
         seeing = rows(watched, ledger).replace_noise(ledger, noise(listen), listen_groups)
-        asked = desk(curator(seeing, ledger, schema, size=size, versions=(), tables=tables))
+        asked = desk(ReusingOracle(curator(seeing, ledger, schema, size=size, versions=(), tables=tables)))
         for program in programs:
             before = ledger.totals.events
             run.outcomes.append(_outcome(program, asked, run.strays))
-        run.entries = [_entry(line) for line in ledger.transcript()]
+        run.entries = [Entry(line.question, line.event, line.answer) for line in ledger.transcript()]
     return run
 
 
@@ -295,10 +295,6 @@ def _listening(lines: list[str]) -> Iterator[None]:
     finally:
         logger.removeHandler(listener)
         logger.setLevel(level)
-
-
-def _entry(line: Line) -> Entry:
-    return Entry(line.question, line.event, line.answer)
 
 
 def _outcome(program: Callable[[D], object], desk: D, strays: list[str]) -> str:

@@ -307,7 +307,7 @@ def test_a_plan_is_sent_once_to_be_certified_and_then_its_receipt_alone(found: P
     """The worker that certified a plan runs it, though others are idle, and is not sent its text again."""
     fakes = [found.worker(certifying()) for _ in range(3)]
     for _ in range(5):
-        found.rows.check(PLAN, wire.encode(PLAN), "alice")
+        found.rows.check(PLAN, "alice")
         found.rows.run(PLAN, found.receipt())
     for fake in fakes:
         checks = [frame for frame in fake.heard if "check" in frame]

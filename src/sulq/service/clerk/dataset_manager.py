@@ -24,6 +24,7 @@ from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.shelves import books_in
 from sulq.curator.ledger.sources import Source, agree
+from sulq.curator.reuse import ReusingOracle
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.facts import TableFacts
@@ -150,7 +151,7 @@ class Staff:
         agree(sources, ledger.book, books + books_in(folder for folder in folders if folder is not None))
         ledger.cover(sources)
 
-    def _curator(self, declared: Declared, held: Held, sources: dict[str, str], rows: dict[str, int]) -> Curator:
+    def _curator(self, declared: Declared, held: Held, sources: dict[str, str], rows: dict[str, int]) -> ReusingOracle:
         ledger, rows_of = held.books(), cast("RemoteRows", held.rows)
         held.paced = None if held.schedule is None else Paced(rows_of, held.schedule)
         facts: list[TableFacts] = []
@@ -158,7 +159,7 @@ class Staff:
             name = table.facts.schema.table
             facts.append(replace(table.facts, rows=rows.get(name)))
             register(ledger, facts[-1], source=sources[name], size=table.size, renew=declared.renew)
-        return Curator(
+        curator = Curator(
             held.paced or rows_of,
             ledger,
             facts[0].schema,
@@ -168,6 +169,7 @@ class Staff:
             limit=min(self.service.limit, held.schedule.period / 2) if held.schedule else self.service.limit,
             certified=declared.certified,
         )
+        return ReusingOracle(curator)
 
     @property
     def data_root(self) -> Path | None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sulq.answers.oracle import Oracle
-from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.reuse import ReusingOracle
 from sulq.errors import SetupError, SulqError
 from sulq.service.clerk.worker_pool import RemoteRows, stopped
 from sulq.service.schedule import Paced, Schedule
@@ -26,7 +26,7 @@ class Held:
 
     name: str
     ledger: Ledger | None = None
-    curator: Curator | None = None
+    curator: ReusingOracle | None = None
     fault: SulqError | None = None  # why it could not be opened
     schedule: Schedule | None = None
     rows: RemoteRows | None = None  # None where the curator has rows of its own
@@ -34,7 +34,7 @@ class Held:
     share_answers: bool = False
     late: int = 0  # answers that missed the tick they were due at
     taken: float = field(default_factory=time.monotonic)  # when it was taken on
-    _views: dict[str, Curator] = field(default_factory=dict)  # by analyst
+    _views: dict[str, ReusingOracle] = field(default_factory=dict)  # by analyst
     _slots: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(SLOTS))
     _own: dict[str, threading.BoundedSemaphore] = field(default_factory=dict)  # by analyst
     _asks: int = 0  # under way
@@ -50,7 +50,7 @@ class Held:
         """Whether it can be asked."""
         return self.curator is not None and self.problem is None
 
-    def opened(self) -> tuple[Curator, Ledger]:
+    def opened(self) -> tuple[ReusingOracle, Ledger]:
         """Curator and ledger, or why not."""
         if self.problem is not None:
             raise stopped()

@@ -122,14 +122,15 @@ class RemoteRows:
             if not self._live or self._closed:
                 raise SetupError("not-ready", "This dataset's workers are being started.")
 
-    def check(self, plan: Plan, text: str | None = None, whose: str = "") -> None:
+    def check(self, plan: Plan, whose: str = "") -> wire.Writer:
         """Have a worker certify a plan, before anything is paid; it is then asked to run it, if it is idle by then.
 
         Raises:
             QuestionError: `uncertified`, in the worker's words, which follow from public facts alone.
             SetupError: `not-ready`, where no worker said anything of it in time.
         """
-        text = wire.encode(plan) if text is None else text
+        writer = wire.Writer()
+        text = writer.text(plan)
         deadline = getattr(self._own, "begin", None)
         self._own.certified = None
         while True:
@@ -148,21 +149,23 @@ class RemoteRows:
             raise stopped()
         if "refused" in reply:
             ipc.opened({"error": reply["refused"]})
-        self._own.certified = (worker, whose)
+        self._own.certified = (plan, text, worker, whose)
+        return writer
 
-    def run(self, plan: Plan, receipt: Receipt, text: str | None = None) -> tuple[Released, ...]:
+    def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
         """Have a worker run a plan that was paid for; exactly one is asked, and once.
 
         The worker runs what the text says, so it is the text that must have been paid for, and it redeems with the
         event that the text says: if another was charged, it runs nothing. One that has certified
         the text is sent the receipt alone; if it does not know the text after all, it has not used the receipt.
         """
-        text = wire.encode(plan) if text is None else text
+        known_plan, text, certified, whose = getattr(self._own, "certified", None) or (None, "", None, "")
+        self._own.certified = None
+        if known_plan is not plan:
+            text, certified = wire.encode(plan), None
         if not self._redeem(receipt, wire.digest_of(text), plan.event):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
         deadline = getattr(self._own, "end", None)
-        certified, whose = getattr(self._own, "certified", None) or (None, "")
-        self._own.certified = None
         while True:
             worker = self._taken(deadline, certified)
             if worker is None:
