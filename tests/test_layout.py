@@ -47,12 +47,11 @@ LINES = {
     "values.py": 453,
 }  # lines, by name: files move between folders
 NAMES_USED_TWICE = """
-    Address Asked Asking Batch Book Box Call Case Cell Certificate Certified Chosen Clerk Column Columns Combined
-    Compiler Copy Counted Dataset Declared Draft Drawn Exact Facts Field Figure Fixed Foreseen Form Grouped Groups
-    Job Joint Kept Kernel Key Keys Least Line Listed Literal Moments Named Node Noise Offered Pages Pair Part Person
-    Plain Plan Planned Program Queries Query Range Rate Reading Records Refused Registered Release Released Report
-    Round Row Rows Rule Scope Select Shape Share Sheet Source Span Split Sql Stack Step Table Tally Task Totals
-    Transcript Turn Union Unit Value Worker Writer
+    Address Asked Asking Batch Book Box Call Case Cell Certificate Certified Chosen Clerk Column Columns Compiler
+    Copy Dataset Declared Draft Drawn Exact Facts Field Figure Foreseen Form Grouped Groups Job Joint Kept Kernel
+    Key Keys Least Line Listed Named Node Offered Pages Part Person Plain Plan Planned Program Queries Query Range
+    Rate Reading Records Refused Registered Release Released Report Round Row Rows Scope Select Shape Share Sheet
+    Source Span Split Sql Stack Step Table Tally Totals Transcript Turn Union Unit Value Worker Writer
 """
 
 

@@ -7,7 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.answers.joint import Combined, Correlation, Fixed, Pair, SpreadMean, radius, several_laplace
+from sulq.answers.joint import (
+    Correlation,
+    PairCovariance,
+    PublicNumber,
+    SpreadMean,
+    WeightedSum,
+    radius,
+    several_laplace,
+)
 from sulq.answers.released import Noise, Released
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from tests.answers.test_estimators import covers, misses, runs
@@ -25,7 +33,7 @@ def test_T28_a_weighted_sum_of_columns_is_covered(law, weights):
     """Exact for one column and for equal ones, by the noise's quantile for others; half is too narrow (T28)."""
     rng = np.random.default_rng(41)
     released = runs([50, 90], [Noise(law, Fraction(1, 2), 2)], rng, RUNS)
-    combined = Combined(tuple(Fraction(w) for w in weights))
+    combined = WeightedSum(tuple(Fraction(w) for w in weights))
     truth = 25.0 * weights[0] + 45.0 * weights[1]
     assert covers(misses(combined, released, truth, 0.05), RUNS, 0.05)
     if law.variance() > 30:
@@ -42,7 +50,7 @@ def test_draws_of_different_kinds_are_bounded_together():
     ):
         released = runs([7, 9], parts, rng, RUNS)
         truth = float(2 * 7 * parts[0].step + 9 * parts[1].step)
-        assert covers(misses(Combined((Fraction(2), ONE)), released, truth, 0.05), RUNS, 0.05)
+        assert covers(misses(WeightedSum((Fraction(2), ONE)), released, truth, 0.05), RUNS, 0.05)
 
 
 def test_the_quantile_of_several_laplace_draws():
@@ -91,12 +99,12 @@ def test_T28_covariances_and_correlations_are_covered(law, size, slope):
     parts = [Noise(law, ONE, 1), Noise(law, Fraction(1, 8), 2), Noise(law, Fraction(1, 64), 3)]
     released = runs(sums, parts, np.random.default_rng(45), RUNS)
     halves = (Fraction(4), Fraction(2))
-    assert covers(misses(Pair(halves), released, 8 * covariance, 0.05), RUNS, 0.05)
+    assert covers(misses(PairCovariance(halves), released, 8 * covariance, 0.05), RUNS, 0.05)
     sample = 8 * covariance * size / (size - 1)
-    assert covers(misses(Pair(halves, 1), released, sample, 0.05), RUNS, 0.05)
+    assert covers(misses(PairCovariance(halves, 1), released, sample, 0.05), RUNS, 0.05)
     assert covers(misses(Correlation(halves), released, correlation, 0.05), RUNS, 0.05)
     if size == 3000:
-        assert not covers(misses(Pair(halves), released, 8 * covariance, 0.05, shrink=0.5), RUNS, 0.05)
+        assert not covers(misses(PairCovariance(halves), released, 8 * covariance, 0.05, shrink=0.5), RUNS, 0.05)
         assert not covers(misses(Correlation(halves), released, correlation, 0.05, shrink=0.3), RUNS, 0.05)
 
 
@@ -106,7 +114,7 @@ def test_without_noise_they_are_the_statistics_themselves():
     sums, covariance, correlation = moments(200, 0.5)
     released = Released(np.array([sums], dtype=np.int64), parts)
     halves = (Fraction(1), Fraction(1))
-    assert Pair(halves).value(released)[0, 0] == pytest.approx(covariance)
+    assert PairCovariance(halves).value(released)[0, 0] == pytest.approx(covariance)
     assert Correlation(halves).value(released)[0, 0] == pytest.approx(correlation)
     empty = Released(np.zeros((1, 6), dtype=np.int64), parts)
     assert Correlation(halves).value(empty)[0, 0] == 0
@@ -116,6 +124,6 @@ def test_without_noise_they_are_the_statistics_themselves():
     nothing = Released(np.zeros((1, 3), dtype=np.int64), (Noise(LAWS[1], ONE, 3),))
     assert SpreadMean(Fraction(0), Fraction(10)).value(nothing)[0, 0] == 5
     assert [end[0, 0] for end in SpreadMean(Fraction(0), Fraction(10)).interval(nothing, 0.05)] == [0, 10]
-    assert Fixed(Fraction(3)).value(nothing).tolist() == [[3.0]]
-    assert [end.tolist() for end in Fixed(Fraction(3)).interval(nothing, 0.05)] == [[[3.0]], [[3.0]]]
+    assert PublicNumber(Fraction(3)).value(nothing).tolist() == [[3.0]]
+    assert [end.tolist() for end in PublicNumber(Fraction(3)).interval(nothing, 0.05)] == [[[3.0]], [[3.0]]]
     assert radius(nothing, np.zeros(3), 0.05) == 0

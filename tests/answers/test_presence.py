@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
-from sulq.answers.joint import Correlation, Fixed, Pair, SpreadMean
+from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean
 from sulq.answers.noise_sums import added
 from sulq.answers.presence import LEVEL, Counted, beta_of, unknown
 from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
@@ -28,9 +28,9 @@ READINGS = {  # a reading, its columns, those that count, and what a row adds to
     "spread": (Spread(TEN), 3, 3, 100),
     "mean beside a spread": (SpreadMean(ZERO, TEN), 3, 3, 100),
     "covariances": (Covariance((ONE, ONE)), 6, 1, 1),
-    "covariance": (Pair((ONE, ONE)), 6, 1, 1),
+    "covariance": (PairCovariance((ONE, ONE)), 6, 1, 1),
     "correlation": (Correlation((ONE, ONE)), 6, 1, 1),
-    "constant": (Fixed(ONE), 1, 1, 1),
+    "constant": (PublicNumber(ONE), 1, 1, 1),
     "quantile": (TREE, 12, 3, 1),
     "chosen quantile": (Picked(TREE), 13, 3, 1),
     "quantiles": (Quantiles((TREE, TREE)), 12, 3, 1),

@@ -79,7 +79,7 @@ def _scale(law: object) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Combined:
+class WeightedSum:
     """A weighted sum of a cell's columns: a count or a sum from the parts a mean was asked in."""
 
     weights: tuple[Fraction, ...]
@@ -98,7 +98,7 @@ class Combined:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class PublicNumber:
     """A statistic that public bounds decide."""
 
     number: Fraction
@@ -207,7 +207,7 @@ def _centred(released: Released, rounding: Fraction, beta: float) -> tuple[Float
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairCovariance:
     """The covariance of two numbers, from a count, two sums and three products; `ddof` 1 divides by n - 1."""
 
     halves: tuple[Fraction, Fraction]

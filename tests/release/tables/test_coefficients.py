@@ -12,13 +12,13 @@ from sulq import Bool, Category, Epsilon, EpsilonDelta, Rho, Unit
 from sulq.answers.plan import Plan
 from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace
-from sulq.release.tables.basis import transform
 from sulq.release.tables.coefficients import CoefficientDesign, Coefficients, spread
 from sulq.release.tables.interactions import cells, closure, inside, wanted, width
 from sulq.release.tables.methods import Wish, method_of
 from sulq.release.tables.noisy_tables import variance
 from sulq.release.tables.packs import ROOM, WHOLE, Pack, packs
 from tests.learn.sq.noisy import Arrays
+from tests.release.tables.test_basis import transform
 
 
 def wish(

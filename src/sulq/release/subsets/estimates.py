@@ -200,14 +200,6 @@ def infer_t(minterms: int, eta: float, beta: float = 0.05, spread: float = 2.0) 
     return math.ceil(2 * spread * minterms**4 * math.log(2 * minterms**2 / beta) / eta**2)
 
 
-def histograms(attributes: int, l: int) -> tuple[float, int]:  # noqa: E741 - the paper's letter
-    """How many histograms inference needs, 2^(4l) k^l l^2 ln k, and direct measurement, C(k, 2l).
-
-    [S3.11], its constant taken as one; with l = 1 the first is the smaller only from 165 attributes on.
-    """
-    return 2.0 ** (4 * l) * attributes**l * l**2 * math.log(attributes), math.comb(attributes, 2 * l)
-
-
 def proper(values: Floats) -> Floats:
     """Estimates as a table of probabilities: none negative, the sum one."""
     kept = np.maximum(values, 0.0)

@@ -59,16 +59,6 @@ def reach(size: int) -> float:
     return float(scaled.sum(axis=0).max(initial=0.0))
 
 
-def transform(table: Floats | Integers) -> Floats | Integers:
-    """All coefficients of a table with one axis an attribute, axis by axis: O(cells * sum of sizes).
-
-    For yes or no this is the fast Walsh-Hadamard transform.
-    """
-    for axis, size in enumerate(table.shape):
-        table = np.moveaxis(np.tensordot(basis(size), table, axes=(1, axis)), 0, axis)
-    return table
-
-
 def inverse(coefficients: Floats | Integers) -> Floats:
     """The table that has these coefficients."""
     found = np.asarray(coefficients, dtype=np.float64)

@@ -16,7 +16,7 @@ from typing import Final
 
 from sulq.answers import wire
 from sulq.answers.estimators import CentredMean, Mean, Plain, Spread
-from sulq.answers.joint import Combined, Correlation, Fixed, Pair, SpreadMean
+from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
 from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_ENTRY, Rank
@@ -337,8 +337,8 @@ def _single(asking: Asking, rows: Rows, fn: RowFn, names: set[str], schema: Sche
 def _constant(asking: Asking, rows: Rows, fn: RowFn, names: set[str], value: Fraction) -> dict[str, Leaf]:
     """Of a value that is constant by its bounds only the count is not known."""
     cut = _cut(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
-    given: dict[str, Reading] = {"count": Plain(), "sum": Combined((value,)), "mean": Fixed(value)}
-    return {name: Leaf((cut,), given.get(name, Fixed(Fraction(0))), whole=name == "count") for name in names}
+    given: dict[str, Reading] = {"count": Plain(), "sum": WeightedSum((value,)), "mean": PublicNumber(value)}
+    return {name: Leaf((cut,), given.get(name, PublicNumber(Fraction(0))), whole=name == "count") for name in names}
 
 
 Found = tuple[dict[str, Reading], dict[str, Cut], Reading]
@@ -360,13 +360,13 @@ def _bernstein(
     cut = _cut(place, picked=tuple(range(width))) if split else _cut(place)
     one = 1 / w**degree
     readings: dict[str, Reading] = {
-        "count": Combined((one,) * width),
-        "sum": Combined((b / w, a / w) if degree == 1 else (one * (a + w), one * (a + w / 2), one * a)),
+        "count": WeightedSum((one,) * width),
+        "sum": WeightedSum((b / w, a / w) if degree == 1 else (one * (a + w), one * (a + w / 2), one * a)),
         "mean": Mean(a, b, away) if degree == 1 else SpreadMean(a, b, away),
     }
     for name in SPREADS:
         readings[name] = Spread(w, root=name.startswith("std"), ddof=int(name.endswith("samp")), rounding=away)
-    return readings, dict.fromkeys(readings, cut) | {"rows": _cut(place)}, Combined((one,) * (width + split))
+    return readings, dict.fromkeys(readings, cut) | {"rows": _cut(place)}, WeightedSum((one,) * (width + split))
 
 
 def _centred(
@@ -389,11 +389,11 @@ def _centred(
     pair = _cut(count, total, picked=(1, 2) if split else None)
     readings: dict[str, Reading] = {
         "count": Plain(),
-        "sum": Combined((Fraction(middle), Fraction(1))),
+        "sum": WeightedSum((Fraction(middle), Fraction(1))),
         "mean": CentredMean(lo, hi, Fraction(middle), grain),
     }
     cuts = {"count": alone, "sum": pair, "mean": pair, "rows": _cut(count)}
-    return readings, cuts, Combined((Fraction(1),) * (1 + split))
+    return readings, cuts, WeightedSum((Fraction(1),) * (1 + split))
 
 
 def _exact(number: Fraction) -> int | float:
@@ -421,8 +421,8 @@ def _pairs(asking: Asking, rows: Rows, args: tuple[RowFn, ...], wanted: list[Sta
     )
     two = (halves[0], halves[1])
     readings: dict[str, Reading] = {
-        "covar_pop": Pair(two, 0, away),
-        "covar_samp": Pair(two, 1, away),
+        "covar_pop": PairCovariance(two, 0, away),
+        "covar_samp": PairCovariance(two, 1, away),
         "corr": Correlation(two, away),
     }
     return [Leaf((_cut(*places),), readings[stat.name]) for stat in wanted]
