@@ -30,17 +30,15 @@ MIN_LINES_OF_INIT = 2  # of a folder's docstring: what lives here, what may be i
 # that makes it possible; never raise one.
 MODULES = {"cli": 23}
 ONE_LINE_INITS = {
-    "client", "compile/plan", "curator/ledger", "kernel/ledger", "kernel/mechanisms", "kernel/whole",
+    "compile/plan", "kernel/ledger", "kernel/mechanisms", "kernel/whole",
     "language/rowfn", "service/console/pages", "service/web/routes", "testing",
 }  # fmt: skip
 LINES = {
     "boxes.py": 487,
     "config.py": 611,
-    "named_asks.py": 576,
     "engine.py": 562,
     "expressions.py": 592,
     "functions.py": 493,
-    "ledger.py": 795,
     "programs.py": 729,
     "questions.py": 516,
     "replay.py": 467,

@@ -1,1 +1,4 @@
-"""Append-only record of every debit, and the filter that decides on the next one."""
+"""Append-only record of every debit, the shares of analysts, and which data a ledger covers.
+
+May be imported: the kernel's ledger, the language, answers' wire. Must never be here: a row, an engine, noise.
+"""

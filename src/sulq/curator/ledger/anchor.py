@@ -15,20 +15,27 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from sulq.answers import wire
-from sulq.curator.ledger import notes
-from sulq.curator.ledger.history import Mark
+from sulq.curator.ledger import history, notes
+from sulq.curator.ledger.founding import compare
+from sulq.curator.ledger.history import Mark, pending
+from sulq.curator.ledger.shares import NOTHING
 from sulq.curator.ledger.signature import Signer, signed
+from sulq.curator.ledger.view import LedgerView
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.entropy import random_bytes
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import canonical
+from sulq.kernel.ledger.entries import Draft, State
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.store import damaged
+from sulq.kernel.ledger.store import Store, damaged
+from sulq.language.privacy import Budget, Unit
 
+OPEN_WITH: Final = "Open it with its anchor=; if that is lost: `sulq ledger reconcile LEDGER --anchor NEW --lost`."
 FORMAT: Final = 1
 DOMAIN: Final = b"sulq anchor 1\0"  # what is signed as an anchor is good for nothing else
 
@@ -240,3 +247,116 @@ def short_of(own: Totals, other: Totals) -> Totals:
         max(other.queries - own.queries, 0),
         max(other.events - own.events, 0),
     )
+
+
+class AnchoredLedger(LedgerView):
+    """A ledger whose debits are noted outside it before anyone is told of them, if it has an anchor (T46)."""
+
+    _anchor: Anchor | None
+    _clock: Callable[[], float]
+    _failpoint: Callable[[str], None]
+
+    def agrees(self, *, unit: Unit, budget: Budget, synthetic: bool, anchor: Path | str | None = None) -> None:
+        """Refuse a further dataset of this person space whose owner declares it otherwise than the ledger says (T56).
+
+        Raises:
+            SetupError: `unit-mismatch`, `budget-mismatch`, `synthetic-mismatch`, `bad-anchor`; nothing was written.
+        """
+        with self._writer.looking() as (state, _):
+            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic)
+        told = None if anchor is None else Path(anchor).resolve()
+        if told != (None if self._anchor is None else self._anchor.path):
+            raise SetupError(
+                "bad-anchor",
+                "The ledger is open with another anchor than is named here, or with none.",
+                "Name the same anchor for every dataset of the ledger.",
+            )
+
+    def _attach(self, anchor: Anchor) -> None:
+        """Go on with an anchor, if this ledger is not behind it; begin one where neither knows of any."""
+        noted = anchor.read()
+        with self._writer.looking() as (state, store):
+            anchored = history.of(state).anchor
+            if noted is None and anchored is not None:
+                raise SetupError("bad-anchor", f"The ledger's anchor is not at {anchor.path}.")
+            if noted is not None:
+                _not_behind(noted, state, store)
+                if anchored not in (None, noted.name):
+                    raise SetupError("bad-anchor", "The ledger has another anchor now.")
+        if noted is None:
+            # The file comes first: if this is interrupted, the next opening finds it and adopts it.
+            noted = anchor.begin(self._history.mark)
+        anchor.settle(noted)
+        self._name_anchor(noted.name)
+        self._anchor = anchor
+        if noted.hash in self._history.settled:
+            anchor.replace(self._history.mark, noted.name)
+            anchor.settle(anchor.read() or noted)
+
+    def _name_anchor(self, name: str) -> None:
+        def propose(draft: Draft) -> None:
+            if history.of(draft.state).anchor != name:
+                draft.note(notes.anchored(name, time=self._now()))
+
+        if self._history.anchor != name:
+            self._writer.take(propose)
+
+    def _guard_anchor(self, state: State) -> None:
+        """Take no debit that would not be noted outside: a ledger that has an anchor is fail-closed (T46)."""
+        anchored = history.of(state).anchor
+        if self._anchor is not None:
+            self._anchor.guard(anchored)
+        elif anchored is not None:
+            raise SetupError("bad-anchor", "This ledger has an anchor and was opened without it.", OPEN_WITH)
+
+    def _advance(self, seq: int) -> None:
+        """Note a committed debit outside before anyone is told of it."""
+        if self._anchor is not None:
+            self._failpoint("before-anchor")
+            self._anchor.advance(seq, lambda: self._history.mark, self._contains)
+            self._failpoint("after-anchor")
+
+    def _contains(self, seq: int, digest: str) -> bool:
+        with self._writer.looking() as (_, store):
+            row = store.row(seq)
+            return row is not None and row.hash.hex() == digest
+
+    def _burn(self, anchor: Anchor, noted: Noted) -> dict[str, Totals]:
+        """Charge what an anchor knows of and this ledger does not; returns what was charged to whom."""
+
+        def propose(draft: Draft) -> dict[str, Totals]:
+            # While its anchor was in force this ledger took no debit the anchor does not know, unless it was never
+            # acknowledged. Under no anchor, or another, it may have: then what both spent is added up.
+            known = history.of(draft.state).anchor == noted.name
+            spent = pending(draft).accounts.spent if known else {}
+            losses = {
+                analyst: loss
+                for analyst, total in noted.analysts.items()
+                if (loss := short_of(spent.get(analyst, NOTHING), total)) != NOTHING
+            }
+            draft.burn(notes.burnt(losses, name=noted.name, settles=noted.hash, time=self._now()))
+            for analyst, loss in losses.items():
+                pending(draft).accounts = pending(draft).accounts.charged(analyst, loss)
+            return losses
+
+        losses = self._writer.take(propose)
+        self._failpoint("after-burn")
+        anchor.replace(self._history.mark, noted.name)
+        return losses
+
+    def _now(self) -> str:
+        return moment(self._clock)
+
+
+def _not_behind(noted: Noted, state: State, store: Store) -> None:
+    if noted.space != history.of(state).founding.space:
+        raise SetupError("ledger-rolled-back", "The anchor remembers another person space than this ledger's.")
+    row = store.row(noted.seq)
+    if (row is None or row.hash.hex() != noted.hash) and noted.hash not in history.of(state).settled:
+        what = "is older than its anchor" if noted.seq > state.seq else "is not the history its anchor noted"
+        raise SetupError("ledger-rolled-back", f"The ledger {what}: entry {noted.seq} is missing or another.")
+
+
+def moment(clock: Callable[[], float]) -> str:
+    """The time of an entry, to the millisecond; written down and never acted upon (T50)."""
+    return datetime.fromtimestamp(clock(), UTC).isoformat(timespec="milliseconds")

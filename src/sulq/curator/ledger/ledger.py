@@ -7,47 +7,40 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
-from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from sulq.answers import wire
 from sulq.answers.receipt import Receipt
 from sulq.curator.ledger import history, notes, remaining, transcript
-from sulq.curator.ledger.anchor import Anchor, Noted, short_of
+from sulq.curator.ledger.anchor import Anchor, AnchoredLedger, moment
 from sulq.curator.ledger.founding import compare, raised, refuse_lowered, widened
-from sulq.curator.ledger.history import Charge, History, load, pending
+from sulq.curator.ledger.history import Charge, History, pending
 from sulq.curator.ledger.keys import Keys, check_key
 from sulq.curator.ledger.notes import Line, Registration
-from sulq.curator.ledger.opening import Report, connect, place_of, report, verify
+from sulq.curator.ledger.opening import Report, connect, place_of, verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
-from sulq.curator.ledger.shares import NOTHING, Share, Standing, check_analyst
+from sulq.curator.ledger.shares import Share, Standing, check_analyst
 from sulq.curator.ledger.signature import Signer
-from sulq.curator.ledger.sources import Book, Source, covered, kept_source, source_key
+from sulq.curator.ledger.sources import Source, covered, source_key
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.curator.ledger.turns import SharedWriter
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
-from sulq.kernel.ledger.chain import Seal
 from sulq.kernel.ledger.entries import Draft, State
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.store import Store, damaged
 from sulq.language.estimator import Estimator
-from sulq.language.privacy import Budget, EpsilonDelta, Event, Loss, Unit
+from sulq.language.privacy import Budget, EpsilonDelta, Event, Unit
 
 __all__ = ["Ledger", "Line", "Report", "Standing", "reconcile", "verify"]
 
 PENDING: Final = 2**23  # characters of answers that may wait for the next debit
-OPEN_WITH: Final = "Open it with its anchor=; if that is lost: `sulq ledger reconcile LEDGER --anchor NEW --lost`."
 
 
 def nowhere(_: str) -> None:
     """Fail at no step; the crash tests put something else here."""
 
 
-class Ledger:
+class Ledger(AnchoredLedger):
     """Append-only, hash-chained, durable; the privacy filter decides on each debit (SR3).
 
     It has no way to edit, remove or refund an entry (T45, T60). All totals are
@@ -137,7 +130,7 @@ class Ledger:
             create=create,
             wait=wait,
             vfs=vfs,
-            time=_moment(clock),
+            time=moment(clock),
             remembered=outside is not None and outside.exists(),
         )
         ledger = cls(
@@ -319,35 +312,6 @@ class Ledger:
         if new:
             self._writer.take(propose)
 
-    @property
-    def book(self) -> Book:
-        """What it covers, to tell other sources from these."""
-        opened = self.path if isinstance(self.path, Path) else str(self.path or "")
-        with self._writer.looking() as (state, _):
-            return Book(opened, self.space, self._source_key, history.of(state).covers, self.synthetic)
-
-    def kept_source(self, source: str) -> str:
-        """What is registered of a source: nothing that tells of its size or time (SR25)."""
-        return kept_source(source, self._source_key)
-
-    def registered(self, name: str) -> Registration | None:
-        """What was last registered under a name."""
-        with self._writer.looking() as (state, _):
-            return history.of(state).registered.get(name)
-
-    @property
-    def declared_public(self) -> tuple[str, ...]:
-        """The tables whose rows, by their owner's word, need no protection (T22)."""
-        with self._writer.looking() as (state, _):
-            return tuple(sorted(name for name, data in history.of(state).registered.items() if data.public))
-
-    @property
-    def declared_estimators(self) -> tuple[tuple[str, Estimator], ...]:
-        """The functions that rest on their owner's word, each with the table it is declared for (SR5)."""
-        with self._writer.looking() as (state, _):
-            found = sorted(history.of(state).registered.items())
-        return tuple((name, item) for name, data in found for item in data.estimators)
-
     def raise_to(self, budget: Budget) -> None:
         """Raise the budget by an entry of its own; the published total is the sum of all time.
 
@@ -363,22 +327,6 @@ class Ledger:
                 draft.raise_to(raised(budget, split, time=self._now()))
 
         self._writer.take(propose)
-
-    def agrees(self, *, unit: Unit, budget: Budget, synthetic: bool, anchor: Path | str | None = None) -> None:
-        """Refuse a further dataset of this person space whose owner declares it otherwise than the ledger says (T56).
-
-        Raises:
-            SetupError: `unit-mismatch`, `budget-mismatch`, `synthetic-mismatch`, `bad-anchor`; nothing was written.
-        """
-        with self._writer.looking() as (state, _):
-            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic)
-        told = None if anchor is None else Path(anchor).resolve()
-        if told != (None if self._anchor is None else self._anchor.path):
-            raise SetupError(
-                "bad-anchor",
-                "The ledger is open with another anchor than is named here, or with none.",
-                "Name the same anchor for every dataset of the ledger.",
-            )
 
     def share(self, analyst: str, share: Share, *, unless_set: bool = False) -> Share:
         """Set what one analyst may spend at most and what is kept for it, as parts of the budget (T54, T55).
@@ -402,193 +350,6 @@ class Ledger:
             return share
 
         return self._writer.take(propose)
-
-    def standings(self) -> list[Standing]:
-        """Every analyst who has a share or has asked: what it may spend, has spent, and has left; the owner's view."""
-        with self._writer.looking() as (state, _):
-            accounts = history.of(state).accounts
-            names = {*accounts.shares, *accounts.spent}
-            return [accounts.standing(state.filter, name) for name in sorted(names)]
-
-    def transcript(
-        self,
-        *,
-        analyst: str | None = None,
-        datasets: Collection[str] | None = None,
-        after: int = 0,
-        limit: int | None = None,
-    ) -> list[Line]:
-        """Every ask so far with its event and, where it was kept, its answer.
-
-        Args:
-            analyst: Only this one's.
-            datasets: Only those that say they were asked of one of these.
-            after: Only those of later entries.
-            limit: At most so many, the first of them.
-        """
-        with self._writer.looking() as (state, store):
-            found, waiting = history.of(state), self._unwritten()
-            if analyst is None and datasets is None and after == 0 and limit is None:
-                return transcript.transcript(found, store, waiting)
-            return transcript.part(found, store, waiting, analyst=analyst, datasets=datasets, after=after, limit=limit)
-
-    def receipt(self, seq: int, *, analyst: str | None = None, datasets: Collection[str] | None = None) -> str:
-        """A receipt of one debit to keep: anyone can check it with the ledger's public key and nothing else (T60).
-
-        Args:
-            seq: The entry, as the answer's receipt names it.
-            analyst: Any other analyst's is refused, as if it were not there.
-            datasets: Likewise one of any other dataset.
-
-        Raises:
-            QuestionError: `not-in-ledger`: there is no such debit.
-        """
-        with self._writer.looking() as (state, store):
-            charge = history.of(state).charges.get(seq)
-            if charge is None or not transcript.seen(charge, analyst, datasets):
-                raise QuestionError("not-in-ledger", f"Entry {seq} is no debit of this ledger.")
-            found = transcript.receipt(self.space, store, seq, self._signer.public)
-        return wire.encode(replace(found, signature=self._signer.sign(found.message)))
-
-    @property
-    def head(self) -> str:
-        """The hash of the last entry, which covers all of them."""
-        with self._writer.looking() as (state, _):
-            return state.hash.hex()
-
-    @property
-    def public_key(self) -> str:
-        """What checks this ledger's signatures, in hexadecimal; it is public."""
-        return self._signer.public
-
-    def kept(self, asked: str, *, key: str | None = None, analyst: str = "") -> list[Line]:
-        """The answers given to a question under the present version, for free re-answers (SR12).
-
-        None for an ask whose idempotency `key` was used before: it has an answer of its own (T44).
-        """
-        with self._writer.looking() as (state, store):
-            found = history.of(state)
-            if key is not None and (analyst, key) in found.keys:
-                return []
-            return transcript.kept(found, store, self._unwritten(), question=asked, version=self._version)
-
-    def times(self, asked: str) -> int:
-        """How often a question was asked, as far as this process has read the file."""
-        return len(self._history.asked.get(asked, ()))
-
-    def again(self, line: Line) -> Receipt:
-        """The receipt of a kept answer, which no longer opens any row."""
-        charge = self._history.charges[line.seq]
-        return Receipt(line.seq, charge.entry.hex(), charge.plan, "", line.answer or "")
-
-    def verify(self) -> Report:
-        """Read the whole file again and check it: structure, chain, totals, budget at every entry, head (T47)."""
-        with self._writer.looking() as (state, store):
-            store.rollback()
-            found = load(store, (), thorough=True)
-            store.reading()
-            for each in (found, state):  # other processes may have written since
-                each.catch_up(store)
-            mine, theirs = history.of(state), history.of(found)
-            if report(found) != report(state) or (theirs.accounts, theirs.anchor) != (mine.accounts, mine.anchor):
-                raise damaged("the file", "differs from what this process enforces")
-            return report(found)
-
-    def verify_receipt(self, receipt: Receipt, plan_digest: str, event: Event) -> bool:
-        """Whether this ledger gave the receipt, for this plan and event."""
-        self._writer.guard()
-        return self._writer.seal.verifies(receipt, plan_digest, event)
-
-    def redeem(self, receipt: Receipt, plan_digest: str, event: Event) -> bool:
-        """Whether the part that sees rows may act on the receipt now: ours, for this plan and event, and once."""
-        self._writer.guard()
-        return self._writer.seal.redeem(receipt, plan_digest, event)
-
-    @property
-    def seal(self) -> Seal:
-        """What the part that sees rows checks receipts with."""
-        self._writer.guard()
-        return self._writer.seal
-
-    @property
-    def spent(self) -> Loss:
-        """What all answers so far have cost."""
-        with self._writer.looking() as (state, _):
-            return remaining.spent(state.filter, state.totals)
-
-    @property
-    def remaining(self) -> Loss:
-        """What is left of the budget."""
-        with self._writer.looking() as (state, _):
-            return remaining.remaining(state.filter, state.totals)
-
-    def standing(self, *, fresh: bool = True, analyst: str | None = None) -> tuple[Budget, Loss, Loss]:
-        """Budget, spent and left: in step with the file, or as this process last knew it, which cannot fail.
-
-        Of an `analyst` it is what that one may know: the budget, which is public, its own spending, and the
-        largest loss it could still be granted. None is the whole person space.
-        """
-        if fresh:
-            with self._writer.looking() as (state, _):
-                return _standing(state, analyst)
-        return _standing(self._writer.state, analyst)
-
-    def rho_left(self, analyst: str | None = None) -> Fraction | None:
-        """The largest rho that one ask could still spend, as this process last knew it; None where there is no rho."""
-        rule, accounts = self._writer.state.filter, self._history.mark.accounts
-        left = remaining.left(rule, accounts.whole) if analyst is None else accounts.left(rule, analyst)
-        return remaining.rho(rule, left)
-
-    @property
-    def totals(self) -> Totals:
-        """The sums the filter enforces."""
-        with self._writer.looking() as (state, _):
-            return state.totals
-
-    @property
-    def budget(self) -> Budget:
-        """What may be lost in total, as last raised."""
-        with self._writer.looking() as (state, _):
-            return state.filter.budget
-
-    @property
-    def version(self) -> int:
-        """The public version of the data this process registered (SR12)."""
-        return self._version
-
-    @property
-    def space(self) -> str:
-        """The name of the person space, drawn at random."""
-        return self._founding.space
-
-    @property
-    def unit(self) -> Unit:
-        """Who is protected."""
-        return self._genesis.unit
-
-    @property
-    def synthetic(self) -> bool:
-        """Whether the data is declared not to be private."""
-        return self._genesis.synthetic
-
-    @property
-    def hash_key(self) -> bytes:
-        """The key of the hash that picks a heavy person's kept rows (SR2)."""
-        return self._founding.hash_key
-
-    @property
-    def usable(self) -> bool:
-        """Whether it takes debits: not once its file failed, until it is opened again (T48)."""
-        try:
-            self._writer.guard()
-        except SulqError:
-            return False
-        return True
-
-    @property
-    def durable(self) -> bool:
-        """Whether it outlives the process."""
-        return self.path is not None
 
     def close(self) -> None:
         """Write what waits and let the file go."""
@@ -631,17 +392,6 @@ class Ledger:
             raise QuestionError("answer-lost", "This idempotency key was charged and has no stored answer.")
         return Receipt(seq, charge.entry.hex(), charge.plan, "", answer)
 
-    @property
-    def _history(self) -> History:
-        return history.of(self._writer.state)
-
-    def _unwritten(self) -> dict[int, str]:
-        """The answers that are not in the file yet."""
-        with self._mutex:
-            charges = self._history.charges
-            self._waiting = {seq: body for seq, body in self._waiting.items() if charges[seq].answer is None}
-            return dict(self._waiting)
-
     def _add_waiting(self, draft: Draft) -> None:
         """Answers go with the next transaction that writes anything."""
         if draft.rows or pending(draft).flush:
@@ -650,81 +400,6 @@ class Ledger:
 
     def _settle(self, charge: Charge) -> None:
         self._keys.settle(None if charge.key is None else (charge.analyst, charge.key))
-
-    def _attach(self, anchor: Anchor) -> None:
-        """Go on with an anchor, if this ledger is not behind it; begin one where neither knows of any."""
-        noted = anchor.read()
-        with self._writer.looking() as (state, store):
-            anchored = history.of(state).anchor
-            if noted is None and anchored is not None:
-                raise SetupError("bad-anchor", f"The ledger's anchor is not at {anchor.path}.")
-            if noted is not None:
-                _not_behind(noted, state, store)
-                if anchored not in (None, noted.name):
-                    raise SetupError("bad-anchor", "The ledger has another anchor now.")
-        if noted is None:
-            # The file comes first: if this is interrupted, the next opening finds it and adopts it.
-            noted = anchor.begin(self._history.mark)
-        anchor.settle(noted)
-        self._name_anchor(noted.name)
-        self._anchor = anchor
-        if noted.hash in self._history.settled:
-            anchor.replace(self._history.mark, noted.name)
-            anchor.settle(anchor.read() or noted)
-
-    def _name_anchor(self, name: str) -> None:
-        def propose(draft: Draft) -> None:
-            if history.of(draft.state).anchor != name:
-                draft.note(notes.anchored(name, time=self._now()))
-
-        if self._history.anchor != name:
-            self._writer.take(propose)
-
-    def _guard_anchor(self, state: State) -> None:
-        """Take no debit that would not be noted outside: a ledger that has an anchor is fail-closed (T46)."""
-        anchored = history.of(state).anchor
-        if self._anchor is not None:
-            self._anchor.guard(anchored)
-        elif anchored is not None:
-            raise SetupError("bad-anchor", "This ledger has an anchor and was opened without it.", OPEN_WITH)
-
-    def _advance(self, seq: int) -> None:
-        """Note a committed debit outside before anyone is told of it."""
-        if self._anchor is not None:
-            self._failpoint("before-anchor")
-            self._anchor.advance(seq, lambda: self._history.mark, self._contains)
-            self._failpoint("after-anchor")
-
-    def _contains(self, seq: int, digest: str) -> bool:
-        with self._writer.looking() as (_, store):
-            row = store.row(seq)
-            return row is not None and row.hash.hex() == digest
-
-    def _burn(self, anchor: Anchor, noted: Noted) -> dict[str, Totals]:
-        """Charge what an anchor knows of and this ledger does not; returns what was charged to whom."""
-
-        def propose(draft: Draft) -> dict[str, Totals]:
-            # While its anchor was in force this ledger took no debit the anchor does not know, unless it was never
-            # acknowledged. Under no anchor, or another, it may have: then what both spent is added up.
-            known = history.of(draft.state).anchor == noted.name
-            spent = pending(draft).accounts.spent if known else {}
-            losses = {
-                analyst: loss
-                for analyst, total in noted.analysts.items()
-                if (loss := short_of(spent.get(analyst, NOTHING), total)) != NOTHING
-            }
-            draft.burn(notes.burnt(losses, name=noted.name, settles=noted.hash, time=self._now()))
-            for analyst, loss in losses.items():
-                pending(draft).accounts = pending(draft).accounts.charged(analyst, loss)
-            return losses
-
-        losses = self._writer.take(propose)
-        self._failpoint("after-burn")
-        anchor.replace(self._history.mark, noted.name)
-        return losses
-
-    def _now(self) -> str:
-        return _moment(self._clock)
 
 
 def reconcile(
@@ -765,29 +440,8 @@ def reconcile(
         return {}
 
 
-def _not_behind(noted: Noted, state: State, store: Store) -> None:
-    if noted.space != history.of(state).founding.space:
-        raise SetupError("ledger-rolled-back", "The anchor remembers another person space than this ledger's.")
-    row = store.row(noted.seq)
-    if (row is None or row.hash.hex() != noted.hash) and noted.hash not in history.of(state).settled:
-        what = "is older than its anchor" if noted.seq > state.seq else "is not the history its anchor noted"
-        raise SetupError("ledger-rolled-back", f"The ledger {what}: entry {noted.seq} is missing or another.")
-
-
-def _standing(state: State, analyst: str | None) -> tuple[Budget, Loss, Loss]:
-    rule, accounts = state.filter, history.of(state).mark.accounts
-    if analyst is None:
-        return rule.budget, remaining.spent(rule, accounts.whole), remaining.remaining(rule, accounts.whole)
-    own = accounts.standing(rule, analyst)
-    return rule.budget, own.spent, own.remaining
-
-
 def _noted(source: Source, state: State, key: bytes) -> bool:
     return any(cover.knows(source, key) for cover in history.of(state).covers if cover.kind != "name")
-
-
-def _moment(clock: Callable[[], float]) -> str:
-    return datetime.fromtimestamp(clock(), UTC).isoformat(timespec="milliseconds")
 
 
 def _flush(draft: Draft) -> None:
