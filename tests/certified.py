@@ -14,7 +14,7 @@ from sulq.kernel.moves import Certified
 from sulq.kernel.request import Asking
 from sulq.language.shape import shape
 from sulq.language.tally import Tally
-from sulq.sources.duckdb.engine import StoredEngine
+from sulq.sources.stored_engine import StoredEngine
 
 loose: list[str] = []  # what a test must not leave behind
 

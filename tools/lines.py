@@ -47,8 +47,8 @@ RESPONDENT: Final = "coins diary methods record respondent values"
 GUARD: Final = "clerk/access clerk/open_dataset clerk/worker_pool sandbox/isolation sandbox/system_calls worker/main"
 LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest
 RUNNING: Final = (
-    "duckdb/connection duckdb/question duckdb/resident duckdb/results folds/row_listing postgres/read "
-    "spark/asked spark/chunks spark/statements spark/work"
+    "duckdb/connection duckdb/resident duckdb/results duckdb/runner folds/row_listing postgres/read "
+    "spark/chunks spark/runner spark/statements spark/work"
 )
 DECODING: Final = Room("decoding of sources", ("sources/decode",), 800, 800)
 OTHERS: Final = (

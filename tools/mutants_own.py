@@ -428,9 +428,9 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, blanked rows",
         "a blanked row is left out, and all rows behind it change places",
-        "sources/duckdb/engine.py",
-        "                rows = rows.placed(places) if blanks and places is not None else rows",
-        "                del places",
+        "sources/stored_engine.py",
+        "            rows = rows.placed(places) if blanks and places is not None else rows",
+        "            rows = self._derived(tally)",
         ("tests/privacy/test_holistic.py::test_RP_S4_13_a_blanked_row_stands_in_its_place",),
     ),
     Mutant(

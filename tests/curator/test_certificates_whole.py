@@ -34,15 +34,15 @@ from sulq import (
     col,
 )
 from sulq.answers.plan import Plan
-from sulq.compile.statements.proposal import Scan
 from sulq.compile.statements.proposer import Proposer
 from sulq.curator import run
 from sulq.errors import QuestionError
+from sulq.kernel.request import Scan
 from sulq.kernel.whole.figure import Move
 from sulq.language import shape
 from sulq.language.rowfn import Bucket, Dot, vector
 from sulq.language.statistic import HeavyPersons, Statistic
-from sulq.sources.duckdb.engine import StoredEngine
+from sulq.sources.stored_engine import StoredEngine
 
 SIZE = 60
 RNG = np.random.default_rng(1)

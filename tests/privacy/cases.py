@@ -33,11 +33,12 @@ from sulq.language.question import Question
 from sulq.language.tally import Engine
 from sulq.sources.engines import open_engine
 from sulq.testing import neighbours, replay
-from sulq.testing.bad import Plain
+from sulq.testing.differences import differences
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
-from sulq.testing.replay import Run, differences, record
+from sulq.testing.replay import Run, record
 from tests import counts, spark
+from tests.faults import Plain
 from tests.loaded import loaded
 
 ENGINES = ("duckdb", "memory")

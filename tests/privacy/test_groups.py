@@ -24,10 +24,10 @@ from sulq.language.rowfn import Each, Lit, Vector
 from sulq.language.tally import Engine, Groups
 from sulq.testing import exact as without_noise
 from sulq.testing import neighbours
-from sulq.testing.bad import bare
+from sulq.testing.differences import differences
 from sulq.testing.questions import Drawer
-from sulq.testing.replay import differences
 from tests import counts
+from tests.faults import bare
 from tests.privacy.cases import ENGINES, asking, engine, noticed, people, replayed, run, seeded
 from tests.privacy.test_replay import UNITS
 

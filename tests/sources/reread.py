@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from sulq.compile.emit.emitter import FUNCTIONS
-from sulq.sources.duckdb import engine as engine_module
+from sulq.sources import stored_engine
 
 TOKEN = re.compile(
     r"\s+|(?P<word>[A-Za-z_][A-Za-z_0-9]*)|(?P<number>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)|\$(?P<bound>[a-z]+[0-9]*)"
@@ -48,20 +48,12 @@ def listen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every statement questions send from now on, as they are sent."""
     statements: list[str] = []
 
-    class Heard(engine_module.Question):
-        def sums(self, *asked):
-            try:
-                return super().sums(*asked)
-            finally:
-                statements.extend(self.statements)
+    class Heard(stored_engine.CursorRunner):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            self.statements = statements
 
-        def groups(self, *asked):
-            try:
-                return super().groups(*asked)
-            finally:
-                statements.extend(self.statements)
-
-    monkeypatch.setattr(engine_module, "Question", Heard)
+    monkeypatch.setattr(stored_engine, "CursorRunner", Heard)
     return statements
 
 

@@ -398,16 +398,3 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, *, attach
     aliases = [f"s{i}" for i in range(len(names))]
     relation = files.table_records(quoted, aliases, places=unit.positions_are_public)
     return Source(relation, columns, cast("int", count), attach=(attached, path), person=named)
-
-
-def described(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The tables of a DuckDB file, each with the names and kinds of its columns."""
-    with Shapes() as shapes, shapes.attached(path):
-        rows = shapes.ask(
-            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
-            "WHERE database_name = 'origin' AND NOT internal ORDER BY table_name, column_index",
-        )
-    found: dict[str, list[tuple[str, str]]] = {}
-    for table, column, kind in rows:
-        found.setdefault(str(table), []).append((str(column), str(kind)))
-    return list(found.items())

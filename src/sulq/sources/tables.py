@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -11,7 +11,7 @@ from sulq.language.domain import Schema
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, person
-from sulq.sources.source import Origin, Registered, Shapes, describe, suffix
+from sulq.sources.source import Origin, Registered, Shapes, Source, describe, suffix
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -60,25 +60,45 @@ class Dataset:
         """What is public of the tables."""
         return Tables(self.unit, tuple(given.facts for given in self.tables))
 
+    def find(self, table: str = "") -> Given:
+        """A table by its name; without one, the first."""
+        return next(given for given in self.tables if table in ("", given.facts.schema.table))
+
+    def with_rows(self, rows: Mapping[str, int]) -> Dataset:
+        """The same dataset with the numbers of rows that its public tables have."""
+        tables = (
+            replace(given, facts=replace(given.facts, rows=rows[given.facts.schema.table]))
+            if given.facts.public
+            else given
+            for given in self.tables
+        )
+        return replace(self, tables=tuple(tables))
+
     def registered(self) -> tuple[Registered, ...]:
-        """How each table is read; what is missing or of no declared kind is refused."""
-        alone = len(self.tables) == 1
+        """How each table of files and frames is read; what is missing or of no declared kind is refused."""
         files: dict[object, str] = {}  # a file that holds several of the tables is attached once
-        found = []
-        first = 0
         with Shapes() as shapes:
-            for i, given in enumerate(self.tables):
-                number = "" if alone else str(i)
+
+            def read(given: Given, unit: Unit, number: str) -> Source:
                 attached = files.setdefault(given.origin.path, f"origin{number}")
-                unit, schema = given.unit(self.unit), given.facts.schema
-                source = describe(
+                schema = given.facts.schema
+                return describe(
                     given.origin, schema, unit, given.inside, number=number, attached=attached, shapes=shapes
                 )
-                facts = given.facts.key, given.facts.references
-                found.append(
-                    Registered(given.origin, source, schema, unit, self.key, self.space, number, first, *facts)
-                )
-                first += len(schema.columns)
+
+            return self.register(read)
+
+    def register(self, read: Callable[[Given, Unit, str], Source]) -> tuple[Registered, ...]:
+        """Each table with how it is read; `read` is told whom its rows belong to, and the table's number."""
+        found: list[Registered] = []
+        first = 0
+        for i, given in enumerate(self.tables):
+            number = "" if len(self.tables) == 1 else str(i)
+            unit, schema = given.unit(self.unit), given.facts.schema
+            facts = given.facts.key, given.facts.references
+            source = read(given, unit, number)
+            found.append(Registered(given.origin, source, schema, unit, self.key, self.space, number, first, *facts))
+            first += len(schema.columns)
         check_persons(found, self.unit)
         return tuple(found)
 

@@ -16,7 +16,7 @@ from sulq.compile.statements.kept_table import Rows
 from sulq.compile.statements.scan import alone
 from sulq.kernel.layout import assemble
 from sulq.language.domain import Int, Schema
-from sulq.sources.duckdb.question import Question
+from sulq.sources.duckdb.runner import CursorRunner
 
 SCHEMA = Schema("data", (("x", Int(0, 9)),))
 
@@ -29,7 +29,7 @@ def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[in
     query = Query(Emitter(SCHEMA, rows), keys)
     query.blocks.append(((0, 0), [{query.aggregate("count(*)", bound): 1}, {query.aggregate("sum(c0)", bound): 2}]))
     statement = alone(query, None, sizes)
-    return assemble(statement, Question(con.cursor(), SCHEMA, rows).columns([statement])[0], query.bounds)[
+    return assemble(statement, CursorRunner(con.cursor(), SCHEMA, rows).columns([statement])[0], query.bounds)[
         0, 0
     ].tolist()
 

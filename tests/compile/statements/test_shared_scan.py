@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from sulq.compile.statements import shared_scan as shared_module
+from sulq.kernel.layout import joined, summed
 from sulq.language.domain import Category, Int, Real, Schema
 from sulq.language.rowfn import Col, OrMissing, RowFn, bins, col, each, lit, lookup, outer
 from sulq.language.tally import Tally
-from sulq.sources.duckdb.question import Question
+from sulq.sources.duckdb.runner import CursorRunner
 from tests import counts
 from tests.counts import count
 from tests.sources.cases import ask, duck, memory
@@ -66,12 +67,13 @@ def statements(data: object, tallies: list[Tally], **more: object) -> list[str]:
     """The SELECTs that tallies take together; their sums are those of the reference."""
     engine, plain = duck(data, schema=SCHEMA, **more), memory(data, schema=SCHEMA)
     engine.ready()
-    question = Question(engine._cursor(engine._connection), *engine._over(tallies[0].over), *tallies)
-    assert [sums.tolist() for sums in question.sums(engine.propose(*tallies))] == [
+    runner = CursorRunner(engine._cursor(engine._connection), *engine._over(tallies[0].over))
+    proposal = engine.propose(*tallies)
+    assert [sums.tolist() for sums in joined(proposal, summed(proposal, runner))] == [
         plain.sums(tally).open().tolist() for tally in tallies
     ]
     engine.close()
-    return question.statements
+    return runner.statements
 
 
 def test_one_partition_is_one_grouping() -> None:

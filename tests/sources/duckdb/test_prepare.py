@@ -26,13 +26,14 @@ from sulq.compile.statements import kept_table
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SetupError
 from sulq.kernel import keep
+from sulq.kernel.layout import joined, summed
 from sulq.language.domain import Category, Int, Schema
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, each, lit
 from sulq.sources import cell_reading
 from sulq.sources.duckdb import kept_rows, prepare
 from sulq.sources.duckdb.connection import Connection
-from sulq.sources.duckdb.question import Question
+from sulq.sources.duckdb.runner import CursorRunner
 from tests.sources.cases import CANARY, KEY, SCHEMA, ask, duck, memory, parquet, sums, table
 
 
@@ -98,9 +99,9 @@ def test_categories_are_spelled_beside_their_codes(tmp_path: Path) -> None:
     assert found == [(0, "000"), (1, "001"), (None, None)]
     tallies = [ask(lit(1), by=(col("city"),)), ask(lit(1), by=(col("city"), each("age")))]
     for tally, key in zip(tallies, ("d2", "c2"), strict=True):
-        question = Question(cursor, SCHEMA, engine._kept("data"), tally)
-        assert question.sums(engine.propose(tally))[0].tolist() == memory(data).sums(tally).open().tolist()
-        assert f"{key} AS k0" in question.statements[0]
+        runner, proposal = CursorRunner(cursor, SCHEMA, engine._kept("data")), engine.propose(tally)
+        assert joined(proposal, summed(proposal, runner))[0].tolist() == memory(data).sums(tally).open().tolist()
+        assert f"{key} AS k0" in runner.statements[0]
     many = Schema("data", (("city", Category(tuple(range(kept_table.SPELLED + 1)))),))
     assert kept_table.spelled(many) == {}
     engine.close()

@@ -1,8 +1,7 @@
-"""The batch path adds exactly, whatever the sizes of batches, terms and totals (T4, T5, SR16)."""
+"""The reference adds exactly, whatever the sizes of parts, terms and totals (T4, T5, SR16)."""
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -30,8 +29,7 @@ from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.vectors import to_grid, vector_cells
 from sulq.language.tally import Block, Key, Tally
 from sulq.sources.folds.batch import Batch
-from sulq.sources.folds.block_sums import reach
-from sulq.sources.folds.fold import EXACT, fold, fold_all
+from sulq.sources.folds.fold import EXACT, fold, reach
 from tests import random_tallies
 from tests.counts import count
 
@@ -40,68 +38,57 @@ SCHEMA = Schema.of(
 )
 
 
-def batches(size: int, parts: int, *, seed: int = 0, width: type = np.int32) -> list[Batch]:
-    """Rows with some cells missing, cut into batches."""
+def batch(size: int, *, seed: int = 0, width: type = np.int32) -> Batch:
+    """Rows with some cells missing."""
     rng = np.random.default_rng(seed)
     whole = {}
     for name, column in SCHEMA.columns:
         kind = np.int64 if name == "big" else width
         values = rng.integers(column.low, column.high, size, endpoint=True).astype(kind)
         whole[name] = (values, rng.random(size) < 0.1)
-    rows = Batch(SCHEMA, size, whole)
-    edges = sorted({0, size, *rng.integers(0, size + 1, parts).tolist()})
-    return [rows.part(a, b) for a, b in itertools.pairwise(edges)]
+    return Batch(SCHEMA, size, whole)
 
 
-def plain(tally: Tally, rows: list[Batch]) -> list[list[int]]:
+def plain(tally: Tally, rows: Batch) -> list[list[int]]:
     """The sums in Python integers, term by term."""
     totals = [[0] * tally.width for _ in range(tally.cells)]
-    for batch in rows:
-        for i in range(batch.size):
-            one = batch.part(i, i + 1)
-            cell = 0
-            for key in tally.by:
-                cells = key.fn.cells(one)
-                cell = None if cell is None or cells.missing[0] else cell * len(key.labels) + int(cells.values[0])
-            start = 0
-            for block in tally.blocks:
-                values, missing = vector_cells(block.fn, one)
-                if cell is not None and (missing is None or not missing[0]):
-                    for j, term in enumerate(values[0].tolist()):
-                        totals[cell][start + j] += term
-                start += block.width
+    for i in range(rows.size):
+        one = rows.part(i, i + 1)
+        cell = 0
+        for key in tally.by:
+            cells = key.fn.cells(one)
+            cell = None if cell is None or cells.missing[0] else cell * len(key.labels) + int(cells.values[0])
+        start = 0
+        for block in tally.blocks:
+            values, missing = vector_cells(block.fn, one)
+            if cell is not None and (missing is None or not missing[0]):
+                for j, term in enumerate(values[0].tolist()):
+                    totals[cell][start + j] += term
+            start += block.width
     return totals
 
 
 @pytest.mark.parametrize("width", [np.int32, np.int64, np.float64])
 @pytest.mark.parametrize("bits", [1, 11, 15])
-def test_SR16_vectors_and_products_are_exact_on_any_batches(bits: int, width: type) -> None:
-    """Fast kernels give, on stored integers of any width and any batches, what the row functions mean."""
+def test_SR16_vectors_and_products_are_exact_in_any_parts(bits: int, width: type) -> None:
+    """Stored integers of any width, in parts of any size, give what the row functions mean."""
     vector = Vector((col("x"), col("n"), col("x") * 2), bits)
     asked = [vector, outer(vector), lookup(col("g"), [[1, -2], [3.5, 4], [5, 2**22]])]
     for by in ((), (col("g"),)):
         tally = random_tallies.question(asked, SCHEMA, by=by)
-        rows = batches(count("rows folded", short=60, long=1_000), 3, seed=bits, width=width)
+        rows = batch(count("rows folded", short=60, long=1_000), seed=bits, width=width)
         want = plain(tally, rows)
-        for workers in (1, 2):
-            assert fold(tally, SCHEMA, rows, workers=workers).tolist() == want
-        assert fold(
-            tally, SCHEMA, batches(len(want) and sum(b.size for b in rows), 9, seed=bits, width=width)
-        ).shape == (
-            tally.cells,
-            tally.width,
-        )
+        for size in (1, 7, 2**16):
+            assert fold(tally, rows, part_rows=size).tolist() == want
 
 
-def test_T4_batches_and_threads_change_no_bit() -> None:
-    """One batch or a thousand, one thread or three: the same integers."""
+def test_T4_parts_change_no_bit() -> None:
+    """One part or a thousand: the same integers."""
     tally = random_tallies.question([outer([col("x"), col("n")]), col("n"), lit(1)], SCHEMA, by=(col("g"),))
-    whole = batches(5_000, 0)
-    want = fold(tally, SCHEMA, whole).tolist()
+    rows = batch(5_000)
+    want = fold(tally, rows).tolist()
     for parts in (1, 7, 1_000):
-        cut = [whole[0].part(a, min(a + 5_000 // parts + 1, 5_000)) for a in range(0, 5_000, 5_000 // parts + 1)]
-        for workers in (1, 3):
-            assert fold(tally, SCHEMA, cut, workers=workers).tolist() == want
+        assert fold(tally, rows, part_rows=5_000 // parts + 1).tolist() == want
 
 
 def test_T4_float_sums_would_not_agree() -> None:
@@ -117,10 +104,8 @@ def test_T5_totals_beyond_64_bits_saturate_and_never_wrap() -> None:
     tally = Tally(Table(), (block,), None, (), 1)
     for rows, want in ((3, 3 * 2**53), (511, 511 * 2**53), (512, 2**62), (2_000, 2**62)):
         values = np.full(rows, 2**53, dtype=np.int64)
-        batch = Batch(SCHEMA, rows, {"big": (values, None)})
-        assert fold(tally, SCHEMA, [batch]).tolist() == [[want]]
-        batch = Batch(SCHEMA, rows, {"big": (-values, None)})
-        assert fold(tally, SCHEMA, [batch, batch]).tolist() == [[-min(2 * want, 2**62)]]
+        assert fold(tally, Batch(SCHEMA, rows, {"big": (values, None)})).tolist() == [[want]]
+        assert fold(tally, Batch(SCHEMA, rows, {"big": (-values, None)})).tolist() == [[-want]]
 
 
 def test_a_term_outside_the_exact_integers_is_refused() -> None:
@@ -128,21 +113,20 @@ def test_a_term_outside_the_exact_integers_is_refused() -> None:
     block = Block(col("big"), Fraction(1), (-EXACT - 1,), (EXACT + 1,), vector=False)
     assert reach(block) == EXACT + 1
     with pytest.raises(OverflowError):
-        fold(Tally(Table(), (block,), None, (), 1), SCHEMA, [])
+        fold(Tally(Table(), (block,), None, (), 1), batch(0))
 
 
 def test_no_rows_are_zero() -> None:
-    """Without a batch, or with empty ones, every sum is zero."""
+    """Of no rows every sum is zero."""
     tally = random_tallies.question([col("x"), outer([col("x")])], SCHEMA, by=(col("g"),))
-    assert fold(tally, SCHEMA, []).tolist() == fold(tally, SCHEMA, batches(0, 0)).tolist() == [[0, 0]] * 3
+    assert fold(tally, batch(0)).tolist() == [[0, 0]] * 3
 
 
 def test_many_empty_cells_cost_no_rows() -> None:
     """With far more cells than rows, sums land in their own cells and nowhere else."""
     tally = random_tallies.question([lit(1), outer([col("n")])], SCHEMA, by=(each(col("n")),))
     assert isinstance(tally.by[0], Key)
-    batch = Batch(SCHEMA, 3, {"n": (np.array([-5, 7, 7]), None)})
-    found = fold(tally, SCHEMA, [batch])
+    found = fold(tally, Batch(SCHEMA, 3, {"n": (np.array([-5, 7, 7]), None)}))
     want = {0: 1, 12: 2}
     assert {int(i): int(found[i, 0]) for i in np.flatnonzero(found[:, 0])} == want
 
@@ -199,38 +183,25 @@ def learned(centres: int) -> list[Tally]:
 
 
 @pytest.mark.parametrize("centres", [1, 2, 16, 150])
-def test_SR16_what_learners_ask_is_exact_on_any_batches(centres: int) -> None:
-    """Few cells and many, weights, balls, conditions, missing cells: the sums the row functions mean, together."""
-    tallies = learned(centres)
-    (whole,) = batches(count("rows learned from", short=400, long=4_000), 0, seed=centres)
-    want = [meant(tally, whole.part(0, whole.size)) for tally in tallies]
-    for size in (1, 7, 150, whole.size):
-        cut = [whole.part(a, min(a + size, whole.size)) for a in range(0, whole.size, size)]
-        for workers in (1, 3):
-            assert [sums.tolist() for sums in fold_all(tallies, SCHEMA, cut, workers=workers)] == want
-    for tally, sums in zip(tallies, want, strict=True):
+def test_SR16_what_learners_ask_is_exact_in_any_parts(centres: int) -> None:
+    """Few cells and many, weights, balls, conditions, missing cells: the sums the row functions mean."""
+    rows = batch(count("rows learned from", short=400, long=4_000), seed=centres)
+    for tally in learned(centres):
+        want = meant(tally, rows.part(0, rows.size))
+        for size in (7, 150, rows.size):
+            assert fold(tally, rows, part_rows=size).tolist() == want
         sent = wire.decode(wire.encode(tally))  # where a vector is written twice it is two objects
-        assert fold(sent, SCHEMA, [whole.part(0, whole.size)]).tolist() == sums
+        assert fold(sent, rows).tolist() == want
 
 
 def test_the_meaning_notices_a_row_in_the_wrong_cell() -> None:
     """Control: one row's coordinate moved by one unit is another sum."""
     tally = learned(2)[0]
-    (whole,) = batches(300, 0)
+    whole = batch(300)
     want = meant(tally, whole.part(0, 300))
     values, missing = whole.stored("n")
     values = values.copy()
     values[int(np.flatnonzero(~missing & ~whole.stored("x")[1])[0])] -= 20_000
     moved = Batch(SCHEMA, 300, {name: whole.stored(name) for name in SCHEMA.names} | {"n": (values, missing)})
-    assert fold(tally, SCHEMA, [moved]).tolist() != want
-    assert fold(tally, SCHEMA, [whole]).tolist() == want
-
-
-def test_long_batches_are_cut_into_blocks_and_none_is_lost() -> None:
-    """Batches longer than every block a kernel works in give the sums of short ones."""
-    (whole,) = batches(30_000, 0)
-    tallies = learned(5)
-    want = [
-        sums.tolist() for sums in fold_all(tallies, SCHEMA, [whole.part(a, a + 1_000) for a in range(0, 30_000, 1_000)])
-    ]
-    assert [sums.tolist() for sums in fold_all(tallies, SCHEMA, [whole])] == want
+    assert fold(tally, moved).tolist() != want
+    assert fold(tally, whole).tolist() == want

@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from sulq.sources import inexact_ids
 from sulq.sources.decode import frames, person
 from sulq.sources.memory import persons
 from tests import counts
@@ -40,9 +41,9 @@ def both(form: person.Form, cells: list[object], kind: str, fold: str | None) ->
     found = table.execute(f"SELECT nullif({person.sql(form, 'a', fold)}, '') FROM t ORDER BY i").fetchall()
     stored = {"DOUBLE": pa.float64(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}.get(kind, pa.large_string())
     values = pa.chunked_array([pa.array(cells, stored)])
-    if form in persons.UNSURE:
+    if form in inexact_ids.UNSURE:
         for i, cell in enumerate(cells):
-            (unfit,) = table.execute(f"SELECT {persons.unfit_sql(form, 'a')} FROM t WHERE i = {i}").fetchone()
+            (unfit,) = table.execute(f"SELECT {inexact_ids.unfit_sql(form, 'a')} FROM t WHERE i = {i}").fetchone()
             assert bool(unfit) == persons.unfit(form, values[i : i + 1]), (form, cell)
     return [text for (text,) in found], persons.texts(form, values, fold).tolist()
 

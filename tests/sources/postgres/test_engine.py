@@ -21,8 +21,7 @@ from sulq.language.privacy import Unit
 from sulq.language.relation import Table, Where
 from sulq.language.rowfn import col
 from sulq.language.tally import Key, Tally
-from sulq.sources.duckdb import engine as stored
-from sulq.sources.duckdb.question import Question
+from sulq.sources.duckdb import runner
 from sulq.sources.engines import open_engine
 from sulq.sources.postgres import read
 from sulq.sources.source import Origin
@@ -78,8 +77,8 @@ def test_T30_T31_what_is_certified_is_run_or_nothing(
         "sums_of": lambda: opened.sums_of([ASKED[0], ASKED[1]]),
     }
     asked[what]()  # control
-    monkeypatch.setattr(Question, "_rows", failing)
-    monkeypatch.setattr(stored.results, "table", failing)
+    monkeypatch.setattr(runner.CursorRunner, "_tuples", failing)
+    monkeypatch.setattr(runner.results, "table", failing)
     with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError, match="engine-failed") as failed:
         asked[what]()
     assert failed.value.__context__ is failed.value.__cause__ is None

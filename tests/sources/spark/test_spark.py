@@ -29,7 +29,6 @@ from sulq.cli.serve import declaration
 from sulq.compile.emit.emitter import Emitter, Piece
 from sulq.compile.statements.column_demand import Needed
 from sulq.errors import CuratorError, SetupError, SulqError
-from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.language.domain import Int, Real, Schema, Text
 from sulq.language.privacy import Unit
@@ -41,10 +40,10 @@ from sulq.language.shape import shape
 from sulq.language.tally import Key, sums_of
 from sulq.sources.engines import Counting, open_dataset, open_engine
 from sulq.sources.source import Origin
-from sulq.sources.spark import asked, chunks, frame, jobs, prepared, settings, statements, work
+from sulq.sources.spark import chunks, frame, jobs, prepared, runner, settings, statements, work
 from sulq.sources.spark import engine as module
-from sulq.sources.spark.asked import Job
 from sulq.sources.spark.engine import SparkEngine
+from sulq.sources.spark.runner import Part
 from sulq.sources.tables import Dataset, Given
 from tests import spark
 from tests.certified import certified
@@ -145,7 +144,7 @@ def test_rows_without_places_need_a_unit_without_places() -> None:
 
 
 def test_chunks_hold_what_they_were_given() -> None:
-    """Packed and unpacked: every width, missing cells, text, no rows; and batches of several put together."""
+    """Packed and unpacked: every width, missing cells, text; what was not asked for is not there."""
     schema = Schema.of(
         "data", {"a": Int(0, 9), "b": Int(0, 9000), "c": Real(0, 1e6), "d": Int(-(2**53), 2**53), "e": Text()}
     )
@@ -154,17 +153,14 @@ def test_chunks_hold_what_they_were_given() -> None:
     rows = pa.table({n: pa.array([*(cells.get(n) or ["x", None, "\x00é"])], k) for n, k in kinds.items()})
     rows = rows.append_column("h", pa.array([7, 8, 9], pa.int64()))
     rows = rows.append_column("o", pa.array(["0" * 31 + digit for digit in "abc"]))
-    wanted = Needed(schema.names)
-    wanted.person = True
-    found = list(chunks.batches([chunks.packed(rows.slice(i, 2), schema, owned=True) for i in (0, 2)], schema))
-    whole = chunks.together(found, schema, wanted, owned=True)
-    for name, stored in zip(schema.names, kinds, strict=True):
-        values, gone = whole.stored(name)
-        there = [None if gone is not None and gone[i] else value for i, value in enumerate(values.tolist())]
-        assert there == rows.column(stored).to_pylist()
-    assert whole.person().tolist() == [7, 8, 9]
-    assert [owner.decode()[-1] for owner in whole.owner.tolist()] == ["a", "b", "c"]
-    assert chunks.together([], schema, wanted, owned=True).size == 0
+    packed = [chunks.packed(rows.slice(i, 2), schema, owned=True) for i in (0, 2)]
+    found = pa.concat_tables(chunks.tables(packed, schema))
+    for name in (*kinds, "h"):
+        assert found.column(name).to_pylist() == rows.column(name).to_pylist()
+    assert [owner.decode()[-1] for owner in found.column("o").to_pylist()] == ["a", "b", "c"]
+    (few, _) = chunks.tables([each.select(["n", "c0", "m0"]) for each in packed], schema)
+    assert few.column_names == ["c0"]
+    assert list(chunks.tables([], schema)) == []
 
 
 def test_T5_sums_of_parts_are_added_without_wrapping() -> None:
@@ -270,11 +266,12 @@ def test_many_tallies_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rows_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions with a chunk or more are tasks of their own; small ones are put together; the sums are the same."""
-    assert asked.tasks(100 * chunks.ROWS, 10, 2) == 100
-    assert asked.tasks(100 * chunks.ROWS, asked.ROOM // 20, 2) == 20
-    assert asked.tasks(100 * chunks.ROWS, asked.ROOM, 2) == asked.tasks(0, 0, 2) == asked.TASKS * 2
+    most = runner.MAX_TASK_NUMBERS
+    assert runner.tasks(100 * chunks.ROWS, 10, 2) == 100
+    assert runner.tasks(100 * chunks.ROWS, most // 20, 2) == 20
+    assert runner.tasks(100 * chunks.ROWS, most, 2) == runner.tasks(0, 0, 2) == runner.TASKS_PER_CORE * 2
     wanted, seen = sums(memory(table(), Unit())), []
-    monkeypatch.setattr(asked, "tasks", lambda *given: seen.append(given) or 7)
+    monkeypatch.setattr(runner, "tasks", lambda *given: seen.append(given) or 7)
     for parts in (7, 9):  # 9 of them are put together
         engine = opened(spark.frame(table(), parts))
         engine.ready()
@@ -282,7 +279,7 @@ def test_rows_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None
         assert (kept.parts, kept.size) == (parts, table().num_rows)
         assert kept.kept.storageLevel.deserialized
         assert kept.kept.storageLevel.useDisk
-        made = Job(kept, ASKED[:1], engine._facts)._rows(owned=False)
+        made = Part(kept, "kept", Needed(["age"]), owned=False).rows(3)
         assert made.rdd.getNumPartitions() == 7
         assert "Coalesce" not in made._jdf.queryExecution().toString() or parts > 7
         assert sums(engine) == wanted
@@ -333,17 +330,16 @@ def test_an_ask_reads_one_copy_to_its_end(monkeypatch: pytest.MonkeyPatch) -> No
     """Whatever is prepared meanwhile: the tables an ask began with are those it ends with."""
     engine = opened(spark.frame(table()))
     engine.ready()
-    first, asked, seen = engine._copy, module.Job.stated, []
+    first, send, seen = engine._copy, Part.send, []
 
-    def swapped(job, *given, **more):
-        seen.append(job._table)
+    def swapped(part, *given):
+        seen.append(part.table)
         engine._copy = None
-        return asked(job, *given, **more)
+        return send(part, *given)
 
-    monkeypatch.setattr(module.Job, "stated", swapped)
-    tallies = [ask(), replace(ask(), over=Where(Table(), col("age") >= 0))]
-    one, other = engine.sums_of(tallies)
-    assert one.open().tolist()[0][0] >= other.open().tolist()[0][0]
+    monkeypatch.setattr(Part, "send", swapped)
+    tallies = [ask(lit(1)), ask(outer(["age", "pay"]))]  # a statement, and a program
+    assert [found.open().tolist() for found in engine.sums_of(tallies)] == sums(memory(table(), Unit()), *tallies)
     assert seen == [first.tables["data"]] * 2
     engine._copy = first
     engine.close()
@@ -447,8 +443,8 @@ def test_a_persons_groups_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPa
     rows = table([(f"p{i % 7}", i % 90, float(i), "xy"[i % 2], "ab"[i % 2]) for i in range(60)])
     per = PerPerson(Table(), ("city",), (("total", "sum", col("age")), ("n", "count", None)))
     other, jobs_of = memory(rows, unit), []
-    stated = module.Job.stated
-    monkeypatch.setattr(module.Job, "stated", lambda job, *a, **m: (jobs_of.append(job), stated(job, *a, **m))[1])
+    send = Part.send
+    monkeypatch.setattr(Part, "send", lambda part, *given: (jobs_of.append(part), send(part, *given))[1])
     for parts in (1, 5):
         engine = opened(spark.frame(rows, parts), unit)
         schema = shape(per, engine.tables).schema
@@ -464,15 +460,14 @@ def test_a_persons_groups_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPa
 
 def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels of branches, names of derived columns, words and patterns stay here; the sums are the same."""
-    texts, programmed, stated = [], work.Programmed.of, work.Stated.of
+    texts, task = [], work.Task.of
 
-    def noted(asked, *given, **more):
-        made = (programmed if isinstance(asked, Fold) else stated)(asked, *given, **more)
+    def noted(*given, **more):
+        made = task(*given, **more)
         texts.append(f"{made}")
         return made
 
-    monkeypatch.setattr(work.Programmed, "of", noted)
-    monkeypatch.setattr(work.Stated, "of", noted)
+    monkeypatch.setattr(work.Task, "of", noted)
     engine, other = opened(spark.frame(table()), Unit("who", 2)), memory(table(), Unit("who", 2))
     named = Select(Table(), (("secretname", col("age") + 1), ("town", col("city")), ("words", col("note"))))
     schema = shape(named, engine._facts).schema
@@ -497,7 +492,7 @@ def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
         assert engine.sums(tally).open().tolist() == other.sums(tally).open().tolist()
     assert len(texts) == 2 * len(sent) + len(folded)
     with pytest.raises(ValueError, match="not sent"):
-        stated([Scan("SELECT 1", ("secret",))], "kept", SCHEMA, owned=False)
+        task([Scan("SELECT 1", ("secret",))], "kept", SCHEMA, owned=False)
     assert not any("secret" in text for text in texts)
     engine.close()
 
@@ -689,7 +684,7 @@ def test_what_fails_after_the_debit_is_one_outcome(caplog: pytest.LogCaptureFixt
         raise RuntimeError(CANARY)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module.Job, "stated", broken)
+        patch.setattr(Part, "send", broken)
         with pytest.raises(CuratorError) as failed:
             db.count(spend=Epsilon(1), fresh=True)
     assert failed.value.code == "engine-failed"

@@ -47,10 +47,11 @@ from sulq.language.space import Box, Cube
 from sulq.language.statistic import Aggregated, Occurring, ToSorted, ToUnique
 from sulq.language.tally import Engine
 from sulq.testing import exact, neighbours
-from sulq.testing.bad import Late, silent
+from sulq.testing.differences import differences
+from sulq.testing.faults import Late, silent
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
-from sulq.testing.replay import Run, differences, record
+from sulq.testing.replay import Run, record
 
 ENGINES: Final = ("duckdb", "memory")
 UNITS: Final = (

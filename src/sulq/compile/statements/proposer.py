@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, cast
 
@@ -18,11 +17,10 @@ from sulq.compile.emit.literals import whole
 from sulq.compile.emit.piece import Keyed
 from sulq.compile.statements import aggregate
 from sulq.compile.statements.aggregate import Query
-from sulq.compile.statements.column_demand import Needed, needed
+from sulq.compile.statements.column_demand import Needed
 from sulq.compile.statements.common_functions import unite
 from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, Rows
 from sulq.compile.statements.programs import Compiler
-from sulq.compile.statements.proposal import Fetch, Fetched
 from sulq.compile.statements.scan import alone
 from sulq.compile.statements.shared_scan import shared
 from sulq.kernel.programs import Fold
@@ -49,10 +47,9 @@ class _Divided(NamedTuple):
 class Proposer:
     """Writes what is asked of one relation's rows."""
 
-    def __init__(self, schema: Schema, rows: Rows, *, certified: bool = False) -> None:
+    def __init__(self, schema: Schema, rows: Rows) -> None:
         self.schema = schema
         self.rows = rows
-        self.certified = certified  # whether the kernel reads and runs what SQL does not sum
 
     def emitter(self) -> Emitter:
         """Writes row functions over these rows."""
@@ -63,12 +60,9 @@ class Proposer:
         statements, own, left, beside = self._divided(tallies)
         done = _summed(statements)
         torn = {i for i, tally in enumerate(tallies) if 0 < done[i] < len(tally.blocks)}
-        if torn and self.certified:  # a tally's own statements, or its fold, are of the same rows
+        if torn:  # a tally's own statements, or its fold, are of the same rows
             statements, own, left, beside = self._divided(tallies, torn)
         shapes = tuple((tally.cells, tuple(block.width for block in tally.blocks)) for tally in tallies)
-        if left and not self.certified:
-            every = [*statements, *(each for several in own.values() for each in several)]
-            return Fetched(shapes, tuple(every), fetch=self.fetch(tallies, tuple(left)))
         fold: Fold | None = None
         try:  # one program tells rows and cells for all sums of a tally, which are then moved by the same rows
             fold = self._fold(tallies, sorted(left + beside)) if left else None
@@ -173,27 +167,12 @@ class Proposer:
             looked.append(Looked((i, place), mine, units.shape[1], units.astype("<i8").tobytes()))
         return partial(alone, query, where, [*own, *map(self._size, keys)], tuple(looked))
 
-    def fetch(self, tallies: Sequence[Tally], blocks: tuple[tuple[int, int], ...]) -> Fetch:
-        """The columns that some blocks are folded over; if these are one tally's, of the rows its condition keeps."""
-        left = open_blocks(tallies, blocks)
-        emitter, condition, filtered = self.emitter(), "", False
-        if len(left) == 1 and left[0].where is not None:
-            try:
-                condition, filtered = f" WHERE {emitter.truth(left[0].where).sql}", True
-                left = [replace(left[0], where=None)]
-            except NotInSql:
-                emitter = self.emitter()
-        wanted = needed(*left)
-        names = tuple(name for name in self.schema.names if name in wanted.columns)
-        scan = emitter.scan(self.columns(emitter.relation(), wanted, condition))
-        return Fetch(scan, names, wanted.person, wanted.place, filtered, blocks)
-
-    def columns(self, relation: str, wanted: Needed, condition: str = "", *, owned: bool = False) -> str:
+    def columns(self, relation: str, wanted: Needed, *, owned: bool = False) -> str:
         """A SELECT of what is wanted of each row: columns with their codes counted from 0, and what stands beside."""
         found = [_unshifted(self.rows, name) for name in self.schema.names if name in wanted.columns]
         beside = ((PERSON, wanted.person), (PLACE, wanted.place), (OWNER, owned))
         found += [name for name, asked in beside if asked]
-        return f"SELECT {', '.join(found) or '1'} FROM {relation}{condition}"
+        return f"SELECT {', '.join(found) or '1'} FROM {relation}"
 
     def listing(self, tally: Tally) -> Scan:
         """The SELECT of the rows that a statistic of the whole table reads; NotInSql where SQL does not say a part."""
@@ -225,14 +204,6 @@ class Proposer:
 def _summed(statements: Sequence[Statement]) -> Counter[int]:
     """Of how many blocks of each tally some statements give the sums."""
     return Counter(block.at[0] for each in statements for part in each.parts for block in part.combined)
-
-
-def open_blocks(tallies: Sequence[Tally], blocks: Sequence[tuple[int, int]]) -> list[Tally]:
-    """The tallies that some blocks are of, each with these blocks alone."""
-    found: dict[int, list[int]] = {}
-    for i, place in blocks:
-        found.setdefault(i, []).append(place)
-    return [replace(tallies[i], blocks=tuple(tallies[i].blocks[at] for at in places)) for i, places in found.items()]
 
 
 def _keys(lookups: Iterable[Lookup]) -> Iterable[RowFn]:

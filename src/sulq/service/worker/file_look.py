@@ -18,7 +18,7 @@ from sulq.errors import SetupError, SulqError
 from sulq.service.ipc import Frame, refusal
 from sulq.service.sandbox import isolation
 from sulq.service.supervisor import child
-from sulq.sources.offered_tables import offered
+from sulq.sources.catalog import list_tables
 
 WRITTEN: Final = 2**20  # bytes of one file; it has nothing to write
 
@@ -28,7 +28,7 @@ _log = logging.getLogger("sulq.service.worker.file_look")  # the module is run, 
 def seen(path: Path) -> Frame:
     """The reply to a look."""
     try:
-        tables = offered(path)
+        tables = list_tables(path)
     except SulqError as error:
         return refusal(error)
     except Exception as error:  # noqa: BLE001 - a broken file's error may hold its bytes (T31)

@@ -10,6 +10,7 @@ facts alone, whether the kernel certifies a plan, or why not.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import os
 import select
@@ -33,7 +34,6 @@ from sulq.service.supervisor import child
 from sulq.service.worker import database
 from sulq.sources import engines
 from sulq.sources.engines import Counting, OpenEngine, open_dataset
-from sulq.sources.folds import by_cell
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 
@@ -185,7 +185,8 @@ def main() -> None:
     if declared.in_database:
         engines.load("postgres")  # a library looks for others as it is loaded, by programs that are refused afterwards
         child.tied()
-    by_cell.installed()  # scipy, where there is one, is loaded before the limits hold, and not in the first k-means
+    with contextlib.suppress(Exception):  # scipy, where there is one that works, is loaded before the limits hold
+        importlib.import_module("scipy.sparse")
     isolated = isolation.confine(
         memory, FILES, outside=cast("int", told["outside"]), written=SPILLS * memory, database=declared.in_database
     )

@@ -12,10 +12,9 @@ from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import OWNER, Rows, names, spelled
 from sulq.kernel import keep
 from sulq.language.domain import Category, Int, Real, Schema
-from sulq.sources import cell_reading
+from sulq.sources import cell_reading, inexact_ids
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person, trimmed
-from sulq.sources.memory import persons
 from sulq.sources.source import Registered
 
 PEOPLE = keep.PEOPLE
@@ -83,9 +82,11 @@ def form(registered: Registered) -> Form:
 def inexact(registered: Registered) -> Rows | None:
     """One row, if there is any, whose person cannot be told exactly; None where all can."""
     source, (kind, item, _) = registered.source, _person(registered)
-    if kind not in persons.UNSURE:
+    if kind not in inexact_ids.UNSURE:
         return None
-    found = f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {persons.unfit_sql(kind, 'a')} LIMIT 1)"
+    found = (
+        f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {inexact_ids.unfit_sql(kind, 'a')} LIMIT 1)"
+    )
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
     return Rows(found, {}, {}, frozenset(), {}, 0, frames)
 

@@ -25,7 +25,7 @@ from sulq.language.shape import MAX_STORED_ROWS
 from sulq.sources.duckdb import kept_rows
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.parquet_cells import rewrite
-from sulq.sources.memory.persons import inexact
+from sulq.sources.inexact_ids import inexact
 from sulq.sources.source import Registered
 from sulq.sources.tables import not_own, not_unique
 from sulq.version import __version__

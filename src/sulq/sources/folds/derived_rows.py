@@ -14,10 +14,11 @@ from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Floats, Integers, Scalar, Truth, Truths
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
-from sulq.language.rowfn.base import evaluate, numbers, truths
+from sulq.language.rowfn.base import evaluate, numbers
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.shape import Shape, shape
 from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.fold import holding
 
 Read = Callable[[str], Batch]
 """The kept rows of a table by its name, with their owners where it has any."""
@@ -35,8 +36,7 @@ def _derive(relation: Relation, tables: Tables, read: Read) -> Batch:
             return read(relation.name)
         case Where():
             source = _derive(relation.source, tables, read)
-            holds, unknown = truths(relation.condition, source)
-            return source.take(np.flatnonzero(holds if unknown is None else holds & ~unknown))
+            return source.take(np.flatnonzero(holding(relation.condition, source)))
         case Select():
             source = _derive(relation.source, tables, read)
             schema = shape(relation, tables).schema

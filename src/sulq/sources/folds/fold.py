@@ -1,93 +1,93 @@
-"""Exact sums of row functions over batches of rows: the path every engine shares.
+"""Exact sums of row functions over rows in memory, by the row functions' own cells: the reference of every engine.
 
-Within a batch sums run in doubles, which are exact because a batch is cut so
-that rows * |term| stays below 2^53 (SR16); between batches they run in 64-bit
-integers that move to Python's own before they could wrap. So the order, the
-number of batches and the number of threads change nothing.
+Within a part of the rows sums run in doubles, which are exact because a part is cut so that rows * |term| stays
+below 2^53; between parts they run in 64-bit integers that move to Python's own before they could wrap. So neither
+the order nor the size of parts changes a bit. Kernel programs (kernel/matrix.py) give the same sums, faster.
+
+Source: SR16.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
-from sulq.compile.statements.column_demand import functions
-from sulq.compile.statements.common_functions import unite
-from sulq.language.domain import Schema
-from sulq.language.kinds import Integers
-from sulq.language.tally import Tally
-from sulq.sources.folds import blas
+from sulq.language.kinds import Floats, Integers, Truths
+from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.base import evaluate, numbers, truths
+from sulq.language.rowfn.vectors import to_grid, vector_cells
+from sulq.language.tally import Block, Tally
 from sulq.sources.folds.batch import Batch
-from sulq.sources.folds.block_sums import reach
-from sulq.sources.folds.coordinates import Vectors
-from sulq.sources.folds.joint import joined
-from sulq.sources.folds.keys import Keys
-from sulq.sources.folds.partial_sums import Share
+from sulq.sources.folds.totals import Totals
 
 EXACT: Final = 2**53
-ROOM: Final = 2**22  # so many doubles a vector's coordinates take at a time, however many it has
+MAX_PART_ROWS: Final = 65_536
+MAX_PART_TERMS: Final = 2**22  # doubles that the terms of one part take, however wide a block is
 
 
-def fold(tally: Tally, schema: Schema, batches: Iterable[Batch], *, workers: int = 1) -> Integers:
-    """Exact sums of a tally over batches, shape (cells, width), saturated at +-2^62."""
-    return fold_all((tally,), schema, batches, workers=workers)[0]
+def reach(block: Block) -> int:
+    """The largest term of a block."""
+    return max(max(abs(a), abs(b)) for a, b in zip(block.low, block.high, strict=True))
 
 
-def fold_all(
-    tallies: Sequence[Tally], schema: Schema, batches: Iterable[Batch], *, workers: int = 1
-) -> tuple[Integers, ...]:
-    """Exact sums of several tallies over the same rows in one pass: what two of them need is worked out once."""
-    return tuple(one.sums() for one in _folded(tallies, schema, batches, workers))
+def units_of(block: Block, rows: Batch) -> tuple[Floats, Truths | None]:
+    """A block's terms, one row of the matrix a coordinate, and where they are missing."""
+    if block.vector:
+        cells, missing = vector_cells(block.fn, rows)
+        return np.ascontiguousarray(cells.T, dtype=np.float64), missing
+    values, missing = numbers(block.fn, rows)
+    return to_grid(values, block.step, block.low[0], block.high[0]).astype(np.float64)[None, :], missing
 
 
-def _folded(tallies: Sequence[Tally], schema: Schema, batches: Iterable[Batch], workers: int) -> list[Share]:
-    most = EXACT // max([1, *(reach(block) for tally in tallies for block in tally.blocks)])
-    if most == 0:
+def fold(tally: Tally, rows: Batch, *, part_rows: int = MAX_PART_ROWS) -> Integers:
+    """Exact sums of a tally over rows, shape (cells, width), saturated at +-2^62.
+
+    Raises:
+        OverflowError: a single term leaves the exact integers.
+    """
+    exact = EXACT // max([1, *map(reach, tally.blocks)])
+    if exact == 0:
         raise OverflowError("a term leaves the exact integers")
-    feed = _Feed(batches)
-    united = unite(tallies)
-    with blas.one_thread() as alone:
-        if workers <= 1 or not alone:
-            found = [_work(united, schema, feed, most)]
-        else:
-            with ThreadPoolExecutor(workers - 1) as pool:  # this thread is one of them
-                jobs = [pool.submit(_work, united, schema, feed, most) for _ in range(workers - 1)]
-                found = [_work(united, schema, feed, most), *(job.result() for job in jobs)]
-    for others in found[1:]:
-        for one, other in zip(found[0], others, strict=True):
-            one.merge(other)
-    return found[0]
-
-
-class _Feed:
-    """Batches handed to whichever thread asks next."""
-
-    def __init__(self, batches: Iterable[Batch]) -> None:
-        self._batches: Iterator[Batch] = iter(batches)
-        self._lock = threading.Lock()
-
-    def next(self) -> Batch | None:
-        with self._lock:
-            return next(self._batches, None)
-
-
-def _work(tallies: Sequence[Tally], schema: Schema, feed: _Feed, most: int) -> list[Share]:
-    vectors = Vectors(schema, [fn for tally in tallies for fn in functions(tally)])
-    shares = [Share(tally, schema, vectors) for tally in tallies]
-    parts = joined(shares)
-    most = min(most, max(ROOM // (vectors.widest + 1), 256))
+    widest = max((block.width for block in tally.blocks), default=1)
+    size = min(part_rows, exact, max(MAX_PART_TERMS // widest, 1))
+    totals = [Totals(tally.cells, block.width) for block in tally.blocks]
     with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
-        while (batch := feed.next()) is not None:
-            for start in range(0, batch.size, most):
-                rows = batch if batch.size <= most else batch.part(start, min(start + most, batch.size))
-                vectors.prime(rows)
-                keys = Keys(rows)
-                for part in parts:
-                    part.add(rows, keys)
-        for part in parts:
-            part.finish()
-    return shares
+        for start in range(0, rows.size, size):
+            _add(tally, rows.part(start, min(start + size, rows.size)), totals)
+    return np.concatenate([total.saturated() for total in totals], axis=1)
+
+
+def _add(tally: Tally, rows: Batch, totals: list[Totals]) -> None:
+    """Add the terms of each row that counts to its cell; the others add zeros."""
+    counted, cells = _cells(tally, rows)
+    for block, total in zip(tally.blocks, totals, strict=True):
+        units, missing = units_of(block, rows)
+        units[:, ~counted if missing is None else ~counted | missing] = 0.0
+        total.reserve(rows.size * reach(block))
+        if not tally.by:
+            total.small[0] += units.sum(axis=1).astype(np.int64)
+            continue
+        for i, terms in enumerate(units):
+            total.small[:, i] += np.bincount(cells, weights=terms, minlength=tally.cells).astype(np.int64)
+
+
+def _cells(tally: Tally, rows: Batch) -> tuple[Truths, Integers]:
+    """Which rows count (the condition is true, every key is there), and each one's cell, the last key fastest."""
+    counted = holding(tally.where, rows)
+    cells = np.zeros(rows.size, dtype=np.int64)
+    for key in tally.by:
+        found = evaluate(key.fn, rows)
+        codes = cast("Integers", found.values)
+        counted = counted & (codes >= 0) & (codes < len(key.labels))
+        counted = counted if found.missing is None else counted & ~found.missing
+        cells = cells * len(key.labels) + codes
+    return counted, np.where(counted, cells, 0)
+
+
+def holding(where: RowFn | None, rows: Batch) -> Truths:
+    """The rows of which a condition is true."""
+    if where is None:
+        return np.ones(rows.size, dtype=np.bool_)
+    holds, unknown = truths(where, rows)
+    return holds if unknown is None else holds & ~unknown

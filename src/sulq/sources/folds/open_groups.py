@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -12,63 +11,33 @@ from sulq.kernel.private import SATURATED, Stored, saturate
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths
 from sulq.language.rowfn import RowFn
-from sulq.language.rowfn.base import evaluate, truths
+from sulq.language.rowfn.base import evaluate
 from sulq.language.tally import Groups, Tally
 from sulq.sources.folds.batch import Batch
-from sulq.sources.folds.block_sums import reach, units_of
 from sulq.sources.folds.derived_rows import numbered
-from sulq.sources.folds.fold import EXACT
+from sulq.sources.folds.fold import EXACT, holding, reach, units_of
 
 
 def group(tally: Tally, rows: Batch) -> Groups:
-    """The groups of a tally's keys among some rows."""
-    found = grouped(tally, rows)
-    counts = np.bincount(found.persons, minlength=len(found.sums)).astype(np.int64)
-    return assembled([key.fn for key in tally.by], rows.schema, found.columns, saturate(found.sums), counts)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Grouped:
-    """Groups of some rows: each key's cells, the sums as they are, and the group of each person (or row) in it.
-
-    `owners`: whose each entry of `persons` is, in the same order; None where rows are nobody's in particular.
-    """
-
-    columns: list[Stored]
-    sums: Integers | Objects
-    persons: Integers
-    owners: np.ndarray | None
-
-
-def grouped(tally: Tally, rows: Batch) -> Grouped:
-    """The groups of a tally's keys among some rows, to be assembled, or added to those of other rows."""
+    """The groups of a tally's keys among some rows, in the order of their labels."""
     with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
         if tally.where is not None:
-            holds, unknown = truths(tally.where, rows)
-            rows = rows.take(np.flatnonzero(holds if unknown is None else holds & ~unknown))
+            rows = rows.take(np.flatnonzero(holding(tally.where, rows)))
         keys = [_stored(key.fn, rows) for key in tally.by]
         groups = numbered(rows.size, keys)
-        some = np.unique(groups, return_index=True)[1]
-        size = len(some)
-        sums: list[Integers | Objects] = [np.zeros((size, 0), dtype=np.int64)]
+        first = np.unique(groups, return_index=True)[1]
+        sums: list[Integers | Objects] = [np.zeros((len(first), 0), dtype=np.int64)]
         for block in tally.blocks:
-            units, missing = units_of(block, rows.schema, rows)
-            sums.append(_sums(units, missing, groups, size, reach(block) * rows.size))
-        persons, owners = groups, None
-        if rows.owner is not None:
-            pairs = numbered(rows.size, [(groups, None), (rows.owner, None)])
-            first = np.unique(pairs, return_index=True)[1]
-            persons, owners = groups[first], rows.owner[first]
-    columns = [(values[some], None if missing is None else missing[some]) for values, missing in keys]
-    return Grouped(columns, cast("Integers | Objects", np.concatenate(sums, axis=1)), persons, owners)
-
-
-def assembled(
-    keys: Sequence[RowFn], schema: Schema, columns: Sequence[Stored], sums: Integers, persons: Integers
-) -> Groups:
-    """Groups in order, their keys as Python values."""
-    cells = [_cells(*column) for column in columns]
-    return in_order(keys, schema, Groups(tuple(zip(*cells, strict=True)) or ((),) * len(persons), sums, persons))
+            units, missing = units_of(block, rows)
+            sums.append(_sums(units, missing, groups, len(first), reach(block) * rows.size))
+    persons = groups
+    if rows.owner is not None:  # each person once in a group
+        persons = groups[np.unique(numbered(rows.size, [(groups, None), (rows.owner, None)]), return_index=True)[1]]
+    counts = np.bincount(persons, minlength=len(first)).astype(np.int64)
+    cells = [_cells(values[first], None if missing is None else missing[first]) for values, missing in keys]
+    stored = tuple(zip(*cells, strict=True)) or ((),) * len(counts)
+    totals = saturate(cast("Integers | Objects", np.concatenate(sums, axis=1)))
+    return in_order([key.fn for key in tally.by], rows.schema, Groups(stored, totals, counts))
 
 
 def in_order(keys: Sequence[RowFn], schema: Schema, groups: Groups) -> Groups:

@@ -9,10 +9,11 @@ import numpy as np
 from sulq.kernel.private import Stored
 from sulq.language.kinds import Cells, Integers
 from sulq.language.rowfn import Col, RowFn
-from sulq.language.rowfn.base import evaluate, truths
+from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.keys import Bucket
 from sulq.language.tally import BLANK, Tally
 from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.fold import holding
 
 
 def listed(tally: Tally, rows: Batch, *, blanks: bool = False) -> Integers:
@@ -21,14 +22,11 @@ def listed(tally: Tally, rows: Batch, *, blanks: bool = False) -> Integers:
     Of a part of the people it is the person's hash, which tells the part.
     With `blanks` rows in which something is missing stay: how many rows there are then depends on no cell.
     """
-    kept = np.ones(rows.size, dtype=np.bool_)
-    if tally.where is not None:
-        true, unknown = truths(tally.where, rows)
-        kept &= true if unknown is None else true & ~unknown
+    kept = holding(tally.where, rows)
     found = [_cells(block.fn, rows) for block in tally.blocks]
     for cells in found:
         if cells.missing is not None and not blanks:
-            kept &= ~cells.missing
+            kept = kept & ~cells.missing
     table = np.empty((int(kept.sum()), len(found)), dtype=np.int64)
     for i, (block, cells) in enumerate(zip(tally.blocks, found, strict=True)):
         table[:, i] = cells.values[kept].astype(np.int64)

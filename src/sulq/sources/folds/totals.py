@@ -26,17 +26,6 @@ class Totals:
             self.used = 0
         self.used += most
 
-    def merge(self, other: Totals) -> None:
-        """Add another thread's sums."""
-        self.reserve(other.used)
-        self.small += other.small
-        if other.large is not None:
-            self.large = other.large if self.large is None else self.large + other.large
-
     def saturated(self) -> Integers:
         """The sums as int64, clamped to +-2^62: a 1-Lipschitz step (T5)."""
-        return saturate(self.exact())
-
-    def exact(self) -> Integers | Objects:
-        """The sums as they are: int64, or Python integers where those might not hold them."""
-        return self.small if self.large is None else self.large + self.small
+        return saturate(self.small if self.large is None else self.large + self.small)

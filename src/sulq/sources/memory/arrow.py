@@ -19,7 +19,7 @@ from sulq.sources.decode import csv_file
 
 
 def plain(kind: str, column: pa.ChunkedArray, name: str) -> tuple[Cell, pa.ChunkedArray]:
-    """What a column of a DuckDB type holds, and the same as a plain one: `read_sql.plain` in Python."""
+    """What a column of a DuckDB type holds, and the same as a plain one: `cell_reading.plain` in Python."""
     cell, _ = cell_reading.plain(kind, "", name)
     if cell == "number":
         digits = pa.types.is_decimal(column.type)  # one rounding, from the digits

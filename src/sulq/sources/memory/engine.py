@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Final, TypeVar, cast
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,20 +19,19 @@ from sulq.language.kinds import Integers, Objects, Truths
 from sulq.language.privacy import Unit
 from sulq.language.relation import Table
 from sulq.language.tally import Groups, Tally
-from sulq.sources import cell_grammar
+from sulq.sources import cell_grammar, inexact_ids
 from sulq.sources.decode import csv_file, frames, person
 from sulq.sources.decode.person import WHO
 from sulq.sources.duckdb import results
 from sulq.sources.folds.batch import Batch
 from sulq.sources.folds.derived_rows import derive
-from sulq.sources.folds.fold import fold
+from sulq.sources.folds.fold import MAX_PART_ROWS, fold
 from sulq.sources.folds.open_groups import group
 from sulq.sources.folds.row_listing import listed
 from sulq.sources.memory import arrow, persons, reading
 from sulq.sources.source import Origin, column_names, suffix
 from sulq.sources.tables import Dataset, Given, not_own, not_unique
 
-BATCH: Final = 65_536
 T = TypeVar("T")
 
 _log = logging.getLogger("sulq")
@@ -43,7 +42,7 @@ class MemoryEngine:
 
     certifies = False  # there is no statement to certify: what it sums rests on the plan
 
-    def __init__(self, dataset: Dataset, *, batch: int = BATCH) -> None:
+    def __init__(self, dataset: Dataset, *, batch: int = MAX_PART_ROWS) -> None:
         self._facts = dataset.facts
         self._tables = [_Table(given, dataset) for given in dataset.tables]
         named = [(table.schema.table, table.named_by or "", table.form) for table in self._tables]
@@ -65,7 +64,7 @@ class MemoryEngine:
     @property
     def unsure(self) -> bool:
         """Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask."""
-        return any(table.form in persons.UNSURE for table in self._tables)
+        return any(table.form in inexact_ids.UNSURE for table in self._tables)
 
     def ready(self) -> None:
         """Read the rows, once."""
@@ -95,7 +94,7 @@ class MemoryEngine:
 
     def sums(self, tally: Tally) -> Private[Integers]:
         """Exact sums of a tally over the kept rows."""
-        return Private(self._asked(tally, lambda rows: fold(tally, rows.schema, self._batches(rows))))
+        return Private(self._asked(tally, lambda rows: fold(tally, rows, part_rows=self._batch)))
 
     def groups(self, tally: Tally) -> Private[Groups]:
         """Exact sums of the groups that occur."""
@@ -132,10 +131,6 @@ class MemoryEngine:
 
     def _kept(self, name: str) -> Batch:
         return (self._rows or {})[self._table(name).schema.table]
-
-    def _batches(self, rows: Batch) -> Iterator[Batch]:
-        for start in range(0, rows.size, self._batch):
-            yield rows.part(start, min(start + self._batch, rows.size))
 
     def close(self) -> None:
         """Forget the rows."""
@@ -195,8 +190,8 @@ class _Table:
         owner: Integers | None = None
         people: Objects | None = None
         if named is not None:
-            if self.form in persons.UNSURE and persons.unfit(self.form, named):
-                raise persons.inexact(self.schema.table, self.named_by or "", self.form)
+            if self.form in inexact_ids.UNSURE and persons.unfit(self.form, named):
+                raise inexact_ids.inexact(self.schema.table, self.named_by or "", self.form)
             people = persons.texts(self.form, named, self._unit.fold)
         self._check(read, people)
         self._all = read, people

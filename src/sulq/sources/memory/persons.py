@@ -1,7 +1,4 @@
-"""Persons in plain Python, for the engine `memory`: the reference that the SQL must agree with; and ids that are unfit.
-
-A cell that names nobody exactly has no text, so its row would be left out: its owner is told instead.
-"""
+"""Persons in plain Python, for the engine `memory`: the reference that the SQL must agree with."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sulq.errors import SetupError
 from sulq.language.kinds import Objects
 from sulq.language.privacy import Fold
 from sulq.sources import cell_grammar
@@ -20,28 +16,10 @@ from sulq.sources.decode import person
 from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, Form
 from sulq.sources.memory import arrow, reading
 
-UNSURE: Final = frozenset({"figures", *EXACT})  # forms that have values of which no exact number can be told
 _FIGURES_PATTERN: Final = re.compile(FIGURES)
 _PARTS_PATTERN: Final = re.compile(person.PARTS)
 _WHOLE_PATTERN: Final = re.compile(person.WHOLE_TEXT)
 _SECOND: Final = 10**9  # nanoseconds
-
-
-def inexact(table: str, column: str, form: Form) -> SetupError:
-    """Stop the owner, who alone hears of it."""
-    if form == "figures":
-        why = "is declared a number and holds an id that is none"
-    else:
-        why = f"holds floating-point ids that are no whole numbers below 2^{EXACT[form].bit_length() - 1}"
-    return SetupError("person-type", f"Column {column!r} of {table!r} {why}: ids may have been rounded to one.")
-
-
-def unfit_sql(form: Form, item: str) -> str:
-    """Whether a cell holds something of which no exact number can be told; NaN, infinities and blanks are missing."""
-    if form == "figures":
-        text = person.trimmed(item)
-        return f"{text} <> '' AND NOT regexp_full_match({text}, '{FIGURES}')"
-    return f"isfinite({item}) AND NOT ({person.fits(form, item)})"
 
 
 def unfit(form: Form, column: pa.ChunkedArray) -> bool:

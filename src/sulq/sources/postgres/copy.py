@@ -1,7 +1,7 @@
 """The prepared copy in PostgreSQL: kept rows as integers, built from one snapshot of all tables.
 
 The snapshot is streamed out, DuckDB reads the cells and chooses the kept rows exactly
-as for a file (kept.py), and their integers go back into a schema named by a digest of
+as for a file (kept_rows.py), and their integers go back into a schema named by a digest of
 what they are made of: other declarations have another copy. It is written in one
 transaction, whole or not at all.
 """
@@ -20,20 +20,18 @@ import pyarrow as pa
 import pyarrow.csv
 
 from sulq.addresses.postgres import Address
-from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import OWNER, PERSON
 from sulq.errors import SetupError
 from sulq.kernel.entropy import random_bytes
-from sulq.language.domain import Schema
 from sulq.language.privacy import Unit
-from sulq.sources.duckdb import kept_rows, prepare, results
+from sulq.sources.decode.postgres import Records
+from sulq.sources.duckdb import kept_rows, pages, prepare, results
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.postgres import schema as postgres_schema
 from sulq.sources.postgres.schema import Copy
 from sulq.sources.postgres.session import meaning, opened, refuse_writer
-from sulq.sources.postgres.source import Offered, Stream, offered, stream
-from sulq.sources.source import Registered
-from sulq.sources.tables import Dataset, Given, check_persons
+from sulq.sources.postgres.source import Offered, offered, stream
+from sulq.sources.source import Registered, Source
+from sulq.sources.tables import Dataset, Given
 
 FORMAT: Final = "1"
 PART: Final = 65_536  # rows sent at a time
@@ -45,12 +43,12 @@ Progress = Callable[[float], None]
 
 
 class Planned(NamedTuple):
-    """One table: as its owner gave it, as it stands, how it is streamed, and how DuckDB is to read that."""
+    """One table: as it stands, how it is streamed, and how DuckDB is to read that."""
 
-    given: Given
     offered: Offered
-    stream: Stream
+    records: Records
     registered: Registered
+    place: tuple[str, str]  # its schema and name
 
     @property
     def name(self) -> str:
@@ -93,20 +91,19 @@ def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progres
 
 def _planned(db: psycopg.Connection, dataset: Dataset) -> list[Planned]:
     """How each table is read; what is missing or of no declared kind is refused."""
-    found, first = [], 0
-    for i, given in enumerate(dataset.tables):
-        number = "" if len(dataset.tables) == 1 else str(i)
-        schema, unit = given.facts.schema, given.unit(dataset.unit)
-        shown = offered(db, *given.origin.place(given.inside))
-        read = stream(shown, schema, unit, number)
-        checked = given.facts.key, given.facts.references
-        registered = Registered(
-            given.origin, read.source, schema, unit, dataset.key, dataset.space, number, first, *checked
-        )
-        found.append(Planned(given, shown, read, registered))
-        first += len(schema.columns)
-    check_persons([table.registered for table in found], dataset.unit)
-    return found
+    read: list[tuple[Offered, Records, tuple[str, str]]] = []
+
+    def describe(given: Given, unit: Unit, number: str) -> Source:
+        place = given.origin.place(given.inside)
+        shown = offered(db, *place)
+        source, records = stream(shown, given.facts.schema, unit, number)
+        read.append((shown, records, place))
+        return source
+
+    registered = dataset.register(describe)
+    return [
+        Planned(shown, records, item, place) for (shown, records, place), item in zip(read, registered, strict=True)
+    ]
 
 
 def _named(db: psycopg.Connection, tables: Sequence[Planned]) -> tuple[str, dict[str, str]]:
@@ -170,26 +167,26 @@ def _snapshot(address: Address, folder: Connection, tables: Sequence[Planned]) -
         if lockable:
             db.execute(f"LOCK TABLE {', '.join(lockable)} IN ACCESS SHARE MODE")
         for table in tables:
-            if offered(db, *table.given.origin.place(table.given.inside)) != table.offered:
+            if offered(db, *table.place) != table.offered:
                 raise SetupError("source-changed", f"Table {table.name!r} was altered while it was opened.")
-            _streamed(folder, table.stream, db)
+            _streamed(folder, table, db)
         db.execute("ROLLBACK")
 
 
-def _streamed(folder: Connection, read: Stream, db: psycopg.Connection) -> None:
+def _streamed(folder: Connection, table: Planned, db: psycopg.Connection) -> None:
     """Write down a table's rows as they come; what PostgreSQL says on the way is not lost in DuckDB's words for it."""
     said: list[psycopg.Error] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
-            yield from read.batches(db)
+            yield from table.records.batches(db)
         except psycopg.Error as error:
             said.append(error)
             raise
 
-    folder.root.register("streamed", pa.RecordBatchReader.from_batches(read.schema, batches()))
+    folder.root.register("streamed", pa.RecordBatchReader.from_batches(table.records.schema, batches()))
     try:
-        folder.root.execute(f"CREATE TABLE {read.source.relation} AS SELECT * FROM streamed")
+        folder.root.execute(f"CREATE TABLE {table.registered.source.relation} AS SELECT * FROM streamed")
     except (duckdb.Error, pa.ArrowException):
         if not said:
             raise
@@ -198,19 +195,11 @@ def _streamed(folder: Connection, read: Stream, db: psycopg.Connection) -> None:
     folder.root.unregister("streamed")
 
 
-def _stored(schema: Schema, unit: Unit) -> dict[str, str]:
-    """The columns of a table of kept rows and their types."""
-    names = kept_table.names(schema)
-    found = {names[name]: TYPES[kept_table.smallest(column)] for name, column in schema.columns}
-    beside = [PERSON, OWNER] if unit.column is not None else []
-    return found | dict.fromkeys(beside, "bigint")
-
-
 def _sent(db: psycopg.Connection, folder: Connection, registered: Registered, relation: str) -> int:
     """Write a table's kept rows; how many there are."""
-    columns = _stored(registered.schema, registered.unit)
+    columns = pages.columns_of(registered.schema, owned=registered.unit.column is not None)
     names, rows = ", ".join(columns), 0
-    made = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    made = ", ".join(f"{name} {TYPES[kind]}" for name, kind in columns.items())
     db.execute(f"CREATE TABLE {relation} ({made}) WITH (autovacuum_enabled = off)")
     cursor = folder.cursor()
     with db.cursor().copy(f"COPY {relation} ({names}) FROM STDIN (FORMAT csv, FREEZE)") as sent:

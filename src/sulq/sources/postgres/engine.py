@@ -7,7 +7,6 @@ private schema beside the tables: that it is still the one is looked at before e
 from __future__ import annotations
 
 import logging
-import threading
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -19,24 +18,20 @@ import psycopg
 import pyarrow as pa
 
 from sulq.addresses.postgres import Address
-from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import Rows
 from sulq.errors import AccessDenied, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private
 from sulq.language.kinds import Integers
-from sulq.language.relation import Table
-from sulq.language.shape import shape
 from sulq.sources.duckdb import pages
 from sulq.sources.duckdb.connection import Connection
-from sulq.sources.duckdb.engine import StoredEngine
-from sulq.sources.duckdb.question import BATCH
 from sulq.sources.duckdb.resident import Resident, limit
+from sulq.sources.duckdb.runner import MAX_BATCH_ROWS
 from sulq.sources.postgres import read as postgres_read
 from sulq.sources.postgres import schema as postgres_schema
 from sulq.sources.postgres.copy import Progress, copied
 from sulq.sources.postgres.schema import Copy
 from sulq.sources.postgres.session import Sessions, meaning
+from sulq.sources.stored_engine import StoredEngine
 from sulq.sources.tables import Dataset
 
 _log = logging.getLogger(__name__)
@@ -52,7 +47,7 @@ class PostgresEngine(StoredEngine):
         renew: bool = False,
         progress: Progress | None = None,
         threads: int | None = None,
-        batch: int = BATCH,
+        batch: int = MAX_BATCH_ROWS,
     ) -> None:
         if dataset.unit.positions_are_public:  # one row replaced can move every other: a table has no order
             raise SetupError(
@@ -60,19 +55,15 @@ class PostgresEngine(StoredEngine):
                 "Rows of PostgreSQL have no places, which this unit would let questions speak of.",
                 "Use neighbors='add_remove', or 'replace_one' with a person column.",
             )
+        super().__init__(dataset.facts, batch=batch)
+        self._resident = Resident(limit())
         self._dataset = dataset
-        self._facts = dataset.facts
         self._address = _address(dataset)
         self._renew = renew
         self._progress = progress
         self._threads = threads
-        self._batch = batch
         self._copy: Copy | None = None
-        names = [given.facts.schema.table for given in dataset.tables]
-        self._names = {name: "kept" if len(names) == 1 else f"kept{i}" for i, name in enumerate(names)}
         self._sessions = Sessions(self._address)
-        self._resident = Resident(limit())
-        self._opening = threading.Lock()
 
     @classmethod
     def of(
@@ -86,10 +77,7 @@ class PostgresEngine(StoredEngine):
     def fingerprint(self, table: str = "") -> str:
         """Which table a copy was made of, and which copy that is: other rows are another one."""
         self._open()
-        copy = cast("Copy", self._copy)
-        name = next(
-            given.facts.schema.table for given in self._dataset.tables if table in ("", given.facts.schema.table)
-        )
+        copy, name = cast("Copy", self._copy), self._dataset.find(table).facts.schema.table
         return f"postgresql {copy.sources[name]} {copy.build}"
 
     def counted(self) -> Dataset:
@@ -105,7 +93,7 @@ class PostgresEngine(StoredEngine):
     def _begin(self) -> None:
         """Find the copy or build it, and read it, once: from then on a question needs no session."""
         self._open()
-        with self._opening:  # of threads that ask first at once, one reads
+        with self._opening:
             if self._connection is None:
                 self._connection = self._filled(cast("Copy", self._copy))
 
@@ -113,17 +101,11 @@ class PostgresEngine(StoredEngine):
         """Find the copy or build it."""
         if self._closed:
             raise AccessDenied("closed", "The rows were let go of.")
-        with self._opening:  # of threads that ask first at once, one prepares
+        with self._opening:
             if self._copy is not None:
                 return
             copy = copied(self._dataset, self._address, renew=self._renew, progress=self._progress)
-            given = [
-                replace(each, facts=replace(each.facts, rows=copy.rows[each.facts.schema.table]))
-                if each.facts.public
-                else each
-                for each in self._dataset.tables
-            ]
-            self._dataset = replace(self._dataset, tables=tuple(given))
+            self._dataset = self._dataset.with_rows(copy.rows)
             self._facts, self._kernel_facts = self._dataset.facts, None
             self._copy, self._renew = copy, False
 
@@ -137,7 +119,7 @@ class PostgresEngine(StoredEngine):
                     name, owned = given.facts.schema.table, given.unit(self._dataset.unit).column is not None
                     columns = pages.columns_of(given.facts.schema, owned=owned)
                     copied_to = copy.tables[name], copy.pages[name]
-                    read = postgres_read.load(db, copied_to, connection, self._names[name], columns)
+                    read = postgres_read.load(db, copied_to, connection, self._kept_name(name), columns)
                     if read != copy.rows[name]:
                         raise SetupError("prepared-unusable", "The copy in the database is not whole.")
             with closing(connection.cursor()) as cursor:
@@ -185,11 +167,6 @@ class PostgresEngine(StoredEngine):
         self._open()
         name = self._dataset.facts.table_of(table).schema.table
         return cast("Copy", self._copy).heavy.map(lambda found: np.array(found[name], dtype=np.int64))
-
-    def _kept(self, name: str) -> Rows:
-        schema = self._facts.table_of(name).schema
-        relation = self._names[schema.table]
-        return Rows(relation, {}, kept_table.names(schema), frozenset(), {}, shape(Table(name), self._facts).most)
 
     def close(self) -> None:
         """End the sessions and let go of memory; the copy stays in the database."""

@@ -6,12 +6,10 @@ reads it as any other source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import psycopg
-import pyarrow as pa
 
 from sulq.errors import SetupError
 from sulq.language.domain import Schema, Text
@@ -97,25 +95,8 @@ def offered(db: psycopg.Connection, schema: str, name: str) -> Offered:
     return Offered(int(found[0][0]), str(found[0][1]), f"{quoted(schema)}.{quoted(name)}", columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """How a table's rows are selected, and what DuckDB makes of them."""
-
-    source: Source
-    records: Records
-
-    def batches(self, db: psycopg.Connection) -> Iterator[pa.RecordBatch]:
-        """The rows of the session's snapshot."""
-        return self.records.batches(db)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns as Arrow's."""
-        return self.records.schema
-
-
-def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> Stream:
-    """How the needed columns of a table are read; refuses what is missing or of no declared kind."""
+def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> tuple[Source, Records]:
+    """How the needed columns of a table are selected, and how DuckDB reads them; refuses what is missing or unfit."""
     places = cell_grammar.places([name for name, _, _ in table.columns], schema, unit)
     wanted = [
         Column(*table.columns[places[name]], column.longest if isinstance(column, Text) else None)
@@ -127,8 +108,7 @@ def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> Stream:
     for name, declared in schema.columns:
         numeric = table.columns[places[name]][1] == "numeric"
         cell_grammar.agree(name, declared, "number" if numeric else columns[name][0])
-    source = Source(f"origin.source{number}", columns, None, person=whom(read.named, schema, unit))
-    return Stream(source, read)
+    return Source(f"origin.source{number}", columns, None, person=whom(read.named, schema, unit)), read
 
 
 def _plain(column: Column, item: str) -> tuple[Cell, str]:

@@ -17,12 +17,9 @@ import pyarrow as pa
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.column_demand import Needed
 from sulq.compile.statements.kept_table import OWNER, PERSON, names
-from sulq.kernel.private import Stored
 from sulq.language.domain import Column, Schema, Text
-from sulq.language.kinds import Truths
 from sulq.sources.duckdb import results
 from sulq.sources.duckdb.kept_rows import OWNER_DIGITS
-from sulq.sources.folds.batch import Batch
 
 ROWS: Final = 32_768  # of a chunk: 50 columns of them as doubles are what a kernel takes at a time
 COUNT: Final = "n"
@@ -78,31 +75,6 @@ def packed(rows: pa.Table, schema: Schema, *, owned: bool) -> pa.RecordBatch:
     )
 
 
-def batches(chunks: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[Batch]:
-    """Chunks as batches of rows; the columns that are not there were not asked for."""
-    own = [
-        (stored, name, column) for stored, (name, column) in zip(names(schema).values(), schema.columns, strict=True)
-    ]
-    for several in chunks:
-        there = several.schema.names
-        read = [each for each in own if each[0] in there]
-        for place in range(several.num_rows):
-            yield _unpacked({name: several.column(i)[place] for i, name in enumerate(there)}, read, schema)
-
-
-def _unpacked(cells: dict[str, pa.Scalar], read: list[tuple[str, str, Column]], schema: Schema) -> Batch:
-    size = int(cells[COUNT].as_py())
-    columns: dict[str, Stored] = {}
-    for stored, name, column in read:
-        if isinstance(column, Text):
-            columns[name] = results.numpy_column(cells[stored].values)
-        else:
-            columns[name] = np.frombuffer(cells[stored].as_buffer(), _width(column)), _missing(cells, stored, size)
-    person = np.frombuffer(cells[PERSON].as_buffer(), "<i8") if PERSON in cells else None
-    owner = np.frombuffer(cells[OWNER].as_buffer(), f"S{OWNER_DIGITS}") if OWNER in cells else None
-    return Batch(schema, size, columns, person=person, owner=owner)
-
-
 def tables(chunks: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.Table]:
     """Chunks as tables of Arrow's, a column by the name it is stored under; nothing is copied."""
     kinds = {names(schema)[name]: kept_table.smallest(column) for name, column in schema.columns}
@@ -131,14 +103,6 @@ def _aligned(cell: pa.Scalar) -> pa.Buffer:
     return found if found.address % 8 == 0 else pa.py_buffer(found.to_pybytes())
 
 
-def _missing(cells: dict[str, pa.Scalar], stored: str, size: int) -> Truths | None:
-    bits = cells[_gone(stored)]
-    if not bits.is_valid:
-        return None
-    there = np.unpackbits(np.frombuffer(bits.as_buffer(), np.uint8), count=size, bitorder="little")
-    return ~there.astype(np.bool_)
-
-
 def _width(column: Column) -> str:
     return WIDTHS[kept_table.smallest(column)]
 
@@ -160,23 +124,3 @@ def arrow_layout(schema: Schema, asked: list[str], *, owned: bool) -> pa.Schema:
     """Some columns of a chunk in Arrow's words."""
     kinds = dict(_stored(schema, owned=owned))
     return pa.schema([(name, kinds[name]) for name in asked])
-
-
-def together(parts: list[Batch], schema: Schema, wanted: Needed, *, owned: bool) -> Batch:
-    """Batches as one."""
-    columns: dict[str, Stored] = {}
-    for name, column in schema.columns:
-        if name not in wanted.columns:
-            continue
-        stored = [part.stored(name) for part in parts]
-        empty = np.empty(0, dtype=object if isinstance(column, Text) else np.int64)
-        gone = [np.zeros(len(v), dtype=np.bool_) if m is None else m for v, m in stored]
-        values = np.concatenate([empty, *(v if v.dtype == object else v.astype(np.int64) for v, _ in stored)])
-        missing = np.concatenate([np.zeros(0, dtype=np.bool_), *gone])
-        columns[name] = values, missing if missing.any() else None
-    nobody = np.empty(0, dtype=f"S{OWNER_DIGITS}")
-    owner = np.concatenate([nobody, *(part.owner for part in parts if part.owner is not None)]) if owned else None
-    person = None
-    if wanted.person:
-        person = np.concatenate([np.empty(0, dtype=np.int64), *(part.person() for part in parts)])
-    return Batch(schema, sum(part.size for part in parts), columns, person=person, owner=owner)

@@ -7,15 +7,7 @@ import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
 
-import pyarrow as pa
-
 from sulq.errors import SetupError
-from sulq.language.domain import Int, Real, Schema
-from sulq.language.privacy import Unit
-from sulq.sources import cell_grammar, cell_reading
-from sulq.sources.cell_grammar import Cell
-from sulq.sources.decode import frames, person
-from sulq.sources.decode.person import Person
 from sulq.sources.spark import settings
 
 if TYPE_CHECKING:
@@ -169,36 +161,3 @@ def _takes_first(expressions: JavaObject) -> bool:
             return True
         front += [node.children().apply(i) for i in range(node.children().size())]
     return False
-
-
-def cells(frame: DataFrame, schema: Schema, unit: Unit) -> tuple[dict[str, tuple[Cell, str]], Person | None]:
-    """How each declared column of a frame is read, and the person; what is missing or of no known kind is refused."""
-    offered = [str(name) for name in frame.columns]
-    places = cell_grammar.places(offered, schema, unit)
-    fields = [frame.schema.fields[place] for place in places.values()]
-    types = importlib.import_module("pyspark.sql.pandas.types")
-    kinds = []
-    for field in fields:
-        kind, failed = None, False
-        try:
-            kind = types.to_arrow_type(field.dataType, timezone="UTC")
-        except Exception:  # noqa: BLE001 - a type that Arrow does not know
-            failed = True
-        if failed or kind is None:
-            raise SetupError(
-                "bad-declaration",
-                f"Column {field.name!r} of the data is of type {field.dataType.simpleString()[:80]}, "
-                "which sulq does not read.",
-            )
-        kinds.append(kind)
-    empty = pa.table([pa.array([], kind) for kind in kinds], names=[f"s{i}" for i in range(len(kinds))])
-    known = list(places)
-    who = None if unit.column is None else (unit.column, known.index(unit.column))
-    _, read, named = frames.records(empty, {name: known.index(name) for name in schema.names}, who, unit.fold)
-    found = {name: cell_reading.plain(read[i], f"s{i}", name) for i, name in enumerate(schema.names)}
-    for name, column in schema.columns:
-        cell_grammar.agree(name, column, found[name][0])
-    if named is None or unit.column is None:
-        return found, None
-    number = isinstance(schema.find(unit.column), (Int, Real))
-    return found, person.person(*named, number=number, fold=unit.fold)

@@ -18,14 +18,18 @@ from sulq.answers import wire
 from sulq.compile.statements.column_demand import Needed
 from sulq.compile.statements.kept_table import names
 from sulq.errors import SetupError
+from sulq.language.domain import Schema
 from sulq.language.facts import TableFacts
 from sulq.language.kinds import Integers
 from sulq.language.privacy import Unit
-from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, WHO, Form
+from sulq.sources import cell_grammar
+from sulq.sources.cell_grammar import Cell
+from sulq.sources.decode import frames
+from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, WHO, Form, Person
 from sulq.sources.duckdb.kept_rows import ORDER, TEXT
-from sulq.sources.folds.batch import Batch
-from sulq.sources.memory.persons import UNSURE, inexact
-from sulq.sources.spark import chunks, frame, work
+from sulq.sources.inexact_ids import UNSURE, inexact
+from sulq.sources.source import plain, whom
+from sulq.sources.spark import chunks, work
 from sulq.sources.tables import not_own, not_unique
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ class Prepared:
         self.facts = facts
         self.unit = unit
         self.owned = unit.column is not None
-        self._cells, person = frame.cells(rows, facts.schema, unit)
+        self._cells, person = _cells(rows, facts.schema, unit)
         self.form: Form = "nothing" if person is None else person.form
         self._reading = work.Reading.of(facts.schema, unit, key, self._cells, person)
         self._held: DataFrame | None = None
@@ -196,15 +200,6 @@ class Prepared:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def fetched(self, wanted: Needed) -> Batch:
-        """All kept rows in this process: what is wanted of them, and whose each row is."""
-        schema = self.facts.schema
-        parts = list(chunks.batches(self.streamed(wanted), schema))
-        found = chunks.together(parts, schema, wanted, owned=self.owned)
-        if self.facts.public and found.size > self.size:  # read again after a loss: joins were bounded by fewer (SR15)
-            raise LookupError("other rows")
-        return found
-
     def whole(self) -> Iterator[pa.RecordBatch]:
         """All chunks with all columns."""
         rows = 0
@@ -237,3 +232,30 @@ def _unfit(form: Form) -> str:
 def _level() -> StorageLevel:
     """Where rows are kept: in memory, and on encrypted disk what has no place there."""
     return importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK_DESER
+
+
+def _cells(frame: DataFrame, schema: Schema, unit: Unit) -> tuple[dict[str, tuple[Cell, str]], Person | None]:
+    """How each declared column of a frame is read, and the person; what is missing or of no known kind is refused."""
+    offered = [str(name) for name in frame.columns]
+    places = cell_grammar.places(offered, schema, unit)
+    fields = [frame.schema.fields[place] for place in places.values()]
+    types = importlib.import_module("pyspark.sql.pandas.types")
+    kinds = []
+    for field in fields:
+        kind, failed = None, False
+        try:
+            kind = types.to_arrow_type(field.dataType, timezone="UTC")
+        except Exception:  # noqa: BLE001 - a type that Arrow does not know
+            failed = True
+        if failed or kind is None:
+            raise SetupError(
+                "bad-declaration",
+                f"Column {field.name!r} of the data is of type {field.dataType.simpleString()[:80]}, "
+                "which sulq does not read.",
+            )
+        kinds.append(kind)
+    empty = pa.table([pa.array([], kind) for kind in kinds], names=[f"s{i}" for i in range(len(kinds))])
+    known = list(places)
+    who = None if unit.column is None else (unit.column, known.index(unit.column))
+    _, read, named = frames.records(empty, {name: known.index(name) for name in schema.names}, who, unit.fold)
+    return plain(read, schema), whom(named, schema, unit)

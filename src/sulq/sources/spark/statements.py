@@ -14,14 +14,13 @@ import duckdb
 import pyarrow as pa
 
 from sulq.compile.statements.kept_table import OWNER
-from sulq.kernel import matrix
 from sulq.kernel.private import SATURATED, Integers, Stored
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.language.domain import Schema
 from sulq.sources.duckdb import pages, results
 from sulq.sources.duckdb.connection import Connection
-from sulq.sources.folds import blas
+from sulq.sources.duckdb.runner import run_program, stream
 from sulq.sources.folds.totals import Totals
 from sulq.sources.spark import chunks
 
@@ -68,14 +67,7 @@ def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | No
 def fold(asked: Fold, tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[Integers], int]:
     """The sums of a program over the rows of its statement, and how many rows there are."""
     with opened(tables, threads=threads) as (cursor, rows):
-        streamed = results.streamed(cursor, asked.sql, Scan(asked.sql, asked.texts).bound, chunks.ROWS)
-        return summed(asked, (matrix.Batch(size, cells) for cells, size in streamed)), rows
-
-
-def summed(asked: Fold, batches: Iterable[matrix.Batch]) -> list[Integers]:
-    """The sums of a program over batches of its rows."""
-    with blas.one_thread():
-        return matrix.fold(asked.program, batches)
+        return run_program(asked, stream(cursor, asked, chunks.ROWS)), rows
 
 
 def sent(table: pa.Table) -> bytes:

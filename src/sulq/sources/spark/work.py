@@ -17,24 +17,22 @@ from typing import Final, cast
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sulq.answers import wire
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.column_demand import Needed, needed
 from sulq.kernel import matrix
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.language.domain import Schema, Text
+from sulq.language.kinds import Integers
 from sulq.language.privacy import Unit
-from sulq.language.relation import PerPerson, Relation, Select, Table, Where
-from sulq.language.rowfn import Col
-from sulq.language.rowfn.keys import Bucket
-from sulq.language.tally import Tally
 from sulq.sources.cell_grammar import Cell
 from sulq.sources.decode.frames import records
 from sulq.sources.decode.person import Person
 from sulq.sources.duckdb import kept_rows, prepare, results
 from sulq.sources.duckdb.connection import Connection
+from sulq.sources.duckdb.runner import run_program
 from sulq.sources.source import Origin, Registered, Source
 from sulq.sources.spark import chunks, statements
 from sulq.sources.spark.statements import Pages
@@ -169,16 +167,20 @@ def _packed(table: pa.Table, schema: Schema) -> Iterator[pa.RecordBatch]:
 def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
     """Of each chunk its persons, and how many rows each has; a cell outside its declaration fails."""
     found = cast("Schema", wire.decode(schema))
-    for batch in chunks.batches(rows, found):
-        for name, column in found.columns:
-            values, missing = batch.stored(name)
-            some = np.zeros(0) if isinstance(column, Text) else values if missing is None else values[~missing]
-            if missing is not None and missing.any() and not column.missing:
+    declared = [(kept_table.names(found)[name], column) for name, column in found.columns]
+    for table in chunks.tables(rows, found):
+        for name, column in declared:
+            cells = table.column(name)
+            if cells.null_count and not column.missing:
                 raise ValueError
-            if len(some) and not isinstance(column, Text) and not column.low <= some.min() <= some.max() <= column.high:
-                raise ValueError
-        owners, counts = np.unique(np.empty(0, "S1") if batch.owner is None else batch.owner, return_counts=True)
-        yield pa.RecordBatch.from_pydict({"o": pa.array(owners.tolist(), pa.binary()), "n": counts.astype(np.int64)})
+            some = cells.drop_null()
+            if len(some) and not isinstance(column, Text):
+                low, high = pc.min_max(some).as_py().values()
+                if not column.low <= low <= high <= column.high:
+                    raise ValueError
+        if kept_table.OWNER in table.column_names:
+            persons = table.column(kept_table.OWNER).cast(pa.binary()).value_counts()
+            yield pa.RecordBatch.from_arrays(list(persons.flatten()), names=["o", "n"])
 
 
 def _read(registered: Registered, rows: Batches) -> Iterator[pa.Table]:
@@ -212,105 +214,52 @@ def _gathered(rows: Batches, size: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def row_by_row(relation: Relation) -> str | None:
-    """The table whose rows, each by itself, give a relation's; None where rows meet others on their way."""
-    while isinstance(relation, (Where, Select)):
-        relation = relation.source
-    return relation.name if isinstance(relation, Table) else None
-
-
-def by_person(relation: Relation) -> str | None:
-    """The table whose rows, person by person, give a relation's; None where they meet other rows on their way."""
-    while isinstance(relation, (Where, Select, PerPerson)):
-        relation = relation.source
-    return relation.name if isinstance(relation, Table) else None
-
-
-def looked_at(relation: Relation, tallies: Sequence[Tally]) -> Needed:
-    """What tallies over such a relation look at in the table's own rows."""
-    found = needed(*tallies)
-    while isinstance(relation, (Where, Select)):
-        front = [relation.condition] if isinstance(relation, Where) else [fn for _, fn in relation.columns]
-        if isinstance(relation, Select):  # what is above it reads its columns, and all of these are worked out
-            found.columns = set()
-        while front:
-            fn = front.pop()
-            found.columns |= {fn.name} if isinstance(fn, Col) else set()
-            found.person |= isinstance(fn, Bucket)
-            front += fn.parts()
-        relation = relation.source
-    return found
-
-
 @dataclass(frozen=True)
-class Stated:
-    """Certified statements over one table: generated names and numbers, no text of anybody's."""
+class Task:
+    """Certified statements, or a program, over one table: generated names and numbers, no text of anybody's."""
 
-    sql: tuple[str, ...]
+    statements: tuple[str, ...]
+    fold: Fold | None
     name: str
     schema: str
     owned: bool
     versions: str
 
     @classmethod
-    def of(cls, scans: Sequence[Scan], name: str, schema: Schema, *, owned: bool) -> Stated:
-        """The words for statements in which no text is bound."""
-        if any(scan.texts for scan in scans):
+    def of(cls, asked: Sequence[Scan] | Fold, name: str, schema: Schema, *, owned: bool) -> Task:
+        """The words for statements, or a program, in which no text is bound."""
+        fold, scans = (asked, ()) if isinstance(asked, Fold) else (None, asked)
+        if any(each.texts for each in (scans if fold is None else [fold])):
             raise ValueError("a text is not sent")
-        return cls(tuple(scan.sql for scan in scans), name, wire.encode(schema), owned, VERSIONS)
+        return cls(tuple(scan.sql for scan in scans), fold, name, wire.encode(schema), owned, VERSIONS)
 
 
 @silent
-def state(stated: Stated, rows: Batches) -> Iterator[pa.RecordBatch]:
-    """The results of statements over this partition's rows."""
-    _same(stated.versions)
-    held = Pages(cast("Schema", wire.decode(stated.schema)), stated.owned, rows)
-    found, count = statements.run([Scan(sql) for sql in stated.sql], {stated.name: held})
-    if count:
-        results = [statements.sent(table) for table in found]
-        yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(results)), pa.int32()), "r": results})
-
-
-@dataclass(frozen=True)
-class Programmed:
-    """A certified program over one table: steps, numbers and generated names, no text of anybody's."""
-
-    fold: Fold
-    name: str
-    schema: str
-    owned: bool
-    versions: str
-
-    @classmethod
-    def of(cls, fold: Fold, name: str, schema: Schema, *, owned: bool) -> Programmed:
-        """The words for a program in whose statement no text is bound."""
-        if fold.texts:
-            raise ValueError("a text is not sent")
-        return cls(fold, name, wire.encode(schema), owned, VERSIONS)
-
-
-@silent
-def fold(asked: Programmed, rows: Batches) -> Iterator[pa.RecordBatch]:
-    """The sums of a program over this partition's rows; columns of the table itself need no DuckDB."""
-    _same(asked.versions)
-    schema = cast("Schema", wire.decode(asked.schema))
-    if asked.fold.table is None:
-        found, count = statements.fold(asked.fold, {asked.name: Pages(schema, asked.owned, rows)})
+def run(task: Task, rows: Batches) -> Iterator[pa.RecordBatch]:
+    """The results of statements, or the sums of a program, over this partition's rows; nothing where it has none."""
+    _same(task.versions)
+    pages = Pages(cast("Schema", wire.decode(task.schema)), task.owned, rows)
+    if task.fold is None:
+        tables, count = statements.run([Scan(sql) for sql in task.statements], {task.name: pages})
+        found = [statements.sent(table) for table in tables]
     else:
-        parts = [0]
-        found = statements.summed(asked.fold, _columns(rows, schema, asked.fold.program.columns, parts))
-        count = sum(parts)
+        sums, count = _folded(task.fold, task.name, pages)
+        found = [each.astype("<i8").tobytes() for each in sums]
     if count:
-        results = [sums.astype("<i8").tobytes() for sums in found]
-        yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(results)), pa.int32()), "r": results})
+        yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(found)), pa.int32()), "r": found})
 
 
-def _columns(rows: Batches, schema: Schema, names: Sequence[str], parts: list[int]) -> Iterator[matrix.Batch]:
-    """Stored columns by their names, chunk by chunk; notes the size of each."""
-    own = {stored: name for name, stored in kept_table.names(schema).items()}
-    for batch in chunks.batches(rows, schema):
-        parts.append(batch.size)
-        yield matrix.Batch(
-            batch.size,
-            [(batch.person(), None) if name == kept_table.PERSON else batch.stored(own[name]) for name in names],
-        )
+def _folded(fold: Fold, name: str, pages: Pages) -> tuple[list[Integers], int]:
+    """The sums of a program, and how many rows there are; columns of the table itself need no DuckDB."""
+    if fold.table is None:
+        return statements.fold(fold, {name: pages})
+    sizes = [0]
+
+    def batches() -> Iterator[matrix.Batch]:
+        for table in chunks.tables(pages.chunks, pages.schema):
+            sizes.append(table.num_rows)
+            yield matrix.Batch(
+                table.num_rows, [results.numpy_column(table.column(column)) for column in fold.program.columns]
+            )
+
+    return run_program(fold, batches()), sum(sizes)

@@ -15,7 +15,6 @@ import pytest
 
 from sulq.compile.emit.emitter import NotInSql
 from sulq.compile.statements.aggregate import Query
-from sulq.compile.statements.proposal import Fetched
 from sulq.errors import SetupError
 from sulq.kernel import layout, programs
 from sulq.kernel.layout import joined, summed
@@ -31,7 +30,7 @@ from sulq.language.tally import Tally
 from sulq.sources.duckdb import engine as engine_module
 from sulq.sources.duckdb import prepare
 from sulq.sources.duckdb.engine import DuckEngine
-from sulq.sources.duckdb.question import Question
+from sulq.sources.duckdb.runner import CursorRunner
 from tests import counts, relations
 from tests.counts import count
 from tests.sources.cases import ask, duck, memory
@@ -136,7 +135,7 @@ def test_neighbours_are_asked_the_same() -> None:
 
 def test_no_reading_is_written_into_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without a copy the kept rows are a name; for as many rows of persons the whole text is the same."""
-    monkeypatch.setattr(engine_module, "MOST_ROWS_READ", MAX_STORED_ROWS)
+    monkeypatch.setattr(engine_module, "MAX_ROWS_READ", MAX_STORED_ROWS)
     pq.write_table(rows(30), tmp_path / "data.parquet")
     for unit in (Unit(), UNIT):
         stored, straight = (duck(tmp_path / "data.parquet", unit, SCHEMA, prepared=way) for way in (None, False))
@@ -146,16 +145,15 @@ def test_no_reading_is_written_into_a_question(tmp_path: Path, monkeypatch: pyte
             found = [engine.propose(tally) for engine in (stored, straight)]
             for scan in scans(found[1]):
                 assert not any(word in scan.sql for word in ("source", "parquet", "'", "regexp", "sha256", "QUALIFY"))
-            if unit is UNIT:  # a program sums all of a tally, what is fetched only what SQL does not
-                assert found[0].statements == (found[1].statements if found[0].fold is None else ())
+            if unit is UNIT:
+                assert found[0] == found[1]
                 assert not any(word in scan.sql for scan in scans(found[0]) for word in ("source", "'", "QUALIFY"))
 
 
 def scans(found: Proposal) -> list[Scan]:
     """Every statement of a proposal."""
-    fetched = [found.fetch.scan] if isinstance(found, Fetched) else []
-    fetched += [] if found.fold is None else [Scan(found.fold.sql, found.fold.texts)]
-    return [*(statement.scan for statement in found.statements), *fetched]
+    folded = [] if found.fold is None else [Scan(found.fold.sql, found.fold.texts)]
+    return [*(statement.scan for statement in found.statements), *folded]
 
 
 @pytest.mark.parametrize("prepared", [None, False])
@@ -166,7 +164,7 @@ def test_every_bound_holds_for_as_many_rows_as_there_can_be(prepared: object, mo
     """
     extremes = [{"age": 120, "pay": 1000.0, "city": "y", "wide": 2**44}, {"age": 0, "pay": 0.0, "city": "x", "wide": 0}]
     engine = duck(pa.Table.from_pylist(extremes), Unit(), SCHEMA, prepared=prepared)
-    most, reached = (MAX_STORED_ROWS if prepared is None else engine_module.MOST_ROWS_READ), []
+    most, reached = (MAX_STORED_ROWS if prepared is None else engine_module.MAX_ROWS_READ), []
     written: dict[str, list[int]] = {}  # of each text the bounds that it was written with
     real = Query.sql
 
@@ -177,7 +175,7 @@ def test_every_bound_holds_for_as_many_rows_as_there_can_be(prepared: object, mo
     for tally in asked():
         made = engine.propose(tally)
         engine.ready()
-        asking = Question(engine._cursor(engine._connection), *engine._over(Table()), tally)
+        asking = CursorRunner(engine._cursor(engine._connection), *engine._over(Table()))
         for statement in made.statements:
             bounds = next(each for text, each in written.items() if statement.scan.sql.endswith(text))
             columns = asking.columns([statement])[0][statement.first :]
@@ -265,7 +263,7 @@ def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
     values = dataclasses.asdict(made) | {"fold": repr(made.fold)}
     assert {type(item) for item in plain(values)} <= {int, str, bytes, bool, type(None)}
     assert rebuilt(values) == made
-    asking = Question(engine._cursor(engine._connection), *engine._over(Table()), *tallies)
+    asking = CursorRunner(engine._cursor(engine._connection), *engine._over(Table()))
     found = [sums.tolist() for sums in joined(made, summed(rebuilt(values), asking))]
     assert found == [reference.sums(tally).open().tolist() for tally in tallies]
     kinds = {type(block) for each in made.statements for p in each.parts for block in (*p.combined, *p.looked)}
@@ -283,7 +281,7 @@ def test_SR17_more_rows_than_statements_are_written_for_stop_the_owner(
     pq.write_table(rows(9), tmp_path / "data.parquet")
     for most, fine in ((8, False), (9, True)):
         monkeypatch.setattr(prepare, "MAX_STORED_ROWS", most)
-        monkeypatch.setattr(engine_module, "MOST_ROWS_READ", most)
+        monkeypatch.setattr(engine_module, "MAX_ROWS_READ", most)
         engine = duck(tmp_path / "data.parquet", Unit(), SCHEMA, prepared=way)
         if fine:
             engine.ready()

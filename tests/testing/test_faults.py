@@ -11,9 +11,9 @@ from sulq.language.facts import Facts
 from sulq.language.rowfn import Lit
 from sulq.language.tally import Tally
 from sulq.testing import neighbours
-from sulq.testing.bad import FAULTS, Plain
 from sulq.testing.questions import Drawer
 from tests import counts
+from tests.faults import FAULTS, Plain
 from tests.privacy.cases import ENGINES, answerable, engine, facts_of, seeded
 
 

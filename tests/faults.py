@@ -1,4 +1,4 @@
-"""Deliberately bad engines, curators and mechanisms: what the replay harness and the tests must catch.
+"""Deliberately bad engines and mechanisms: what record and replay, and the tests, must notice.
 
 Each fault is one some system really had. `Plain` without a fault is an honest
 engine of a few lines, so that a control shows the fault and not the stand-in.
@@ -15,11 +15,6 @@ from typing import Final, cast
 
 import numpy as np
 
-from sulq.answers import wire
-from sulq.answers.answer import Answer, Answers
-from sulq.answers.receipt import Receipt
-from sulq.curator.curator import Curator, PlannedAsk
-from sulq.curator.flights import Flight
 from sulq.curator.run import Release
 from sulq.kernel.laws import AboveLaw, GaussianLaw, LaplaceLaw, Law
 from sulq.kernel.private import Private
@@ -188,11 +183,6 @@ def _clock(value: object) -> int:
         return days(value)
 
 
-def silent(release: Release) -> Release:
-    """Releases a single cell as it is: a count without noise."""
-    return lambda law, exact: exact.open() if exact.open().size == 1 else release(law, exact)
-
-
 def nosy(release: Release) -> Release:
     """Takes noise whose width depends on the rows."""
 
@@ -215,15 +205,3 @@ def bare(release: Release) -> Release:
         return first
 
     return compared
-
-
-class Late(Curator):
-    """Computes first and debits afterwards, so that a failure is free."""
-
-    def buy(self, ask: PlannedAsk, flight: Flight, *, key: str | None = None, reuse: bool = False) -> Answer | Answers:
-        """Answer, then pay."""
-        plan = ask.plan
-        released = self._rows.run(plan, Receipt(0, "", "", ""))
-        question, digest = wire.encode(plan.question), wire.digest(plan)
-        receipt = self._ledger.debit(plan.event, question=question, plan_digest=digest, key=key)
-        return self.answer(plan, receipt, released)

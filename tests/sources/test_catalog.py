@@ -11,22 +11,22 @@ import pyarrow.parquet
 import pytest
 
 from sulq.errors import SetupError
-from sulq.sources.offered_tables import offered
+from sulq.sources.catalog import list_tables
 
 
 def test_each_kind_of_file_names_its_columns(tmp_path: Path) -> None:
     """Parquet by its types, CSV by its header, DuckDB by each of its tables."""
     pa.parquet.write_table(pa.table({"a": [1], "b": ["x"], "c": [1.5]}), tmp_path / "p.parquet")
-    assert offered(tmp_path / "p.parquet") == [("p", [("a", "int64"), ("b", "string"), ("c", "double")])]
+    assert list_tables(tmp_path / "p.parquet") == [("p", [("a", "int64"), ("b", "string"), ("c", "double")])]
     (tmp_path / "c.csv").write_text('a,"b, c"\n1,2\n')
-    assert offered(tmp_path / "c.csv") == [("c", [("a", "text"), ("b, c", "text")])]
+    assert list_tables(tmp_path / "c.csv") == [("c", [("a", "text"), ("b, c", "text")])]
     with gzip.open(tmp_path / "z.csv.gz", "wt") as file:
         file.write("a\n1\n")
-    assert offered(tmp_path / "z.csv.gz") == [("z", [("a", "text")])]
+    assert list_tables(tmp_path / "z.csv.gz") == [("z", [("a", "text")])]
     with duckdb.connect(str(tmp_path / "d.duckdb")) as db:
         db.execute("CREATE TABLE two AS SELECT 1 AS x, true AS y")
         db.execute("CREATE TABLE one AS SELECT 'a' AS z")
-    found = offered(tmp_path / "d.duckdb")
+    found = list_tables(tmp_path / "d.duckdb")
     assert found == [("one", [("z", "VARCHAR")]), ("two", [("x", "INTEGER"), ("y", "BOOLEAN")])]
 
 
@@ -36,4 +36,4 @@ def test_what_is_no_data_file_is_refused(tmp_path: Path, name: str) -> None:
     if name != "missing.csv":
         (tmp_path / name).write_bytes(b"nothing of the kind")
     with pytest.raises(SetupError):
-        offered(tmp_path / name)
+        list_tables(tmp_path / name)

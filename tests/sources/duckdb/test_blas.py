@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.sources.folds import blas
+from sulq.sources.duckdb import blas
 
 
 def test_one_thread_is_held_until_the_last_lets_go() -> None:
