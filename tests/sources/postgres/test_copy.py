@@ -63,16 +63,16 @@ def test_all_tables_are_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     genuine = copy.stream
 
     def moving(*given: object):
-        read = genuine(*given)
+        source, read = genuine(*given)
 
         class Moving:
-            source, schema = read.source, read.schema
+            schema = read.schema
 
             def batches(self, db: psycopg.Connection):
                 yield from read.batches(db)
                 server().do(f"WITH gone AS (DELETE FROM {first} RETURNING x) INSERT INTO {second} SELECT x FROM gone")
 
-        return Moving()
+        return source, Moving()
 
     monkeypatch.setattr(copy, "stream", moving)
     facts = [TableFacts(Schema.of("a", {"x": Int(0, 9)})), TableFacts(Schema.of("b", {"x": Int(0, 9)}), public=True)]
