@@ -34,7 +34,7 @@ from sulq.service.web.app import create_app
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.workload import Workload
-from sulq.testing.exact import Exact
+from sulq.testing.exact import ExactOracle
 from tests import counts
 from tests.client.far import Loop
 from tests.learn.programs import people, program
@@ -114,7 +114,7 @@ def outcome(program: Program, desk: NamedAsks) -> object:
         return type(error).__name__, error.code, error.message, error.remedy
 
 
-class ForAll(Exact):
+class ForAll(ExactOracle):
     """Without noise, and alike for every analyst."""
 
     def for_analyst(self, name: str, *, scope: str | None = None, dataset: str = "") -> ForAll:

@@ -60,7 +60,7 @@ from sulq.language.statistic import HeavyPersons
 from sulq.language.tally import Engine
 from sulq.sources.engines import open_engine
 from sulq.sources.folds import row_listing as listing
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.row_listing import listed
 from sulq.sources.memory import engine as memory
 from sulq.sql.explain import Explanation
@@ -286,7 +286,7 @@ def test_RP_S4_13_a_blanked_row_stands_in_its_place(read: str, tmp_path: Path, m
     sides, and a function moves by more than its certificate says.
     """
     assert blanked(read, tmp_path) == [[], []]
-    monkeypatch.setattr(Batch, "placed", lambda rows, _size: rows)
+    monkeypatch.setattr(RowBatch, "placed", lambda rows, _size: rows)
     monkeypatch.setattr(listing, "placed", lambda table, _size: table)
     assert all(any("moved" in line for line in told) for told in blanked(read, tmp_path))
 

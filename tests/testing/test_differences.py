@@ -11,13 +11,13 @@ import pytest
 from sulq.language.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw
 from sulq.language.privacy import Draw, Event
 from sulq.testing.differences import cost, overruns
-from sulq.testing.replay import Call, Entry, Run
+from sulq.testing.replay import Entry, ReleaseCall, Run
 
 
 def one(law: object, given: list[list[int]], norm: str, sensitivity: int, event: Event) -> Run:
     draw = Draw(law.kind, "add_remove", norm, Fraction(sensitivity), Fraction(1), Fraction(1), np.size(given))
     array = np.array(given)
-    return Run([Call(0, law, array, array)], ["same"], [Entry("q", replace(event, draws=(draw,)), None)])
+    return Run([ReleaseCall(0, law, array, array)], ["same"], [Entry("q", replace(event, draws=(draw,)), None)])
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_RP_sums_drawn_in_one_call_are_measured_draw_by_draw(moved: list[int], t
 
     def run(given: list[int]) -> Run:
         array = np.array([given])
-        return Run([Call(0, law, array, array)], ["same"], [Entry("q", event, None)])
+        return Run([ReleaseCall(0, law, array, array)], ["same"], [Entry("q", event, None)])
 
     found = overruns(run([0, 0, 0]), run(moved))
     assert bool(found) is bool(told)

@@ -23,7 +23,7 @@ from sulq.sources.cell_grammar import Cell
 from sulq.sources.decode import csv_file, files, frames, person
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person
-from sulq.sources.spark.frame import SCHEME, Named, is_frame
+from sulq.sources.spark.frame import SCHEME, NamedTable, is_frame
 
 SUFFIXES: Final = (".parquet", ".csv", ".duckdb")
 _SERVERS: Final = ("http://", "https://", "s3://", "gs://", "mysql://")
@@ -80,7 +80,7 @@ class Origin:
             if is_address(data):
                 return cls(None, Address.of(str(data)))
             if str(data).startswith(SCHEME):
-                return cls(None, Named(str(data)))
+                return cls(None, NamedTable(str(data)))
             if str(data).startswith(_SERVERS):
                 raise SetupError(
                     "engine-not-available", "Data behind this kind of address is not read in this version."
@@ -121,7 +121,7 @@ class Origin:
     @property
     def fingerprint(self) -> str:
         """Name, size and time of the file, or "frame": what the ledger registers, never anything of the rows."""
-        if isinstance(self.data, Named):
+        if isinstance(self.data, NamedTable):
             return self.data.fingerprint
         return "frame" if self.path is None else f"{self.path.name} {self.size} {self.modified}"
 
@@ -137,7 +137,7 @@ class Origin:
         """The engine that alone reads these rows, where they are; "" for files and frames, which several read."""
         if self.address is not None:
             return "postgres"
-        return "spark" if self.path is None and (isinstance(self.data, Named) or is_frame(self.data)) else ""
+        return "spark" if self.path is None and (isinstance(self.data, NamedTable) or is_frame(self.data)) else ""
 
     def unchanged(self) -> None:
         """Stop the owner where the file is no longer the one that was opened."""
@@ -170,7 +170,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class TableSource:
     """How DuckDB reads the needed columns: a relation, and for each column its kind of cell and its SQL.
 
     `rows` is an upper bound on the number of rows, where one is known; where places are public, it is their number.
@@ -187,7 +187,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Registered:
+class RegisteredTable:
     """What an owner registered: the data and how it is read, the declarations, and the person space with its key.
 
     `number` tells the tables of a dataset apart in generated SQL ("" where there is
@@ -198,7 +198,7 @@ class Registered:
     """
 
     origin: Origin
-    source: Source
+    source: TableSource
     schema: Schema
     unit: Unit
     key: bytes
@@ -219,7 +219,7 @@ class Registered:
         """How many rows the source has, blanked ones among them, where that is public (SR6); None where it is not."""
         return self.source.rows if self.unit.positions_are_public else None
 
-    def without_data(self) -> Registered:
+    def without_data(self) -> RegisteredTable:
         """The same without the frame: once its rows are prepared in memory they need not be held twice."""
         return replace(self, origin=replace(self.origin, data=None), source=replace(self.source, frame=None))
 
@@ -273,7 +273,7 @@ def describe(
     number: str = "",
     attached: str = "origin",
     shapes: Shapes | None = None,
-) -> Source:
+) -> TableSource:
     """Find out how to read the origin; refuse missing columns and kinds that no declaration here can mean.
 
     `number` is the table's among those of a dataset, `attached` what a DuckDB file is to be known as, `shapes` what
@@ -298,14 +298,14 @@ def _checked(cells: dict[str, tuple[Cell, str]], schema: Schema) -> dict[str, tu
     return cells
 
 
-def _frame(origin: Origin, schema: Schema, unit: Unit, number: str) -> Source:
+def _frame(origin: Origin, schema: Schema, unit: Unit, number: str) -> TableSource:
     places = cell_grammar.places(column_names(origin.data) or [], schema, unit)
     who = None if unit.column is None else (unit.column, places[unit.column])
     table, kinds, named = frames.records(origin.data, {name: places[name] for name in schema.names}, who, unit.fold)
     if unit.positions_are_public:
         table = table.append_column(POSITION, pa.array(range(table.num_rows), pa.int64()))
     columns, rows = plain(kinds, schema), table.num_rows
-    return Source(f"source{number}", columns, rows, frame=table, person=whom(named, schema, unit))
+    return TableSource(f"source{number}", columns, rows, frame=table, person=whom(named, schema, unit))
 
 
 def plain(kinds: Sequence[str], schema: Schema) -> dict[str, tuple[Cell, str]]:
@@ -314,7 +314,7 @@ def plain(kinds: Sequence[str], schema: Schema) -> dict[str, tuple[Cell, str]]:
     return _checked({name: cell_reading.plain(kind, f"s{i}", name) for i, (name, kind) in enumerate(columns)}, schema)
 
 
-def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
+def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> TableSource:
     offered = csv_file.header(path)
     places = cell_grammar.places(offered, schema, unit)
     columns: dict[str, tuple[Cell, str]] = {name: ("text", f"s{places[name]}") for name in schema.names}
@@ -322,7 +322,7 @@ def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> Source:
     rows = None if path.suffix.lower() == ".gz" else origin.size
     rows = csv_file.check(path) if unit.positions_are_public else rows
     relation = files.csv_records(path, len(offered), places=unit.positions_are_public)
-    return Source(relation, _checked(columns, schema), rows, files=(path,), person=named)
+    return TableSource(relation, _checked(columns, schema), rows, files=(path,), person=named)
 
 
 def _typed(
@@ -344,7 +344,7 @@ def whom(named: tuple[Form, str] | None, schema: Schema, unit: Unit) -> Person |
     return person.person(*named, number=isinstance(schema.find(unit.column), (Int, Real)), fold=unit.fold)
 
 
-def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Shapes) -> Source:
+def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Shapes) -> TableSource:
     names, rows, shape, stored, wide = origin.parquet()
     places = cell_grammar.places(names, schema, unit)
     # What DuckDB fails to read is read by Arrow (parquet_cells.py); a type that it does not read is refused now.
@@ -359,7 +359,7 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Sha
         place = places[unit.column]
         frames.check_stored(stored[place], kinds[place], unit.column, wide.get(names[place], ANY_BYTES))
     relation = files.parquet_records(path, aliases, places=unit.positions_are_public)
-    return Source(relation, columns, rows, files=(path,), person=named)
+    return TableSource(relation, columns, rows, files=(path,), person=named)
 
 
 def _is_read(kind: pa.DataType) -> bool:
@@ -376,7 +376,7 @@ def _is_read(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in (*known, types.is_date, types.is_timestamp, types.is_decimal128))
 
 
-def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, *, attached: str, shapes: Shapes) -> Source:
+def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, *, attached: str, shapes: Shapes) -> TableSource:
     with shapes.attached(path):
         offered = [
             name for (name,) in shapes.ask("SELECT table_name FROM duckdb_tables() WHERE database_name = 'origin'")
@@ -397,4 +397,4 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, *, attach
     columns, named = _typed([str(row[1]) for row in described], places, schema, unit)
     aliases = [f"s{i}" for i in range(len(names))]
     relation = files.table_records(quoted, aliases, places=unit.positions_are_public)
-    return Source(relation, columns, cast("int", count), attach=(attached, path), person=named)
+    return TableSource(relation, columns, cast("int", count), attach=(attached, path), person=named)

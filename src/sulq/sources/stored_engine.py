@@ -40,7 +40,7 @@ from sulq.language.tally import Groups, Tally
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.resident import Resident
 from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, CursorRunner, fetch
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.derived_rows import derive
 from sulq.sources.folds.fold import fold
 from sulq.sources.folds.open_groups import group, in_order, labelled
@@ -110,10 +110,10 @@ class StoredEngine(abc.ABC):
         """How many rows a table's source has, where that is public (SR6)."""
         return None
 
-    def _reader(self, tally: Tally) -> Callable[[str], Batch]:
+    def _reader(self, tally: Tally) -> Callable[[str], RowBatch]:
         """How a table's kept rows come into memory; of a table asked itself, only what the tally looks at."""
 
-        def read(name: str) -> Batch:
+        def read(name: str) -> RowBatch:
             schema, rows = derived_tables.derive(Table(name), self._facts, self._kept)
             wanted = Needed(schema.names)
             if isinstance(tally.over, Table):
@@ -314,7 +314,7 @@ class StoredEngine(abc.ABC):
 
         return Private(self._asked([tally], ask, by_hand))
 
-    def _derived(self, tally: Tally) -> Batch:
+    def _derived(self, tally: Tally) -> RowBatch:
         """The rows of a tally's relation in memory."""
         return derive(tally.over, self._facts, self._reader(tally))
 

@@ -11,7 +11,7 @@ from sulq.language.domain import Schema
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, person
-from sulq.sources.source import Origin, Registered, Shapes, Source, describe, suffix
+from sulq.sources.source import Origin, RegisteredTable, Shapes, TableSource, describe, suffix
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -74,12 +74,12 @@ class Dataset:
         )
         return replace(self, tables=tuple(tables))
 
-    def registered(self) -> tuple[Registered, ...]:
+    def registered(self) -> tuple[RegisteredTable, ...]:
         """How each table of files and frames is read; what is missing or of no declared kind is refused."""
         files: dict[object, str] = {}  # a file that holds several of the tables is attached once
         with Shapes() as shapes:
 
-            def read(given: Given, unit: Unit, number: str) -> Source:
+            def read(given: Given, unit: Unit, number: str) -> TableSource:
                 attached = files.setdefault(given.origin.path, f"origin{number}")
                 schema = given.facts.schema
                 return describe(
@@ -88,22 +88,24 @@ class Dataset:
 
             return self.register(read)
 
-    def register(self, read: Callable[[Given, Unit, str], Source]) -> tuple[Registered, ...]:
+    def register(self, read: Callable[[Given, Unit, str], TableSource]) -> tuple[RegisteredTable, ...]:
         """Each table with how it is read; `read` is told whom its rows belong to, and the table's number."""
-        found: list[Registered] = []
+        found: list[RegisteredTable] = []
         first = 0
         for i, given in enumerate(self.tables):
             number = "" if len(self.tables) == 1 else str(i)
             unit, schema = given.unit(self.unit), given.facts.schema
             facts = given.facts.key, given.facts.references
             source = read(given, unit, number)
-            found.append(Registered(given.origin, source, schema, unit, self.key, self.space, number, first, *facts))
+            found.append(
+                RegisteredTable(given.origin, source, schema, unit, self.key, self.space, number, first, *facts)
+            )
             first += len(schema.columns)
         check_persons(found, self.unit)
         return tuple(found)
 
 
-def check_persons(tables: Sequence[Registered], unit: Unit) -> None:
+def check_persons(tables: Sequence[RegisteredTable], unit: Unit) -> None:
     """Refuse tables that name persons by several kinds of ids."""
     named = [(item, item.source.person) for item in tables if item.source.person is not None]
     person.agree([(item.schema.table, item.unit.column or "", found.form) for item, found in named], unit.fold)

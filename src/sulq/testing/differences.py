@@ -24,7 +24,7 @@ from sulq.kernel.laws import (
 )
 from sulq.language.kinds import Integers
 from sulq.language.privacy import Draw
-from sulq.testing.replay import CHOICES, Call, GroupsCall, Run
+from sulq.testing.replay import CHOICES, GroupsCall, ReleaseCall, Run
 
 
 def differences(first: Run, second: Run) -> list[str]:
@@ -84,16 +84,18 @@ def overruns(first: Run, second: Run) -> list[str]:
     return found
 
 
-def _face(call: Call | GroupsCall) -> tuple[object, ...]:
+def _face(call: ReleaseCall | GroupsCall) -> tuple[object, ...]:
     """What must be the same of a call on neighbouring data; which groups there are need not be."""
     if isinstance(call, GroupsCall):
         return call.debit, call.noise
     return call.debit, call.law, call.given.shape
 
 
-def _inputs(first: Call | GroupsCall, second: Call | GroupsCall) -> Iterator[tuple[Law, Integers, Integers]]:
+def _inputs(
+    first: ReleaseCall | GroupsCall, second: ReleaseCall | GroupsCall
+) -> Iterator[tuple[Law, Integers, Integers]]:
     """What went into each draw of a call; of groups, over the union of both sides' keys, absent ones as zeros."""
-    if isinstance(first, Call) and isinstance(second, Call):
+    if isinstance(first, ReleaseCall) and isinstance(second, ReleaseCall):
         yield first.law, first.given, second.given
     elif isinstance(first, GroupsCall) and isinstance(second, GroupsCall):
         keys = list(dict.fromkeys((*first.given.keys, *second.given.keys)))

@@ -43,7 +43,7 @@ def all_groups(_noise: tuple[Columns, ...], exact: Private[Groups]) -> Shown:
     return Shown(np.column_stack([groups.persons, groups.sums]), groups.keys)
 
 
-class Exact:
+class ExactOracle:
     """An Oracle that answers exactly and charges nothing."""
 
     def __init__(self, curator: Curator) -> None:
@@ -92,7 +92,7 @@ def _marked(answer: Answer) -> Answer:
 D_co = TypeVar("D_co", covariant=True)
 
 
-class Asked(Protocol[D_co]):
+class Askable(Protocol[D_co]):
     """A desk, from below: it can be put before another Oracle."""
 
     _oracle: Oracle
@@ -102,9 +102,9 @@ class Asked(Protocol[D_co]):
         ...
 
 
-def exact(database: Asked[D_co]) -> D_co:
+def exact(database: Askable[D_co]) -> D_co:
     """The same desk without noise; refused unless the database was opened with synthetic=True."""
     oracle = database._oracle  # noqa: SLF001 - likewise
     if not isinstance(oracle, ReusingOracle):
         raise AccessDenied("not-synthetic", "Only an open database of synthetic data can be asked without noise.")
-    return database.asking(Exact(oracle.curator))
+    return database.asking(ExactOracle(oracle.curator))

@@ -63,7 +63,7 @@ SPECIAL: Final[dict[type, tuple[object, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class NeighbourPair:
     """Two data sets that must look alike, and in what they differ."""
 
     what: str
@@ -138,11 +138,11 @@ def table(rng: Rng, unit: Unit, people: int) -> list[Row]:
     return [rows[i] for i in rng.permutation(len(rows))]
 
 
-def pairs(rng: Rng, unit: Unit, rows: Sequence[Row]) -> Iterator[Pair]:
+def pairs(rng: Rng, unit: Unit, rows: Sequence[Row]) -> Iterator[NeighbourPair]:
     """Neighbours of a data set under the unit's relation, of every kind this module knows."""
     makers = {"add_remove": _add_remove, "replace_one": _replace_one, "zero_out": _zero_out}
     for what, second in makers[unit.neighbors](rng, unit, list(rows)):
-        yield Pair(what, tuple(rows), tuple(second))
+        yield NeighbourPair(what, tuple(rows), tuple(second))
 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:

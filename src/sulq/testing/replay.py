@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ReleaseCall:
     """One call of a mechanism: for which debit, its law, what went in, what came out."""
 
     debit: int
@@ -83,7 +83,7 @@ class Entry:
 class Run:
     """Everything a program caused on one data set."""
 
-    calls: list[Call | GroupsCall] = field(default_factory=list)
+    calls: list[ReleaseCall | GroupsCall] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)  # bytes of each answer, or the error's
     entries: list[Entry] = field(default_factory=list)  # what the ledger was charged, and keeps
     log: list[str] = field(default_factory=list)  # log lines and warnings
@@ -181,7 +181,7 @@ def record(
     """
     run = Run()
 
-    def before_this() -> Call | GroupsCall | None:
+    def before_this() -> ReleaseCall | GroupsCall | None:
         place = len(run.calls)
         return earlier.calls[place] if earlier is not None and place < len(earlier.calls) else None
 
@@ -197,11 +197,11 @@ def record(
         certified()
         if earlier is None:
             noisy = release(law, exact)
-        elif isinstance(old, Call) and old.given.shape == given.shape:
+        elif isinstance(old, ReleaseCall) and old.given.shape == given.shape:
             noisy = old.noisy
         else:
             noisy = np.zeros_like(given[:, :1] if isinstance(law, (*CHOICES, AboveLaw)) else given)
-        run.calls.append(Call(ledger.totals.events - 1, law, given, noisy))
+        run.calls.append(ReleaseCall(ledger.totals.events - 1, law, given, noisy))
         return noisy
 
     def listen_groups(noise: tuple[Columns, ...], exact: Private[Groups]) -> Shown:

@@ -10,7 +10,7 @@ from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, Dot, Vector, col
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.derived_rows import derive, numbered
 
 PEOPLE = Schema("people", (("age", Int(0, 99)), ("city", Category(("x", "y")))))
@@ -22,7 +22,7 @@ FACTS = Tables(
 )
 
 
-def batch(schema: Schema, owner: list[int] | None, *columns: list[object]) -> Batch:
+def batch(schema: Schema, owner: list[int] | None, *columns: list[object]) -> RowBatch:
     """Rows from columns of values, None where missing."""
     stored = {}
     for (name, column), cells in zip(schema.columns, columns, strict=True):
@@ -31,7 +31,7 @@ def batch(schema: Schema, owner: list[int] | None, *columns: list[object]) -> Ba
             [cell if text or cell is not None else 0 for cell in cells], dtype=object if text else np.int64
         )
         stored[name] = values, np.array([cell is None for cell in cells])
-    return Batch(schema, len(columns[0]), stored, owner=None if owner is None else np.array(owner))
+    return RowBatch(schema, len(columns[0]), stored, owner=None if owner is None else np.array(owner))
 
 
 ROWS = {

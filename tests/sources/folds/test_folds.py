@@ -28,7 +28,7 @@ from sulq.language.rowfn import (
 from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.vectors import to_grid, vector_cells
 from sulq.language.tally import Block, Key, Tally
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.fold import EXACT, fold, reach
 from tests import random_tallies
 from tests.counts import count
@@ -38,7 +38,7 @@ SCHEMA = Schema.of(
 )
 
 
-def batch(size: int, *, seed: int = 0, width: type = np.int32) -> Batch:
+def batch(size: int, *, seed: int = 0, width: type = np.int32) -> RowBatch:
     """Rows with some cells missing."""
     rng = np.random.default_rng(seed)
     whole = {}
@@ -46,10 +46,10 @@ def batch(size: int, *, seed: int = 0, width: type = np.int32) -> Batch:
         kind = np.int64 if name == "big" else width
         values = rng.integers(column.low, column.high, size, endpoint=True).astype(kind)
         whole[name] = (values, rng.random(size) < 0.1)
-    return Batch(SCHEMA, size, whole)
+    return RowBatch(SCHEMA, size, whole)
 
 
-def plain(tally: Tally, rows: Batch) -> list[list[int]]:
+def plain(tally: Tally, rows: RowBatch) -> list[list[int]]:
     """The sums in Python integers, term by term."""
     totals = [[0] * tally.width for _ in range(tally.cells)]
     for i in range(rows.size):
@@ -104,8 +104,8 @@ def test_T5_totals_beyond_64_bits_saturate_and_never_wrap() -> None:
     tally = Tally(Table(), (block,), None, (), 1)
     for rows, want in ((3, 3 * 2**53), (511, 511 * 2**53), (512, 2**62), (2_000, 2**62)):
         values = np.full(rows, 2**53, dtype=np.int64)
-        assert fold(tally, Batch(SCHEMA, rows, {"big": (values, None)})).tolist() == [[want]]
-        assert fold(tally, Batch(SCHEMA, rows, {"big": (-values, None)})).tolist() == [[-want]]
+        assert fold(tally, RowBatch(SCHEMA, rows, {"big": (values, None)})).tolist() == [[want]]
+        assert fold(tally, RowBatch(SCHEMA, rows, {"big": (-values, None)})).tolist() == [[-want]]
 
 
 def test_a_term_outside_the_exact_integers_is_refused() -> None:
@@ -126,12 +126,12 @@ def test_many_empty_cells_cost_no_rows() -> None:
     """With far more cells than rows, sums land in their own cells and nowhere else."""
     tally = random_tallies.question([lit(1), outer([col("n")])], SCHEMA, by=(each(col("n")),))
     assert isinstance(tally.by[0], Key)
-    found = fold(tally, Batch(SCHEMA, 3, {"n": (np.array([-5, 7, 7]), None)}))
+    found = fold(tally, RowBatch(SCHEMA, 3, {"n": (np.array([-5, 7, 7]), None)}))
     want = {0: 1, 12: 2}
     assert {int(i): int(found[i, 0]) for i in np.flatnonzero(found[:, 0])} == want
 
 
-def meant(tally: Tally, rows: Batch) -> list[list[int]]:
+def meant(tally: Tally, rows: RowBatch) -> list[list[int]]:
     """The sums by the row functions' own cells, row after row in Python integers."""
     totals = [[0] * tally.width for _ in range(tally.cells)]
     with np.errstate(all="ignore"):
@@ -202,6 +202,6 @@ def test_the_meaning_notices_a_row_in_the_wrong_cell() -> None:
     values, missing = whole.stored("n")
     values = values.copy()
     values[int(np.flatnonzero(~missing & ~whole.stored("x")[1])[0])] -= 20_000
-    moved = Batch(SCHEMA, 300, {name: whole.stored(name) for name in SCHEMA.names} | {"n": (values, missing)})
+    moved = RowBatch(SCHEMA, 300, {name: whole.stored(name) for name in SCHEMA.names} | {"n": (values, missing)})
     assert fold(tally, moved).tolist() != want
     assert fold(tally, whole).tolist() == want

@@ -11,7 +11,7 @@ from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Table
 from sulq.language.rowfn import Col, NullIf, OrMissing, bins, bucket, col, each, lit, outer, position
 from sulq.language.tally import Block, Key, Tally
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.open_groups import group
 from tests.sources.cases import ask, duck, memory, table
 
@@ -92,7 +92,7 @@ def test_sums_are_exact_and_saturated(reach: int) -> None:
     columns = {"x": (np.full(size, 2**20), None), "note": (np.array(["a"] * size, dtype=object), None)}
     block = Block(Col("x"), Int(0, 1).step, (0,), (reach,), vector=False)
     tally = Tally(Table(), (block,), None, (Key(Col("note"), ()),), 0)
-    found = group(tally, Batch(schema, size, columns))
+    found = group(tally, RowBatch(schema, size, columns))
     assert found.sums.tolist() == [[min(size * min(reach, 2**20), 2**62)]]
     assert found.persons.tolist() == [size]
 

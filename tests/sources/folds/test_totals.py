@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sulq.sources.folds.totals import SATURATED, Totals
+from sulq.sources.folds.totals import SATURATED, RunningTotals
 
 
 def test_totals_move_to_python_integers_before_they_could_wrap() -> None:
     """Running sums are exact past 2^62 and 2^63."""
-    total = Totals(1, 1)
+    total = RunningTotals(1, 1)
     for _ in range(10):
         total.reserve(2**61)
         total.small += 2**61

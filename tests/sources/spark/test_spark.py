@@ -43,7 +43,7 @@ from sulq.sources.source import Origin
 from sulq.sources.spark import chunks, frame, jobs, prepared, runner, settings, statements, work
 from sulq.sources.spark import engine as module
 from sulq.sources.spark.engine import SparkEngine
-from sulq.sources.spark.runner import Part
+from sulq.sources.spark.runner import TablePart
 from sulq.sources.tables import Dataset, Given
 from tests import spark
 from tests.certified import certified
@@ -105,13 +105,13 @@ def test_T78_a_session_that_is_open_is_named_setting_by_setting() -> None:
 
 def test_addresses_of_tables() -> None:
     """A master and a table, or a path; what is neither is refused."""
-    named = frame.Named("spark://host:7077/shop.visits")
+    named = frame.NamedTable("spark://host:7077/shop.visits")
     assert (named.master, named.table, named.fingerprint) == ("spark://host:7077", "shop.visits", "spark shop.visits")
-    assert frame.Named("spark://host:7077//data/x.parquet").table == "/data/x.parquet"
-    assert frame.Named("spark://local[2]/visits").master == "local[2]"
+    assert frame.NamedTable("spark://host:7077//data/x.parquet").table == "/data/x.parquet"
+    assert frame.NamedTable("spark://local[2]/visits").master == "local[2]"
     for bad in ("spark://", "spark://host:7077", "spark://host:7077/"):
         with pytest.raises(SetupError, match="bad-declaration"):
-            frame.Named(bad)
+            frame.NamedTable(bad)
 
 
 def test_frames_of_other_kinds_are_told_what_to_do() -> None:
@@ -279,7 +279,7 @@ def test_rows_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None
         assert (kept.parts, kept.size) == (parts, table().num_rows)
         assert kept.kept.storageLevel.deserialized
         assert kept.kept.storageLevel.useDisk
-        made = Part(kept, "kept", Needed(["age"]), owned=False).rows(3)
+        made = TablePart(kept, "kept", Needed(["age"]), owned=False).rows(3)
         assert made.rdd.getNumPartitions() == 7
         assert "Coalesce" not in made._jdf.queryExecution().toString() or parts > 7
         assert sums(engine) == wanted
@@ -330,14 +330,14 @@ def test_an_ask_reads_one_copy_to_its_end(monkeypatch: pytest.MonkeyPatch) -> No
     """Whatever is prepared meanwhile: the tables an ask began with are those it ends with."""
     engine = opened(spark.frame(table()))
     engine.ready()
-    first, send, seen = engine._copy, Part.send, []
+    first, send, seen = engine._copy, TablePart.send, []
 
     def swapped(part, *given):
         seen.append(part.table)
         engine._copy = None
         return send(part, *given)
 
-    monkeypatch.setattr(Part, "send", swapped)
+    monkeypatch.setattr(TablePart, "send", swapped)
     tallies = [ask(lit(1)), ask(outer(["age", "pay"]))]  # a statement, and a program
     assert [found.open().tolist() for found in engine.sums_of(tallies)] == sums(memory(table(), Unit()), *tallies)
     assert seen == [first.tables["data"]] * 2
@@ -408,7 +408,7 @@ def test_SR15_persons_that_were_not_read_are_not_there() -> None:
     people = "SELECT sum(n * n) AS s FROM (SELECT o, count(*) AS n FROM kept GROUP BY o)"
     for owned in (True, False):
         columns = {"c0": pa.array([1, 2, 3], pa.int8())} | ({"o": pa.array([b"a", b"b", b"c"])} if owned else {})
-        tables = {"kept": statements.Pages(schema, True, [pa.table(columns)])}
+        tables = {"kept": statements.TablePages(schema, True, [pa.table(columns)])}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(statements.chunks, "tables", lambda given, _: given)
             if owned:
@@ -443,8 +443,8 @@ def test_a_persons_groups_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPa
     rows = table([(f"p{i % 7}", i % 90, float(i), "xy"[i % 2], "ab"[i % 2]) for i in range(60)])
     per = PerPerson(Table(), ("city",), (("total", "sum", col("age")), ("n", "count", None)))
     other, jobs_of = memory(rows, unit), []
-    send = Part.send
-    monkeypatch.setattr(Part, "send", lambda part, *given: (jobs_of.append(part), send(part, *given))[1])
+    send = TablePart.send
+    monkeypatch.setattr(TablePart, "send", lambda part, *given: (jobs_of.append(part), send(part, *given))[1])
     for parts in (1, 5):
         engine = opened(spark.frame(rows, parts), unit)
         schema = shape(per, engine.tables).schema
@@ -460,14 +460,14 @@ def test_a_persons_groups_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPa
 
 def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels of branches, names of derived columns, words and patterns stay here; the sums are the same."""
-    texts, task = [], work.Task.of
+    texts, task = [], work.PartitionTask.of
 
     def noted(*given, **more):
         made = task(*given, **more)
         texts.append(f"{made}")
         return made
 
-    monkeypatch.setattr(work.Task, "of", noted)
+    monkeypatch.setattr(work.PartitionTask, "of", noted)
     engine, other = opened(spark.frame(table()), Unit("who", 2)), memory(table(), Unit("who", 2))
     named = Select(Table(), (("secretname", col("age") + 1), ("town", col("city")), ("words", col("note"))))
     schema = shape(named, engine._facts).schema
@@ -684,7 +684,7 @@ def test_what_fails_after_the_debit_is_one_outcome(caplog: pytest.LogCaptureFixt
         raise RuntimeError(CANARY)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Part, "send", broken)
+        patch.setattr(TablePart, "send", broken)
         with pytest.raises(CuratorError) as failed:
             db.count(spend=Epsilon(1), fresh=True)
     assert failed.value.code == "engine-failed"

@@ -28,7 +28,7 @@ from sulq.sources.duckdb.parquet_cells import rewrite
 from sulq.sources.duckdb.prepare import Progress
 from sulq.sources.duckdb.resident import Resident, limit
 from sulq.sources.duckdb.runner import MAX_BATCH_ROWS
-from sulq.sources.source import Origin, Registered
+from sulq.sources.source import Origin, RegisteredTable
 from sulq.sources.stored_engine import StoredEngine
 from sulq.sources.tables import Dataset
 
@@ -71,7 +71,7 @@ class DuckEngine(StoredEngine):
         self._renew = renew
         self._progress = progress
         self._threads = threads
-        self._read: dict[Registered, Rows] = {}  # how tables are read without a copy
+        self._read: dict[RegisteredTable, Rows] = {}  # how tables are read without a copy
         if self._records is None and not self._fits():
             self._check(registered.origin for registered in self._tables)
 
@@ -91,7 +91,7 @@ class DuckEngine(StoredEngine):
         """Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask."""
         return any(kept.inexact(item) is not None for item in self._tables)
 
-    def _registered(self, name: str) -> Registered:
+    def _registered(self, name: str) -> RegisteredTable:
         return next(item for item in self._tables if name in ("", item.schema.table))
 
     def _check(self, origins: Iterable[Origin]) -> None:
@@ -99,7 +99,7 @@ class DuckEngine(StoredEngine):
         if self._records is None:
             self._records = {origin.path: origin.check() for origin in origins}
 
-    def _counted(self) -> tuple[Registered, ...]:
+    def _counted(self) -> tuple[RegisteredTable, ...]:
         """The tables, each with the number of records that its file has."""
         records = self._records or {}
         return tuple(replace(item, records=records.get(item.origin.path)) for item in self._tables)
@@ -196,7 +196,7 @@ class DuckEngine(StoredEngine):
         for item in self._tables:
             self._try_all(connection, item, self._kept(item.schema.table))
 
-    def _try_all(self, connection: Connection, registered: Registered, rows: Rows) -> None:
+    def _try_all(self, connection: Connection, registered: RegisteredTable, rows: Rows) -> None:
         """Read every needed cell once, so that a broken file stops its owner and not a question (T30)."""
         extra = [PERSON] if registered.unit.column is not None else []
         columns = ", ".join(["count(*)", *(f"max({name})" for name in [*rows.names.values(), *extra])])
@@ -211,7 +211,7 @@ class DuckEngine(StoredEngine):
                 cursor.register(f"source{item.number}", item.source.frame)
         return cursor
 
-    def _anew(self, item: Registered) -> Rows:
+    def _anew(self, item: RegisteredTable) -> Rows:
         """How a table is read where each question does so; checked by the kernel once for each source."""
         if item not in self._read:
             self._read[item] = kept.select(item, stored=False)

@@ -15,7 +15,7 @@ from sulq.language.domain import Category, Int, Real, Schema
 from sulq.sources import cell_reading, inexact_ids
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person, trimmed
-from sulq.sources.source import Registered
+from sulq.sources.source import RegisteredTable
 
 PEOPLE = keep.PEOPLE
 HEAVY = "heavy"
@@ -24,7 +24,7 @@ ORDER = "r"
 OWNER_DIGITS = 32  # of a person's name in a table that is prepared piece by piece: 128 bits, so no two are alike
 
 
-def types(registered: Registered) -> list[tuple[str, list[str]]]:
+def types(registered: RegisteredTable) -> list[tuple[str, list[str]]]:
     """Names and values of the types that long lists of categories need."""
     found = []
     for i, (_, column) in enumerate(registered.schema.columns, registered.first):
@@ -33,7 +33,7 @@ def types(registered: Registered) -> list[tuple[str, list[str]]]:
     return found
 
 
-def people(tables: Sequence[Registered]) -> Rows | None:
+def people(tables: Sequence[RegisteredTable]) -> Rows | None:
     """Every person of a dataset with a number of its own, which says whose a row is from then on; None without persons.
 
     The numbers say nothing of the persons: they are only compared. Persons are told
@@ -49,7 +49,7 @@ def people(tables: Sequence[Registered]) -> Rows | None:
     return Rows(keep.people(readings), {}, {}, frozenset(), {}, 0, frames)
 
 
-def heavy(tables: Sequence[Registered], people: str) -> str:
+def heavy(tables: Sequence[RegisteredTable], people: str) -> str:
     """Of each table, by its place `t`, how many persons have more rows than are kept, and how many others have any.
 
     Rows are counted before any is left out; under zero_out blanked ones that still name their person count too.
@@ -65,21 +65,21 @@ def heavy(tables: Sequence[Registered], people: str) -> str:
     return " UNION ALL ".join(parts)
 
 
-def _whole_persons(tables: Sequence[Registered]) -> bool:
+def _whole_persons(tables: Sequence[RegisteredTable]) -> bool:
     return all(_person(item).form == "whole" for item in tables if item.unit.column is not None)
 
 
-def _person(registered: Registered) -> Person:
+def _person(registered: RegisteredTable) -> Person:
     """How the person is read."""
     return registered.source.person or Person("nothing", "NULL", "a")
 
 
-def form(registered: Registered) -> Form:
+def form(registered: RegisteredTable) -> Form:
     """What the column of persons holds."""
     return _person(registered).form
 
 
-def inexact(registered: Registered) -> Rows | None:
+def inexact(registered: RegisteredTable) -> Rows | None:
     """One row, if there is any, whose person cannot be told exactly; None where all can."""
     source, (kind, item, _) = registered.source, _person(registered)
     if kind not in inexact_ids.UNSURE:
@@ -91,7 +91,7 @@ def inexact(registered: Registered) -> Rows | None:
     return Rows(found, {}, {}, frozenset(), {}, 0, frames)
 
 
-def twice(registered: Registered) -> Rows | None:
+def twice(registered: RegisteredTable) -> Rows | None:
     """One value of the table's unique column that stands in more than one row, over all rows of the source.
 
     None where no column was declared unique. The person is compared by canonical
@@ -116,7 +116,7 @@ def twice(registered: Registered) -> Rows | None:
     return Rows(found, parameters, {}, frozenset(), {}, 0, frames)
 
 
-def astray(registered: Registered, column: str, other: Registered) -> Rows:
+def astray(registered: RegisteredTable, column: str, other: RegisteredTable) -> Rows:
     """One row, if there is any, that refers by this column to a row of another person's, over all rows of both sources.
 
     Compared by what is joined: clamped and rounded values, and persons by canonical text.
@@ -130,7 +130,7 @@ def astray(registered: Registered, column: str, other: Registered) -> Rows:
     return Rows(found, parameters, {}, frozenset(), {}, 0, frames)
 
 
-def _named(registered: Registered, name: str, parameters: dict[str, object]) -> str:
+def _named(registered: RegisteredTable, name: str, parameters: dict[str, object]) -> str:
     """A column's codes `k` beside the persons' texts `u`."""
     place = list(registered.schema.names).index(name)
     plain, value, code = _layers(registered, place, parameters, exact=True)
@@ -140,7 +140,7 @@ def _named(registered: Registered, name: str, parameters: dict[str, object]) -> 
 
 
 def _layers(
-    registered: Registered, place: int, parameters: dict[str, object] | None, *, exact: bool
+    registered: RegisteredTable, place: int, parameters: dict[str, object] | None, *, exact: bool
 ) -> tuple[str, str, str]:
     """A column's three layers of projections, without the last one's name.
 
@@ -163,11 +163,11 @@ def _layers(
 
 
 def select(
-    registered: Registered,
+    registered: RegisteredTable,
     *,
     stored: bool,
     spell: bool = False,
-    tables: Sequence[Registered] = (),
+    tables: Sequence[RegisteredTable] = (),
 ) -> Rows:
     """The kept rows of a source, to be stored in the narrowest integers, or else read anew for each question.
 
@@ -199,7 +199,7 @@ def select(
     return Rows(query, parameters or {}, names(schema), doubles, shifts, 0, frames)
 
 
-def every(registered: Registered) -> Rows:
+def every(registered: RegisteredTable) -> Rows:
     """All rows of a source that have a person, as they are stored; which of them count is left to the caller.
 
     Beside the columns stand, where rows have a person: the person's text, what orders a person's rows (SR2), the
@@ -228,7 +228,7 @@ def _types(schema: Schema) -> list[tuple[str, str]]:
 Layers = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
-def _reading(registered: Registered, layers: Layers, *, whole: bool) -> keep.Reading:
+def _reading(registered: RegisteredTable, layers: Layers, *, whole: bool) -> keep.Reading:
     unit = registered.unit
     person = None if unit.column is None else _person(registered)[1:]
     return keep.Reading(registered.source.relation, layers, person, whole, unit.positions_are_public)
@@ -243,7 +243,7 @@ class _Inner:
     shifts: dict[str, int]
 
 
-def _inner(registered: Registered, parameters: dict[str, object] | None, *, integers: bool) -> _Inner:
+def _inner(registered: RegisteredTable, parameters: dict[str, object] | None, *, integers: bool) -> _Inner:
     source, schema, columns = registered.source, registered.schema, names(registered.schema)
     doubles, shifts = set(), {}
     plain, value, code = ["1 AS one"], ["one"], ["one"]

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from sulq.sources.decode import files, frames
-from sulq.sources.source import Registered, plain, suffix, whom
+from sulq.sources.source import RegisteredTable, plain, suffix, whom
 
 
-def rewrite(tables: Sequence[Registered], folder: Path) -> tuple[Registered, ...]:
+def rewrite(tables: Sequence[RegisteredTable], folder: Path) -> tuple[RegisteredTable, ...]:
     """The same tables, those in Parquet files read from copies of their needed columns in a private folder.
 
     Raises:
@@ -19,12 +19,12 @@ def rewrite(tables: Sequence[Registered], folder: Path) -> tuple[Registered, ...
     return tuple(_rewritten(item, folder) if _parquet(item) else item for item in tables)
 
 
-def _parquet(registered: Registered) -> bool:
+def _parquet(registered: RegisteredTable) -> bool:
     path = registered.origin.path
     return path is not None and suffix(path) == ".parquet"
 
 
-def _rewritten(registered: Registered, folder: Path) -> Registered:
+def _rewritten(registered: RegisteredTable, folder: Path) -> RegisteredTable:
     made, schema, unit = folder / f"source{registered.number}.parquet", registered.schema, registered.unit
     path = registered.origin.path or made
     table, kinds, named = frames.rewrite(path, made, list(registered.source.columns), unit.column, unit.fold)

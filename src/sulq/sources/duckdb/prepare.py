@@ -26,7 +26,7 @@ from sulq.sources.duckdb import kept_rows
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.parquet_cells import rewrite
 from sulq.sources.inexact_ids import inexact
-from sulq.sources.source import Registered
+from sulq.sources.source import RegisteredTable
 from sulq.sources.tables import not_own, not_unique
 from sulq.version import __version__
 
@@ -38,7 +38,7 @@ Progress = Callable[[float], None]
 _log = logging.getLogger("sulq")
 
 
-def facts(tables: Sequence[Registered]) -> dict[str, str]:
+def facts(tables: Sequence[RegisteredTable]) -> dict[str, str]:
     """What a prepared copy records of where it came from, each table under its name."""
     first = tables[0]
     declared = [
@@ -108,7 +108,12 @@ def _changed(found: str, wanted: str) -> bool:
 
 
 def fill(
-    connection: Connection, tables: Sequence[Registered], *, into: str, progress: Progress | None, spell: bool = False
+    connection: Connection,
+    tables: Sequence[RegisteredTable],
+    *,
+    into: str,
+    progress: Progress | None,
+    spell: bool = False,
 ) -> None:
     """Read the sources into tables of kept rows; `spell` where they are compressed, which makes dictionaries of texts.
 
@@ -144,7 +149,7 @@ def _part(progress: Progress, done: int, of: int) -> Progress:
     return lambda part: progress((done + part) / of)
 
 
-def check(connection: Connection, tables: Sequence[Registered]) -> None:
+def check(connection: Connection, tables: Sequence[RegisteredTable]) -> None:
     """Refuse ids that are not exact, a unique column that is not, and references to another person's rows (SR15, SR25).
 
     And a CSV file in which DuckDB finds more or fewer records than there are. This is between the owner and all of
@@ -167,19 +172,19 @@ def check(connection: Connection, tables: Sequence[Registered]) -> None:
                 not_own(registered.schema.table, column, name)
 
 
-def check_number(registered: Registered, number: int, most: int) -> None:
+def check_number(registered: RegisteredTable, number: int, most: int) -> None:
     """Refuse more rows than every statement is written for: how many there are chooses no word of any (SR17)."""
     if number > most:
         why = f"The table {registered.schema.table!r} has more than 2^{most.bit_length() - 1} rows."
         raise SetupError("unreadable-data", why, "Split the table, or prepare a copy, which may hold 2^40.")
 
 
-def _keeps_every_row(registered: Registered) -> bool:
+def _keeps_every_row(registered: RegisteredTable) -> bool:
     """Whether each record becomes one kept row, so that counting the kept rows counts the records."""
     return registered.unit.column is None and registered.unit.neighbors != "zero_out"
 
 
-def _check_records(connection: Connection, registered: Registered, relation: str) -> None:
+def _check_records(connection: Connection, registered: RegisteredTable, relation: str) -> None:
     """Refuse a CSV file of which DuckDB reads another number of records than RFC 4180 says."""
     path, records = registered.origin.path, registered.records
     if path is None or records is None or registered.source.frame is not None:
@@ -209,7 +214,7 @@ def _number(
     return -1 if found is None else int(found[0])
 
 
-def open_sources(connection: Connection, tables: Sequence[Registered]) -> None:
+def open_sources(connection: Connection, tables: Sequence[RegisteredTable]) -> None:
     """Make ready what the SELECTs of kept rows refer to: categories as types, DuckDB files attached."""
     for registered in tables:
         for name, values in kept_rows.types(registered):
@@ -220,7 +225,9 @@ def open_sources(connection: Connection, tables: Sequence[Registered]) -> None:
         connection.attach(path, name)
 
 
-def build(path: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> None:
+def build(
+    path: Path, tables: Sequence[RegisteredTable], *, recorded: dict[str, str], progress: Progress | None
+) -> None:
     """Build the prepared copy beside its place and move it there whole (mode 0600)."""
     failed = ""
     try:
@@ -244,7 +251,9 @@ def build(path: Path, tables: Sequence[Registered], *, recorded: dict[str, str],
         raise SetupError("unreadable-data", "The data could not be read to its end.")
 
 
-def _written(made: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> bool:
+def _written(
+    made: Path, tables: Sequence[RegisteredTable], *, recorded: dict[str, str], progress: Progress | None
+) -> bool:
     """Whether DuckDB read every cell itself."""
     try:
         _write(made, tables, recorded=recorded, progress=progress)
@@ -253,7 +262,9 @@ def _written(made: Path, tables: Sequence[Registered], *, recorded: dict[str, st
     return True
 
 
-def _write(made: Path, tables: Sequence[Registered], *, recorded: dict[str, str], progress: Progress | None) -> None:
+def _write(
+    made: Path, tables: Sequence[RegisteredTable], *, recorded: dict[str, str], progress: Progress | None
+) -> None:
     connection = Connection(folder=made.parent)
     try:
         connection.attach(made, "data", writable=True)

@@ -21,7 +21,7 @@ from sulq.language.kinds import Integers
 from sulq.sources.duckdb import blas, results
 from sulq.sources.duckdb.connection import cores
 from sulq.sources.duckdb.resident import Resident
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 
 MAX_BATCH_ROWS: Final = 32_768  # ten numbers each stay near the cores; with fewer, two threads wait for the interpreter
 MAX_PLAIN_CELLS: Final = 512  # so many cells are fetched as plain numbers, which costs less to set up than Arrow
@@ -112,7 +112,7 @@ def run_program(asked: Fold, batches: Iterable[matrix.Batch], *, workers: int = 
         return matrix.fold(asked.program, batches, workers=workers if alone else 1)
 
 
-def fetch(cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, wanted: Needed, *, owned: bool) -> Batch:
+def fetch(cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, wanted: Needed, *, owned: bool) -> RowBatch:
     """All rows of a relation in memory: what is wanted of them, and whose each row is."""
     proposer = Proposer(schema, rows)
     scan = proposer.emitter().scan(proposer.columns(rows.relation, wanted, owned=owned))
@@ -123,7 +123,7 @@ def fetch(cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, wanted:
     stored: dict[str, Stored] = {name: _whole(column) for name, column in zip(names, found, strict=False)}
     numbers = {name: values for name, (values, _) in zip(beside, found[len(names) :], strict=False)}
     person, place = (numbers[name].astype(np.int64) if name in numbers else None for name in (PERSON, PLACE))
-    return Batch(schema, table.num_rows, stored, person=person, position=place, owner=numbers.get(OWNER))
+    return RowBatch(schema, table.num_rows, stored, person=person, position=place, owner=numbers.get(OWNER))
 
 
 def _whole(column: Stored) -> Stored:

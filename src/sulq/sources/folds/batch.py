@@ -11,7 +11,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Integers
 
 
-class Batch:
+class RowBatch:
     """Columns of one batch by name: whole numbers of any width (or objects for Text), and where they are missing."""
 
     __slots__ = ("_columns", "_person", "_position", "owner", "schema", "seen", "size")
@@ -55,11 +55,11 @@ class Batch:
             raise LookupError("no positions")
         return self._position
 
-    def part(self, start: int, stop: int) -> Batch:
+    def part(self, start: int, stop: int) -> RowBatch:
         """Some consecutive rows."""
         return self._chosen(slice(start, stop), min(stop, self.size) - start)
 
-    def placed(self, size: int) -> Batch:
+    def placed(self, size: int) -> RowBatch:
         """All `size` rows of the source, each in its place: those that are not among these lack every cell.
 
         Privacy: only where places and `size` are public, which no neighbour changes; so no row moves another (SR6).
@@ -70,13 +70,13 @@ class Batch:
             cells, none = np.zeros(size, dtype=values.dtype), np.ones(size, dtype=np.bool_)
             cells[places], none[places] = values, False if missing is None else missing
             columns[name] = cells, none
-        return Batch(self.schema, size, columns, position=np.arange(size))
+        return RowBatch(self.schema, size, columns, position=np.arange(size))
 
-    def take(self, rows: Integers) -> Batch:
+    def take(self, rows: Integers) -> RowBatch:
         """Rows by their places."""
         return self._chosen(rows, len(rows))
 
-    def _chosen(self, rows: slice | Integers, size: int) -> Batch:
+    def _chosen(self, rows: slice | Integers, size: int) -> RowBatch:
         columns = {
             name: (values[rows], None if missing is None else missing[rows])
             for name, (values, missing) in self._columns.items()
@@ -84,4 +84,4 @@ class Batch:
         person = None if self._person is None else self._person[rows]
         position = None if self._position is None else self._position[rows]
         owner = None if self.owner is None else self.owner[rows]
-        return Batch(self.schema, size, columns, person=person, position=position, owner=owner)
+        return RowBatch(self.schema, size, columns, person=person, position=position, owner=owner)

@@ -17,20 +17,20 @@ from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import evaluate, numbers
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.shape import Shape, shape
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.fold import holding
 
-Read = Callable[[str], Batch]
+Read = Callable[[str], RowBatch]
 """The kept rows of a table by its name, with their owners where it has any."""
 
 
-def derive(relation: Relation, tables: Tables, read: Read) -> Batch:
+def derive(relation: Relation, tables: Tables, read: Read) -> RowBatch:
     """The rows of a relation, each with its owner where rows are owned."""
     with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
         return _derive(relation, tables, read)
 
 
-def _derive(relation: Relation, tables: Tables, read: Read) -> Batch:
+def _derive(relation: Relation, tables: Tables, read: Read) -> RowBatch:
     match relation:
         case Table():
             return read(relation.name)
@@ -42,7 +42,7 @@ def _derive(relation: Relation, tables: Tables, read: Read) -> Batch:
             schema = shape(relation, tables).schema
             pairs = zip(schema.columns, relation.columns, strict=True)
             columns = {name: _column(fn, column, source) for (name, column), (_, fn) in pairs}
-            return Batch(schema, source.size, columns, owner=source.owner)
+            return RowBatch(schema, source.size, columns, owner=source.owner)
         case Join():
             return _join(relation, tables, read)
         case PerPerson():
@@ -58,7 +58,7 @@ def _derive(relation: Relation, tables: Tables, read: Read) -> Batch:
             return _union(shape(relation, tables), [_derive(item, tables, read) for item in relation.sources()])
 
 
-def _column(fn: RowFn, column: Column, source: Batch) -> Stored:
+def _column(fn: RowFn, column: Column, source: RowBatch) -> Stored:
     """A row function as a column of integers (or texts)."""
     name = derived_columns.copied(fn, source.schema, column)
     if name is not None:
@@ -77,7 +77,7 @@ def _column(fn: RowFn, column: Column, source: Batch) -> Stored:
     return to_grid(values, column.step, column.low, column.high), missing
 
 
-def _union(whole: Shape, parts: list[Batch]) -> Batch:
+def _union(whole: Shape, parts: list[RowBatch]) -> RowBatch:
     columns: dict[str, Stored] = {}
     for i, name in enumerate(whole.schema.names):
         stored = [part.stored(part.schema.names[i]) for part in parts]
@@ -87,10 +87,10 @@ def _union(whole: Shape, parts: list[Batch]) -> Batch:
     owner = None
     if whole.owned:
         owner = np.concatenate([cast("np.ndarray", part.owner) for part in parts])
-    return Batch(whole.schema, sum(part.size for part in parts), columns, owner=owner)
+    return RowBatch(whole.schema, sum(part.size for part in parts), columns, owner=owner)
 
 
-def _join(join: Join, tables: Tables, read: Read) -> Batch:
+def _join(join: Join, tables: Tables, read: Read) -> RowBatch:
     """Pairs of rows whose keys agree: both sides' keys are numbered alike, then the right is searched in order."""
     schema = shape(join, tables).schema
     left, right = _derive(join.left, tables, read), _derive(join.right, tables, read)
@@ -120,7 +120,7 @@ def _join(join: Join, tables: Tables, read: Read) -> Batch:
     if len(order):
         found = right.take(order[places])
     else:  # nothing to take from: every row that is left has no match
-        found = Batch(
+        found = RowBatch(
             right.schema, len(rows), {name: _none(right.stored(name)[0], len(rows)) for name in right.schema.names}
         )
     for name in right.schema.names:
@@ -129,7 +129,7 @@ def _join(join: Join, tables: Tables, read: Read) -> Batch:
     owner = taken.owner
     if owner is None and right.owner is not None:
         owner = right.owner[order[places]] if len(order) else right.owner[:0]
-    return Batch(schema, len(rows), columns, owner=owner)
+    return RowBatch(schema, len(rows), columns, owner=owner)
 
 
 def _none(like: np.ndarray, size: int) -> Stored:
@@ -162,7 +162,7 @@ def _cells(values: np.ndarray, missing: Truths | None) -> Integers:
     return codes if missing is None else np.where(missing, 0, codes)
 
 
-def _per_person(relation: PerPerson, inner: Shape, whole: Shape, source: Batch) -> Batch:
+def _per_person(relation: PerPerson, inner: Shape, whole: Shape, source: RowBatch) -> RowBatch:
     owner = cast("np.ndarray", source.owner)
     groups = numbered(source.size, [(owner, None), *(source.stored(name) for name in relation.keys)])
     some = np.unique(groups, return_index=True)[1]
@@ -174,11 +174,11 @@ def _per_person(relation: PerPerson, inner: Shape, whole: Shape, source: Batch) 
     for name, how, fn in relation.values:
         column = cast("Column", whole.schema.find(name))
         columns[name] = _aggregate((how, fn, column), inner, source, groups, size)
-    return Batch(whole.schema, size, columns, owner=owner[some])
+    return RowBatch(whole.schema, size, columns, owner=owner[some])
 
 
 def _aggregate(
-    value: tuple[str, RowFn | None, Column], inner: Shape, source: Batch, groups: Integers, size: int
+    value: tuple[str, RowFn | None, Column], inner: Shape, source: RowBatch, groups: Integers, size: int
 ) -> Stored:
     """One aggregate of the rows of each number."""
     how, fn, column = value
@@ -226,7 +226,7 @@ def _count(counts: Integers, column: Column) -> Stored:
     return np.minimum(counts, high).astype(np.int64), None
 
 
-def _compared(fn: RowFn, source: Batch) -> Stored:
+def _compared(fn: RowFn, source: RowBatch) -> Stored:
     """A value as it is told apart from others: a column by what it stores, a number as a double without a sign of 0."""
     if isinstance(fn, Col):
         return source.stored(fn.name)

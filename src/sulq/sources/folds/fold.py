@@ -18,8 +18,8 @@ from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import evaluate, numbers, truths
 from sulq.language.rowfn.vectors import to_grid, vector_cells
 from sulq.language.tally import Block, Tally
-from sulq.sources.folds.batch import Batch
-from sulq.sources.folds.totals import Totals
+from sulq.sources.folds.batch import RowBatch
+from sulq.sources.folds.totals import RunningTotals
 
 EXACT: Final = 2**53
 MAX_PART_ROWS: Final = 65_536
@@ -31,7 +31,7 @@ def reach(block: Block) -> int:
     return max(max(abs(a), abs(b)) for a, b in zip(block.low, block.high, strict=True))
 
 
-def units_of(block: Block, rows: Batch) -> tuple[Floats, Truths | None]:
+def units_of(block: Block, rows: RowBatch) -> tuple[Floats, Truths | None]:
     """A block's terms, one row of the matrix a coordinate, and where they are missing."""
     if block.vector:
         cells, missing = vector_cells(block.fn, rows)
@@ -40,7 +40,7 @@ def units_of(block: Block, rows: Batch) -> tuple[Floats, Truths | None]:
     return to_grid(values, block.step, block.low[0], block.high[0]).astype(np.float64)[None, :], missing
 
 
-def fold(tally: Tally, rows: Batch, *, part_rows: int = MAX_PART_ROWS) -> Integers:
+def fold(tally: Tally, rows: RowBatch, *, part_rows: int = MAX_PART_ROWS) -> Integers:
     """Exact sums of a tally over rows, shape (cells, width), saturated at +-2^62.
 
     Raises:
@@ -51,14 +51,14 @@ def fold(tally: Tally, rows: Batch, *, part_rows: int = MAX_PART_ROWS) -> Intege
         raise OverflowError("a term leaves the exact integers")
     widest = max((block.width for block in tally.blocks), default=1)
     size = min(part_rows, exact, max(MAX_PART_TERMS // widest, 1))
-    totals = [Totals(tally.cells, block.width) for block in tally.blocks]
+    totals = [RunningTotals(tally.cells, block.width) for block in tally.blocks]
     with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
         for start in range(0, rows.size, size):
             _add(tally, rows.part(start, min(start + size, rows.size)), totals)
     return np.concatenate([total.saturated() for total in totals], axis=1)
 
 
-def _add(tally: Tally, rows: Batch, totals: list[Totals]) -> None:
+def _add(tally: Tally, rows: RowBatch, totals: list[RunningTotals]) -> None:
     """Add the terms of each row that counts to its cell; the others add zeros."""
     counted, cells = _cells(tally, rows)
     for block, total in zip(tally.blocks, totals, strict=True):
@@ -72,7 +72,7 @@ def _add(tally: Tally, rows: Batch, totals: list[Totals]) -> None:
             total.small[:, i] += np.bincount(cells, weights=terms, minlength=tally.cells).astype(np.int64)
 
 
-def _cells(tally: Tally, rows: Batch) -> tuple[Truths, Integers]:
+def _cells(tally: Tally, rows: RowBatch) -> tuple[Truths, Integers]:
     """Which rows count (the condition is true, every key is there), and each one's cell, the last key fastest."""
     counted = holding(tally.where, rows)
     cells = np.zeros(rows.size, dtype=np.int64)
@@ -85,7 +85,7 @@ def _cells(tally: Tally, rows: Batch) -> tuple[Truths, Integers]:
     return counted, np.where(counted, cells, 0)
 
 
-def holding(where: RowFn | None, rows: Batch) -> Truths:
+def holding(where: RowFn | None, rows: RowBatch) -> Truths:
     """The rows of which a condition is true."""
     if where is None:
         return np.ones(rows.size, dtype=np.bool_)

@@ -13,12 +13,12 @@ from sulq.language.kinds import Code, Floats, Integers, Kind, Objects, Scalar, T
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import evaluate
 from sulq.language.tally import Groups, Tally
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.derived_rows import numbered
 from sulq.sources.folds.fold import EXACT, holding, reach, units_of
 
 
-def group(tally: Tally, rows: Batch) -> Groups:
+def group(tally: Tally, rows: RowBatch) -> Groups:
     """The groups of a tally's keys among some rows, in the order of their labels."""
     with np.errstate(all="ignore"):  # a missing cell may hold anything; warnings must not tell of it
         if tally.where is not None:
@@ -62,7 +62,7 @@ def _place(value: object) -> tuple[bool, str, object]:
     return value is None, "" if value is None or number else type(value).__name__, 0 if value is None else value
 
 
-def _stored(fn: RowFn, rows: Batch) -> Stored:
+def _stored(fn: RowFn, rows: RowBatch) -> Stored:
     """A key's cells: codes, truth values, numbers or texts."""
     cells = evaluate(fn, rows)
     kind = fn.kind(rows.schema)

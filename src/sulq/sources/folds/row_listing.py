@@ -12,11 +12,11 @@ from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.keys import Bucket
 from sulq.language.tally import BLANK, Tally
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.fold import holding
 
 
-def listed(tally: Tally, rows: Batch, *, blanks: bool = False) -> Integers:
+def listed(tally: Tally, rows: RowBatch, *, blanks: bool = False) -> Integers:
     """The blocks of the rows whose condition is true and in which nothing is missing, clamped to their bounds.
 
     Of a part of the people it is the person's hash, which tells the part.
@@ -64,7 +64,7 @@ def placed(table: Integers, places: int) -> Integers:
     return found
 
 
-def _cells(fn: RowFn, rows: Batch) -> Cells:
+def _cells(fn: RowFn, rows: RowBatch) -> Cells:
     if isinstance(fn, Bucket):
         return Cells(rows.person(), None)
     return rows.codes(fn.name) if isinstance(fn, Col) else evaluate(fn, rows)

@@ -8,7 +8,7 @@ from sulq.kernel.private import SATURATED, saturate
 from sulq.language.kinds import Integers, Objects
 
 
-class Totals:
+class RunningTotals:
     """Exact running sums of one block, by cell: int64 as long as nothing can wrap, else Python integers."""
 
     __slots__ = ("large", "small", "used")

@@ -23,7 +23,7 @@ from sulq.sources import cell_grammar, inexact_ids
 from sulq.sources.decode import csv_file, frames, person
 from sulq.sources.decode.person import WHO
 from sulq.sources.duckdb import results
-from sulq.sources.folds.batch import Batch
+from sulq.sources.folds.batch import RowBatch
 from sulq.sources.folds.derived_rows import derive
 from sulq.sources.folds.fold import MAX_PART_ROWS, fold
 from sulq.sources.folds.open_groups import group
@@ -48,7 +48,7 @@ class MemoryEngine:
         named = [(table.schema.table, table.named_by or "", table.form) for table in self._tables]
         person.agree(named, dataset.unit.fold)
         self._batch = batch
-        self._rows: dict[str, Batch] | None = None
+        self._rows: dict[str, RowBatch] | None = None
         self._opening = threading.Lock()
         self._closed = False
 
@@ -106,7 +106,7 @@ class MemoryEngine:
             self._asked(tally, lambda rows: listed(tally, self._placed(tally, rows) if blanks else rows, blanks=blanks))
         )
 
-    def _placed(self, tally: Tally, rows: Batch) -> Batch:
+    def _placed(self, tally: Tally, rows: RowBatch) -> RowBatch:
         """With the blanked rows, each in its place, where places are public."""
         places = self._table(cast("Table", tally.over).name).places
         return rows if places is None else rows.placed(places)
@@ -120,7 +120,7 @@ class MemoryEngine:
         table = self._facts.table_of(name).schema.table
         return next(item for item in self._tables if item.schema.table == table)
 
-    def _asked(self, tally: Tally, answer: Callable[[Batch], T]) -> T:
+    def _asked(self, tally: Tally, answer: Callable[[RowBatch], T]) -> T:
         self.ready()
         if self._rows is not None:
             try:
@@ -129,7 +129,7 @@ class MemoryEngine:
                 _log.error("the memory engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be summed.")
 
-    def _kept(self, name: str) -> Batch:
+    def _kept(self, name: str) -> RowBatch:
         return (self._rows or {})[self._table(name).schema.table]
 
     def close(self) -> None:
@@ -171,7 +171,7 @@ class _Table:
         """Let go of rows that are not kept."""
         self._all = {}, None
 
-    def read(self, numbers: dict[str, int]) -> Batch:
+    def read(self, numbers: dict[str, int]) -> RowBatch:
         """The kept rows, each with its person's number; `numbers` holds those of all tables."""
         table, cells, named = self._table()
         read = {}
@@ -211,7 +211,7 @@ class _Table:
         }
         position = rows if self._unit.positions_are_public else None
         self.places = size if self._unit.positions_are_public else None
-        return Batch(self.schema, len(rows), columns, person=hashes, position=position, owner=owner)
+        return RowBatch(self.schema, len(rows), columns, person=hashes, position=position, owner=owner)
 
     def _check(self, read: dict[str, reading.Read], people: Objects | None) -> None:
         """Refuse a unique column that is not, over all rows."""

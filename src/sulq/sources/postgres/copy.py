@@ -27,10 +27,10 @@ from sulq.sources.decode.postgres import Records
 from sulq.sources.duckdb import kept_rows, pages, prepare, results
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.postgres import schema as postgres_schema
-from sulq.sources.postgres.schema import Copy
+from sulq.sources.postgres.schema import PostgresCopy
 from sulq.sources.postgres.session import meaning, opened, refuse_writer
-from sulq.sources.postgres.source import Offered, offered, stream
-from sulq.sources.source import Registered, Source
+from sulq.sources.postgres.source import OfferedTable, offered, stream
+from sulq.sources.source import RegisteredTable, TableSource
 from sulq.sources.tables import Dataset, Given
 
 FORMAT: Final = "1"
@@ -42,12 +42,12 @@ TYPES: Final = {
 Progress = Callable[[float], None]
 
 
-class Planned(NamedTuple):
+class PlannedTable(NamedTuple):
     """One table: as it stands, how it is streamed, and how DuckDB is to read that."""
 
-    offered: Offered
+    offered: OfferedTable
     records: Records
-    registered: Registered
+    registered: RegisteredTable
     place: tuple[str, str]  # its schema and name
 
     @property
@@ -56,14 +56,14 @@ class Planned(NamedTuple):
         return self.registered.schema.table
 
 
-def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progress | None) -> Copy:
+def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progress | None) -> PostgresCopy:
     """The copy of a dataset that is there, or a new one; this is between the owner and all of the owner's rows.
 
     Raises:
         SetupError: the tables are not there, not as declared, or no longer those that were copied.
     """
     failed: SetupError | None = None
-    copy: Copy | None = None
+    copy: PostgresCopy | None = None
     try:
         with opened(address, limit=address.limit, write=True) as db:
             tables = _planned(db, dataset)
@@ -89,11 +89,11 @@ def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progres
     return copy
 
 
-def _planned(db: psycopg.Connection, dataset: Dataset) -> list[Planned]:
+def _planned(db: psycopg.Connection, dataset: Dataset) -> list[PlannedTable]:
     """How each table is read; what is missing or of no declared kind is refused."""
-    read: list[tuple[Offered, Records, tuple[str, str]]] = []
+    read: list[tuple[OfferedTable, Records, tuple[str, str]]] = []
 
-    def describe(given: Given, unit: Unit, number: str) -> Source:
+    def describe(given: Given, unit: Unit, number: str) -> TableSource:
         place = given.origin.place(given.inside)
         shown = offered(db, *place)
         source, records = stream(shown, given.facts.schema, unit, number)
@@ -102,11 +102,12 @@ def _planned(db: psycopg.Connection, dataset: Dataset) -> list[Planned]:
 
     registered = dataset.register(describe)
     return [
-        Planned(shown, records, item, place) for (shown, records, place), item in zip(read, registered, strict=True)
+        PlannedTable(shown, records, item, place)
+        for (shown, records, place), item in zip(read, registered, strict=True)
     ]
 
 
-def _named(db: psycopg.Connection, tables: Sequence[Planned]) -> tuple[str, dict[str, str]]:
+def _named(db: psycopg.Connection, tables: Sequence[PlannedTable]) -> tuple[str, dict[str, str]]:
     """The name of the copy's schema, by what it is made of, and what must not have changed since."""
     facts = prepare.facts([table.registered for table in tables])
     (base,) = db.execute("SELECT current_database()::text").fetchone() or ("",)
@@ -121,7 +122,7 @@ def _named(db: psycopg.Connection, tables: Sequence[Planned]) -> tuple[str, dict
 def _build(
     db: psycopg.Connection,
     address: Address,
-    tables: Sequence[Planned],
+    tables: Sequence[PlannedTable],
     copy: tuple[str, dict[str, str]],
     progress: Progress | None,
 ) -> None:
@@ -155,7 +156,7 @@ def _build(
     postgres_schema.close(db, schema, address.reader)
 
 
-def _snapshot(address: Address, folder: Connection, tables: Sequence[Planned]) -> None:
+def _snapshot(address: Address, folder: Connection, tables: Sequence[PlannedTable]) -> None:
     """All tables as they stood at one moment, in a private file of DuckDB's.
 
     They are locked against being altered first: rows of a table that was truncated or
@@ -173,7 +174,7 @@ def _snapshot(address: Address, folder: Connection, tables: Sequence[Planned]) -
         db.execute("ROLLBACK")
 
 
-def _streamed(folder: Connection, table: Planned, db: psycopg.Connection) -> None:
+def _streamed(folder: Connection, table: PlannedTable, db: psycopg.Connection) -> None:
     """Write down a table's rows as they come; what PostgreSQL says on the way is not lost in DuckDB's words for it."""
     said: list[psycopg.Error] = []
 
@@ -195,7 +196,7 @@ def _streamed(folder: Connection, table: Planned, db: psycopg.Connection) -> Non
     folder.root.unregister("streamed")
 
 
-def _sent(db: psycopg.Connection, folder: Connection, registered: Registered, relation: str) -> int:
+def _sent(db: psycopg.Connection, folder: Connection, registered: RegisteredTable, relation: str) -> int:
     """Write a table's kept rows; how many there are."""
     columns = pages.columns_of(registered.schema, owned=registered.unit.column is not None)
     names, rows = ", ".join(columns), 0

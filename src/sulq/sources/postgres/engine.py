@@ -29,7 +29,7 @@ from sulq.sources.duckdb.runner import MAX_BATCH_ROWS
 from sulq.sources.postgres import read as postgres_read
 from sulq.sources.postgres import schema as postgres_schema
 from sulq.sources.postgres.copy import Progress, copied
-from sulq.sources.postgres.schema import Copy
+from sulq.sources.postgres.schema import PostgresCopy
 from sulq.sources.postgres.session import Sessions, meaning
 from sulq.sources.stored_engine import StoredEngine
 from sulq.sources.tables import Dataset
@@ -62,7 +62,7 @@ class PostgresEngine(StoredEngine):
         self._renew = renew
         self._progress = progress
         self._threads = threads
-        self._copy: Copy | None = None
+        self._copy: PostgresCopy | None = None
         self._sessions = Sessions(self._address)
 
     @classmethod
@@ -77,7 +77,7 @@ class PostgresEngine(StoredEngine):
     def fingerprint(self, table: str = "") -> str:
         """Which table a copy was made of, and which copy that is: other rows are another one."""
         self._open()
-        copy, name = cast("Copy", self._copy), self._dataset.find(table).facts.schema.table
+        copy, name = cast("PostgresCopy", self._copy), self._dataset.find(table).facts.schema.table
         return f"postgresql {copy.sources[name]} {copy.build}"
 
     def counted(self) -> Dataset:
@@ -95,7 +95,7 @@ class PostgresEngine(StoredEngine):
         self._open()
         with self._opening:
             if self._connection is None:
-                self._connection = self._filled(cast("Copy", self._copy))
+                self._connection = self._filled(cast("PostgresCopy", self._copy))
 
     def _open(self) -> None:
         """Find the copy or build it."""
@@ -109,7 +109,7 @@ class PostgresEngine(StoredEngine):
             self._facts, self._kernel_facts = self._dataset.facts, None
             self._copy, self._renew = copy, False
 
-    def _filled(self, copy: Copy) -> Connection:
+    def _filled(self, copy: PostgresCopy) -> Connection:
         """The kept rows in a private, locked DuckDB; this is between the owner and all of the owner's rows."""
         connection = Connection(threads=self._threads)
         failed: SetupError | None = None
@@ -141,7 +141,7 @@ class PostgresEngine(StoredEngine):
 
     def _same(self) -> None:
         """Stop where the copy is gone, another, or open to others; a session that broke is made anew, at no cost."""
-        copy = cast("Copy", self._copy)
+        copy = cast("PostgresCopy", self._copy)
         build: object = None
         others = reached = False
         for _ in range(2):
@@ -166,7 +166,7 @@ class PostgresEngine(StoredEngine):
         """Persons of whom not all rows are kept, and the others, as the copy notes them."""
         self._open()
         name = self._dataset.facts.table_of(table).schema.table
-        return cast("Copy", self._copy).heavy.map(lambda found: np.array(found[name], dtype=np.int64))
+        return cast("PostgresCopy", self._copy).heavy.map(lambda found: np.array(found[name], dtype=np.int64))
 
     def close(self) -> None:
         """End the sessions and let go of memory; the copy stays in the database."""

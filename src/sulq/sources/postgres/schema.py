@@ -47,7 +47,7 @@ FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r'
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class PostgresCopy:
     """A prepared copy: its schema, which build of it, and of each table its own, its rows and its pages."""
 
     schema: str
@@ -59,7 +59,7 @@ class Copy:
     heavy: Private[dict[str, list[int]]]  # of each table's persons those of whom not all rows are kept, and the others
 
 
-def found(db: psycopg.Connection, schema: str, facts: dict[str, str]) -> Copy | None:
+def found(db: psycopg.Connection, schema: str, facts: dict[str, str]) -> PostgresCopy | None:
     """The copy in a schema, if there is one and it is of these tables as they stand.
 
     Raises:
@@ -88,7 +88,7 @@ def found(db: psycopg.Connection, schema: str, facts: dict[str, str]) -> Copy | 
         )
     pages = {table: held[name.partition(".")[2]] for table, name in tables.items()}
     sources, rows, heavy = (json.loads(recorded[name]) for name in ("sources", "rows", "heavy"))
-    return Copy(schema, recorded["build"], sources, tables, rows, pages, Private(heavy))
+    return PostgresCopy(schema, recorded["build"], sources, tables, rows, pages, Private(heavy))
 
 
 def record(db: psycopg.Connection, schema: str, facts: dict[str, str]) -> None:
@@ -127,7 +127,7 @@ def refuse_published(db: psycopg.Connection, schema: str) -> None:
         )
 
 
-def check(db: psycopg.Connection, copy: Copy, reader: str | None) -> None:
+def check(db: psycopg.Connection, copy: PostgresCopy, reader: str | None) -> None:
     """Stop where a copy is open to others, or the reader may write; let a reader in who is new."""
     tables: Sequence[str] = [*copy.tables.values(), f"{copy.schema}.facts"]
     if reader is not None:
@@ -139,7 +139,7 @@ def check(db: psycopg.Connection, copy: Copy, reader: str | None) -> None:
         close(db, copy.schema, reader)
 
 
-def still(db: psycopg.Connection, copy: Copy, reader: str | None) -> tuple[object, bool]:
+def still(db: psycopg.Connection, copy: PostgresCopy, reader: str | None) -> tuple[object, bool]:
     """Which build is there now, and whether others can read it; by the reader or the owner."""
     row = db.execute(STILL.format(copy.schema), {"schema": copy.schema, "reader": reader}).fetchone()
     return (None, False) if row is None else (row[0], bool(row[1]))

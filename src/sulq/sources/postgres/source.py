@@ -17,7 +17,7 @@ from sulq.language.privacy import Unit
 from sulq.sources import cell_grammar
 from sulq.sources.cell_grammar import Cell
 from sulq.sources.decode.postgres import Column, Records, quoted, records
-from sulq.sources.source import Source, whom
+from sulq.sources.source import TableSource, whom
 
 KINDS: Final = ("r", "p", "v", "m", "f")  # tables, partitioned or not, views, foreign tables
 SHAPE: Final = """
@@ -56,7 +56,7 @@ ORDER BY 1 LIMIT 1
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedTable:
     """A table as it stands: its oid and its columns, each with PostgreSQL's name of what is under its type."""
 
     oid: int
@@ -70,7 +70,7 @@ class Offered:
         return self.kind in ("r", "p", "v")
 
 
-def offered(db: psycopg.Connection, schema: str, name: str) -> Offered:
+def offered(db: psycopg.Connection, schema: str, name: str) -> OfferedTable:
     """A table's columns by the catalogue; no row is read.
 
     Raises:
@@ -92,10 +92,10 @@ def offered(db: psycopg.Connection, schema: str, name: str) -> Offered:
             "Give the tables it reads, or a copy: CREATE TABLE ... AS SELECT, as a role that sees all rows.",
         )
     columns = tuple((str(row[2]), str(row[3]), str(row[4])) for row in found if row[2] is not None)
-    return Offered(int(found[0][0]), str(found[0][1]), f"{quoted(schema)}.{quoted(name)}", columns)
+    return OfferedTable(int(found[0][0]), str(found[0][1]), f"{quoted(schema)}.{quoted(name)}", columns)
 
 
-def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> tuple[Source, Records]:
+def stream(table: OfferedTable, schema: Schema, unit: Unit, number: str) -> tuple[TableSource, Records]:
     """How the needed columns of a table are selected, and how DuckDB reads them; refuses what is missing or unfit."""
     places = cell_grammar.places([name for name, _, _ in table.columns], schema, unit)
     wanted = [
@@ -108,7 +108,7 @@ def stream(table: Offered, schema: Schema, unit: Unit, number: str) -> tuple[Sou
     for name, declared in schema.columns:
         numeric = table.columns[places[name]][1] == "numeric"
         cell_grammar.agree(name, declared, "number" if numeric else columns[name][0])
-    return Source(f"origin.source{number}", columns, None, person=whom(read.named, schema, unit)), read
+    return TableSource(f"origin.source{number}", columns, None, person=whom(read.named, schema, unit)), read
 
 
 def _plain(column: Column, item: str) -> tuple[Cell, str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("sulq")
 
 
-class Copy(NamedTuple):
+class SparkCopy(NamedTuple):
     """Prepared tables, and the session they are in."""
 
     session: SparkSession
@@ -59,7 +59,7 @@ class SparkEngine(StoredEngine):
                 "Use neighbors='add_remove', or 'replace_one' with a person column.",
             )
         for given in dataset.tables:
-            if not isinstance(given.origin.data, frames.Named):
+            if not isinstance(given.origin.data, frames.NamedTable):
                 if not frames.is_frame(given.origin.data):
                     raise SetupError(
                         "bad-declaration", "The Spark engine reads frames of Spark.", "Give spark.read.parquet(...)."
@@ -70,7 +70,7 @@ class SparkEngine(StoredEngine):
         self._dataset = dataset
         self._where = prepared
         self._progress = progress
-        self._copy: Copy | None = None
+        self._copy: SparkCopy | None = None
         self._counts: dict[str, int] = {}  # private: of each table's kept rows, once there were any
         # What is missing or of no declared kind is refused here; the files are to stay what they are now.
         sources = self._sources()
@@ -88,7 +88,7 @@ class SparkEngine(StoredEngine):
     def fingerprint(self, table: str = "") -> str:
         """What a table was read from: its name in Spark with its files' sizes and times, if it has any, or "frame"."""
         given = self._dataset.find(table)
-        named = isinstance(given.origin.data, frames.Named)
+        named = isinstance(given.origin.data, frames.NamedTable)
         return " ".join(
             [given.origin.fingerprint, *([self._stamps[given.facts.schema.table]] if named else [])]
         ).strip()
@@ -105,7 +105,7 @@ class SparkEngine(StoredEngine):
         try:
             for given in self._dataset.tables:
                 data = given.origin.data
-                rows = data.frame() if isinstance(data, frames.Named) else data
+                rows = data.frame() if isinstance(data, frames.NamedTable) else data
                 unit, schema = given.unit(self._dataset.unit), given.facts.schema
                 found[schema.table] = Prepared(rows, given.facts, unit, self._dataset.key)
         except SetupError:
@@ -137,7 +137,7 @@ class SparkEngine(StoredEngine):
         """Stop where a table known by its name is gone or has other columns, and where files are not what they were."""
         for given in self._dataset.tables:
             name, data = given.facts.schema.table, given.origin.data
-            rows = data.frame() if isinstance(data, frames.Named) else cast("DataFrame", data)
+            rows = data.frame() if isinstance(data, frames.NamedTable) else cast("DataFrame", data)
             if files.stamp(rows) != self._stamps[name]:
                 _changed(name)
 
@@ -157,7 +157,7 @@ class SparkEngine(StoredEngine):
         if not jobs.manned(session.sparkContext):
             raise SetupError("unreadable-data", "The Spark cluster has no executors.", "Start its workers; try again.")
 
-    def _open(self) -> Copy:
+    def _open(self) -> SparkCopy:
         tables = self._sources()
         first = next(iter(tables.values()))
         session = first.session
@@ -183,7 +183,7 @@ class SparkEngine(StoredEngine):
                         self._progress(i / len(tables))
                 self._unchanged()
                 self._count(tables)
-                return Copy(session, tables)
+                return SparkCopy(session, tables)
         except SetupError:
             self._forget(tables)
             raise
@@ -225,10 +225,10 @@ class SparkEngine(StoredEngine):
         if self._copy is None:
             self.ready()
 
-    def _same_copy(self) -> Copy:
+    def _same_copy(self) -> SparkCopy:
         """The copy that one ask reads to its end, whatever is prepared meanwhile."""
         self._begin()
-        return cast("Copy", self._copy)
+        return cast("SparkCopy", self._copy)
 
     @contextmanager
     def _runner(self, tallies: Sequence[Tally]) -> Iterator[RowRunner]:
@@ -240,7 +240,7 @@ class SparkEngine(StoredEngine):
     def _reading(self, name: str) -> Iterator[duckdb.DuckDBPyConnection]:
         copy, facts = self._same_copy(), self._facts.table_of(name)
         table = copy.tables[facts.schema.table]
-        pages = statements.Pages(facts.schema, table.owned, table.whole())
+        pages = statements.TablePages(facts.schema, table.owned, table.whole())
         with (
             jobs.watched(copy.session.sparkContext),
             statements.opened({self._kept_name(facts.schema.table): pages}, threads=None) as (cursor, _),

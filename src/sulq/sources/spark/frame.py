@@ -43,7 +43,7 @@ def is_frame(data: object) -> bool:
     return module.startswith("pyspark.") and type(data).__name__ == "DataFrame"
 
 
-class Named:
+class NamedTable:
     """A table by its address: spark://HOST:PORT/TABLE, where TABLE is one of the catalog's or a Parquet's path."""
 
     def __init__(self, address: str) -> None:

@@ -50,7 +50,7 @@ class Prepared:
         self.owned = unit.column is not None
         self._cells, person = _cells(rows, facts.schema, unit)
         self.form: Form = "nothing" if person is None else person.form
-        self._reading = work.Reading.of(facts.schema, unit, key, self._cells, person)
+        self._reading = work.CellReading.of(facts.schema, unit, key, self._cells, person)
         self._held: DataFrame | None = None
         self._kept: DataFrame | None = None
         self._folder: Path | None = None

@@ -49,7 +49,7 @@ def tasks(rows: int, sums: int, cores: int) -> int:
     return max(min(rows // chunks.ROWS, MAX_TASK_NUMBERS // max(sums, 1)), TASKS_PER_CORE * cores, 1)
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """A table whose rows give a relation's person by person: its name in statements, and what is read of it."""
 
     table: Prepared
@@ -66,17 +66,17 @@ class Part(NamedTuple):
 
     def send(self, asked: Sequence[Scan] | Fold, sums: int) -> dict[int, list[bytes]]:
         """The results of statements or of a program over each partition that has rows, by their places."""
-        task = work.Task.of(asked, self.name, self.table.facts.schema, owned=self.table.owned)
+        task = work.PartitionTask.of(asked, self.name, self.table.facts.schema, owned=self.table.owned)
         found: dict[int, list[bytes]] = {}
         for result in self.rows(sums).mapInArrow(functools.partial(work.run, task), work.RESULTS).collect():
             found.setdefault(result.i, []).append(bytes(result.r))
         return found
 
-    def pages(self) -> Iterator[dict[str, statements.Pages]]:
+    def pages(self) -> Iterator[dict[str, statements.TablePages]]:
         """Chunks some at a time, each of whole persons."""
         read = self.table.streamed(self.wanted, owned=self.owned)
         while several := list(itertools.islice(read, CHUNKS_AT_ONCE)):
-            yield {self.name: statements.Pages(self.table.facts.schema, self.table.owned, several)}
+            yield {self.name: statements.TablePages(self.table.facts.schema, self.table.owned, several)}
 
 
 class PartitionRunner:
@@ -150,7 +150,7 @@ class PartitionRunner:
         """Whether nobody's rows meet another's in a statement, by its own text."""
         return remembered(read, sql, self._kernel_facts).apart
 
-    def _part(self, *, owned: bool = False) -> Part | None:
+    def _part(self, *, owned: bool = False) -> TablePart | None:
         """The table that holds the relation's rows person by person; None where rows of several tables meet."""
         name = _table_below(self._over, Where, Select, PerPerson)
         if name is None:
@@ -159,13 +159,13 @@ class PartitionRunner:
         plain = _table_below(self._over, Where, Select) is not None
         wanted = looked_at(self._over, self._tallies) if plain else Needed(table.facts.schema.names)
         whose = table.owned and (owned or not isinstance(self._over, Table))
-        return Part(table, self._kept_name(table.facts.schema.table), wanted, whose)
+        return TablePart(table, self._kept_name(table.facts.schema.table), wanted, whose)
 
-    def _here(self, over: Relation | None) -> dict[str, statements.Pages]:
+    def _here(self, over: Relation | None) -> dict[str, statements.TablePages]:
         """The whole tables that a relation is made of, for this process; all others have no rows."""
         read = {self._table(name).facts.schema.table for name in (() if over is None else _tables(over))}
         return {
-            self._kept_name(name): statements.Pages(
+            self._kept_name(name): statements.TablePages(
                 table.facts.schema, table.owned, table.whole() if name in read else ()
             )
             for name, table in self._tables.items()

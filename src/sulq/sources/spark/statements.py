@@ -21,11 +21,11 @@ from sulq.language.domain import Schema
 from sulq.sources.duckdb import pages, results
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.runner import run_program, stream
-from sulq.sources.folds.totals import Totals
+from sulq.sources.folds.totals import RunningTotals
 from sulq.sources.spark import chunks
 
 
-class Pages(NamedTuple):
+class TablePages(NamedTuple):
     """A table's kept rows as chunks."""
 
     schema: Schema
@@ -34,7 +34,9 @@ class Pages(NamedTuple):
 
 
 @contextmanager
-def opened(tables: Mapping[str, Pages], *, threads: int | None = 1) -> Iterator[tuple[duckdb.DuckDBPyConnection, int]]:
+def opened(
+    tables: Mapping[str, TablePages], *, threads: int | None = 1
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, int]]:
     """A cursor of a private, locked DuckDB that holds these rows; and how many they are."""
     connection = Connection(threads=threads)
     rows = 0
@@ -58,13 +60,15 @@ def opened(tables: Mapping[str, Pages], *, threads: int | None = 1) -> Iterator[
         connection.close()
 
 
-def run(scans: Sequence[Scan], tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[pa.Table], int]:
+def run(
+    scans: Sequence[Scan], tables: Mapping[str, TablePages], *, threads: int | None = 1
+) -> tuple[list[pa.Table], int]:
     """The result of each statement over these rows, and how many those are; statements of one job read the same."""
     with opened(tables, threads=threads) as (cursor, rows):
         return [results.table(cursor, scan.sql, scan.bound) for scan in scans], rows
 
 
-def fold(asked: Fold, tables: Mapping[str, Pages], *, threads: int | None = 1) -> tuple[list[Integers], int]:
+def fold(asked: Fold, tables: Mapping[str, TablePages], *, threads: int | None = 1) -> tuple[list[Integers], int]:
     """The sums of a program over the rows of its statement, and how many rows there are."""
     with opened(tables, threads=threads) as (cursor, rows):
         return run_program(asked, stream(cursor, asked, chunks.ROWS)), rows
@@ -104,7 +108,7 @@ def added(parts: Sequence[Sequence[Integers]]) -> list[Integers]:
     """The sums of a program over several parts, added up: each of them is saturated, and so is their sum (T5)."""
     found = []
     for several in zip(*parts, strict=True):
-        totals = Totals(*several[0].shape)
+        totals = RunningTotals(*several[0].shape)
         for sums in several:
             totals.reserve(SATURATED)
             totals.small += sums

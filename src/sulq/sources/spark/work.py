@@ -33,9 +33,9 @@ from sulq.sources.decode.person import Person
 from sulq.sources.duckdb import kept_rows, prepare, results
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.runner import run_program
-from sulq.sources.source import Origin, Registered, Source
+from sulq.sources.source import Origin, RegisteredTable, TableSource
 from sulq.sources.spark import chunks, statements
-from sulq.sources.spark.statements import Pages
+from sulq.sources.spark.statements import TablePages
 from sulq.version import __version__
 
 Batches = Iterable[pa.RecordBatch]
@@ -93,7 +93,7 @@ def versions(rows: Batches) -> Iterator[pa.RecordBatch]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class CellReading:
     """How the cells of one table are read, in words that travel."""
 
     schema: str
@@ -106,23 +106,23 @@ class Reading:
     @classmethod
     def of(
         cls, schema: Schema, unit: Unit, key: bytes, cells: dict[str, tuple[Cell, str]], person: Person | None
-    ) -> Reading:
+    ) -> CellReading:
         """The words for one table."""
         told = json.dumps(cells), json.dumps(person)
         return cls(wire.encode(schema), wire.encode(unit), key.hex(), *told, VERSIONS)
 
-    def registered(self) -> Registered:
+    def registered(self) -> RegisteredTable:
         """The table as the reading of cells knows it: its source are batches."""
         _same(self.versions)
         schema, unit = cast("Schema", wire.decode(self.schema)), cast("Unit", wire.decode(self.unit))
         columns = {name: (cell, sql) for name, (cell, sql) in json.loads(self.cells).items()}
         person = json.loads(self.person)
-        source = Source("source", columns, None, person=None if person is None else Person(*person))
-        return Registered(Origin(None), source, schema, unit, bytes.fromhex(self.key))
+        source = TableSource("source", columns, None, person=None if person is None else Person(*person))
+        return RegisteredTable(Origin(None), source, schema, unit, bytes.fromhex(self.key))
 
 
 @silent
-def read_rows(reading: Reading, rows: Batches) -> Iterator[pa.RecordBatch]:
+def read_rows(reading: CellReading, rows: Batches) -> Iterator[pa.RecordBatch]:
     """A source's cells as codes, with what says which of a person's rows count (SR2)."""
     registered = reading.registered()
     target = chunks.rows_layout(registered.schema, owned=registered.unit.column is not None)[1]
@@ -131,7 +131,7 @@ def read_rows(reading: Reading, rows: Batches) -> Iterator[pa.RecordBatch]:
 
 
 @silent
-def read_chunks(reading: Reading, rows: Batches) -> Iterator[pa.RecordBatch]:
+def read_chunks(reading: CellReading, rows: Batches) -> Iterator[pa.RecordBatch]:
     """A source's cells as chunks of codes, where every row counts."""
     registered = reading.registered()
     for table in _read(registered, rows):
@@ -183,7 +183,7 @@ def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(list(persons.flatten()), names=["o", "n"])
 
 
-def _read(registered: Registered, rows: Batches) -> Iterator[pa.Table]:
+def _read(registered: RegisteredTable, rows: Batches) -> Iterator[pa.Table]:
     """Cells to codes by the rules of every engine: DuckDB on this executor, locked, a batch at a time."""
     asked = kept_rows.every(registered)
     connection = Connection(threads=1)
@@ -215,7 +215,7 @@ def _gathered(rows: Batches, size: int) -> Iterator[pa.Table]:
 
 
 @dataclass(frozen=True)
-class Task:
+class PartitionTask:
     """Certified statements, or a program, over one table: generated names and numbers, no text of anybody's."""
 
     statements: tuple[str, ...]
@@ -226,7 +226,7 @@ class Task:
     versions: str
 
     @classmethod
-    def of(cls, asked: Sequence[Scan] | Fold, name: str, schema: Schema, *, owned: bool) -> Task:
+    def of(cls, asked: Sequence[Scan] | Fold, name: str, schema: Schema, *, owned: bool) -> PartitionTask:
         """The words for statements, or a program, in which no text is bound."""
         fold, scans = (asked, ()) if isinstance(asked, Fold) else (None, asked)
         if any(each.texts for each in (scans if fold is None else [fold])):
@@ -235,10 +235,10 @@ class Task:
 
 
 @silent
-def run(task: Task, rows: Batches) -> Iterator[pa.RecordBatch]:
+def run(task: PartitionTask, rows: Batches) -> Iterator[pa.RecordBatch]:
     """The results of statements, or the sums of a program, over this partition's rows; nothing where it has none."""
     _same(task.versions)
-    pages = Pages(cast("Schema", wire.decode(task.schema)), task.owned, rows)
+    pages = TablePages(cast("Schema", wire.decode(task.schema)), task.owned, rows)
     if task.fold is None:
         tables, count = statements.run([Scan(sql) for sql in task.statements], {task.name: pages})
         found = [statements.sent(table) for table in tables]
@@ -249,7 +249,7 @@ def run(task: Task, rows: Batches) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(found)), pa.int32()), "r": found})
 
 
-def _folded(fold: Fold, name: str, pages: Pages) -> tuple[list[Integers], int]:
+def _folded(fold: Fold, name: str, pages: TablePages) -> tuple[list[Integers], int]:
     """The sums of a program, and how many rows there are; columns of the table itself need no DuckDB."""
     if fold.table is None:
         return statements.fold(fold, {name: pages})
