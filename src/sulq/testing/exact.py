@@ -92,7 +92,7 @@ def _marked(answer: Answer) -> Answer:
 D_co = TypeVar("D_co", covariant=True)
 
 
-class Askable(Protocol[D_co]):
+class HasOracle(Protocol[D_co]):
     """A desk, from below: it can be put before another Oracle."""
 
     _oracle: Oracle
@@ -102,7 +102,7 @@ class Askable(Protocol[D_co]):
         ...
 
 
-def exact(database: Askable[D_co]) -> D_co:
+def exact(database: HasOracle[D_co]) -> D_co:
     """The same desk without noise; refused unless the database was opened with synthetic=True."""
     oracle = database._oracle  # noqa: SLF001 - likewise
     if not isinstance(oracle, ReusingOracle):
