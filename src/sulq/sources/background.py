@@ -1,4 +1,4 @@
-"""Rows made ready in a thread of their own, with progress, while their owner does something else."""
+"""Rows prepared in a thread of their own, with progress."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Progress = Callable[[float], None]
 
 
 class Preparation:
-    """Makes rows ready, here or aside; who needs them meanwhile waits, and the next to need them hears of a failure.
+    """Prepares rows in this thread or in one of its own; callers block until they are ready.
 
-    Nothing is paid until `ready` came back, so a failure costs nothing. Progress is
-    an estimate from the owner's rows, so it is told to the owner alone.
+    The next caller gets the exception of a preparation that failed. Nothing is paid until `ready` came back, so a
+    failure costs nothing. Progress is an estimate from the owner's rows, so it is told to the owner alone.
     """
 
     def __init__(self, ready: Callable[[], None], progress: Progress | None = None) -> None:

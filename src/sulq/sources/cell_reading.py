@@ -20,7 +20,7 @@ from sulq.sources.cell_grammar import Cell
 from sulq.sources.decode.frames import WHOLE_LIMIT
 from sulq.sources.decode.person import DIGITS, HALF, lowered
 
-FEW: Final = 64  # so many categories are looked up in a list, which DuckDB does once for each distinct text
+MAX_LISTED_CATEGORIES: Final = 64  # so many are looked up in a list, which DuckDB does once for each distinct text
 _WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _MOMENTS: Final = {
     "TIMESTAMP": ("TIMESTAMP", ".999999"),
@@ -116,7 +116,7 @@ def shift(column: Column, cell: Cell) -> int:
         return 0
     if cell_grammar.whole_values(column) and cell == "whole" and _consecutive(column):
         return int(column.values[0])
-    return 1 if len(column.values) <= FEW else 0
+    return 1 if len(column.values) <= MAX_LISTED_CATEGORIES else 0
 
 
 def code(column: Column, cell: Cell, item: str, place: int, *, exact: bool = True) -> str:
@@ -241,7 +241,7 @@ def _consecutive(column: Category) -> bool:
 
 def _listed(item: str, column: Category, place: int) -> str:
     """The place in a short list, from 1 (DuckDB looks each distinct text up once), or the code of a long one's type."""
-    if len(column.values) <= FEW:
+    if len(column.values) <= MAX_LISTED_CATEGORIES:
         return f"list_position($categories{place}, {item})"
     return f"CAST(enum_code(TRY_CAST({item} AS categories{place})) AS INTEGER)"
 

@@ -93,17 +93,17 @@ D_co = TypeVar("D_co", covariant=True)
 
 
 class HasOracle(Protocol[D_co]):
-    """A desk, from below: it can be put before another Oracle."""
+    """A database or a client, as seen from below: it can be put before another Oracle."""
 
     _oracle: Oracle
 
     def asking(self, oracle: Oracle) -> D_co:
-        """The same desk before another Oracle."""
+        """The same before another Oracle."""
         ...
 
 
 def exact(database: HasOracle[D_co]) -> D_co:
-    """The same desk without noise; refused unless the database was opened with synthetic=True."""
+    """The same database without noise; refused unless the database was opened with synthetic=True."""
     oracle = database._oracle  # noqa: SLF001 - likewise
     if not isinstance(oracle, ReusingOracle):
         raise AccessDenied("not-synthetic", "Only an open database of synthetic data can be asked without noise.")

@@ -200,7 +200,7 @@ def test_leftovers_of_a_crash_are_removed_and_running_builds_are_not(data: Path)
     for folder in (stale, young, old):
         folder.mkdir()
     (stale / "lock").touch()
-    os.utime(old, (time.time() - 2 * prepare.ABANDONED,) * 2)
+    os.utime(old, (time.time() - 2 * prepare.ABANDONED_SECONDS,) * 2)
     with prepare._folder(copy) as running:
         sums(duck(data, prepared=copy))
         assert running.exists()

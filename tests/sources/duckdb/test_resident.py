@@ -30,7 +30,7 @@ from sulq.language.tally import Tally
 from sulq.sources.duckdb import resident as module
 from sulq.sources.duckdb.connection import memory as machine
 from sulq.sources.duckdb.engine import DuckEngine
-from sulq.sources.duckdb.resident import LARGEST, Resident, limit, named
+from sulq.sources.duckdb.resident import MAX_RESIDENT_BYTES, Resident, limit, named
 from sulq.testing import exact
 from tests.sources.cases import ask, duck, memory, parquet, table
 
@@ -389,8 +389,8 @@ def test_no_rows_are_kept_as_none() -> None:
 
 def test_the_limit_is_public() -> None:
     """It follows from the machine's memory alone, and a million rows of fifty numbers fit."""
-    assert limit() == min(LARGEST, machine() * 2**20 // 4)
-    assert LARGEST > 10**6 * 50 * 5
+    assert limit() == min(MAX_RESIDENT_BYTES, machine() * 2**20 // 4)
+    assert MAX_RESIDENT_BYTES > 10**6 * 50 * 5
 
 
 def test_a_stored_table_that_lost_rows_is_noticed() -> None:
@@ -410,7 +410,7 @@ def test_memory_does_not_grow_with_the_rows_beyond_the_limit(tmp_path: Path) -> 
 
     49 MiB of columns more, prepared and asked about twice, in a process of its own each time.
     """
-    peaks: dict[int, list[float]] = {0: [], LARGEST: []}
+    peaks: dict[int, list[float]] = {0: [], MAX_RESIDENT_BYTES: []}
     steady = os.environ | {"MALLOC_ARENA_MAX": "1"}  # or what threads leave behind adds some MiB by chance
     for size in (800_000, 2_400_000):
         rng = np.random.default_rng(0)
@@ -424,4 +424,4 @@ def test_memory_does_not_grow_with_the_rows_beyond_the_limit(tmp_path: Path) -> 
             )
             found.append(int(done.stdout) / 1024)
     assert peaks[0][1] - peaks[0][0] < 15
-    assert peaks[LARGEST][1] - peaks[LARGEST][0] > 40
+    assert peaks[MAX_RESIDENT_BYTES][1] - peaks[MAX_RESIDENT_BYTES][0] > 40

@@ -42,7 +42,7 @@ def copy_of(found: PostgresEngine) -> tuple[str, int]:
 @pytest.mark.parametrize("some", [1, 3, 512])
 def test_every_row_is_read_once_and_whole(opened, some: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells of a row stay together, whatever is read at a time; a missing cell is missing."""
-    monkeypatch.setattr(read, "PAGES_OF_TEXT", some)
+    monkeypatch.setattr(read, "MAX_READ_TEXT_PAGES", some)
     columns = pages.columns_of(SCHEMA, owned=True)
     assert columns == {"c0": "BIGINT", "c1": "VARCHAR", "h": "BIGINT", "o": "BIGINT"}
     with closing(Connection()) as made, opened._sessions.one() as db:
@@ -55,7 +55,7 @@ def test_every_row_is_read_once_and_whole(opened, some: int, monkeypatch: pytest
 
 def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that somebody deletes between two pages are where they were; the next pass sees what is left."""
-    monkeypatch.setattr(read, "PAGES", 1)
+    monkeypatch.setattr(read, "MAX_READ_PAGES", 1)
     schema = Schema.of("data", {"n": Int(0, ROWS)})
     found = engine(at(filled(pa.table({"n": list(range(ROWS))}))), schema=schema)
     found.ready()

@@ -91,7 +91,7 @@ def story(cluster, session, frame):
             worker.wait()
         return asked(self, *given, **more)
     SparkEngine.stated = without_workers
-    jobs.GRACE = 3.0
+    jobs.GRACE_SECONDS = 3.0
     try:
         db.count(spend=Epsilon(1), fresh=True)
     except CuratorError as error:
@@ -106,7 +106,7 @@ def story(cluster, session, frame):
     except SetupError:
         assert db.spent == Epsilon(2), db.spent
         print("between questions: free")
-    jobs.GRACE = 120.0
+    jobs.GRACE_SECONDS = 120.0
     cluster.add_worker()
     db.count(spend=Epsilon(1), fresh=True)
     assert db.spent == Epsilon(3)

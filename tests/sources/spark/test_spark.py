@@ -189,8 +189,8 @@ def test_T31_an_error_on_an_executor_says_its_kind_alone() -> None:
 
 def test_a_job_without_executors_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once nobody is left to work for long enough; as long as somebody is, never. Before the debit that is free."""
-    monkeypatch.setattr(jobs, "LOOK", 0.01)
-    monkeypatch.setattr(jobs, "GRACE", 0.03)
+    monkeypatch.setattr(jobs, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", 0.03)
 
     class Context:
         """A cluster of so many executors."""
@@ -267,9 +267,9 @@ def test_many_tallies_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions with a chunk or more are tasks of their own; small ones are put together; the sums are the same."""
     most = runner.MAX_TASK_NUMBERS
-    assert runner.tasks(100 * chunks.ROWS, 10, 2) == 100
-    assert runner.tasks(100 * chunks.ROWS, most // 20, 2) == 20
-    assert runner.tasks(100 * chunks.ROWS, most, 2) == runner.tasks(0, 0, 2) == runner.TASKS_PER_CORE * 2
+    assert runner.tasks(100 * chunks.CHUNK_ROWS, 10, 2) == 100
+    assert runner.tasks(100 * chunks.CHUNK_ROWS, most // 20, 2) == 20
+    assert runner.tasks(100 * chunks.CHUNK_ROWS, most, 2) == runner.tasks(0, 0, 2) == runner.TASKS_PER_CORE * 2
     wanted, seen = sums(memory(table(), Unit())), []
     monkeypatch.setattr(runner, "tasks", lambda *given: seen.append(given) or 7)
     for parts in (7, 9):  # 9 of them are put together
@@ -366,13 +366,13 @@ def test_SR15_a_chunk_holds_whole_persons() -> None:
     rows = pa.table({"c0": pa.array([1] * 15, pa.int8()), "h": pa.array([1] * 15, pa.int64()), "o": owners})
     with pytest.MonkeyPatch.context() as patch:
         for size, cut in itertools.product((1, 2, 4, 100), (1, 3, 15)):
-            patch.setattr(chunks, "ROWS", size)
+            patch.setattr(chunks, "CHUNK_ROWS", size)
             batches = [batch for i in range(0, 15, cut) for batch in rows.slice(i, cut).to_batches()]
             made = list(work.pack(wire.encode(schema), batches))
             seen = [set(page.column("o").to_pylist()) for page in chunks.tables(made, schema)]
             assert sum(len(few) for few in seen) == len(set().union(*seen)) == 5
             assert sum(page.num_rows for page in chunks.tables(made, schema)) == 15
-        patch.setattr(chunks, "ROWS", 2)
+        patch.setattr(chunks, "CHUNK_ROWS", 2)
         assert len(list(work.pack(wire.encode(schema), rows.drop_columns(["h", "o"]).to_batches()))) == 8
 
 

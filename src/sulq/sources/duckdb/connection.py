@@ -15,7 +15,7 @@ import duckdb
 
 from sulq.sources.decode.files import literal
 
-MEMORY: Final = 0.3  # the part of the machine's memory one engine may take before it spills: there may be others
+MEMORY_FRACTION: Final = 0.3  # of the machine's memory that one engine may take before it spills: there may be others
 
 
 def memory() -> int:
@@ -24,11 +24,11 @@ def memory() -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:  # what a worker may address holds the program too
         whole = min(whole, limit * 2 // 3)
-    return max(256, int(MEMORY * (whole >> 20)))
+    return max(256, int(MEMORY_FRACTION * (whole >> 20)))
 
 
 def cores() -> int:
-    """How many processors this process may use, which are not always all of the machine's (macOS does not tell)."""
+    """Usable CPUs: those of this process's affinity, where the system tells it (macOS does not)."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

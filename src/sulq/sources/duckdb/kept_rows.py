@@ -28,7 +28,7 @@ def types(registered: RegisteredTable) -> list[tuple[str, list[str]]]:
     """Names and values of the types that long lists of categories need."""
     found = []
     for i, (_, column) in enumerate(registered.schema.columns, registered.first):
-        if isinstance(column, Category) and len(column.values) > cell_reading.FEW:
+        if isinstance(column, Category) and len(column.values) > cell_reading.MAX_LISTED_CATEGORIES:
             found.append((f"categories{i}", [str(value) for value in column.values]))
     return found
 

@@ -31,7 +31,7 @@ from sulq.sources.tables import not_own, not_unique
 from sulq.version import __version__
 
 FORMAT: Final = "5"
-ABANDONED: Final = 3600.0  # seconds after which a folder without a lock belongs to nobody
+ABANDONED_SECONDS: Final = 3600.0  # seconds after which a folder without a lock belongs to nobody
 UNWRITABLE: Final = ("FileNotFoundError", "IOException", "NotADirectoryError", "OSError", "PermissionError")
 Progress = Callable[[float], None]
 
@@ -285,7 +285,7 @@ def _folder(path: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(stale, ignore_errors=True)
         with contextlib.suppress(OSError):
-            if not (stale / "lock").exists() and time.time() - stale.stat().st_mtime > ABANDONED:
+            if not (stale / "lock").exists() and time.time() - stale.stat().st_mtime > ABANDONED_SECONDS:
                 shutil.rmtree(stale, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
     try:

@@ -27,16 +27,16 @@ from sulq.language.domain import Schema, Text
 from sulq.sources.duckdb import results
 from sulq.sources.duckdb.connection import memory
 
-LARGEST: Final = 2**30
-SHARE: Final = 4  # of an engine's memory one part in so many is for columns kept here
-READ: Final = 65_536  # rows read at a time
+MAX_RESIDENT_BYTES: Final = 2**30
+MEMORY_SHARE: Final = 4  # of an engine's memory one part in so many is for columns kept here
+READ_ROWS: Final = 65_536  # rows read at a time
 MAX_MET_VECTORS: Final = 256  # names of vectors remembered, to keep in memory those that come again
 BYTES: Final = {"TINYINT": 1, "SMALLINT": 2, "INTEGER": 4, "BIGINT": 8}
 
 
 def limit() -> int:
     """How many bytes of columns one engine keeps: a gibibyte, or less where its memory is small."""
-    return min(LARGEST, (memory() << 20) // SHARE)
+    return min(MAX_RESIDENT_BYTES, (memory() << 20) // MEMORY_SHARE)
 
 
 @dataclass
@@ -122,7 +122,9 @@ class Resident:
                 absent = [name for name, column in known.items() if column is None]
                 if absent:
                     count = self._number(cursor, rows.relation)
-                    known |= read(lambda text: results.streamed(cursor, text, {}, READ), _path(rows), absent, count)
+                    known |= read(
+                        lambda text: results.streamed(cursor, text, {}, READ_ROWS), _path(rows), absent, count
+                    )
                 self._keep(ask, {(rows.relation, name): cast("Kept", column) for name, column in known.items()})
         return cast("dict[str, Kept]", known)
 

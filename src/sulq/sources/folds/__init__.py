@@ -1,4 +1,5 @@
-"""Exact sums of row functions over batches of rows in NumPy: the reference meaning that engines share.
+"""Exact sums of row functions over rows in NumPy: the reference meaning, where SQL does not say a part.
 
-Used where rows are not certified; sees rows and decides nothing.
+May be imported: the language, the compiler's column demand and the kernel's values. Never here: SQL, files, or a second
+fast path: programs of the kernel are the fast one.
 """

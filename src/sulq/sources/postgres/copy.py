@@ -34,7 +34,7 @@ from sulq.sources.source import RegisteredTable, TableSource
 from sulq.sources.tables import Dataset, Given
 
 FORMAT: Final = "1"
-PART: Final = 65_536  # rows sent at a time
+SENT_ROWS: Final = 65_536  # rows sent at a time
 TYPES: Final = {
     "TINYINT": "smallint", "SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint",
     "VARCHAR": 'text COLLATE "C"',
@@ -204,7 +204,7 @@ def _sent(db: psycopg.Connection, folder: Connection, registered: RegisteredTabl
     db.execute(f"CREATE TABLE {relation} ({made}) WITH (autovacuum_enabled = off)")
     cursor = folder.cursor()
     with db.cursor().copy(f"COPY {relation} ({names}) FROM STDIN (FORMAT csv, FREEZE)") as sent:
-        for batch in results.record_batches(cursor, f"SELECT {names} FROM origin.{registered.kept}", PART):
+        for batch in results.record_batches(cursor, f"SELECT {names} FROM origin.{registered.kept}", SENT_ROWS):
             text = io.BytesIO()
             pa.csv.write_csv(batch, text, pa.csv.WriteOptions(include_header=False))
             sent.write(text.getvalue())

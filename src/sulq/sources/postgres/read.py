@@ -18,8 +18,8 @@ from sulq.language.tally import BLANK
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.pages import create, insert
 
-PAGES: Final = 512  # read by one statement: about 4 MiB of the copy
-PAGES_OF_TEXT: Final = 16  # where there are texts: of these a page can name 12 MB, and no value may pass 1 GB (T30)
+MAX_READ_PAGES: Final = 512  # read by one statement: about 4 MiB of the copy
+MAX_READ_TEXT_PAGES: Final = 16  # where there are texts: a page can name 12 MB, and no value may pass 1 GB (T30)
 TEXT: Final = "VARCHAR"
 
 
@@ -35,7 +35,7 @@ def load(
     asked = ", ".join(f"array_agg({name})" if kind == TEXT else _packed(name) for name, kind in columns.items())
     some = "ctid >= CAST(%(first)s AS tid) AND ctid < CAST(%(last)s AS tid)"
     statement = f"SELECT count(*), {asked} FROM {relation} WHERE {some}"
-    step, rows = PAGES_OF_TEXT if TEXT in columns.values() else PAGES, 0
+    step, rows = MAX_READ_TEXT_PAGES if TEXT in columns.values() else MAX_READ_PAGES, 0
     with db.cursor(binary=True) as cursor:
         cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         for first in range(0, pages, step):

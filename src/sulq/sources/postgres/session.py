@@ -19,8 +19,8 @@ from psycopg.conninfo import conninfo_to_dict
 from sulq.addresses.postgres import Address
 from sulq.errors import SetupError
 
-OLDEST: Final = 140000
-IDLE: Final = 4  # sessions kept for the questions to come
+MIN_SERVER_VERSION: Final = 140000
+MAX_IDLE_SESSIONS: Final = 4  # sessions kept for the questions to come
 # What holds on every session, whatever a role or database sets: what numbers and days mean, and that no limit
 # of the server's ends a statement, as how long one takes depends on rows (T30).
 SETTLE: Final = {
@@ -121,7 +121,8 @@ def opened(address: Address, *, user: str | None = None, limit: float | None = N
             db.execute(NOTICE)
     except psycopg.Error:
         row = None
-    if row is None or row[0] < OLDEST or row[1] != "UTF8":  # texts compare by the bytes of the server's encoding
+    # Texts compare by the bytes of the server's encoding.
+    if row is None or row[0] < MIN_SERVER_VERSION or row[1] != "UTF8":
         db.close()
         raise SetupError(
             "unreadable-data",
@@ -159,7 +160,9 @@ class Sessions:
     def _keep(self, db: psycopg.Connection, *, good: bool) -> bool:
         idle = psycopg.pq.TransactionStatus.IDLE
         with self._lock:
-            kept = good and not self._closed and len(self._idle) < IDLE and db.info.transaction_status == idle
+            kept = (
+                good and not self._closed and len(self._idle) < MAX_IDLE_SESSIONS and db.info.transaction_status == idle
+            )
             if kept:
                 self._idle.append(db)
         return kept

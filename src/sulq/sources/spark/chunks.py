@@ -21,7 +21,7 @@ from sulq.language.domain import Column, Schema, Text
 from sulq.sources.duckdb import results
 from sulq.sources.duckdb.kept_rows import OWNER_DIGITS
 
-ROWS: Final = 32_768  # of a chunk: 50 columns of them as doubles are what a kernel takes at a time
+CHUNK_ROWS: Final = 32_768  # of a chunk: 50 columns of them as doubles are what a kernel takes at a time
 COUNT: Final = "n"
 WIDTHS: Final = {"TINYINT": "<i1", "SMALLINT": "<i2", "INTEGER": "<i4", "BIGINT": "<i8"}
 TYPES: Final = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64()}

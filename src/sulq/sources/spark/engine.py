@@ -1,4 +1,4 @@
-"""The Spark engine: rows prepared on the cluster once, every question one job of our own kernels (decision 0021)."""
+"""The Spark engine: rows prepared on the cluster once; certified text runs over their partitions (decision 0036)."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 GROUP: Final = "spark.jobGroup.id"
 LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-GRACE = 60.0  # seconds without an executor after which a job is given up: time for one to be started anew
-LOOK = 0.5  # seconds between two looks
+GRACE_SECONDS = 60.0  # seconds without an executor after which a job is given up: time for one to be started anew
+LOOK_SECONDS = 0.5  # seconds between two looks
 NUMBERS: Final = itertools.count()  # of jobs: one process has one session
 
 
@@ -35,10 +35,10 @@ def manned(context: SparkContext) -> bool:
     """Whether anybody is there to work, or comes within the time that a job would be given."""
     if local(context.master):
         return True
-    for _ in range(max(int(GRACE / LOOK), 1)):
+    for _ in range(max(int(GRACE_SECONDS / LOOK_SECONDS), 1)):
         if _executors(context):
             return True
-        time.sleep(LOOK)
+        time.sleep(LOOK_SECONDS)
     return False
 
 
@@ -82,13 +82,13 @@ def watched(context: SparkContext) -> Iterator[None]:
 
 def _watch(context: SparkContext, name: str, done: threading.Event) -> None:
     alone = 0.0
-    while not done.wait(LOOK):
+    while not done.wait(LOOK_SECONDS):
         try:
             workers = _executors(context)
         except Exception:  # noqa: BLE001 - with the context its jobs end too
             return
-        alone = 0.0 if workers else alone + LOOK
-        if alone >= GRACE:
+        alone = 0.0 if workers else alone + LOOK_SECONDS
+        if alone >= GRACE_SECONDS:
             with contextlib.suppress(Exception):
                 context.cancelJobGroup(name)
             alone = 0.0

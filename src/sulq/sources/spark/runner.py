@@ -46,7 +46,7 @@ def tasks(rows: int, sums: int, cores: int) -> int:
     Fewer would be slower: partitions put together are worked on by anyone on their
     host, and whoever does not hold one is sent all its columns, asked for or not.
     """
-    return max(min(rows // chunks.ROWS, MAX_TASK_NUMBERS // max(sums, 1)), TASKS_PER_CORE * cores, 1)
+    return max(min(rows // chunks.CHUNK_ROWS, MAX_TASK_NUMBERS // max(sums, 1)), TASKS_PER_CORE * cores, 1)
 
 
 class TablePart(NamedTuple):

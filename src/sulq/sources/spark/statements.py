@@ -71,7 +71,7 @@ def run(
 def fold(asked: Fold, tables: Mapping[str, TablePages], *, threads: int | None = 1) -> tuple[list[Integers], int]:
     """The sums of a program over the rows of its statement, and how many rows there are."""
     with opened(tables, threads=threads) as (cursor, rows):
-        return run_program(asked, stream(cursor, asked, chunks.ROWS)), rows
+        return run_program(asked, stream(cursor, asked, chunks.CHUNK_ROWS)), rows
 
 
 def sent(table: pa.Table) -> bytes:

@@ -44,7 +44,7 @@ Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 VERSIONS: Final = f"sulq {__version__}, " + ", ".join(f"{p.__name__} {p.__version__}" for p in (duckdb, np, pa))
 RESULTS: Final = "i int, r binary"
 HOLDERS: Final = "o binary, n bigint"
-READ: Final = 65_536  # rows read at a time
+READ_ROWS: Final = 65_536  # rows read at a time
 
 
 class FailedError(Exception):
@@ -143,7 +143,7 @@ def pack(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
     """Rows that count, as chunks; where they have a person, each of whole persons, whose rows follow each other."""
     found = cast("Schema", wire.decode(schema))
     held: pa.Table | None = None
-    for table in _gathered(rows, chunks.ROWS):
+    for table in _gathered(rows, chunks.CHUNK_ROWS):
         if kept_table.OWNER not in table.column_names:
             yield from _packed(table, found)
             continue
@@ -159,8 +159,8 @@ def pack(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def _packed(table: pa.Table, schema: Schema) -> Iterator[pa.RecordBatch]:
-    for start in range(0, table.num_rows, chunks.ROWS):
-        yield chunks.packed(table.slice(start, chunks.ROWS), schema, owned=False)
+    for start in range(0, table.num_rows, chunks.CHUNK_ROWS):
+        yield chunks.packed(table.slice(start, chunks.CHUNK_ROWS), schema, owned=False)
 
 
 @silent
@@ -191,7 +191,7 @@ def _read(registered: RegisteredTable, rows: Batches) -> Iterator[pa.Table]:
         prepare.open_sources(connection, [registered])
         connection.lock()
         cursor = connection.cursor()
-        for table in _gathered(rows, READ):
+        for table in _gathered(rows, READ_ROWS):
             places = {name: i for i, name in enumerate(registered.source.columns)}
             who = None if registered.unit.column is None else (registered.unit.column, table.num_columns - 1)
             cursor.register("source", records(table, places, who, registered.unit.fold).table)
