@@ -11,7 +11,7 @@ from sulq.answers.spend_plan import Purse
 from sulq.learn import PCA, min_n
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import KMeansTask
-from sulq.learn.unsupervised.space import Space
+from sulq.learn.unsupervised.space import ColumnSpace
 from tests.learn.cases import exact, opened
 from tests.learn.matrices import DELTA, EPSILON, captured, cube, mirrored, theorem_1, top
 from tests.learn.unsupervised.test_components import NAMES, UNIT, table
@@ -58,7 +58,7 @@ def rounds() -> Gain:
     with opened(SQUARE, table(square(500)), SPEND) as db:
         X = exact(db)[TWO]
         purse = Purse(X.oracle, SPEND)
-        task = KMeansTask(Space(Features.of(X), scale=False), purse, 4)
+        task = KMeansTask(ColumnSpace(Features.of(X), scale=False), purse, 4)
         asked, centres, parts, _ = task.plain(PLACES, 5, inertia=False)
         found = asked.ask(centres, parts[0])
     paper, now = float(np.sqrt(theorem_1(60))), max(found.blur, float(found.errors.max()))

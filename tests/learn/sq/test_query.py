@@ -9,16 +9,16 @@ from sulq import Epsilon, Rho, Sums, Unit, col, lit
 from sulq.answers.spend_plan import Purse
 from sulq.language.law import LaplaceLaw
 from sulq.learn.sq.account import Account, Size
-from sulq.learn.sq.query import Query
+from sulq.learn.sq.query import StatQuery
 from tests.learn.sq.noisy import Arrays, boolean
 
 ROWS = 200
 
 
-def paired(kind: type, neighbors: str) -> tuple[Account, Query]:
+def paired(kind: type, neighbors: str) -> tuple[Account, StatQuery]:
     database = Arrays(boolean(1), {"x0": [True], "y": [True]}, unit=Unit(neighbors=neighbors), budget=kind(900))
     account = Account(Purse(database, kind(900)), 1, 0.1, sampling=False, family=None)
-    return account, Query.of(col("x0").fill(value=False), account, paired=True)
+    return account, StatQuery.of(col("x0").fill(value=False), account, paired=True)
 
 
 def off(law: object, rows: int, true: int, tau: float) -> float:
@@ -66,9 +66,9 @@ def test_what_is_read_lies_within_the_bounds() -> None:
     assert query.read(np.array([-3.0, 20.0]), size) == 0.0
     assert query.read(np.array([30.0, -2.0]), size) == 1.0
     assert query.read(np.array([1.0, 3.0]), size) == 0.25
-    plain = Query.of(col("x0").fill(value=False), account, paired=False)
+    plain = StatQuery.of(col("x0").fill(value=False), account, paired=False)
     assert plain.read(np.array([1e6]), size) == 1.0
     assert plain.read(np.array([5.0]), Size(0, 0)) == 0.5
-    half = Query.of(lit(0.5), account, paired=True)
+    half = StatQuery.of(lit(0.5), account, paired=True)
     assert half.constant
     assert half.read(np.zeros(0), size) == 0.5

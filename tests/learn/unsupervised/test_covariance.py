@@ -14,7 +14,7 @@ from sulq.language.rowfn import Outer, Vector
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations
 from sulq.learn.unsupervised.covariance import LOOK, Blur, kept, products, symmetric
-from sulq.learn.unsupervised.space import Location, Space
+from sulq.learn.unsupervised.space import ColumnSpace, Location
 from tests.learn.cases import opened
 
 ROWS = Location(1000.0, 1000.0, np.zeros(1), np.zeros(1), 1.0, 0.1, sure=True)
@@ -33,7 +33,7 @@ def test_noise_is_foreseen_from_one_coordinate(relation: str, spend: object) -> 
     data = {name: [0.5] for name in names}
     unit = Unit(neighbors=relation)
     with opened(dict.fromkeys(names, sulq.Real(0, 1)), data, EpsilonDelta(2, 1e-6), unit=unit) as db:
-        space, purse = Space(Features.of(db[names]), scale=False), Purse(db[names].oracle, spend)
+        space, purse = ColumnSpace(Features.of(db[names]), scale=False), Purse(db[names].oracle, spend)
         blur = Blur.of(space, purse, ROWS)
         for m in (2, 3, 8):
             plan = purse.foresee(products(space, space.middle, np.arange(m), 0.3), 1 - LOOK)
@@ -45,11 +45,11 @@ def test_what_noise_would_drown_is_left_out() -> None:
     """All columns are kept while noise is small; in much noise the widest, never fewer than the components."""
     columns = {"a": sulq.Real(0, 1), "b": sulq.Real(0, 50), "c": sulq.Real(0, 100), "d": sulq.Real(0, 2)}
     with opened(columns, {name: [0.5] for name in columns}) as db:
-        space = Space(Features.of(db[list(columns)]), scale=False)
+        space = ColumnSpace(Features.of(db[list(columns)]), scale=False)
         assert kept(space, Blur(1e-6, pure=True), 2).tolist() == [0, 1, 2, 3]
         assert kept(space, Blur(1.0, pure=True), 1).tolist() == [2]
         assert kept(space, Blur(1.0, pure=True), 3).tolist() == [1, 2, 3]
-        even = Space(Features.of(db[list(columns)]), scale=True)
+        even = ColumnSpace(Features.of(db[list(columns)]), scale=True)
         assert kept(even, Blur(0.02, pure=True), 2).tolist() == [0, 1, 2, 3]
 
 

@@ -13,9 +13,9 @@ from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
 from sulq.answers.spend_plan import Purse
 from sulq.learn import KMeans
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.lloyd import KMeansTask, Round
+from sulq.learn.unsupervised.lloyd import KMeansTask, LloydRound
 from sulq.learn.unsupervised.quantizer import nearest_of
-from sulq.learn.unsupervised.space import Space
+from sulq.learn.unsupervised.space import ColumnSpace
 from tests.counts import count
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.learn.matrices import POSTERIOR, theorem_1
@@ -125,7 +125,7 @@ def test_S0_14_E12_the_error_of_a_mean() -> None:
     # Noise in the size alone, N = 20,000 normal draws: twice the bound holds as often as two deviations do.
     size, mean = 4000, np.array([0.5, 0.5])
     sizes = size + deviation * np.random.default_rng(12).normal(size=20_000)
-    found = Round(sizes, np.tile(size * mean, (len(sizes), 1)), deviation, np.zeros(2)).means
+    found = LloydRound(sizes, np.tile(size * mean, (len(sizes), 1)), deviation, np.zeros(2)).means
     off = np.linalg.norm(found - mean, axis=1)
     correct = np.linalg.norm(mean) * deviation / size
     error = 5 / np.sqrt(len(sizes))
@@ -225,7 +225,7 @@ def test_the_gain_over_the_papers_noise() -> None:
     points = square(500)
     with opened(SQUARE, table(points), EpsilonDelta(1, 1e-6)) as db:
         X = exact(db)[TWO]
-        space = Space(Features.of(X), scale=False)
+        space = ColumnSpace(Features.of(X), scale=False)
         purse = Purse(X.oracle, EpsilonDelta(1, 1e-6))
         rounds, centres, parts, _ = KMeansTask(space, purse, 4).plain(PLACES, 5, inertia=False)
         assert parts == [Fraction(1, 5)] * 5

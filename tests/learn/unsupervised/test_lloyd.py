@@ -13,7 +13,7 @@ from sulq.answers.spend_plan import Purse
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import Rounds
 from sulq.learn.unsupervised.quantizer import nearest_of
-from sulq.learn.unsupervised.space import Space
+from sulq.learn.unsupervised.space import ColumnSpace
 from tests.learn.cases import exact, opened
 
 COLUMNS = {"a": sulq.Real(0, 1), "b": sulq.Real(0, 8), "c": sulq.Real(-50, 50)}
@@ -31,7 +31,7 @@ def test_S0_13_without_noise_a_round_is_lloyds(*, scale: bool) -> None:
     points = rows(400)
     with opened(COLUMNS, dict(zip(NAMES, points.T, strict=True))) as db:
         X = exact(db)[NAMES]
-        space = Space(Features.of(X), scale=scale)
+        space = ColumnSpace(Features.of(X), scale=scale)
         told = space.transform(points)
         centres = told[:5]
         rounds = Rounds(space, Purse(X.oracle, Epsilon(1)), space.middle + 0.1 * space.half, np.inf, 1.0)
@@ -49,7 +49,7 @@ def test_a_row_counts_for_the_cell_it_lies_in_and_its_sum_is_shortened() -> None
     points = rows(400)
     with opened(COLUMNS, dict(zip(NAMES, points.T, strict=True))) as db:
         X = exact(db)[NAMES]
-        space = Space(Features.of(X), scale=True)
+        space = ColumnSpace(Features.of(X), scale=True)
         told = space.transform(points)
         far = Rounds(space, Purse(X.oracle, Epsilon(1)), space.middle, np.inf, 1.0).ask(told[:4], Fraction(1))
         near = Rounds(space, Purse(X.oracle, Epsilon(1)), space.middle, 0.5, 1.0).ask(told[:4], Fraction(1))
@@ -62,7 +62,7 @@ def test_means_of_nothing_are_finite() -> None:
     """A noisy size of nothing or less divides nothing; a guarded mean is never larger than its noise allows."""
     with opened(COLUMNS, {name: np.zeros(0) for name in NAMES}) as db:
         X = exact(db)[NAMES]
-        space = Space(Features.of(X), scale=True)
+        space = ColumnSpace(Features.of(X), scale=True)
         found = Rounds(space, Purse(X.oracle, Epsilon(1)), space.middle, np.inf, 1.0).ask(np.eye(3), Fraction(1))
         assert found.means.tolist() == found.guarded.tolist() == np.zeros((3, 3)).tolist()
 
@@ -73,7 +73,7 @@ def test_the_foreseen_noise_is_the_rounds_own(spend: object) -> None:
     points = rows(50)
     with opened(COLUMNS, dict(zip(NAMES, points.T, strict=True)), EpsilonDelta(9, 1e-6)) as db:
         X = exact(db)[NAMES]
-        space = Space(Features.of(X), scale=False)
+        space = ColumnSpace(Features.of(X), scale=False)
         rounds = Rounds(space, Purse(X.oracle, spend), space.middle, 3.0, 1.0)
         for k in (1, 7):
             found = rounds.ask(points[:k], Fraction(1, 2))

@@ -9,8 +9,8 @@ import sulq
 from sulq import Epsilon
 from sulq.answers.spend_plan import Purse
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.lloyd import LOOK, KMeansTask, Round, Shrink
-from sulq.learn.unsupervised.space import Space
+from sulq.learn.unsupervised.lloyd import LOOK, KMeansTask, LloydRound, Shrink
+from sulq.learn.unsupervised.space import ColumnSpace
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
 
@@ -27,7 +27,7 @@ def groups(n: int) -> np.ndarray:
 def test_means_are_drawn_to_the_old_centres_by_the_noise() -> None:
     """A cell of many rows moves to its mean, one of few stays; more rows than there are count no more."""
     shrink = Shrink(np.zeros(1), np.ones(1), 1e6)
-    found = Round(np.array([1e5, 5.0, -3.0]), np.array([[2e5], [10.0], [1e3]]), 2.0, np.array([100.0]))
+    found = LloydRound(np.array([1e5, 5.0, -3.0]), np.array([[2e5], [10.0], [1e3]]), 2.0, np.array([100.0]))
     moved = shrink.means(found, np.zeros((3, 1)), np.zeros(1))[:, 0]
     assert moved[0] == pytest.approx(2, rel=1e-3)
     assert abs(moved[1]) < 0.01
@@ -42,7 +42,7 @@ def test_cells_are_asked_for_where_they_stand_out(epsilon: float, n: int, *, ske
     points = groups(n)
     with opened(COLUMNS, {"a": points[:, 0], "b": points[:, 1]}) as db:
         oracle = Noised(db, 1)
-        space = Space(Features.of(columns(oracle, NAMES)), scale=False)
+        space = ColumnSpace(Features.of(columns(oracle, NAMES)), scale=False)
         rounds, centres, parts, shrink = KMeansTask(space, Purse(oracle, Epsilon(epsilon)), 3).sketched(None)
     assert len(oracle.asked) == 1 + sketched
     assert sum(parts) == (1 - LOOK) / (2 if sketched else 1)

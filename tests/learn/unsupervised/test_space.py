@@ -10,7 +10,7 @@ import sulq
 from sulq import Epsilon
 from sulq.language.rowfn import WithinBall
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.space import MIN_RELATIVE_REACH, Space, ball, moved
+from sulq.learn.unsupervised.space import MIN_RELATIVE_REACH, ColumnSpace, ball, moved
 from tests.learn.cases import ALL, COLUMNS, DATA, exact, opened
 
 
@@ -18,7 +18,7 @@ from tests.learn.cases import ALL, COLUMNS, DATA, exact, opened
 def test_coordinates_are_alike_on_private_rows_and_on_ordinary_ones(*, scale: bool) -> None:
     """The sums of the row functions about a centre, in units, are those of the transformed frame."""
     with opened(COLUMNS, DATA) as db:
-        space = Space(Features.of(db[[*ALL, "visit"]]), scale=scale)
+        space = ColumnSpace(Features.of(db[[*ALL, "visit"]]), scale=scale)
         rng = np.random.default_rng(1)
         centre = space.middle + space.half * rng.uniform(-1, 1, len(space))
         unit = rng.uniform(0.5, 2, len(space))
@@ -32,17 +32,17 @@ def test_coordinates_are_in_the_columns_own_units() -> None:
     """Numbers as they are, truth values and categories as 0 and 1; scaled, all within -1 and 1."""
     with opened(COLUMNS, DATA) as db:
         features = Features.of(db[ALL])
-        own = Space(features, scale=False).transform(pd.DataFrame(DATA))
+        own = ColumnSpace(features, scale=False).transform(pd.DataFrame(DATA))
         assert own[0].tolist() == [0, 0, 0, 1, 0, 1]
         assert own[2].tolist() == [100, 1000, 0, 0, 1, 1]
-        assert np.abs(Space(features, scale=True).transform(pd.DataFrame(DATA))).max() == 1
+        assert np.abs(ColumnSpace(features, scale=True).transform(pd.DataFrame(DATA))).max() == 1
 
 
 @pytest.mark.parametrize("pure", [True, False])
 def test_noise_is_divided_over_coordinates_so_that_squared_errors_are_least(*, pure: bool) -> None:
     """No other units of the sums have a smaller sum of squared errors; equal units have a larger one."""
     with opened({"a": sulq.Real(0, 1), "b": sulq.Real(0, 5), "c": sulq.Real(0, 30)}, {n: [0.5] for n in "abc"}) as db:
-        space = Space(Features.of(db[["a", "b", "c"]]), scale=False)
+        space = ColumnSpace(Features.of(db[["a", "b", "c"]]), scale=False)
 
         def errors(unit: np.ndarray) -> float:
             return float(moved(space.half / unit, np.inf, pure=pure) ** 2 * (unit**2).sum())
@@ -56,7 +56,7 @@ def test_noise_is_divided_over_coordinates_so_that_squared_errors_are_least(*, p
 def test_no_coordinate_falls_below_a_part_of_the_grid() -> None:
     """However narrow a column beside the widest, it has hundreds of units in a weighted vector."""
     with opened({"a": sulq.Real(0, 1), "b": sulq.Real(0, 1e9)}, {"a": [0.5], "b": [3.0]}) as db:
-        space = Space(Features.of(db[["a", "b"]]), scale=False)
+        space = ColumnSpace(Features.of(db[["a", "b"]]), scale=False)
         for pure in (True, False):
             reach = space.half / space.even(pure=pure)
             assert reach.min() >= reach.max() * MIN_RELATIVE_REACH * (1 - 1e-9)
@@ -65,7 +65,7 @@ def test_no_coordinate_falls_below_a_part_of_the_grid() -> None:
 def test_a_ball_that_holds_the_box_is_left_out() -> None:
     """A vector is shortened only where that can happen; a shortened one moves by the ball's norms."""
     with opened({"a": sulq.Real(0, 2), "b": sulq.Real(0, 2)}, {"a": [0.5], "b": [1.0]}) as db:
-        space = Space(Features.of(db[["a", "b"]]), scale=False)
+        space = ColumnSpace(Features.of(db[["a", "b"]]), scale=False)
         away = space.away(space.middle)
         vector = space.vector(space.middle)
         assert ball(vector, 1.5, away) is vector

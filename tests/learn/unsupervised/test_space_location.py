@@ -11,7 +11,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
 from sulq.answers.spend_plan import Purse
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.space import Location, Space, locate, location_question
+from sulq.learn.unsupervised.space import ColumnSpace, Location, locate, location_question
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
 
@@ -27,7 +27,7 @@ def data(n: int) -> dict[str, np.ndarray]:
 def looked(spend: object, n: int = 2000, *, scale: bool = True, **options: object) -> tuple[Location, np.ndarray]:
     with opened(COLUMNS, data(n), **options) as db:
         oracle = Noised(db, seed=1)
-        space = Space(Features.of(columns(oracle, NAMES)), scale=scale)
+        space = ColumnSpace(Features.of(columns(oracle, NAMES)), scale=scale)
         return locate(space, Purse(oracle, spend), Fraction(1)), space.transform(np.stack(list(data(n).values()), 1))
 
 
@@ -48,7 +48,7 @@ def test_where_noise_is_all_there_is_the_rows_are_taken_for_spread_over_the_box(
     for seed in range(20):
         with opened(COLUMNS, data(30)) as db:
             oracle = Noised(db, seed)
-            space = Space(Features.of(columns(oracle, NAMES)), scale=True)
+            space = ColumnSpace(Features.of(columns(oracle, NAMES)), scale=True)
             found = locate(space, Purse(oracle, Epsilon(0.001)), Fraction(1))
             means.append(np.linalg.norm(found.mean))
             plain.append(np.linalg.norm(np.clip(oracle.asked[0][1].released.values()[0, 1:4] / 30, -1, 1)))
@@ -65,5 +65,5 @@ def test_SR6_a_public_number_of_rows_is_not_asked_for() -> None:
     assert (found.count, found.least) == (2000, 2000)
     with opened(COLUMNS, data(10)) as db, opened(COLUMNS, data(10), size=10) as known:
         for base, values in ((db, 3), (known, 2)):
-            space = Space(Features.of(base[NAMES]), scale=True)
+            space = ColumnSpace(Features.of(base[NAMES]), scale=True)
             assert len(location_question(space, Purse(Noised(base, 0), Epsilon(1))).values) == values

@@ -1,7 +1,8 @@
 """Statistical queries on a database: over all rows, over disjoint blocks of people, or by repeated noisy sums.
 
-`Joint` and `Split` are differentially private and draw noise once a query, at the price of its tolerance [S2.12].
-`Repeated` is the SuLQ primitive: the same noisy sum, asked again and again and averaged [S0.20, S1.11].
+`JointQueries` and `SplitQueries` are differentially private: one draw of noise a query, at the price of its
+tolerance [S2.12].
+`RepeatedQueries` is the SuLQ primitive: the same noisy sum, asked again and again and averaged [S0.20, S1.11].
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from sulq.language.rowfn.vectors import rounding
 from sulq.learn.sq.account import COUNT_FIRST, Account, Size
 from sulq.learn.sq.oracle import Partitions, PricedOracle, StatOracle, checked_query, checked_tolerance, too_few_rows
 from sulq.learn.sq.planning import least, repetitions
-from sulq.learn.sq.query import CountTable, Query
+from sulq.learn.sq.query import CountTable, StatQuery
 
-Items = Sequence[Query] | Sequence[CountTable]
+Items = Sequence[StatQuery] | Sequence[CountTable]
 AT_ONCE: Final = 512  # sums of one ask
 ENDLESS: Final = 10**15  # more repetitions than any budget holds
 
 
-class Joint(PricedOracle):
+class JointQueries(PricedOracle):
     """All queries are asked of all rows; each costs what its tolerance needs, and they add up.
 
     Where the owner declared the size, a query is one sum, divided by it. Else n is secret (E38): a tenth of the
@@ -83,11 +84,11 @@ class Joint(PricedOracle):
         tau = checked_tolerance(tau)
         self._bought(self._tables([conditions]), len(conditions), tau, times)
 
-    def _queries(self, phis: Sequence[RowFn], tau: float) -> list[Query]:
+    def _queries(self, phis: Sequence[RowFn], tau: float) -> list[StatQuery]:
         account = self.account
         found = [checked_query(phi, tau, account.schema) for phi in phis]
         self._fresh(len(phis))
-        return [Query.of(fn, account, paired=account.paired) for fn in found]
+        return [StatQuery.of(fn, account, paired=account.paired) for fn in found]
 
     def _tables(self, partitions: Partitions) -> list[CountTable]:
         for conditions in partitions:
@@ -132,7 +133,7 @@ class Joint(PricedOracle):
         reaches = [item.reach(item.foreseen(account, spend), account, size) for item in moving]
         return [each] * len(moving), size, min(max(reaches, default=account.margin(size.low)), 1.0)
 
-    def _means(self, queries: list[Query], prices: list[Fraction], size: Size) -> Floats:
+    def _means(self, queries: list[StatQuery], prices: list[Fraction], size: Size) -> Floats:
         account, sums = self.account, np.zeros(0)
         if prices:
             values = tuple(query.value for query in queries if not query.constant)
@@ -158,12 +159,12 @@ class Joint(PricedOracle):
         ]
 
 
-def _moving(items: Items) -> list[Query | CountTable]:
+def _moving(items: Items) -> list[StatQuery | CountTable]:
     """The items whose answer is not known without asking."""
     return [item for item in items if not item.constant]
 
 
-class Split(StatOracle):
+class SplitQueries(StatOracle):
     """Each query has people of its own, told apart by a public hash of the person, never by their place (SR11).
 
     Queries asked in one call are one question over a partition: a person is in one block, so the
@@ -173,7 +174,7 @@ class Split(StatOracle):
     one price, and every mean is a quotient of a pair (SR18). Under replace_one a person may move between two
     blocks, and the same noise costs twice as much.
 
-    Accuracy: as `Joint`; also for a population, however queries are chosen, since no row is asked twice.
+    Accuracy: as `JointQueries`; also for a population, however queries are chosen, since no row is asked twice.
     Source: SQNotes, Theorem 7, as corrected (docs/theory/statistical-queries.md).
     """
 
@@ -191,7 +192,7 @@ class Split(StatOracle):
         account.room(len(phis))
         start, blocks = account.asked, range(account.asked, account.asked + len(phis))
         branches = tuple((self.block == i, query) for i, query in zip(blocks, queries, strict=True))
-        query = Query.of(Case(branches, lit(0)), account, paired=True)
+        query = StatQuery.of(Case(branches, lit(0)), account, paired=True)
         sizes = self.sizes()[start : start + len(phis)]
         if query.constant:
             account.asked += len(phis)
@@ -234,7 +235,7 @@ class SumNoise(NamedTuple):
     away: float
 
 
-class Repeated(PricedOracle):
+class RepeatedQueries(PricedOracle):
     """Under a SubLinear budget: a query costs t = ceil(2 R ln(q/beta)/(tau^2 n^2)) noisy sums of variance R.
 
     Where the owner declared no size, one more query is a noisy count, and its own error comes off the

@@ -20,7 +20,7 @@ from sulq.learn.sq.oracle import numbered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Query:
+class StatQuery:
     """A row function within [0, 1] and what is summed for its mean.
 
     Where the number of rows is declared, or counted well enough, that is the function itself. Else it is the pair

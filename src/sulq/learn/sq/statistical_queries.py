@@ -22,7 +22,7 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Question
 from sulq.language.rowfn import RowFn
 from sulq.learn.sq.account import Account, Size
-from sulq.learn.sq.backends import Joint, Repeated, Split
+from sulq.learn.sq.backends import JointQueries, RepeatedQueries, SplitQueries
 from sulq.learn.sq.oracle import Partitions, StatOracle
 
 Method = Literal["joint", "split"]
@@ -90,12 +90,12 @@ class StatisticalQueries(StatOracle):
         purse = Purse(oracle, spend, progress)
         self._purse = purse
         checked(method in METHODS, f"method is one of {', '.join(METHODS)}.")
-        self._backend: Joint | Split | Repeated
+        self._backend: JointQueries | SplitQueries | RepeatedQueries
         if method == "joint":
             self._backend = of_all_rows(purse, queries=queries, beta=beta, population=population, family=family)
         else:
             checked(not purse.sublinear, "Under a SubLinear budget every sum is a query, so blocks save nothing.")
-            self._backend = Split(Account(purse, queries, beta, sampling=True, family=family), salt)
+            self._backend = SplitQueries(Account(purse, queries, beta, sampling=True, family=family), salt)
         self.tabled = self._backend.tabled
 
     def stat(self, phi: RowFn, tau: float) -> float:
@@ -134,8 +134,8 @@ class StatisticalQueries(StatOracle):
 
 def of_all_rows(
     purse: Purse, *, queries: int, beta: float, population: bool = False, family: int | None = None
-) -> Joint | Repeated:
+) -> JointQueries | RepeatedQueries:
     """The backend that asks all rows each query, in the way of the purse's budget; spends nothing."""
     checked(isinstance(population, bool), "population is True or False.")
     account = Account(purse, queries, beta, sampling=population, family=family)
-    return Repeated(account) if purse.sublinear else Joint(account)
+    return RepeatedQueries(account) if purse.sublinear else JointQueries(account)

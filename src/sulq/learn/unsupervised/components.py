@@ -18,7 +18,7 @@ from sulq.learn.base import Learner
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import symmetric
 from sulq.learn.unsupervised.covariance import VERSIONS, Moments, MomentsTask
-from sulq.learn.unsupervised.space import Space, ball
+from sulq.learn.unsupervised.space import ColumnSpace, ball
 
 WIDEST: Final = 1000  # components
 Version = Literal["auto", "centred", "midpoint", "0", "1"]
@@ -52,10 +52,10 @@ class Projection(Learner):
     mean_: Floats
     _features: Features
 
-    def _space(self, X: Columns) -> tuple[Space, int]:
+    def _space(self, X: Columns) -> tuple[ColumnSpace, int]:
         checked(isinstance(self.scale, bool), "scale is True or False.")
         self._features = Features.of(X)
-        return Space(self._features, scale=self.scale), self._dimension(self._features)
+        return ColumnSpace(self._features, scale=self.scale), self._dimension(self._features)
 
     def _dimension(self, features: Features) -> int:
         k = whole(self.n_components, "n_components", 1, WIDEST)
@@ -65,7 +65,7 @@ class Projection(Learner):
     def transform(self, X: object) -> Floats:
         """Rows of an ordinary array or frame, as coordinates along the components."""
         self._ready()
-        found: Floats = (Space(self._features, scale=self.scale).transform(X) - self.mean_) @ self.components_.T
+        found: Floats = (ColumnSpace(self._features, scale=self.scale).transform(X) - self.mean_) @ self.components_.T
         return found
 
     def inverse_transform(self, X: object) -> Floats:

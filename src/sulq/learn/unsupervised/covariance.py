@@ -18,8 +18,8 @@ from sulq.language.rowfn import Outer
 from sulq.learn.noisy_sums import deviations, symmetric
 from sulq.learn.public_random import public
 from sulq.learn.unsupervised.space import (
+    ColumnSpace,
     Location,
-    Space,
     ball,
     divisor_of,
     locate,
@@ -44,7 +44,7 @@ HALFWAY: Final = 0.5  # the usual radius about the middle
 class MomentsTask:
     """What is asked about, at whose price, for how many directions and within which part of the half-diagonal."""
 
-    space: Space
+    space: ColumnSpace
     purse: Purse
     k: int
     radius: float | None = None
@@ -100,7 +100,7 @@ def _reach(where: Location, box: float, relative: float, radius: float | None) -
     return float(np.sqrt(max(NARROW**2 * box, BLURRED * where.spread / relative)))
 
 
-def products(space: Space, centre: Floats, keep: Places, reach: float) -> Sums:
+def products(space: ColumnSpace, centre: Floats, keep: Places, reach: float) -> Sums:
     """The sums of some coordinates about a centre, and of their products, of rows within a ball."""
     vector = ball(space.vector(centre, keep=keep.tolist()), reach, space.away(centre)[keep])
     return Sums((vector, Outer(vector)), shares=CENTRED)
@@ -114,7 +114,7 @@ class Blur:
     pure: bool
 
     @classmethod
-    def of(cls, space: Space, purse: Purse, where: Location) -> Blur:
+    def of(cls, space: ColumnSpace, purse: Purse, where: Location) -> Blur:
         """Foresee it for two coordinates, the widest one twice: with one alone products would have no sign. Free."""
         widest = int(space.half.argmax())
         reach = float(space.half.max()) / 2
@@ -131,7 +131,7 @@ class Blur:
         return float(2 * np.sqrt(m) * self.one * ((m + 1) / 2 if self.pure else 1.0))
 
 
-def kept(space: Space, blur: Blur, k: int) -> Places:
+def kept(space: ColumnSpace, blur: Blur, k: int) -> Places:
     """The places of the coordinates worth asking about: of the widest bounds, by public facts and the noise alone.
 
     Of m coordinates a matrix tells about their part of all squared widths, less what the noise hides: half

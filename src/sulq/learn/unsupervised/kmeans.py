@@ -16,9 +16,9 @@ from sulq.language.privacy import SubLinear
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
 from sulq.learn.public_random import public
-from sulq.learn.unsupervised.lloyd import ROUNDS, KMeansTask, Round, Shrink
+from sulq.learn.unsupervised.lloyd import ROUNDS, KMeansTask, LloydRound, Shrink
 from sulq.learn.unsupervised.quantizer import distances, nearest_of
-from sulq.learn.unsupervised.space import Space
+from sulq.learn.unsupervised.space import ColumnSpace
 
 Small = Literal["keep", "drop", "move", "raise"]
 
@@ -66,7 +66,7 @@ class KMeans(Learner):
 
     def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
         features = Features.of(X)
-        space = Space(features, scale=self.scale)
+        space = ColumnSpace(features, scale=self.scale)
         start = self._checked(space)
         self._features = features
         task = KMeansTask(space, purse, self.n_clusters)
@@ -91,7 +91,7 @@ class KMeans(Learner):
         self.fractions_ = positive / positive.sum() if positive.sum() > 0 else equal
         self.n_iter_ = len(parts)
 
-    def _checked(self, space: Space) -> Floats | None:
+    def _checked(self, space: ColumnSpace) -> Floats | None:
         """The parameters, and the centres to begin with where they are given."""
         k = whole(self.n_clusters, "n_clusters", 1, 1000)
         if self.max_iter is not None:
@@ -110,14 +110,14 @@ class KMeans(Learner):
         checked(right, f"init has {k} rows, one a cluster, of {len(space)} numbers each.")
         return space.inside(start)
 
-    def _kept(self, found: Round, purse: Purse) -> Truths:
+    def _kept(self, found: LloydRound, purse: Purse) -> Truths:
         """Which clusters are large enough to be told from none, by their noisy sizes [S1.10, E22]."""
         budget = purse.facts.budget
         asked = budget.queries if isinstance(budget, SubLinear) else 0
         enough: Truths = found.sizes >= max(np.sqrt(asked), self.threshold * found.blur)
         return enough & (found.sizes > 0)
 
-    def _policy(self, centres: Floats, found: Round, kept: Truths, shrink: Shrink | None, turn: int) -> Floats:
+    def _policy(self, centres: Floats, found: LloydRound, kept: Truths, shrink: Shrink | None, turn: int) -> Floats:
         """What becomes of small clusters; decided before their sums are divided by anything."""
         if kept.all() or self.small == "keep":
             return centres
@@ -131,7 +131,7 @@ class KMeans(Learner):
         if self.small == "drop":
             return centres[_large(found, kept)]
         rng = public(turn)
-        space = Space(self._features, scale=self.scale)
+        space = ColumnSpace(self._features, scale=self.scale)
         middle, half = (space.middle, space.half) if shrink is None else (shrink.mean, shrink.deviation * np.sqrt(3))
         return np.where(kept[:, None], centres, middle + half * rng.uniform(-1, 1, centres.shape))
 
@@ -151,15 +151,15 @@ class KMeans(Learner):
         return -float(distances(self._points(X), self.cluster_centers_).min(axis=1).sum())
 
     def _points(self, X: object) -> Floats:
-        return Space(self._features, scale=self.scale).transform(X)
+        return ColumnSpace(self._features, scale=self.scale).transform(X)
 
 
-def _large(found: Round, kept: Truths) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _large(found: LloydRound, kept: Truths) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """The clusters that stay where small ones are dropped: at least one."""
     return np.flatnonzero(kept) if kept.any() else np.array([int(np.argmax(found.sizes))])
 
 
-def _inertia(found: Round, centres: Floats, origin: Floats) -> float:
+def _inertia(found: LloydRound, centres: Floats, origin: Floats) -> float:
     """Squared distances from the new centres of the rows that were nearest to the old ones: no less than the inertia.
 
     sum |x - c|^2 = sum |x|^2 - 2 c.sum x + n |c|^2, all about the origin.

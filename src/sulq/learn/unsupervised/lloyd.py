@@ -21,8 +21,8 @@ from sulq.learn.public_random import public
 from sulq.learn.unsupervised.quantizer import cover, quantize
 from sulq.learn.unsupervised.space import (
     SAFE,
+    ColumnSpace,
     Location,
-    Space,
     ball,
     locate,
     location_question,
@@ -44,7 +44,7 @@ BLUR: Final = 0.1  # the noise of a cluster's mean, as part of the spread, that 
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class LloydRound:
     """What one round tells of each cell: its noisy number of rows and their sums about the origin."""
 
     sizes: Floats
@@ -74,7 +74,7 @@ class Rounds:
     about the origin, in units that divide the noise evenly over the coordinates.
     """
 
-    space: Space
+    space: ColumnSpace
     purse: Purse
     origin: Floats
     radius: float  # of the weighted coordinates
@@ -103,16 +103,16 @@ class Rounds:
         rest = tuple(share * (1 - INERTIA) for share in shares)
         return Sums((*values, squared(space, self.origin)), by=by, shares=(*rest, INERTIA))
 
-    def ask(self, centres: Floats, part: Fraction, *, inertia: bool = False) -> Round:
+    def ask(self, centres: Floats, part: Fraction, *, inertia: bool = False) -> LloydRound:
         """Ask one round, for a part of the spend."""
         released = self.purse.one(self.question(centres, inertia=inertia), part).released
         return self.read(released, inertia=inertia)
 
-    def read(self, released: Released, *, inertia: bool = False) -> Round:
+    def read(self, released: Released, *, inertia: bool = False) -> LloydRound:
         """A round's answer, in the units of the space."""
         values, noise, unit = released.values(), released.deviations(), self.unit
         d = len(self.space)
-        return Round(
+        return LloydRound(
             sizes=values[:, 0],
             sums=values[:, 1 : 1 + d] * unit,
             blur=float(noise[0]),
@@ -134,7 +134,7 @@ class Shrink:
     deviation: Floats  # of the rows, by coordinate
     most: float  # rows that there are surely
 
-    def means(self, found: Round, centres: Floats, origin: Floats) -> Floats:
+    def means(self, found: LloydRound, centres: Floats, origin: Floats) -> Floats:
         """The new means, drawn towards the old centres by as much as noise explains of them."""
         rows = np.clip(found.sizes - found.blur, 0.0, self.most)[:, None]
         signal = (rows * self.deviation) ** 2
@@ -150,7 +150,7 @@ Plan = tuple[Rounds, Floats, list[Fraction], Shrink | None]
 class KMeansTask:
     """One fit: where the centres begin and how the spend is divided."""
 
-    space: Space
+    space: ColumnSpace
     purse: Purse
     k: int
 
@@ -218,7 +218,7 @@ class KMeansTask:
         return quantize(means[chosen], weights[chosen], self.k)
 
 
-def _flat(space: Space) -> Floats:
+def _flat(space: ColumnSpace) -> Floats:
     """The variances of rows spread evenly over the box."""
     found: Floats = space.half**2 / 3
     return found

@@ -30,7 +30,7 @@ SAFE: Final = 3.0  # deviations of its noise that a number is at least, where so
 SURE: Final = 2.0  # deviations by which a spread stands out
 
 
-class Space:
+class ColumnSpace:
     """A box of public bounds, one side a coordinate: its middle and half its width, in the units of the model."""
 
     def __init__(self, features: Features, *, scale: bool) -> None:
@@ -121,7 +121,7 @@ class Location:
     sure: bool  # whether the spread stands out from its noise
 
 
-def location_question(space: Space, purse: Purse) -> Sums:
+def location_question(space: ColumnSpace, purse: Purse) -> Sums:
     """The number of rows that have all coordinates, unless it is public; their sums; their squared distances."""
     vector = space.vector(space.middle, space.even(pure=purse.pure))
     return with_count(purse, SHARES, vector, squared(space, space.middle), counted=vector)
@@ -151,12 +151,12 @@ def present(vector: Vector) -> RowFn:
     return ~vector.is_missing()
 
 
-def squared(space: Space, centre: Floats) -> Dot:
+def squared(space: ColumnSpace, centre: Floats) -> Dot:
     """The squared distance from a centre."""
     return Dot(Vector(tuple(Power(row, 2) for row in space.rows(centre)), 15), (1,) * len(space))
 
 
-def locate(space: Space, purse: Purse, part: Fraction) -> Location:
+def locate(space: ColumnSpace, purse: Purse, part: Fraction) -> Location:
     """Ask, and read off the answer what it tells beyond its noise.
 
     The mean m of the noisy sums is drawn towards the middle by t/(t + s^2), s the noise in it and t its own

@@ -19,7 +19,7 @@ from sulq.language.question import Question, Sums, Together
 from sulq.language.rowfn import Outer, Power, Vector, bucket
 from sulq.learn.base import HANDLES
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.space import BITS, Space, present, with_count
+from sulq.learn.unsupervised.space import BITS, ColumnSpace, present, with_count
 
 MOMENTS: Final = (Fraction(1), Fraction(4), Fraction(10))  # number, sums, products
 TOGETHER: Final = 4000  # sums in one question
@@ -29,7 +29,7 @@ TOGETHER: Final = 4000  # sums in one question
 class Holder:
     """One database's part of the columns."""
 
-    space: Space
+    space: ColumnSpace
     purse: Purse
     places: slice  # of its coordinates among all
 
@@ -91,7 +91,7 @@ def open_all(
     named = [pair for found in pairs for pair in found]
     if len({name for name, _ in named}) != len(named):
         raise QuestionError("bad-question", "Two of the columns have one name; a model could not tell them apart.")
-    spaces = [Space(Features(found), scale=scale) for found in pairs]
+    spaces = [ColumnSpace(Features(found), scale=scale) for found in pairs]
     width = sum(len(space) for space in spaces)
     shares = [_share(oracle, spend, Fraction(len(s), width)) for oracle, s in zip(oracles, spaces, strict=True)]
     if len({type(share) for share in shares}) > 1:
