@@ -33,6 +33,11 @@ class Size:
     cost: Loss | None = None  # of the count; None where the size is declared
 
     @property
+    def declared(self) -> bool:
+        """Whether it is the owner's word."""
+        return self.cost is None
+
+    @property
     def off(self) -> float:
         """How far the estimate may be off."""
         return self.rows - self.low
@@ -42,7 +47,7 @@ class Size:
         return Size(rows + self.off, rows, self.cost)
 
     def __str__(self) -> str:
-        if self.cost is None:
+        if self.declared:
             return f"{self.rows:,.0f} are declared"
         return f"a noisy count, which cost {self.cost}, found {self.rows:,.0f}, give or take {self.off:,.0f}"
 
@@ -105,7 +110,7 @@ class Account:
         Under replace_one a pair moves by two where a sum moves by one; there the count's own error, of a tenth of
         the spend, is the smaller price once there are ten queries.
         """
-        declared = self._size is not None and self._size.cost is None
+        declared = self._size is not None and self._size.declared
         return not declared and (self.facts.unit.neighbors != "replace_one" or self.queries < MIN_QUERIES_BY_COUNT)
 
     def margin(self, rows: float) -> float:
