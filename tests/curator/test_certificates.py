@@ -11,6 +11,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.answers import wire
 from sulq.answers.plan import Part, Plan
 from sulq.answers.receipt import Receipt
 from sulq.compile import plan
@@ -227,10 +228,11 @@ def test_a_choice_with_too_narrow_a_span_is_refused(name: str, monkeypatch: pyte
     """Scores, or sums at a threshold, that move farther than their noise was made for. Control: as planned."""
     with opened(budget=EpsilonDelta(1000, 1e-3)) as db:
         CHOICES[name](db)
-        real = choice.span
-        monkeypatch.setattr(choice, "span", lambda *asked: Span(real(*asked).single // 2, real(*asked).pair))
-        extents = above.extent
-        monkeypatch.setattr(above, "extent", lambda *asked: replace(extents(*asked), single_l1=1, single_coordinate=1))
+    real = choice.span
+    monkeypatch.setattr(choice, "span", lambda *asked: Span(real(*asked).single // 2, real(*asked).pair))
+    extents = above.extent
+    monkeypatch.setattr(above, "extent", lambda *asked: replace(extents(*asked), single_l1=1, single_coordinate=1))
+    with opened(budget=EpsilonDelta(1000, 1e-3)) as db:
         refused(db, CHOICES[name])
 
 
@@ -248,7 +250,7 @@ def test_columns_that_reach_farther_than_planned_are_refused(monkeypatch: pytest
 
 def test_where_rows_are_read_it_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check before the debit that was left out changes nothing: no row is read, though the debit stands."""
-    monkeypatch.setattr(run.Rows, "check", lambda *_: None)
+    monkeypatch.setattr(run.Rows, "check", lambda *_: wire.Writer())
     real = shape._table
     monkeypatch.setattr(shape, "_table", lambda table, facts: replace(real(table, facts), rows=1))
     with opened() as db, pytest.raises(CuratorError) as stopped:
@@ -266,6 +268,23 @@ def test_the_same_sums_for_another_debit_are_checked_again() -> None:
         with pytest.raises(CuratorError) as stopped:
             rows.run(replace(made, event=replace(made.event, epsilon=Fraction(1, 2))), RECEIPT)
     assert stopped.value.code == "uncertified"
+
+
+def test_what_is_remembered_of_a_plan_holds_for_the_facts_it_was_certified_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: by the same facts a plan is certified once, however often it is asked."""
+    with opened() as db:
+        made = db.foresee(Sums((lit(1),), over=Table("rows")), spend=Epsilon(1))
+        assert db.foresee(Sums((lit(1),), over=Table("rows")), spend=Epsilon(1)) is made
+        rows, checks = run.Rows(db._engine, lambda *_: True), []
+        real = rows._kernel.check
+        monkeypatch.setattr(rows._kernel, "check", lambda *asked: (checks.append(asked), real(*asked))[1])
+        for _ in range(2):
+            rows.check(made)
+            rows.run(made, RECEIPT)
+        assert len(checks) == 1
+        db._engine._kernel_facts = replace(db._engine.kernel_facts)
+        rows.run(made, RECEIPT)
+        assert len(checks) == 2
 
 
 def tampered(change: Callable[[Plan], Plan]) -> str:

@@ -70,6 +70,22 @@ def test_T43_the_debit_comes_before_the_rows_and_the_noise_after() -> None:
     assert noted.ledger.spent == Epsilon(0.5)
 
 
+def test_T39_a_plan_is_remembered_for_the_analyst_who_asked() -> None:
+    """Drawn once for each analyst, spend and question; whoever asks the same later than another pays the same time."""
+    noted = Noted()
+    noted.ledger.share("a", Share(Fraction(1, 2)))
+    noted.ledger.share("b", Share(Fraction(1, 2)))
+    curator = noted.curator.curator
+    mine, yours = curator.for_analyst("a"), curator.for_analyst("b")
+    plan = mine.foresee(COUNT, spend=Epsilon(0.1))
+    assert curator.for_analyst("a").foresee(Sums((Lit(1),)), spend=Epsilon(0.1)) is plan
+    assert mine.foresee(COUNT, spend=Epsilon(0.2)) is not plan
+    assert mine.foresee(Sums((Lit(2),)), spend=Epsilon(0.1)) is not plan
+    other = yours.foresee(COUNT, spend=Epsilon(0.1))
+    assert other is not plan
+    assert other.event == plan.event
+
+
 def test_T58_foreseeing_touches_neither_ledger_nor_rows() -> None:
     """A plan is drawn without any call of engine, mechanism or debit (T58)."""
     noted = Noted()

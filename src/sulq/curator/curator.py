@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
@@ -21,8 +22,12 @@ from sulq.curator.ledger.shares import check_analyst
 from sulq.curator.runner import Runner
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts, Heavy, TableFacts, Tables
-from sulq.language.privacy import Loss
+from sulq.language.privacy import Budget, Loss, Unit
 from sulq.language.question import Question
+
+MAX_REMEMBERED_CHARACTERS: Final = 2**14  # of the text of a question whose plan is remembered
+MAX_PLANS: Final = 128  # that are remembered of one analyst
+MAX_ANALYSTS: Final = 64  # of whom plans are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,25 @@ class PlannedAsk:
 
     plan: Plan
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs:
+    """All that a plan follows from, told apart by the question's canonical text and the public declarations."""
+
+    text: str
+    spend: Loss | None
+    unit: Unit
+    budget: Budget
+    scope: str  # which tells the schemas, sizes and declared functions of all tables
+    versions: tuple[tuple[str, str], ...]
+    limit: float | None
+    question: Question = field(compare=False)
+    facts: Facts = field(compare=False)
+
+    def plan(self) -> Plan:
+        """Draw the plan."""
+        return draw(self.question, self.facts, self.spend, self.versions, self.limit)
 
 
 class Curator:
@@ -68,6 +92,7 @@ class Curator:
         self._dataset = ""
         self._scope = self._shared_scope = self._scope_of(scope)
         self._heavy_shares = HeavyShares(ledger)
+        self._plans = lru_cache(MAX_ANALYSTS)(lambda _: lru_cache(MAX_PLANS)(PlanInputs.plan))  # each analyst's own
 
     def _scope_of(self, scope: str | tuple[str, str]) -> str:
         # Data sets of one person space share its version; their names and declarations tell them apart, and `scope`
@@ -120,8 +145,21 @@ class Curator:
         return tuple(share for share in found if share is not None)
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
-        """Price, sensitivity, mechanism and accuracy; free, reads no row."""
-        return draw(question, self.facts, spend, self._versions, self._limit)
+        """Price, sensitivity, mechanism and accuracy; free, reads no row.
+
+        The plan of a question that this analyst asked before is remembered: it follows from public facts alone, and
+        nobody's time tells of another's questions (T39).
+        """
+        facts = self.facts
+        if not isinstance(question, Question) or not (spend is None or isinstance(spend, Loss)):
+            return draw(question, facts, spend, self._versions, self._limit)  # which refuses it
+        text = wire.encode(question)
+        given = PlanInputs(
+            text, spend, facts.unit, facts.budget, self._scope, self._versions, self._limit, question, facts
+        )
+        if len(text) > MAX_REMEMBERED_CHARACTERS:
+            return given.plan()
+        return self._plans(self._analyst)(given)
 
     def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
         """Pay and answer. The debit is on disk before any row is read, and is never refunded (T43, T45)."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, Self, cast, final
+from typing import Final, Generic, Self, TypeVar, cast, final
 
 import numpy as np
 
@@ -57,17 +59,13 @@ class Rows:
         self._own = {} if own is None else own  # the owner's functions, by the names analysts choose them by (SR5)
         # A SubLinear budget says how much noise a query has.
         self._kernel = Kernel(redeem, self._known, partial(_least, budget) if isinstance(budget, SubLinear) else None)
-        self._certified: tuple[Plan | None, Checked | None, str] = (None, None, "")  # with the plan's digest
-        self._checked = _Checked()
+        self._plans: _Remembered[int, _Certified] = _Remembered()  # by the plans' identities
+        self._texts: _Remembered[tuple[str, str], _Known] = _Remembered()  # by askers and digests
+        self.checked: Checked | None = None  # the request that was certified last, with what the kernel found of it
 
     def _known(self) -> tuple[Facts, Unit] | None:
         engine = certificates.certifying(self._engine)
         return None if engine is None else (engine.kernel_facts, engine.tables.unit)
-
-    @property
-    def checked(self) -> Checked | None:
-        """The request that was certified last, with what the kernel found of it."""
-        return self._certified[1]
 
     def replace_noise(self, ledger: Book, release: Release = add_noise, reveal: Reveal = reveal_groups) -> Self:
         """Release by other functions than the mechanisms', for made-up data alone (SR9)."""
@@ -80,19 +78,37 @@ class Rows:
 
     def check(self, plan: Plan, whose: str = "") -> wire.Writer:
         """Refuse a plan that the kernel does not certify, before anything is paid; reads no row."""
-        checked, writer = self._certify(plan.parts, plan.event, QuestionError, whose), wire.Writer()
-        self._certified = (plan, checked, wire.digest_of(writer.text(plan)))
-        return writer
+        found = self._certified(plan)
+        if found is None:
+            writer = wire.Writer()
+            checked = self._certify(plan.parts, plan.event, QuestionError, whose)
+            text = writer.text(plan)
+            found = _Certified(plan, self._facts(), checked, wire.digest_of(text), writer)
+            self._plans.put(id(plan), found, len(text))
+        self.checked = found.checked
+        return found.writer
+
+    def _certified(self, plan: Plan) -> _Certified | None:
+        """What is remembered of this very plan, if it was certified here by the facts that hold now."""
+        found = self._plans.get(id(plan))
+        return found if found is not None and found.facts is self._facts() else None
+
+    def _facts(self) -> Facts | None:
+        try:
+            known = self._known()
+        except Exception:  # noqa: BLE001 - facts that cannot be worked out certify nothing: `_certify` says so
+            return None
+        return None if known is None else known[0]
 
     def check_text(self, text: str, whose: str = "") -> None:
         """As `check`, for a plan's canonical JSON as another process sent it; remembered by its digest (`knows`)."""
         parts, event = _parts(text, QuestionError)
         found = parts, self._certify(parts, event, QuestionError, whose)
-        self._checked.put((whose, wire.digest_of(text)), found, len(text))
+        self._texts.put((whose, wire.digest_of(text)), found, len(text))
 
     def knows(self, digest: str, whose: str = "") -> bool:
         """Whether the text of this digest was certified here for this asker: it need not be sent again (T39)."""
-        return self._checked.get((whose, digest)) is not None
+        return self._texts.get((whose, digest)) is not None
 
     def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
         """Exact sums and their noise: one release for each part of the plan.
@@ -100,10 +116,11 @@ class Rows:
         What is run is the plan, so what must have been paid for is the plan, by the digest that is worked out here,
         and what must have been charged is the event that the kernel prices it with.
         """
-        known, checked, digest = self._certified
-        if checked is None or known is not plan:  # else the very same was certified here
-            checked, digest = self._certify(plan.parts, plan.event, CuratorError), wire.digest(plan)
-        return self._run(plan.parts, checked, receipt, digest)
+        found = self._certified(plan)
+        if found is not None:
+            return self._run(plan.parts, found.checked, receipt, found.digest)
+        checked = self._certify(plan.parts, plan.event, CuratorError)
+        return self._run(plan.parts, checked, receipt, wire.digest(plan))
 
     def run_text(self, text: str | None, receipt: Receipt, whose: str = "") -> tuple[Released, ...]:
         """As `run`, for a plan's canonical JSON as another process sent it: not even read unless the receipt is for it.
@@ -111,7 +128,7 @@ class Rows:
         None: what was certified here and is known by the digest that the receipt is for.
         """
         digest = receipt.plan if text is None else _digest(text)
-        known = self._checked.get((whose, digest))  # of this very text, and what was certified cannot change
+        known = self._texts.get((whose, digest))  # of this very text, and what was certified cannot change
         if digest != receipt.plan or (known is None and text is None):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
         if known is None:
@@ -155,20 +172,37 @@ class Rows:
 _Known = tuple[tuple[Part, ...], Checked]
 
 
-class _Checked:
-    """Plans that were certified, by askers and digests of texts: the last one, and others while there is room."""
+@dataclass(frozen=True, slots=True)
+class _Certified:
+    """A plan that was certified, its digest, and the writer of its text; no other plan gets its identity meanwhile."""
+
+    plan: Plan
+    facts: Facts | None
+    checked: Checked
+    digest: str
+    writer: wire.Writer
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Remembered(Generic[K, V]):
+    """What was certified: the last one, and others while their texts have room."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[tuple[str, str], tuple[_Known, int]] = OrderedDict()
+        self._found: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._length = 0
+        self._lock = threading.Lock()
 
-    def put(self, key: tuple[str, str], known: _Known, length: int) -> None:
-        self._length += length - self._found.pop(key, (None, 0))[1]
-        self._found[key] = (known, length)
-        while self._length > ROOM and len(self._found) > 1:
-            self._length -= self._found.popitem(last=False)[1][1]
+    def put(self, key: K, value: V, length: int) -> None:
+        with self._lock:
+            self._length += length - self._found.pop(key, (None, 0))[1]
+            self._found[key] = (value, length)
+            while self._length > ROOM and len(self._found) > 1:
+                self._length -= self._found.popitem(last=False)[1][1]
 
-    def get(self, key: tuple[str, str]) -> _Known | None:
+    def get(self, key: K) -> V | None:
         found = self._found.get(key)
         return None if found is None else found[0]
 
