@@ -12,8 +12,8 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, Literal, Self
 
 from sulq.errors import QuestionError
 
@@ -122,33 +122,13 @@ class Field:
 
     def to_json(self) -> dict[str, object]:
         """As a door shows it."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "default": self.default,
-            "help": self.help,
-            "choices": list(self.choices),
-            "optional": self.optional,
-            "required": self.required,
-            "depth": self.depth,
-            "takes": self.takes,
-        }
+        return {**asdict(self), "choices": list(self.choices), "takes": self.takes}
 
     @classmethod
-    def from_json(cls, tree: Mapping[str, Any]) -> Field:
+    def from_json(cls, tree: Mapping[str, Any]) -> Self:
         """The field that a door showed."""
-        kind, depth = tree.get("kind"), tree.get("depth")
-        choices = tree.get("choices")
-        return cls(
-            name=str(tree.get("name", "")),
-            kind=typing.cast("Kind", kind) if kind in _WORDS else "text",
-            default=tree.get("default"),
-            help=str(tree.get("help") or ""),
-            choices=tuple(map(str, choices)) if isinstance(choices, list) else (),
-            optional=bool(tree.get("optional")),
-            required=bool(tree.get("required")),
-            depth=depth if isinstance(depth, int) and 0 <= depth <= 2 else 0,
-        )
+        told = {field.name: tree[field.name] for field in fields(cls)}
+        return cls(**told | {"choices": tuple(tree["choices"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +161,13 @@ def signed(name: str, kind: str, call: Callable[..., object], texts: list[str]) 
     opening = texts[0]
     second = _LABEL.split(opening.partition("\n\n")[2].partition("\n\n")[0])[0]
     parameters = inspect.signature(call).parameters.values()
-    fields = (_field(each, call, texts) for each in parameters if each.name not in NOT_ASKED)
+    found = (_field(each, call, texts) for each in parameters if each.name not in NOT_ASKED)
     return Form(
         name=name,
         title=opening.partition("\n")[0].rstrip("."),
         words=_opening(" ".join(second.split())),
         kind=kind,
-        fields=tuple(field for field in fields if field is not None),
+        fields=tuple(field for field in found if field is not None),
     )
 
 

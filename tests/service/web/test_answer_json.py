@@ -16,7 +16,7 @@ import sulq
 from sulq.answers import wire
 from sulq.answers.answer import Answers
 from sulq.errors import QuestionError
-from sulq.service.console.views.forecast import Foreseen
+from sulq.service.console.views.forecast import Forecast
 from sulq.service.web.answer_json import _cell, explained_json, loss_of, sql_json, workload_json
 from sulq.service.web.clerk_oracle import facts_of
 from tests.service.office import survey
@@ -132,7 +132,7 @@ def test_kept_rows_are_said_over_http_and_in_the_console() -> None:
         assert note in sql_json(db.sql(query, spend=sulq.Epsilon(1)))["notes"]
         explained = explained_json(db.explain(query, spend=sulq.Epsilon(1)))
         assert explained["notes"][0] == note
-        assert note in Foreseen.of(explained).notes
+        assert note in Forecast.of(explained).notes
         assert [note] in sql_json(db.sql(f"EXPLAIN {query}", spend=sulq.Epsilon(1)))["rows"]
         db.heavy_persons(spend=sulq.Epsilon(1))
         facts = facts_of(json.loads(json.dumps(wire.to_json(db.facts))))

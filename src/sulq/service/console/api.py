@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import httpx
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from sulq.service.console.refusal import Refusal
+from sulq.service.console.refusal import Refusal, SignedOut
 
-Tree = Mapping[str, object]
+Tree = Mapping[str, Any]
 SECONDS: Final = 600.0  # the API has its own, shorter limits; this one only ends what hangs
 _UNKNOWN: Final = "The curator could not be reached, or did not answer as it should."
 _LATER: Final = "Try again in a moment; if it stays so, tell the operator."
@@ -79,7 +79,8 @@ class Api:
         except httpx.HTTPError:
             raise Refusal(503, "unreachable", _UNKNOWN, _LATER) from None
         if reply.status_code >= 400:
-            raise _refusal(reply)
+            refusal = _refusal(reply)
+            raise SignedOut(refusal) if refusal.status == 401 else refusal
         return reply
 
 
@@ -101,6 +102,4 @@ def _refusal(reply: httpx.Response) -> Refusal:
         code, message, remedy = (str(found.get(name, "")) for name in ("code", "message", "remedy"))
     except (ValueError, LookupError, TypeError, AttributeError):
         code, message, remedy = "", "", ""
-    message = message or _UNKNOWN
-    remedy = remedy or _LATER
-    return Refusal(reply.status_code, code or "engine-failed", message, remedy)
+    return Refusal(reply.status_code, code or "engine-failed", message or _UNKNOWN, remedy or _LATER)

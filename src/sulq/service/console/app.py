@@ -17,19 +17,8 @@ from sulq.service.console import static_files
 from sulq.service.console.cookie import Wrap
 from sulq.service.console.guard import Headers
 from sulq.service.console.page import page
-from sulq.service.console.pages import (
-    ask,
-    budget,
-    datasets,
-    history,
-    jobs,
-    learn,
-    ledger,
-    people,
-    register,
-    release,
-    sign_in,
-)
+from sulq.service.console.pages import ask, budget, datasets, history, jobs, ledger, people, register, sign_in
+from sulq.service.console.pages.job_forms import LEARN, RELEASE
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.visit import Page, signed_in
 
@@ -51,18 +40,18 @@ PAGES: Final[tuple[tuple[str, str, frozenset[str], Page], ...]] = (
     ("POST", "/download/{form}", ASKERS, ask.download),
     ("GET", f"{ONE}/history", ANYONE, history.show),
     ("GET", f"{ONE}/receipts/{{seq:int}}", ANYONE, history.receipt),
-    ("GET", f"{ONE}/learn", ASKERS, learn.show),
-    ("GET", f"{ONE}/learn/{{kind}}", ASKERS, learn.new),
-    ("POST", f"{ONE}/learn/{{kind}}", ASKERS, learn.start),
-    ("GET", f"{ONE}/release", ASKERS, release.show),
-    ("GET", f"{ONE}/release/{{kind}}", ASKERS, release.new),
-    ("POST", f"{ONE}/release/{{kind}}", ASKERS, release.start),
+    ("GET", f"{ONE}/learn", ASKERS, LEARN.show),
+    ("GET", f"{ONE}/learn/{{kind}}", ASKERS, LEARN.new),
+    ("POST", f"{ONE}/learn/{{kind}}", ASKERS, LEARN.start),
+    ("GET", f"{ONE}/release", ASKERS, RELEASE.show),
+    ("GET", f"{ONE}/release/{{kind}}", ASKERS, RELEASE.new),
+    ("POST", f"{ONE}/release/{{kind}}", ASKERS, RELEASE.start),
     ("GET", f"{ONE}/jobs", ASKERS, jobs.show),
     ("GET", f"{ONE}/jobs/new/{{kind}}", ASKERS, jobs.new),
     ("POST", f"{ONE}/jobs/new/{{kind}}", ASKERS, jobs.start),
     ("GET", f"{ONE}/jobs/{{key}}", ASKERS, jobs.progress),
-    ("GET", f"{ONE}/jobs/{{key}}/model", ASKERS, learn.model),
-    ("GET", f"{ONE}/jobs/{{key}}/archive", ASKERS, release.archive),
+    ("GET", f"{ONE}/jobs/{{key}}/model", ASKERS, jobs.model),
+    ("GET", f"{ONE}/jobs/{{key}}/archive", ASKERS, jobs.archive),
     ("POST", f"{ONE}/jobs/{{key}}/end", ASKERS, jobs.end),
     ("GET", f"{ONE}/budget", READERS, budget.show),
     ("POST", f"{ONE}/budget", OWNER, budget.share),

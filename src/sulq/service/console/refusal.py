@@ -24,6 +24,14 @@ class Refusal(Exception):
         return self.status < 500 or self.code in ("not-ready", "rate-limited")
 
 
+class SignedOut(Exception):
+    """The API does not know the token, or no longer: the visitor must sign in."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+        super().__init__(refusal.code)
+
+
 _HEADINGS = {
     "budget-exceeded": "There is not enough budget left for this",
     "rate-limited": "A little slower, please",

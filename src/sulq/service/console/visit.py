@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -16,7 +16,7 @@ from sulq.language.facts import Facts
 from sulq.service.console import guard
 from sulq.service.console.api import Api, Tree, at
 from sulq.service.console.page import page
-from sulq.service.console.refusal import Refusal
+from sulq.service.console.refusal import Refusal, SignedOut
 from sulq.service.console.session import Session, forget
 from sulq.service.console.static_files import address
 
@@ -57,6 +57,11 @@ class Visit:
         """Whether a piece of the page is wanted rather than all of it."""
         return self.request.headers.get("hx-request") == "true"
 
+    @property
+    def place(self) -> str:
+        """The console's page of the dataset the address speaks of."""
+        return place(self.name)
+
     def at(self, *parts: object) -> str:
         """The API's path of the dataset the address speaks of."""
         return at("datasets", self.name, *parts)
@@ -75,7 +80,7 @@ class Visit:
 
     def frame(self) -> dict[str, object]:
         """What every page of the signed-in console knows."""
-        tabs = [(f"{place(self.name)}/{tab}".rstrip("/"), title) for tab, title, roles in TABS if self.role in roles]
+        tabs = [(f"{self.place}/{tab}".rstrip("/"), title) for tab, title, roles in TABS if self.role in roles]
         return {
             "me": self.me,
             "role": self.role,
@@ -83,6 +88,7 @@ class Visit:
             "file": address,
             "here": self.request.url.path,
             "dataset": self.name,
+            "place": self.place,
             "tabs": tabs if self.name else [],
         }
 
@@ -124,11 +130,11 @@ def signed_in(shown: Page, api: ASGIApp, roles: frozenset[str] | None = None) ->
             if roles is not None and visit.role not in roles:
                 raise Refusal(404, "not-found", "There is no such page for you.", "Use the links at the top.")
             return await shown(visit)
+        except SignedOut as error:
+            left = _to_sign_in(request, error.refusal.code)
+            forget(request, left)
+            return left
         except Refusal as refusal:
-            if refusal.status == 401:
-                left = _to_sign_in(request, refusal.code)
-                forget(request, left)
-                return left
             return refused(visit, refusal)
         finally:
             await door.close()
@@ -150,7 +156,6 @@ def _to_sign_in(request: Request, code: str = "") -> Response:
     return RedirectResponse(where, 303)
 
 
-def rows(tree: Tree, name: str) -> list[Tree]:
-    """A list of objects in a reply."""
-    found = tree.get(name)
-    return [cast("Tree", item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+def attachment(body: str | bytes, kind: str, name: str) -> Response:
+    """A file for the browser to save."""
+    return Response(body, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit
-from sulq.service.console.forms.registration import Declared, Draft, looked, suggested
+from sulq.service.console.forms.registration import ColumnDraft, Registration, looked, suggested
 from sulq.service.console.guard import Fields
 
 GIVEN = {
@@ -15,8 +15,8 @@ GIVEN = {
 }  # fmt: skip
 
 
-def draft(**more: str) -> Draft:
-    return Draft.of(Fields(list((GIVEN | more).items())))
+def draft(**more: str) -> Registration:
+    return Registration.of(Fields(list((GIVEN | more).items())))
 
 
 @pytest.mark.parametrize(
@@ -37,20 +37,20 @@ def test_a_kind_is_suggested_from_the_type(kind: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("one", "column"),
     [
-        (Declared("c", "INT", "int", "0", "1,000"), Int(0, 1000)),
-        (Declared("c", "DOUBLE", "real", "-1.5", "2"), Real(-1.5, 2.0)),
-        (Declared("c", "VARCHAR", "category", values="a\n\n b \n"), Category(["a", "b"])),
-        (Declared("c", "INTEGER", "category", values="1\n2"), Category([1, 2])),
-        (Declared("c", "VARCHAR", "category", values="1\n2"), Category(["1", "2"])),
-        (Declared("c", "DATE", "date", "2020-01-01", "2021-01-01"), Date("2020-01-01", "2021-01-01")),
-        (Declared("c", "TIMESTAMP", "timestamp", "2020-01-01", "2021-01-01"), Timestamp("2020-01-01", "2021-01-01")),
-        (Declared("c", "BOOLEAN", "bool"), Bool()),
-        (Declared("c", "VARCHAR", "text"), Text()),
-        (Declared("c", "VARCHAR", "text", longest="2,000"), Text(2000)),
-        (Declared("c", "X", "skip"), None),
+        (ColumnDraft("c", "INT", "int", "0", "1,000"), Int(0, 1000)),
+        (ColumnDraft("c", "DOUBLE", "real", "-1.5", "2"), Real(-1.5, 2.0)),
+        (ColumnDraft("c", "VARCHAR", "category", values="a\n\n b \n"), Category(["a", "b"])),
+        (ColumnDraft("c", "INTEGER", "category", values="1\n2"), Category([1, 2])),
+        (ColumnDraft("c", "VARCHAR", "category", values="1\n2"), Category(["1", "2"])),
+        (ColumnDraft("c", "DATE", "date", "2020-01-01", "2021-01-01"), Date("2020-01-01", "2021-01-01")),
+        (ColumnDraft("c", "TIMESTAMP", "timestamp", "2020-01-01", "2021-01-01"), Timestamp("2020-01-01", "2021-01-01")),
+        (ColumnDraft("c", "BOOLEAN", "bool"), Bool()),
+        (ColumnDraft("c", "VARCHAR", "text"), Text()),
+        (ColumnDraft("c", "VARCHAR", "text", longest="2,000"), Text(2000)),
+        (ColumnDraft("c", "X", "skip"), None),
     ],
 )
-def test_a_column_is_declared_as_it_is_written(one: Declared, column: object) -> None:
+def test_a_column_is_declared_as_it_is_written(one: ColumnDraft, column: object) -> None:
     """The form's texts become the declaration they say."""
     assert one.column() == column
     assert one.problem == ""
@@ -59,18 +59,18 @@ def test_a_column_is_declared_as_it_is_written(one: Declared, column: object) ->
 @pytest.mark.parametrize(
     "one",
     [
-        Declared("c", "INT", "int", "0", ""),
-        Declared("c", "INT", "int", "a", "b"),
-        Declared("c", "INT", "int", "9", "0"),
-        Declared("c", "DOUBLE", "real", "nan", "1"),
-        Declared("c", "DATE", "date", "soon", "later"),
-        Declared("c", "VARCHAR", "category", values="\n"),
-        Declared("c", "VARCHAR", "category", values="a\na"),
-        Declared("c", "VARCHAR", "text", longest="20,000"),
-        Declared("c", "VARCHAR", "text", longest="long"),
+        ColumnDraft("c", "INT", "int", "0", ""),
+        ColumnDraft("c", "INT", "int", "a", "b"),
+        ColumnDraft("c", "INT", "int", "9", "0"),
+        ColumnDraft("c", "DOUBLE", "real", "nan", "1"),
+        ColumnDraft("c", "DATE", "date", "soon", "later"),
+        ColumnDraft("c", "VARCHAR", "category", values="\n"),
+        ColumnDraft("c", "VARCHAR", "category", values="a\na"),
+        ColumnDraft("c", "VARCHAR", "text", longest="20,000"),
+        ColumnDraft("c", "VARCHAR", "text", longest="long"),
     ],
 )
-def test_what_is_not_right_says_so(one: Declared) -> None:
+def test_what_is_not_right_says_so(one: ColumnDraft) -> None:
     """No declaration is guessed: what is missing or wrong is said beside the column."""
     assert one.column() is None
     assert one.problem
@@ -96,7 +96,7 @@ def test_what_was_said_is_carried_along() -> None:
     """Every step's form carries what the other steps said."""
     for step in ("columns", "unit", "budget", "review"):
         carried = dict(draft().hidden(step))
-        again = Draft.of(Fields(list((GIVEN | carried).items())))
+        again = Registration.of(Fields(list((GIVEN | carried).items())))
         assert again.body() == draft().body()
 
 
@@ -133,20 +133,20 @@ def test_T93_a_careless_declaration_is_warned_of(more: dict[str, str], word: str
 def test_a_column_may_be_never_missing() -> None:
     """The form says so, and what a missing cell counts as; a default of another kind is a problem of its column."""
     made = [
-        (Declared("c", "INT", "int", "0", "9", never=True, default="4"), Int(0, 9, missing=False, default=4)),
-        (Declared("c", "DOUBLE", "real", "0", "9", never=True), Real(0.0, 9.0, missing=False)),
-        (Declared("c", "BOOL", "bool", never=True, default="True"), Bool(missing=False, default=True)),
-        (Declared("c", "INTEGER", "category", values="1\n2", never=True, default="2"),
+        (ColumnDraft("c", "INT", "int", "0", "9", never=True, default="4"), Int(0, 9, missing=False, default=4)),
+        (ColumnDraft("c", "DOUBLE", "real", "0", "9", never=True), Real(0.0, 9.0, missing=False)),
+        (ColumnDraft("c", "BOOL", "bool", never=True, default="True"), Bool(missing=False, default=True)),
+        (ColumnDraft("c", "INTEGER", "category", values="1\n2", never=True, default="2"),
          Category([1, 2], missing=False, default=2)),
-        (Declared("c", "TEXT", "text", never=True, default="none"), Text(missing=False, default="none")),
+        (ColumnDraft("c", "TEXT", "text", never=True, default="none"), Text(missing=False, default="none")),
     ]  # fmt: skip
     for declared, column in made:
         assert declared.column() == column, declared.problem
     for wrong in (
-        Declared("c", "INT", "int", "0", "9", never=True, default="40"),
-        Declared("c", "INT", "int", "0", "9", never=True, default="x"),
-        Declared("c", "INT", "int", "0", "9", default="4"),
-        Declared("c", "BOOL", "bool", never=True, default="yes"),
+        ColumnDraft("c", "INT", "int", "0", "9", never=True, default="40"),
+        ColumnDraft("c", "INT", "int", "0", "9", never=True, default="x"),
+        ColumnDraft("c", "INT", "int", "0", "9", default="4"),
+        ColumnDraft("c", "BOOL", "bool", never=True, default="yes"),
     ):
         assert wrong.column() is None
         assert wrong.problem

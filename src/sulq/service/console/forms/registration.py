@@ -6,9 +6,9 @@ bounds are asked for, since a bound read off the data would give its extremes aw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from sulq.answers import wire
 from sulq.errors import SulqError
@@ -19,7 +19,16 @@ from sulq.service.console.api import Tree
 from sulq.service.console.guard import Fields
 from sulq.service.console.views import words
 
+T = TypeVar("T")
+
 STEPS: Final = ("file", "columns", "unit", "budget", "review")
+STEP_FIELDS: Final = {  # of the steps but `columns`: the fields of their forms, and what these say at first
+    "file": {"file": "", "name": ""},
+    "unit": {"whose": "column", "person": "", "rows": "1", "neighbors": "add_remove", "fold": ""},
+    "budget": {"way": "epsilon", "epsilon": "1", "delta": "1e-6", "rho": "0.1", "size": "", "synthetic": ""},
+}
+VERBATIM: Final = ("file", "person")  # names of files and of columns keep their blanks
+MAX_COLUMNS: Final = 3000
 KINDS: Final = {
     "skip": "leave out: nobody can ask about it",
     "int": "whole number",
@@ -31,7 +40,7 @@ KINDS: Final = {
     "text": "text",
 }
 COUNTS_AS: Final = "What a missing cell counts as"
-STRONG: Final = 5  # an epsilon past this is worth a second thought
+MAX_USUAL_EPSILON: Final = 5  # one past this is worth a second thought
 _TYPES: Final = (
     (("bool",), "bool"),
     (("timestamp", "datetime"), "timestamp"),
@@ -49,7 +58,7 @@ def suggested(kind: str) -> str:
 
 
 @dataclass(slots=True)
-class Declared:
+class ColumnDraft:
     """One column of the file as the form has it."""
 
     name: str
@@ -63,6 +72,23 @@ class Declared:
     problem: str = ""
     longest: str = ""  # of a text
 
+    @classmethod
+    def of(cls, fields: Fields, i: int) -> ColumnDraft:
+        """The i-th column of a form."""
+        texts = {name: fields.text(f"{letter}{i}") for letter, name in _LETTERS.items()}
+        values = fields.get(f"v{i}", "").replace("\r\n", "\n")
+        kind, never = fields.text(f"k{i}") or "skip", fields.text(f"m{i}") == "never"
+        return cls(fields.get(f"n{i}", ""), kind=kind, values=values, never=never, **texts)
+
+    def hidden(self, i: int, step: str) -> list[tuple[str, str]]:
+        """What was said of the i-th column, for the form of a step to carry."""
+        found = [("n", self.name), ("t", self.type)]
+        if step != "columns":
+            found += [("k", self.kind), ("a", self.low), ("b", self.high), ("v", self.values)]
+            found += [("m", "never" if self.never else ""), ("d", self.default)]
+            found += [("l", self.longest)] if self.longest else []
+        return [(f"{letter}{i}", value) for letter, value in found]
+
     def column(self) -> Column | None:
         """The declaration, or None where it is left out or not yet right (`problem` says why)."""
         self.problem = ""
@@ -75,20 +101,18 @@ class Declared:
             if isinstance(made, Category) and isinstance(made.values[0], int) and default is not None:
                 default = _whole(self.default, COUNTS_AS)
             return replace(made, missing=not self.never, default=default)
-        except SulqError as error:
-            self.problem = error.message
-        except ValueError as error:
-            self.problem = str(error)
+        except (SulqError, ValueError) as error:
+            self.problem = _message(error)
         return None
 
 
 @dataclass(slots=True)
-class Draft:
+class Registration:
     """All that was said so far."""
 
+    columns: list[ColumnDraft]
     file: str
     name: str
-    columns: list[Declared]
     whose: str  # "row" or "column"
     person: str
     rows: str
@@ -99,69 +123,26 @@ class Draft:
     delta: str
     rho: str
     size: str
-    synthetic: bool
-    problems: dict[str, str] = field(default_factory=dict)
+    synthetic: str  # "yes" or ""
+    problems: dict[str, str] = field(init=False, default_factory=dict)
 
     @classmethod
-    def of(cls, fields: Fields) -> Draft:
+    def of(cls, fields: Fields) -> Registration:
         """From a form of any step."""
         count = fields.text("columns")
-        columns = [
-            Declared(
-                fields.get(f"n{i}", ""),
-                fields.text(f"t{i}"),
-                fields.text(f"k{i}") or "skip",
-                fields.text(f"a{i}"),
-                fields.text(f"b{i}"),
-                fields.get(f"v{i}", "").replace("\r\n", "\n"),
-                fields.text(f"m{i}") == "never",
-                fields.text(f"d{i}"),
-                longest=fields.text(f"l{i}"),
-            )
-            for i in range(min(int(count), 3000) if count.isdecimal() else 0)
-        ]
-        return cls(
-            file=fields.get("file", ""),
-            name=fields.text("name"),
-            columns=columns,
-            whose=fields.text("whose") or "column",
-            person=fields.get("person", ""),
-            rows=fields.text("rows") or "1",
-            neighbors=fields.text("neighbors") or "add_remove",
-            fold=fields.text("fold"),
-            way=fields.text("way") or "epsilon",
-            epsilon=fields.text("epsilon") or "1",
-            delta=fields.text("delta") or "1e-6",
-            rho=fields.text("rho") or "0.1",
-            size=fields.text("size"),
-            synthetic=fields.text("synthetic") == "yes",
-        )
+        several = range(min(int(count), MAX_COLUMNS) if count.isdecimal() else 0)
+        usual = {name: text for step in STEP_FIELDS.values() for name, text in step.items()}
+        said = {name: fields.text(name) or text for name, text in usual.items()}
+        said |= {name: fields.get(name, "") for name in VERBATIM}
+        return cls([ColumnDraft.of(fields, i) for i in several], **said)
 
     def hidden(self, step: str) -> list[tuple[str, str]]:
         """What the other steps said, for the form of this one to carry."""
-        found: list[tuple[str, str]] = []
-        if step != "file":
-            found += [("file", self.file), ("name", self.name)]
-        if self.columns:
-            found.append(("columns", str(len(self.columns))))
-        for i, one in enumerate(self.columns):
-            found += [(f"n{i}", one.name), (f"t{i}", one.type)]
-            if step != "columns":
-                found += [(f"k{i}", one.kind), (f"a{i}", one.low), (f"b{i}", one.high), (f"v{i}", one.values)]
-                found += [(f"m{i}", "never" if one.never else ""), (f"d{i}", one.default)]
-                found += [(f"l{i}", one.longest)] if one.longest else []
-        if step != "unit":
-            found += [
-                ("whose", self.whose),
-                ("person", self.person),
-                ("rows", self.rows),
-                ("neighbors", self.neighbors),
-                ("fold", self.fold),
-            ]
-        if step != "budget":
-            found += [("way", self.way), ("epsilon", self.epsilon), ("delta", self.delta), ("rho", self.rho)]
-            found += [("size", self.size), ("synthetic", "yes" if self.synthetic else "")]
-        return found
+        said = {known: [(name, getattr(self, name)) for name in names] for known, names in STEP_FIELDS.items()}
+        said["columns"] = [("columns", str(len(self.columns)))] if self.columns else []
+        said["columns"] += [pair for i, one in enumerate(self.columns) for pair in one.hidden(i, step)]
+        carried = [known for known in STEPS if known in said and (known != step or known == "columns")]
+        return [pair for known in carried for pair in said[known]]
 
     def reach(self, step: str) -> str:
         """The step to show: the one asked for, or the first before it that is not right yet."""
@@ -190,14 +171,13 @@ class Draft:
         """Whom an answer hides."""
         try:
             if self.whose == "row":
-                return Unit(neighbors=cast("object", self.neighbors))  # type: ignore[arg-type]  # refused if it is none
+                return Unit(neighbors=self.neighbors)  # type: ignore[arg-type]  # refused if it is none
             if self.person not in [one.name for one in self.columns]:
-                self.problems["unit"] = "Choose the column that says whose row it is."
-                return None
+                raise ValueError("Choose the column that says whose row it is.")
             rows = _whole(self.rows, "The number of rows")
             return Unit(self.person, rows, self.neighbors, self.fold or None)  # type: ignore[arg-type]  # likewise
         except (SulqError, ValueError) as error:
-            self.problems["unit"] = error.message if isinstance(error, SulqError) else str(error)
+            self.problems["unit"] = _message(error)
             return None
 
     def budget(self) -> Budget | None:
@@ -210,7 +190,7 @@ class Draft:
             found = EpsilonDelta(epsilon, _number(self.delta, "delta")) if self.way == "both" else Epsilon(epsilon)
             found.exact  # noqa: B018 - refuses what is no budget
         except (SulqError, ValueError) as error:
-            self.problems["budget"] = error.message if isinstance(error, SulqError) else str(error)
+            self.problems["budget"] = _message(error)
             return None
         return found
 
@@ -226,7 +206,7 @@ class Draft:
         schema = Schema(self.name or "data", tuple(columns.items()))
         facts = Facts(schema, unit, budget, cast("Loss", budget), cast("Loss", budget), self.count())
         found = [f"{caution[0].upper()}{caution[1:]}." for caution in facts.cautions]
-        if isinstance(budget, (Epsilon, EpsilonDelta)) and STRONG < float(budget.amount) <= MUCH:
+        if isinstance(budget, (Epsilon, EpsilonDelta)) and MAX_USUAL_EPSILON < float(budget.amount) <= MUCH:
             means = words.odds(budget, unit, "all answers together")
             found.append(f"Epsilon {words.small(float(budget.amount))} is a lot. {means}")
         if isinstance(budget, EpsilonDelta) and self.count() is None:
@@ -248,26 +228,20 @@ class Draft:
             "columns": {name: wire.to_json(column) for name, column in (columns or {}).items()},
             "unit": wire.to_json(unit),
             "budget": wire.to_json(budget),
-            "synthetic": self.synthetic,
+            "synthetic": self.synthetic == "yes",
         }
         if self.count() is not None:
             body["size"] = self.count()
         return body
 
 
-def looked(tree: Tree) -> list[Declared]:
+def looked(tree: Tree) -> list[ColumnDraft]:
     """Columns as the API's look at a file names them: names and types, no value."""
-    found = tree.get("columns")
-    pairs: list[tuple[str, str]] = []
-    if isinstance(found, Mapping):
-        pairs = [(str(name), str(kind)) for name, kind in found.items()]
-    elif isinstance(found, list):
-        for item in found:
-            if isinstance(item, Mapping):
-                pairs.append((str(item.get("name", "")), str(item.get("type", item.get("kind", "")))))
-            elif isinstance(item, (list, tuple)) and len(item) == 2:
-                pairs.append((str(item[0]), str(item[1])))
-    return [Declared(name, kind, suggested(kind)) for name, kind in pairs]
+    return [ColumnDraft(item["name"], item["type"], suggested(item["type"])) for item in tree["columns"]]
+
+
+def _message(error: Exception) -> str:
+    return error.message if isinstance(error, SulqError) else str(error)
 
 
 def _whole(text: str, what: str) -> int:
@@ -284,22 +258,23 @@ def _number(text: str, what: str) -> float:
         raise ValueError(f"{what} is a number, such as 1.5.") from None
 
 
-def _both(one: Declared) -> None:
+def _truth(text: str, what: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{what} is true or false.")
+    return text.lower() == "true"
+
+
+def _text(text: str, _: str) -> str:
+    return text
+
+
+def _ends(one: ColumnDraft, read: Callable[[str, str], T]) -> tuple[T, T]:
     if not one.low or not one.high:
         raise ValueError("Give the lowest and the highest value it may have; cells outside are clamped.")
+    return read(one.low, "The lowest"), read(one.high, "The highest")
 
 
-def _int(one: Declared) -> Column:
-    _both(one)
-    return Int(_whole(one.low, "The lowest"), _whole(one.high, "The highest"))
-
-
-def _real(one: Declared) -> Column:
-    _both(one)
-    return Real(_number(one.low, "The lowest"), _number(one.high, "The highest"))
-
-
-def _category(one: Declared) -> Column:
+def _category(one: ColumnDraft) -> Column:
     values = [line.strip() for line in one.values.split("\n") if line.strip()]
     if not values:
         raise ValueError("List the values it may have, one on each line; others count as missing.")
@@ -307,33 +282,18 @@ def _category(one: Declared) -> Column:
     return Category(tuple(int(value) for value in values) if whole else tuple(values))
 
 
-def _date(one: Declared) -> Column:
-    _both(one)
-    return Date(one.low, one.high)
-
-
-def _timestamp(one: Declared) -> Column:
-    _both(one)
-    return Timestamp(one.low, one.high)
-
-
-def _truth(text: str, what: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(f"{what} is true or false.")
-    return text.lower() == "true"
-
-
+_LETTERS: Final = {"t": "type", "a": "low", "b": "high", "d": "default", "l": "longest"}  # of a column's plain fields
 _DEFAULT: Final[dict[str, Callable[[str, str], int | float | bool | str]]] = {
     "int": _whole,
     "real": _number,
     "bool": _truth,
-} | dict.fromkeys(("category", "date", "timestamp", "text"), lambda text, _: text)
-_MAKE: Final[dict[str, Callable[[Declared], Column]]] = {
-    "int": _int,
-    "real": _real,
+} | dict.fromkeys(("category", "date", "timestamp", "text"), _text)
+_MAKE: Final[dict[str, Callable[[ColumnDraft], Column]]] = {
+    "int": lambda one: Int(*_ends(one, _whole)),
+    "real": lambda one: Real(*_ends(one, _number)),
     "bool": lambda _: Bool(),
     "category": _category,
-    "date": _date,
-    "timestamp": _timestamp,
+    "date": lambda one: Date(*_ends(one, _text)),
+    "timestamp": lambda one: Timestamp(*_ends(one, _text)),
     "text": lambda one: Text(_whole(one.longest, "The longest")) if one.longest else Text(),
 }

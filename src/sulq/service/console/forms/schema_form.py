@@ -7,9 +7,8 @@ each parameter that a form can hold, with the name, words and limits of its sche
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final
 
 from sulq.language.privacy import Budget
 from sulq.service.console.api import Tree
@@ -17,55 +16,48 @@ from sulq.service.console.forms.spend import ways
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
 
-Widget = Literal["text", "number", "whole", "truth", "choice", "texts", "spend"]
-_APART: Final = re.compile(r"\n[ \t]*\n")
+WIDGETS: Final = {"string": "text", "number": "number", "integer": "whole", "boolean": "truth"}
+_EMPTY_LINE: Final = re.compile(r"\n[ \t]*\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """One parameter as a form shows it."""
+class SchemaField:
+    """One parameter as a form shows it; `widget` is text, number, whole, truth, choice, texts or spend."""
 
     name: str
     title: str
     words: str
-    widget: Widget
+    widget: str
     required: bool
     value: str = ""
     choices: tuple[str, ...] = ()
-    least: object = None
-    most: object = None
 
 
-def fields_of(schema: Tree, budget: Budget) -> list[Field]:
+def fields_of(schema: Tree, budget: Budget) -> list[SchemaField]:
     """The fields of a kind's parameters; an optional one that no form can hold is left at its default."""
-    properties = schema.get("properties")
-    required = schema.get("required")
-    needed = set(required) if isinstance(required, list) else set()
     found = []
-    for name, given in properties.items() if isinstance(properties, Mapping) else ():
-        part = _plain(cast("Tree", given), schema)
+    for name, given in schema["properties"].items():
+        part = _resolved(given, schema)
         widget = _widget(part)
         if widget is None or (widget == "spend" and not ways(budget)):
             continue
-        usual = cast("Tree", given).get("default")
+        usual = given.get("default")
         found.append(
-            Field(
-                name=str(name),
-                title=str(cast("Tree", given).get("title") or name),
-                words=str(cast("Tree", given).get("description") or part.get("description") or ""),
+            SchemaField(
+                name=name,
+                title=given.get("title") or name,
+                words=given.get("description") or part.get("description") or "",
                 widget=widget,
                 # A price that may be left out has another way to be named, which no form holds: here it is asked for.
-                required=name in needed or widget == "spend",
+                required=name in schema.get("required", ()) or widget == "spend",
                 value="" if usual is None else str(usual),
-                choices=tuple(str(item) for item in cast("list[object]", part.get("enum") or [])),
-                least=part.get("minimum", part.get("exclusiveMinimum")),
-                most=part.get("maximum", part.get("exclusiveMaximum")),
+                choices=tuple(map(str, part.get("enum", ()))),
             )
         )
     return found
 
 
-def parameters(shown: list[Field], fields: Fields, budget: Budget) -> dict[str, object]:
+def parameters(shown: list[SchemaField], fields: Fields, budget: Budget) -> dict[str, object]:
     """The parameters a form names, each of its own kind; an empty optional one keeps its default."""
     found: dict[str, object] = {}
     for one in shown:
@@ -79,9 +71,9 @@ def parameters(shown: list[Field], fields: Fields, budget: Budget) -> dict[str, 
     return found
 
 
-def _value(one: Field, text: str, budget: Budget) -> object:
+def _value(one: SchemaField, text: str, budget: Budget) -> object:
     if one.widget == "texts":
-        return [part.strip() for part in _APART.split(text) if part.strip()]
+        return [part.strip() for part in _EMPTY_LINE.split(text) if part.strip()]
     if one.widget in ("text", "choice"):
         return text
     try:
@@ -91,31 +83,19 @@ def _value(one: Field, text: str, budget: Budget) -> object:
     return {ways(budget)[0][0]: number} if one.widget == "spend" else number
 
 
-def _plain(part: Tree, schema: Tree) -> Tree:
+def _resolved(part: Tree, schema: Tree) -> Tree:
     """A property without its references and without `or null`."""
-    for _ in range(8):
-        reference = part.get("$ref")
-        if isinstance(reference, str):
-            definitions = cast("Tree", schema.get("$defs") or {})
-            part = cast("Tree", definitions.get(reference.rpartition("/")[2]) or {})
-            continue
-        some = part.get("anyOf")
-        real = [item for item in some if item.get("type") != "null"] if isinstance(some, list) else []
-        if len(real) != 1:
-            break
-        part = real[0]
-    return part
+    if "$ref" in part:
+        return _resolved(schema["$defs"][part["$ref"].rpartition("/")[2]], schema)
+    real = [item for item in part.get("anyOf", ()) if item.get("type") != "null"]
+    return _resolved(real[0], schema) if len(real) == 1 else part
 
 
-def _widget(part: Tree) -> Widget | None:
-    options = part.get("anyOf")
-    shapes = [part, *(options if isinstance(options, list) else [])]
-    if any("epsilon" in cast("Tree", item.get("properties") or {}) for item in shapes if isinstance(item, Mapping)):
+def _widget(part: Tree) -> str | None:
+    if any("epsilon" in shape.get("properties", {}) for shape in (part, *part.get("anyOf", ()))):
         return "spend"
     if part.get("enum"):
         return "choice"
-    items = part.get("items")
     if part.get("type") == "array":
-        return "texts" if isinstance(items, Mapping) and items.get("type") == "string" else None
-    names: dict[object, Widget] = {"string": "text", "number": "number", "integer": "whole", "boolean": "truth"}
-    return names.get(part.get("type"))
+        return "texts" if part["items"].get("type") == "string" else None
+    return WIDGETS.get(part.get("type", ""))

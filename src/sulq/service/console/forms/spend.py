@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from sulq.language.facts import Facts
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.views.words import size
+from sulq.service.console.views.words import left, size
 
-LEAST: Final = 0.001  # where the slider starts; a smaller price may be typed
-SURE: Final = {"0.1": "90%", "0.05": "95%", "0.01": "99%"}  # chances of being further off, and how one says it
+MIN_SLIDER_PRICE: Final = 0.001  # where the slider starts; a smaller price may be typed
+CONFIDENCES: Final = {"0.1": "90%", "0.05": "95%", "0.01": "99%"}  # chances of being further off, and how one says it
 
 
 def ways(budget: Budget) -> list[tuple[str, str]]:
@@ -29,15 +30,15 @@ def ways(budget: Budget) -> list[tuple[str, str]]:
 
 def most(budget: Budget, remaining: object) -> float:
     """Where the slider ends: what is left, or a little more than nothing."""
-    left = size(remaining) if isinstance(remaining, (Epsilon, EpsilonDelta, Rho)) else size(budget)
-    return max(left, 10 * LEAST)
+    room = size(remaining) if isinstance(remaining, (Epsilon, EpsilonDelta, Rho)) else size(budget)
+    return max(room, 10 * MIN_SLIDER_PRICE)
 
 
 def usual(budget: Budget, remaining: object) -> float:
     """A price to begin with: a tenth of what is left, of one digit."""
     part = most(budget, remaining) / 10
     power = 10.0 ** math.floor(math.log10(part))
-    return max(round(math.floor(part / power + 1e-9) * power, 12), LEAST)
+    return max(round(math.floor(part / power + 1e-9) * power, 12), MIN_SLIDER_PRICE)
 
 
 def spend(fields: Fields, budget: Budget) -> dict[str, float] | None:
@@ -51,6 +52,23 @@ def spend(fields: Fields, budget: Budget) -> dict[str, float] | None:
     return {"rho" if way == "rho" else "epsilon": amount}
 
 
+def price_fields(known: Facts, sent: Fields) -> dict[str, object]:
+    """What the part of a page shows that asks for a price."""
+    delta = f"{float(known.budget.delta) / 100:g}" if isinstance(known.budget, EpsilonDelta) else ""
+    return {
+        "amount": sent.text("amount") or f"{usual(known.budget, known.remaining):g}",
+        "ways": ways(known.budget),
+        "way": sent.text("way"),
+        "delta": sent.text("delta") or delta,
+        "least": MIN_SLIDER_PRICE,
+        "most": most(known.budget, known.remaining),
+        "remaining": known.remaining,
+        "budget": known.budget,
+        "unit": known.unit,
+        "left": left(known.remaining, known.budget),
+    }
+
+
 def terms(fields: Fields, budget: Budget) -> dict[str, object]:
     """How a form names its price, as the API takes it: a spend, or the accuracy wished for and the most it may cost."""
     paid = spend(fields, budget)
@@ -59,8 +77,8 @@ def terms(fields: Fields, budget: Budget) -> dict[str, object]:
     if fields.text("by") != "accuracy":
         return {"spend": paid}
     beta = fields.text("sure") or "0.05"
-    if beta not in SURE:
-        raise Refusal(400, "bad-literal", "How sure is one of the list.", f"Choose {', '.join(SURE.values())}.")
+    if beta not in CONFIDENCES:
+        raise Refusal(400, "bad-literal", "How sure is one of the list.", f"Choose {', '.join(CONFIDENCES.values())}.")
     return {"within": _number(fields.text("width"), "How far off"), "beta": float(beta), "at_most": paid}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from starlette.responses import HTMLResponse, Response
 
 from sulq.answers import wire
@@ -9,15 +11,15 @@ from sulq.errors import SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
 from sulq.service.console.api import Tree
-from sulq.service.console.forms.spend import LEAST, SURE, most, terms, usual, ways
+from sulq.service.console.forms.spend import CONFIDENCES, price_fields, terms
 from sulq.service.console.guard import Fields
 from sulq.service.console.page import page
 from sulq.service.console.pages.datasets import examples
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.views import words
 from sulq.service.console.views.answer_table import Table, to_csv, to_parquet
-from sulq.service.console.views.forecast import Foreseen
-from sulq.service.console.visit import Visit, place
+from sulq.service.console.views.forecast import Forecast
+from sulq.service.console.visit import Visit, attachment
 
 DOWNLOAD = 8 * 2**20  # an answer of 65,536 cells comes back to be saved
 _ALIKE = {(Epsilon, Epsilon), (Epsilon, EpsilonDelta), (Rho, Rho), (Queries, SubLinear)}
@@ -37,13 +39,11 @@ async def price(visit: Visit) -> Response:
     known = await visit.facts()
     try:
         body = _body(fields, known.budget)
-        foreseen = Foreseen.of(await visit.api.post(visit.at("explain"), body))
+        foreseen = Forecast.of(await visit.api.post(visit.at("explain"), body))
     except Refusal as refusal:
-        if refusal.status == 401:
-            raise
         # A text that is still being typed is not a mistake: the hint replaces the price, quietly.
         return HTMLResponse(page("price.html", foreseen=None, refusal=refusal, above=False, **_left(known, None)))
-    cap = words.loss(body.get("at_most"))
+    cap = words.loss(cast("Tree | None", body.get("at_most")))
     above = type(cap) is type(foreseen.price) and words.size(foreseen.price) > words.size(cap) * (1 + 1e-9)
     return HTMLResponse(page("price.html", foreseen=foreseen, refusal=None, above=above, **_left(known, foreseen)))
 
@@ -58,7 +58,7 @@ async def answer(visit: Visit) -> Response:
             body["level"] = 1 - float(str(body["beta"]))  # the bars are of the accuracy that was wished for
         told = await visit.api.post(visit.at("sql"), body)
     except Refusal as refusal:
-        if refusal.status == 401 or visit.piece:
+        if visit.piece:
             raise
         return _page(visit, known, fields, refusal=refusal, status=refusal.status)
     known = await visit.facts()
@@ -78,11 +78,8 @@ async def download(visit: Visit) -> Response:
         tree = wire.strict(fields.get("table", ""))
     except SulqError:
         tree = None
-    table = Table.of(tree if isinstance(tree, dict) else {})
     kind, write = FILES[form]
-    return Response(
-        write(table), media_type=kind, headers={"Content-Disposition": f'attachment; filename="answer.{form}"'}
-    )
+    return attachment(write(Table.of(tree if isinstance(tree, dict) else {})), kind, f"answer.{form}")
 
 
 def _page(
@@ -94,30 +91,21 @@ def _page(
     refusal: Refusal | None = None,
     status: int = 200,
 ) -> Response:
-    amount = fields.text("amount") or f"{usual(known.budget, known.remaining):g}"
-    delta = f"{float(known.budget.delta) / 100:g}" if isinstance(known.budget, EpsilonDelta) else ""
     return visit.page(
         "ask.html",
         status,
         facts=known,
         sql=fields.get("sql", ""),
-        amount=amount,
-        ways=ways(known.budget),
-        way=fields.text("way"),
-        delta=fields.text("delta") or delta,
         by=fields.text("by") or "price",
         width=fields.text("width"),
         sure=fields.text("sure") or "0.05",
-        sureness=SURE,
+        sureness=CONFIDENCES,
         other=fields.get("other", ""),
         groups=isinstance(known.budget, EpsilonDelta),
-        least=LEAST,
-        most=most(known.budget, known.remaining),
         examples=examples(known),
-        place=place(visit.name),
         answered=answered,
         refusal=refusal,
-        **_left(known, None),
+        **(price_fields(known, fields) | _left(known, None)),
     )
 
 
@@ -128,7 +116,7 @@ def _body(fields: Fields, budget: Budget) -> dict[str, object]:
     return body
 
 
-def _left(known: Facts, foreseen: Foreseen | None) -> dict[str, object]:
+def _left(known: Facts, foreseen: Forecast | None) -> dict[str, object]:
     """What is left now, and what would be left after; that is not said where price and budget count differently."""
     now = words.left(known.remaining, known.budget)
     price = None if foreseen is None else foreseen.price
@@ -140,18 +128,15 @@ def _left(known: Facts, foreseen: Foreseen | None) -> dict[str, object]:
 
 
 def _answered(told: Tree, fields: Fields, visit: Visit) -> dict[str, object]:
-    table = Table.of(told)
-    receipt = told.get("receipt")
-    notes = told.get("notes")
     return {
-        "table": table,
+        "table": Table.of(told),
         "sql": fields.get("sql", ""),
-        "spent": words.loss(told.get("spent")),
-        "remaining": words.loss(told.get("remaining")),
-        "reused": bool(told.get("reused")),
-        "seq": receipt.get("seq") if isinstance(receipt, dict) else None,
-        "guarantee": str(told.get("guarantee") or "dp"),
-        "notes": [str(note) for note in notes] if isinstance(notes, list) else [],
-        "place": place(visit.name),
+        "spent": words.loss(told["spent"]),
+        "remaining": words.loss(told["remaining"]),
+        "reused": told["reused"],
+        "seq": told["receipt"]["seq"] if told["receipt"] else None,
+        "guarantee": told["guarantee"],
+        "notes": told["notes"],
+        "place": visit.place,
         "word": visit.session.form,
     }

@@ -6,31 +6,26 @@ from starlette.responses import RedirectResponse, Response
 
 from sulq.language.facts import Facts, TableFacts
 from sulq.service.console.api import at
-from sulq.service.console.refusal import Refusal
 from sulq.service.console.views import words
-from sulq.service.console.visit import Visit, facts, place, rows
+from sulq.service.console.visit import Visit, facts, place
 
 
 async def home(visit: Visit) -> Response:
     """Where a visit begins; an analyst with one dataset is at it already."""
-    found = rows(await visit.api.get(at("datasets")), "datasets")
-    if visit.role == "analyst" and len(found) == 1 and found[0].get("ready"):
-        return RedirectResponse(f"{place(str(found[0]['name']))}/ask", 303)
+    found = (await visit.api.get(at("datasets")))["datasets"]
+    if visit.role == "analyst" and len(found) == 1 and found[0]["ready"]:
+        return RedirectResponse(f"{place(found[0]['name'])}/ask", 303)
     return RedirectResponse("/datasets", 303)
 
 
 async def index(visit: Visit) -> Response:
     """All of them, with what is left of each."""
     found = []
-    for tree in rows(await visit.api.get(at("datasets")), "datasets"):
-        name = str(tree.get("name"))
-        try:
-            known = facts(tree) if tree.get("ready", True) else None
-        except Refusal:
-            known = None
-        problem = tree.get("problem")
-        why = str(problem.get("message", "")) if isinstance(problem, dict) else ""
-        found.append({"name": name, "place": place(name), "facts": known, "left": _left(known), "problem": why})
+    for tree in (await visit.api.get(at("datasets")))["datasets"]:
+        known = facts(tree) if tree["ready"] else None
+        why = (tree.get("problem") or {}).get("message", "")
+        entry = {"name": tree["name"], "place": place(tree["name"])}
+        found.append(entry | {"facts": known, "left": _left(known), "problem": why})
     return visit.page("datasets.html", datasets=found)
 
 
@@ -44,7 +39,6 @@ async def about(visit: Visit) -> Response:
         promise=words.guarantee(known.unit, known.budget),
         left=_left(known),
         examples=examples(known),
-        place=place(visit.name),
     )
 
 

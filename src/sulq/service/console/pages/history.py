@@ -7,11 +7,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-from sulq.service.console.refusal import Refusal
 from sulq.service.console.views.transcript import read
-from sulq.service.console.visit import Visit, place
+from sulq.service.console.visit import Visit, attachment
 
-SHOWN: Final = 100
+MAX_LINES_SHOWN: Final = 100
 
 
 async def show(visit: Visit) -> Response:
@@ -19,16 +18,15 @@ async def show(visit: Visit) -> Response:
     lines = (await read(visit.api, visit.at("transcript")))[::-1]
     asked = visit.request.query_params.get("page", "1")
     number = int(asked) if asked.isdecimal() and len(asked) < 6 else 1
-    last = max((len(lines) + SHOWN - 1) // SHOWN, 1)
+    last = max((len(lines) + MAX_LINES_SHOWN - 1) // MAX_LINES_SHOWN, 1)
     number = min(max(number, 1), last)
-    start = (number - 1) * SHOWN
+    start = (number - 1) * MAX_LINES_SHOWN
     return visit.page(
         "history.html",
-        lines=lines[start : start + SHOWN],
+        lines=lines[start : start + MAX_LINES_SHOWN],
         total=len(lines),
         number=number,
         last=last,
-        place=place(visit.name),
         own=visit.role == "analyst",
     )
 
@@ -36,11 +34,6 @@ async def show(visit: Visit) -> Response:
 async def receipt(visit: Visit) -> Response:
     """One receipt as a file that can be kept and checked offline."""
     seq = visit.request.path_params["seq"]
-    tree = (await visit.api.get(visit.at("receipts", seq))).get("receipt")
-    if tree is None:
-        raise Refusal(404, "not-found", "There is no such receipt.", "Look for it in the history.")
-    return Response(
-        json.dumps(tree, indent=1, ensure_ascii=False) + "\n",
-        media_type="application/json",
-        headers={"Content-Disposition": f'attachment; filename="receipt-{int(seq)}.json"'},
-    )
+    tree = (await visit.api.get(visit.at("receipts", seq)))["receipt"]
+    text = json.dumps(tree, indent=1, ensure_ascii=False) + "\n"
+    return attachment(text, "application/json", f"receipt-{int(seq)}.json")

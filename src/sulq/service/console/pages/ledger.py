@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from starlette.responses import HTMLResponse, Response
 
 from sulq.language.privacy import Budget
 from sulq.service.console.api import Tree, at
 from sulq.service.console.page import page
 from sulq.service.console.views import words
-from sulq.service.console.views.transcript import Line, part_of, read
-from sulq.service.console.visit import Visit, place
+from sulq.service.console.views.transcript import Ask, part_of, read
+from sulq.service.console.visit import Visit, attachment
 
 
 async def show(visit: Visit) -> Response:
     """What can be checked here."""
-    return visit.page("ledger.html", place=place(visit.name), report=None)
+    return visit.page("ledger.html", report=None)
 
 
 async def verify(visit: Visit) -> Response:
@@ -25,13 +23,13 @@ async def verify(visit: Visit) -> Response:
     report = _report(await visit.api.post(visit.at("verify"), {}))
     if visit.piece:
         return HTMLResponse(page("verified.html", report=report))
-    return visit.page("ledger.html", place=place(visit.name), report=report)
+    return visit.page("ledger.html", report=report)
 
 
 async def export(visit: Visit) -> Response:
     """The transcript whole, as the API gives it."""
     body, kind = await visit.api.download(visit.at("export"))
-    return Response(body, media_type=kind, headers={"Content-Disposition": 'attachment; filename="transcript.json"'})
+    return attachment(body, kind, "transcript.json")
 
 
 async def audit(visit: Visit) -> Response:
@@ -51,7 +49,6 @@ async def audit(visit: Visit) -> Response:
         first=lines[0].time if lines else "",
         final=lines[-1].time if lines else "",
         health=_health(health),
-        place=place(visit.name),
     )
 
 
@@ -59,20 +56,10 @@ _SAID = {"True": "yes", "False": "no", "None": "–"}
 
 
 def _report(tree: Tree) -> dict[str, object]:
-    return {
-        "entries": tree.get("entries"),
-        "debits": tree.get("debits"),
-        "answers": tree.get("answers"),
-        "head": str(tree.get("head") or ""),
-        "space": str(tree.get("space") or ""),
-        "budget": words.loss(tree.get("budget")),
-        "spent": words.loss(tree.get("spent")),
-        "remaining": words.loss(tree.get("remaining")),
-        "meaning": [str(sentence) for sentence in cast("list[object]", tree["meaning"])],
-    }
+    return {**tree, **{name: words.loss(tree[name]) for name in ("budget", "spent", "remaining")}}
 
 
-def _by_analyst(lines: list[Line], budget: Budget) -> list[tuple[str, int, float]]:
+def _by_analyst(lines: list[Ask], budget: Budget) -> list[tuple[str, int, float]]:
     found: dict[str, tuple[int, float]] = {}
     for line in lines:
         asks, total = found.get(line.analyst, (0, 0.0))

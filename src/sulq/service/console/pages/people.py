@@ -6,10 +6,10 @@ import time
 
 from starlette.responses import RedirectResponse, Response
 
-from sulq.service.console.api import at
+from sulq.service.console.api import Tree, at
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.visit import Visit, rows
+from sulq.service.console.visit import Visit
 
 ROLES = {
     "analyst": "asks questions and pays from the budget",
@@ -33,10 +33,8 @@ async def add(visit: Visit) -> Response:
     if chosen and body["role"] != "owner":
         body["datasets"] = chosen
     try:
-        token = str((await visit.api.post(at("analysts"), body)).get("token", ""))
+        token = (await visit.api.post(at("analysts"), body))["token"]
     except Refusal as refusal:
-        if refusal.status == 401:
-            raise
         return await _page(visit, fields=fields, refusal=refusal, status=refusal.status)
     return await _page(visit, made={"name": name, "role": body["role"], "token": token})
 
@@ -56,15 +54,13 @@ async def _page(
     refusal: Refusal | None = None,
     status: int = 200,
 ) -> Response:
-    reply = await visit.api.get(at("analysts"))
-    everyone = rows(reply, "principals") or rows(reply, "analysts")
-    datasets = [str(tree.get("name")) for tree in rows(await visit.api.get(at("datasets")), "datasets")]
-    people = [dict(one) | {"state": _state(one)} for one in everyone]
+    everyone = (await visit.api.get(at("analysts")))["principals"]
+    people = [{**one, "state": _state(one)} for one in everyone]
     return visit.page(
         "people.html",
         status,
-        people=sorted(people, key=lambda one: (one["state"] != "active", str(one.get("name")).lower())),
-        datasets=datasets,
+        people=sorted(people, key=lambda one: (one["state"] != "active", one["name"].lower())),
+        datasets=[tree["name"] for tree in (await visit.api.get(at("datasets")))["datasets"]],
         roles=ROLES,
         fields=fields or Fields([]),
         made=made,
@@ -72,10 +68,7 @@ async def _page(
     )
 
 
-def _state(one: object) -> str:
-    if not isinstance(one, dict):
-        return "active"
-    if one.get("revoked"):
+def _state(one: Tree) -> str:
+    if one["revoked"]:
         return "revoked"
-    expires = one.get("expires")
-    return "expired" if isinstance(expires, (int, float)) and expires <= time.time() else "active"
+    return "expired" if one["expires"] <= time.time() else "active"

@@ -19,8 +19,8 @@ from sulq.service.console.views.words import number
 
 WIDE: Final = 620  # drawn for a desk
 NARROW: Final = 330  # drawn again for a phone: shrinking the wide one would shrink its letters
-MOST: Final = 40  # bars in one chart; the table has the rest
-TOLD: Final = 12  # bars read out
+MAX_BARS: Final = 40  # bars in one chart; the table has the rest
+MAX_BARS_READ_OUT: Final = 12  # bars read out
 ROW: Final = 30
 FOOT: Final = 28
 LETTER: Final = 7.2  # the width of a letter of a label
@@ -42,11 +42,11 @@ class Bar:
 
 def bars(given: Sequence[Bar], *, title: str, level: float = 0.95) -> Markup:
     """Estimates with error bars, side by side; drawn twice, for a desk and for a phone."""
-    shown = [bar for bar in given if math.isfinite(bar.value)][:MOST]
+    shown = [bar for bar in given if math.isfinite(bar.value)][:MAX_BARS]
     if not shown:
         return Markup()
-    told = "; ".join(_told(bar) for bar in shown[:TOLD])
-    more = f"; and {len(given) - TOLD} more, all in the table" if len(given) > TOLD else ""
+    told = "; ".join(_told(bar) for bar in shown[:MAX_BARS_READ_OUT])
+    more = f"; and {len(given) - MAX_BARS_READ_OUT} more, all in the table" if len(given) > MAX_BARS_READ_OUT else ""
     sure = any(bar.low is not None for bar in shown)
     lead = f"Each line marks where the true value lies with {level:.0%} confidence. " if sure else ""
     words = f"{lead}{told}{more}."
@@ -55,11 +55,11 @@ def bars(given: Sequence[Bar], *, title: str, level: float = 0.95) -> Markup:
 
 def points(given: Sequence[tuple[str, float, float]], *, title: str, x: str, y: str) -> Markup:
     """Named points by two of their numbers."""
-    shown = [point for point in given if all(map(math.isfinite, point[1:]))][:MOST]
+    shown = [point for point in given if all(map(math.isfinite, point[1:]))][:MAX_BARS]
     if not shown:
         return Markup()
-    told = "; ".join(f"{name}: {x} {number(a)}, {y} {number(b)}" for name, a, b in shown[:TOLD])
-    more = f"; and {len(given) - TOLD} more, all in the table" if len(given) > TOLD else ""
+    told = "; ".join(f"{name}: {x} {number(a)}, {y} {number(b)}" for name, a, b in shown[:MAX_BARS_READ_OUT])
+    more = f"; and {len(given) - MAX_BARS_READ_OUT} more, all in the table" if len(given) > MAX_BARS_READ_OUT else ""
     return _both(lambda width: _points(shown, width, x, y), title, f"{told}{more}.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sulq.language.privacy import Budget, Loss
@@ -10,7 +11,7 @@ from sulq.service.console.views.words import loss, number, off
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnError:
     """How far one column may be off: one width, or one for each number of rows a group might have."""
 
     name: str
@@ -19,44 +20,32 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class Forecast:
     """A query before it is asked."""
 
     price: Loss | Budget | None
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnError, ...]
     level: float
     notes: tuple[str, ...]
     text: str
 
     @classmethod
-    def of(cls, tree: Tree) -> Foreseen:
+    def of(cls, tree: Tree) -> Forecast:
         """Read what /explain says."""
-        beta = tree.get("beta")
-        rows = _numbers(tree.get("rows"))
-        found = tree.get("columns")
-        columns = [_column(item, rows) for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-        notes = tree.get("notes")
         return cls(
-            price=loss(tree.get("price")),
-            columns=tuple(columns),
-            level=1 - (float(beta) if isinstance(beta, (int, float)) else 0.05),
-            notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
-            text=str(tree.get("text") or ""),
+            price=loss(tree["price"]),
+            columns=tuple(_column(item, tree["rows"]) for item in tree["columns"]),
+            level=1 - tree["beta"],
+            notes=tuple(tree["notes"]),
+            text=tree["text"],
         )
 
 
-def _column(item: Tree, rows: list[float]) -> Column:
-    widths = _numbers(item.get("widths"))
+def _column(item: Tree, rows: list[int]) -> ColumnError:
+    widths = [math.inf if width is None else width for width in item["widths"]]
     if not widths:
-        return Column(str(item.get("name", "")), "not known beforehand")
-    sure = bool(item.get("sure", max(widths) - min(widths) <= 0.05 * min(widths)))
-    if sure:
-        return Column(str(item.get("name", "")), f"± {off(max(widths))}")
+        return ColumnError(item["name"], "not known beforehand")
+    if item["sure"]:
+        return ColumnError(item["name"], f"± {off(max(widths))}")
     cases = tuple((number(count), f"± {off(width)}") for count, width in zip(rows, widths, strict=False))
-    return Column(str(item.get("name", "")), "", cases)
-
-
-def _numbers(tree: object) -> list[float]:
-    if not isinstance(tree, list):
-        return []
-    return [float("inf") if item is None else item for item in tree if item is None or isinstance(item, (int, float))]
+    return ColumnError(item["name"], "", cases)

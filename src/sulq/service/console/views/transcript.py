@@ -15,15 +15,14 @@ from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Toge
 from sulq.language.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 from sulq.service.console.api import Api, Tree
 from sulq.service.console.views.words import small
-from sulq.service.console.visit import rows
 
-PAGE: Final = 1000
-PAGES: Final = 50  # what is older is in the export
-NAMES: Final = 4  # columns named before the rest are counted
+PAGE_LINES: Final = 1000
+MAX_PAGES: Final = 50  # what is older is in the export
+MAX_NAMES: Final = 4  # columns named before the rest are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Ask:
     """One ask that was charged."""
 
     seq: int
@@ -35,14 +34,14 @@ class Line:
     answered: bool
 
 
-async def read(api: Api, path: str) -> list[Line]:
+async def read(api: Api, path: str) -> list[Ask]:
     """All lines a visitor may see, oldest first."""
-    found: list[Line] = []
+    found: list[Ask] = []
     after = 0
-    for _ in range(PAGES):
-        some = rows(await api.get(path, after=after, limit=PAGE), "lines")
-        found += [_line(tree) for tree in some]
-        if len(some) < PAGE:
+    for _ in range(MAX_PAGES):
+        some = (await api.get(path, after=after, limit=PAGE_LINES))["lines"]
+        found += map(_ask, some)
+        if len(some) < PAGE_LINES:
             break
         after = found[-1].seq
     return found
@@ -64,7 +63,7 @@ def part_of(event: Event | None, budget: Budget) -> float:
     return float(min(most if event.epsilon is None else event.epsilon, most) / split.room) if split.room else 0.0
 
 
-def running(lines: Sequence[Line], budget: Budget) -> list[tuple[datetime.datetime, float]]:
+def running(lines: Sequence[Ask], budget: Budget) -> list[tuple[datetime.datetime, float]]:
     """What part of a budget was spent up to each line."""
     points, total = [], 0.0
     for line in lines:
@@ -76,17 +75,16 @@ def running(lines: Sequence[Line], budget: Budget) -> list[tuple[datetime.dateti
     return points
 
 
-def _line(tree: Tree) -> Line:
-    seq = tree.get("seq")
-    event = _value(tree.get("event"))
-    return Line(
-        seq=seq if isinstance(seq, int) else 0,
-        time=str(tree.get("time") or ""),
-        analyst=str(tree.get("analyst") or ""),
-        asked=asked(_value(tree.get("question"))),
+def _ask(line: Tree) -> Ask:
+    event = _value(line["event"])
+    return Ask(
+        seq=line["seq"],
+        time=line["time"] or "",
+        analyst=line["analyst"] or "",
+        asked=asked(_value(line["question"])),
         price=_price(event) if isinstance(event, Event) else "",
         event=event if isinstance(event, Event) else None,
-        answered=tree.get("answer") is not None,
+        answered=line["answer"] is not None,
     )
 
 
@@ -116,8 +114,8 @@ def asked(question: object) -> str:
             return f"{type(question.statistic).__name__} of the whole table"
         case Sums() | OpenSums():
             what = list(dict.fromkeys(_value_words(fn) for fn in question.values)) or ["people"]
-            more = len(what) - NAMES
-            text = ", ".join(what[:NAMES]) + (f" and {more} more" if more > 0 else "")
+            more = len(what) - MAX_NAMES
+            text = ", ".join(what[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
             return f"{text}{_tail(question)}"
     return "a question"
 
@@ -149,8 +147,8 @@ def _names(fns: Sequence[RowFn]) -> str:
         found |= dict.fromkeys(part.name.rpartition(".")[2] or part.name for part in front if isinstance(part, Col))
         front = [part for outer in front for part in outer.parts()]
     names = list(found)
-    more = len(names) - NAMES
-    return ", ".join(names[:NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _value(tree: object) -> object:

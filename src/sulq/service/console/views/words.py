@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.service.web.answer_json import loss_of
 
-FEW: Final = 8  # categories named before the rest are counted
+MAX_CATEGORIES_NAMED: Final = 8  # categories named before the rest are counted
 
 
 def number(value: object) -> str:
@@ -39,22 +40,11 @@ def small(value: float) -> str:
     return f"{value:.3g}"
 
 
-def loss(tree: object) -> Loss | Budget | None:
+def loss(tree: Mapping[str, object] | None) -> Loss | Budget | None:
     """A loss or budget from its JSON, in the canonical form or the short one."""
-    if not isinstance(tree, Mapping):
+    if tree is None:
         return None
-    try:
-        if "kind" in tree:
-            found = wire.from_json(dict(tree))
-        elif {"epsilon", "delta"} <= set(tree):
-            found = EpsilonDelta(tree["epsilon"], tree["delta"])
-        elif "epsilon" in tree:
-            found = Epsilon(tree["epsilon"])
-        else:
-            found = Rho(tree["rho"]) if "rho" in tree else Queries(int(str(tree["queries"])))
-    except (SulqError, LookupError, TypeError, ValueError):
-        return None
-    return found if isinstance(found, (Epsilon, Rho, EpsilonDelta, SubLinear, Queries)) else None
+    return cast("Loss | Budget", wire.from_json(dict(tree))) if "kind" in tree else loss_of(tree)
 
 
 def unit(tree: object) -> Unit | None:
@@ -179,8 +169,8 @@ def _bounds(column: Column) -> str:
         case Timestamp():
             return f"{column.lo} to {column.hi} (UTC)"
         case Category():
-            named = ", ".join(str(value) for value in column.values[:FEW])
-            more = len(column.values) - FEW
+            named = ", ".join(str(value) for value in column.values[:MAX_CATEGORIES_NAMED])
+            more = len(column.values) - MAX_CATEGORIES_NAMED
             return f"{named} and {more:,} more" if more > 0 else named
         case Bool():
             return "true, false"

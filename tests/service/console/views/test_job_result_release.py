@@ -12,16 +12,14 @@ import httpx
 import pytest
 
 from sulq import release, select
-from sulq.forms import signature as terms
-from sulq.service.console.forms.field import Field, chosen
-from sulq.service.console.forms.release_form import Form
+from sulq.service.console.forms.job_form import FormField, ReleaseForm, named
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.views.released import Released
+from sulq.service.console.views.job_result import PublishedRelease
 from sulq.service.jobs import manager as jobs
 from sulq.service.jobs.publication import form
 from tests.release.programs import EACH, PROGRAMS, Program, people
-from tests.service.console.views.test_learned import watched
+from tests.service.console.views.test_job_result_model import watched
 from tests.service.console.visiting import ORIGIN, Visitor, shown
 from tests.service.office import Office
 
@@ -132,21 +130,20 @@ def test_a_release_is_drawn_with_its_error_bars() -> None:
         "charts": [
             {"title": hostile, "names": [hostile, "b"], "values": [1.0, "nan"], "error": [0.5, "nan"], "said": "why"},
             {"title": "bare", "names": ["a"], "values": [3], "error": []},
-            {"title": "odd", "names": 3, "values": None, "error": None},
+            {"title": "odd", "names": [], "values": [], "error": []},
         ],
         "archive": None,
     }
-    found = Released.of(result)
+    found = PublishedRelease.of(result)
     assert found is not None
     drawn, bare = found.pictures
     assert (drawn.said, "between 0.5 and 1.5" in drawn.drawn) == ("why", True)
     assert "between" not in bare.drawn
     assert "<script>" not in drawn.drawn
     assert (found.sheets[0].more, found.sheets[0].drawn, found.packed, found.unit) == (7, "", False, None)
-    assert Released.of({"model": {}}) is None
-    assert [Released.of(result | {"left_out": left}).cut for left in ([], ["archive"], ["tables"], 3)] == [
-        False, False, True, False,
-    ]  # fmt: skip
+    assert PublishedRelease.of({"model": {}}) is None
+    left_out = ([], ["archive"], ["tables"], ["charts"])
+    assert [PublishedRelease.of(result | {"left_out": left}).cut for left in left_out] == [False, False, True, True]
 
 
 def test_a_result_that_was_let_go_is_told_as_such(at: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,18 +167,18 @@ def test_a_result_that_was_let_go_is_told_as_such(at: Visitor, monkeypatch: pyte
 def test_a_page_asks_by_the_kind_of_each_parameter() -> None:
     """Ticks for columns, a list of one, an area for queries, a line for the rest."""
     told = {"name": "x", "title": "X", "form": form(PROGRAMS["publish"].release).to_json()}
-    assert [field.widget for field in Form.of(told).fields] == ["area", "choice"]
+    assert [field.widget for field in ReleaseForm.of(told).fields] == ["area", "choice"]
     told["form"] = form(PROGRAMS["contingency"].release).to_json()
-    widgets = {field.name: field.widget for field in Form.of(told).fields}
+    widgets = {field.name: field.widget for field in ReleaseForm.of(told).fields}
     assert (widgets["attributes"], widgets["marginals"], widgets["bins"]) == ("columns", "text", "text")
     told["form"] = form(PROGRAMS["price"].release).to_json()
-    assert [field.widget for field in Form.of(told).fields] == ["column", "text"]
-    assert Form.of({"name": "q", "form": None}) is None
+    assert [field.widget for field in ReleaseForm.of(told).fields] == ["column", "text"]
+    assert ReleaseForm.of({"name": "q", "form": None}) is None
 
 
 def test_what_must_be_named_is_missed() -> None:
     """Before a job starts, with what to do. Control: named, it is there."""
-    field = Field(terms.Field("columns", "column", None, required=True, depth=1))
+    field = FormField("columns", "column", None, required=True, depth=1)
     with pytest.raises(Refusal):
-        chosen([field], Fields([]))
-    assert chosen([field], Fields([("p-columns", "a"), ("p-columns", "b")])) == {"columns": ["a", "b"]}
+        named([field], Fields([]))
+    assert named([field], Fields([("p-columns", "a"), ("p-columns", "b")])) == {"columns": ["a", "b"]}

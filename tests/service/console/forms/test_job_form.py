@@ -7,7 +7,7 @@ import pytest
 
 import sulq
 from sulq.learn.base import form
-from sulq.service.console.forms.learn_form import Form
+from sulq.service.console.forms.job_form import LearnForm
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
 from tests.learn.averages import Averages, Majority
@@ -20,7 +20,7 @@ def told(learner: type) -> dict[str, object]:
     return {"name": found.name, "title": found.title, "form": found.to_json()}
 
 
-MEANS, CLASS = Form.of(told(Averages)), Form.of(told(Majority))
+MEANS, CLASS = LearnForm.of(told(Averages)), LearnForm.of(told(Majority))
 USUAL = [(f"p-{field.name}", field.value) for field in MEANS.fields if field.widget != "check"]
 
 
@@ -37,7 +37,7 @@ def test_the_page_asks_what_the_signature_asks() -> None:
     assert MEANS.fields[3].choices == ("own", "unit")
     assert not MEANS.supervised
     assert CLASS.supervised
-    assert Form.of({"name": "queries", "form": None}) is None
+    assert LearnForm.of({"name": "queries", "form": None}) is None
 
 
 def test_columns_and_labels_are_those_that_can_be() -> None:
@@ -74,7 +74,7 @@ def test_what_was_not_changed_keeps_its_default() -> None:
         (CLASS, Fields([("x", "age"), ("x", "ill"), ("y", "ill")])),
     ],
 )
-def test_what_is_wrong_is_said_before_a_job_starts(which: Form, fields: Fields) -> None:
+def test_what_is_wrong_is_said_before_a_job_starts(which: LearnForm, fields: Fields) -> None:
     """With what to do next."""
     with pytest.raises(Refusal) as refused:
         which.parameters(fields)

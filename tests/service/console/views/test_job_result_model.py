@@ -11,7 +11,7 @@ import pytest
 
 from sulq import learn
 from sulq.learn.base import Learner
-from sulq.service.console.views.learned import Learned
+from sulq.service.console.views.job_result import LearnedModel
 from sulq.service.jobs import manager
 from sulq.service.jobs.learn_jobs import kind_of
 from sulq.service.jobs.manager import KINDS
@@ -145,10 +145,10 @@ def test_a_model_is_drawn_where_it_helps() -> None:
             {"title": "cluster centers", "columns": ["", hostile, "b"], "rows": [["1", 0.5, 2], ["2", 3.0, None]]},
             {"title": "sizes", "columns": ["", "sizes"], "rows": [["1", 1.0], [hostile, 7.0]]},
             {"title": "wide", "columns": ["", "a", "b"], "rows": [["1", True, "x"]]},
-            {"title": "odd", "columns": None, "rows": "x"},
+            {"title": "odd", "columns": [], "rows": []},
         ],
     }
-    found = Learned.of(result)
+    found = LearnedModel.of(result)
     assert found is not None
     centres, sizes, wide, odd = found.sheets
     assert centres.drawn.count("<circle") == 2, "once for a desk and once for a phone"
@@ -158,4 +158,4 @@ def test_a_model_is_drawn_where_it_helps() -> None:
     assert wide.cells == (("1", "true", "x"),)
     assert "<script>" not in centres.drawn + sizes.drawn
     assert found.unit is None
-    assert Learned.of({"answers": []}) is None
+    assert LearnedModel.of({"answers": []}) is None

@@ -1,0 +1,149 @@
+"""What a job found, as the console shows it: a model or a release with its tables, charts, price and unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Final
+
+from markupsafe import Markup
+
+from sulq.language.privacy import Budget, Loss, Unit
+from sulq.service.console.api import Tree
+from sulq.service.console.views import chart, words
+
+MAX_ROWS_SHOWN: Final = 100  # the file has all of them
+MAX_TREE_CHARACTERS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """A table, and a drawing of it where it is a list or a set of points."""
+
+    title: str
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    more: int
+    drawn: Markup
+    numbers: tuple[bool, ...]  # of each column, whether it holds numbers alone
+
+    @classmethod
+    def of(cls, item: Tree) -> ResultTable:
+        """A table as the API tells it."""
+        title, columns, rows = item["title"], tuple(item["columns"]), item["rows"]
+        shown = rows[:MAX_ROWS_SHOWN]
+        cells = tuple(tuple(map(_text, row)) for row in shown)
+        held = [[row[i] for row in shown if row[i] is not None] for i in range(len(columns))]
+        numbers = tuple(all(_number(cell) is not None for cell in column) for column in held)
+        more = max(len(rows) - MAX_ROWS_SHOWN, 0) + item.get("more", 0)
+        return cls(title, columns, cells, more, _drawn(title, columns, rows), numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedModel:
+    """A model that a job found."""
+
+    learner: str
+    tree: str  # how it draws itself, where it does
+    sheets: tuple[ResultTable, ...]
+    spent: Loss | Budget | None
+    unit: Unit | None
+    guarantee: str
+
+    @classmethod
+    def of(cls, result: Tree) -> LearnedModel | None:
+        """Read a job's result; None where it is no model."""
+        model = result.get("model")
+        if not model:
+            return None
+        guarantee = model.get("guarantee") or {}
+        return cls(
+            learner=model["learner"],
+            tree=(result.get("text") or "")[:MAX_TREE_CHARACTERS],
+            sheets=tuple(map(ResultTable.of, result["tables"])),
+            spent=words.loss(model.get("spent")),
+            unit=words.unit(guarantee.get("unit")),
+            guarantee=guarantee.get("kind") or "dp",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing with what is said of it."""
+
+    title: str
+    drawn: Markup
+    said: str
+
+    @classmethod
+    def of(cls, item: Tree) -> Picture:
+        """A chart as the API tells it; a value that is not finite comes as a text, and is left out."""
+        bars = [
+            _bar(str(name), float(value), width)
+            for name, value, width in zip_longest(item["names"], item["values"], item["error"])
+            if isinstance(value, (int, float))
+        ]
+        return cls(item["title"], chart.bars(bars, title=item["title"]), item.get("said") or "")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRelease:
+    """A release or a selection that a job published."""
+
+    title: str
+    chosen: bool  # a selection
+    pictures: tuple[Picture, ...]
+    sheets: tuple[ResultTable, ...]
+    spent: Loss | Budget | None
+    unit: Unit | None
+    guarantee: str
+    packed: bool  # whether there are files to download
+    cut: bool  # whether there are more tables or charts than could be kept
+
+    @classmethod
+    def of(cls, result: Tree) -> PublishedRelease | None:
+        """Read a job's result; None where it is no release."""
+        told = result.get("release")
+        if not told:
+            return None
+        paid = told.get("paid") or {}
+        return cls(
+            title=told.get("title") or "",
+            chosen="selection" in told,
+            pictures=tuple(one for one in map(Picture.of, result["charts"]) if one.drawn),
+            sheets=tuple(replace(ResultTable.of(item), drawn=Markup()) for item in result["tables"]),
+            spent=words.loss(paid.get("spent")),
+            unit=words.unit(paid.get("unit")),
+            guarantee=paid.get("guarantee") or "dp",
+            packed=result.get("archive") is not None,
+            cut=not {"tables", "charts"}.isdisjoint(result.get("left_out") or ()),
+        )
+
+
+def _bar(name: str, value: float, width: object) -> chart.Bar:
+    if not isinstance(width, (int, float)) or not math.isfinite(width):
+        return chart.Bar(name, value, None, None)
+    return chart.Bar(name, value, value - width, value + width)
+
+
+def _drawn(title: str, columns: tuple[str, ...], table: list[list[object]]) -> Markup:
+    """Bars for a list of numbers, points for the centres of clusters; nothing where a drawing would not help."""
+    if title == "cluster centers" and len(columns) > 2:
+        found = [(str(line[0]), _number(line[1]), _number(line[2])) for line in table]
+        points = [(name, x, y) for name, x, y in found if x is not None and y is not None]
+        return chart.points(points, title=title, x=columns[1], y=columns[2])
+    if len(columns) != 2 or not 2 <= len(table) <= chart.MAX_BARS or title == "Summary":
+        return Markup()
+    pairs = [(str(name), _number(value)) for name, value in table]
+    return chart.bars([chart.Bar(name, value, None, None) for name, value in pairs if value is not None], title=title)
+
+
+def _number(cell: object) -> float | None:
+    return float(cell) if isinstance(cell, (int, float)) and not isinstance(cell, bool) else None
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return words.number(cell)
