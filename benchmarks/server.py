@@ -150,7 +150,7 @@ def served(
 
 
 def _ready(supervisor: Supervisor, owner: str, workers: int) -> None:
-    line = ipc.Line(supervisor.clerk)
+    line = ipc.SocketPool(supervisor.clerk)
     until = time.monotonic() + 60
     while time.monotonic() < until:
         with contextlib.suppress(sulq.errors.SulqError):

@@ -26,7 +26,7 @@ from sulq.errors import SetupError
 from sulq.local import Diary, Respondent
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.declaration import declare
-from sulq.service.ipc import Line
+from sulq.service.ipc import SocketPool
 from sulq.service.settings import Service
 from sulq.service.supervisor.main import Supervisor
 from tests.fixtures.write import CITIES, PEOPLE, VISITS
@@ -144,7 +144,7 @@ def test_releases_models_and_diaries_of_an_earlier_version_are_read(written: tup
 
 
 @pytest.fixture
-def served(written: tuple[Path, dict[str, object]]) -> Iterator[tuple[Line, str, dict[str, object]]]:
+def served(written: tuple[Path, dict[str, object]]) -> Iterator[tuple[SocketPool, str, dict[str, object]]]:
     folder, told = written
     place = folder / "served"
     service = Service(place / "state", port=0, workers=1, web=0, data_root=place / "data", ledgers=place / "ledgers")
@@ -159,7 +159,7 @@ def served(written: tuple[Path, dict[str, object]]) -> Iterator[tuple[Line, str,
     supervisor.start()
     thread = threading.Thread(target=supervisor.run, daemon=True)
     thread.start()
-    line = Line(supervisor.clerk, timeout=60)
+    line = SocketPool(supervisor.clerk, timeout=60)
     try:
         yield line, token, told
     finally:
@@ -168,7 +168,7 @@ def served(written: tuple[Path, dict[str, object]]) -> Iterator[tuple[Line, str,
         thread.join(60)
 
 
-def test_a_server_state_of_an_earlier_version_is_served(served: tuple[Line, str, dict[str, object]]) -> None:
+def test_a_server_state_of_an_earlier_version_is_served(served: tuple[SocketPool, str, dict[str, object]]) -> None:
     """Who was let in, the datasets of the configuration and of calls, and what each has left."""
     line, token, told = served
     until = time.monotonic() + 60

@@ -67,7 +67,7 @@ def test_a_threshold_is_asked_there_as_here(far: Client, office: Office) -> None
 
 def test_a_long_transcript_comes_in_pages(far: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line once, in order, however many requests it takes."""
-    monkeypatch.setattr(clients, "PAGE", 2)
+    monkeypatch.setattr(clients, "PAGE_LINES", 2)
     for _ in range(5):
         far.count(spend=sulq.Epsilon(0.01), fresh=True)
     seqs = [line["seq"] for line in far.transcript()]

@@ -10,7 +10,7 @@ import pytest
 
 from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
-from sulq.forms.signature import LONGEST, LONGEST_ITEM, MOST, Field, form_of
+from sulq.forms.signature import MAX_ITEM_CHARACTERS, MAX_ITEMS, MAX_TEXT_CHARACTERS, Field, form_of
 
 
 def tried(  # noqa: D417 - some parameters have no line
@@ -89,8 +89,8 @@ def test_a_list_is_read_as_it_is_written(name: str, text: str, value: object) ->
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("grid", "1, many"), ("grid", "nan"), ("sizes", "1.5"), ("directions", "1,x"), ("columns", "x" * (LONGEST + 1)),
-     ("questions", "x" * (LONGEST_ITEM + 1)), ("sizes", ",".join("1" * (MOST + 1)))],
+    [("grid", "1, many"), ("grid", "nan"), ("sizes", "1.5"), ("directions", "1,x"),
+     ("columns", "x" * (MAX_TEXT_CHARACTERS + 1)), ("questions", "x" * (MAX_ITEM_CHARACTERS + 1)), ("sizes", ",".join("1" * (MAX_ITEMS + 1)))],
 )  # fmt: skip
 def test_a_list_of_another_kind_is_refused(name: str, text: str) -> None:
     """With a code, and with how it is written."""

@@ -54,7 +54,7 @@ def start() -> None:
     """Patch, then run the shipped worker's main."""
     engines.ENGINES["duckdb"] = "tests.service.faulty_worker:Faulty"
     before: Callable[..., None] = Rows.__init__
-    opened = main.Opened.__init__
+    opened = main.OpenRows.__init__
 
     def begun(self, engine, redeem, *rest, **more):
         def noted(receipt, plan, event):
@@ -70,7 +70,7 @@ def start() -> None:
         opened(self, declared, *rest)
 
     Rows.__init__ = begun
-    main.Opened.__init__ = placed
+    main.OpenRows.__init__ = placed
     main.main()
 
 

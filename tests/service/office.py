@@ -14,9 +14,9 @@ from sulq.errors import AccessDenied, SetupError
 from sulq.service.call_counts import Counts
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.calls import answer
-from sulq.service.clerk.open_dataset import Held
+from sulq.service.clerk.open_dataset import OpenDataset
 from sulq.service.ipc import Frame
-from sulq.service.settings import Declared, Service
+from sulq.service.settings import DatasetSettings, Service
 
 COLUMNS = {
     "age": sulq.Int(0, 120),
@@ -53,7 +53,8 @@ class Office:
         self.counts = Counts()
         self.databases = datasets
         self.datasets = {
-            name: Held(name, ledger=db._ledger, curator=db._oracle, share_answers=True) for name, db in datasets.items()
+            name: OpenDataset(name, ledger=db._ledger, curator=db._oracle, share_answers=True)
+            for name, db in datasets.items()
         }
         self.data_root: Path | None = folder
         self.seen: list[str] = []
@@ -76,10 +77,10 @@ class Office:
     def look(self, path: Path) -> Frame:
         return {"columns": [{"name": "age", "type": "BIGINT"}], "file": path.name}
 
-    def hold(self, declared: Declared) -> bool:
+    def hold(self, declared: DatasetSettings) -> bool:
         if declared.name in self.datasets:
             raise SetupError("bad-declaration", "A dataset of that name is registered.")
-        self.datasets[declared.name] = Held(declared.name)
+        self.datasets[declared.name] = OpenDataset(declared.name)
         return True
 
     def withdraw(self, name: str) -> None:

@@ -5,5 +5,5 @@ from __future__ import annotations
 from sulq.service.clerk import dataset_manager, main
 
 if __name__ == "__main__":
-    dataset_manager.FIRST_WORD = 240.0
+    dataset_manager.MAX_FIRST_WORD_SECONDS = 240.0
     main.main()

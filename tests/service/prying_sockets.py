@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sulq.service.sandbox import isolation
-from sulq.service.settings import Declared
+from sulq.service.settings import DatasetSettings
 from sulq.service.supervisor import child
 
 KINDS = {
@@ -46,7 +46,7 @@ def listened() -> None:
 
 def main() -> None:
     told = child.settings("prying")
-    declared = Declared.from_json(told["dataset"])
+    declared = DatasetSettings.from_json(told["dataset"])
     said = isolation.confine(2 << 30, 64, outside=told["outside"], database=declared.in_database)
     echoed = []
     for place in told["places"]:

@@ -25,10 +25,10 @@ from sulq.errors import SulqError
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.main import Clerk
-from sulq.service.clerk.open_dataset import Held
-from sulq.service.ipc import Frame, Line
+from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.service.ipc import Frame, SocketPool
 from sulq.service.sandbox import launcher
-from sulq.service.settings import Declared, Service
+from sulq.service.settings import DatasetSettings, Service
 from sulq.service.supervisor import process
 from sulq.service.supervisor.main import Supervisor
 
@@ -74,12 +74,12 @@ class Running:
     url: str = ""
     clerk: Clerk | None = None
     supervisor: Supervisor | None = None
-    line: Line | None = None
+    line: SocketPool | None = None
 
     def ask(self, who: str, call: str, body: Frame | None = None, dataset: str | None = "survey") -> Frame:
         """One call of the clerk's table by one of them."""
         if self.line is None:
-            self.line = Line(self.socket, timeout=300)
+            self.line = SocketPool(self.socket, timeout=300)
         return self.line.ask(call, token=self.tokens[who], dataset=dataset, body=body)
 
     def ready(self, dataset: str = "survey", seconds: float = 240.0) -> None:
@@ -151,7 +151,7 @@ def clerk_alone(budget: sulq.Epsilon | None = None) -> Iterator[Running]:
             budget=budget or sulq.Epsilon(100), synthetic=True,
         )  # fmt: skip
         curator = database._oracle
-        held = Held("survey", ledger=database._ledger, curator=curator)
+        held = OpenDataset("survey", ledger=database._ledger, curator=curator)
         with Access(folder / "access.db") as access:
             tokens = let_in(access)
             clerk = Clerk(access, {"survey": held})
@@ -187,7 +187,7 @@ def service(
     anchor: Path | None = None,
     prepared: Path | Literal[False] | None = None,
     renew: bool = False,
-    more: tuple[Declared, ...] = (),
+    more: tuple[DatasetSettings, ...] = (),
     estimators: dict[str, str] | None = None,
     data: str | None = None,
     wait: bool = True,

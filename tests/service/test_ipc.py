@@ -10,7 +10,7 @@ import pytest
 
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError
 from sulq.service import ipc
-from sulq.service.ipc import Line
+from sulq.service.ipc import SocketPool
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
@@ -57,7 +57,7 @@ def test_T51_what_has_not_one_meaning_is_no_frame(text: bytes, error: type[Excep
 
 def test_a_frame_that_is_too_long_or_cut_short_is_refused() -> None:
     """A length beyond the limit is not even waited for; half a frame is no frame."""
-    for sent in ((ipc.MOST + 1).to_bytes(4, "big"), b"\x00\x00\x00\x00", b"\x00\x00\x00\x09{}", b"\x00\x00"):
+    for sent in ((ipc.MAX_FRAME_BYTES + 1).to_bytes(4, "big"), b"\x00\x00\x00\x00", b"\x00\x00\x00\x09{}", b"\x00\x00"):
         left, right = pair()
         left.sendall(sent)
         left.shutdown(socket.SHUT_WR)
@@ -66,7 +66,7 @@ def test_a_frame_that_is_too_long_or_cut_short_is_refused() -> None:
         left.close()
         right.close()
     with pytest.raises(QuestionError):
-        ipc.send(left, {"a": "x" * (ipc.MOST + 1)})
+        ipc.send(left, {"a": "x" * (ipc.MAX_FRAME_BYTES + 1)})
 
 
 def test_errors_cross_as_themselves() -> None:
@@ -123,7 +123,7 @@ class Echo:
 def test_a_line_reconnects_and_repeats_nothing_that_was_heard(tmp_path: Path) -> None:
     """A connection that was closed is replaced unnoticed; a reply that was lost is an error, and the call went once."""
     server = Echo(tmp_path / "s")
-    line = Line(tmp_path / "s", timeout=60)
+    line = SocketPool(tmp_path / "s", timeout=60)
     assert line.call({"n": 1}) == {"ok": {"n": 1}}
     server.hang_up()
     assert line.call({"n": 2}) == {"ok": {"n": 2}}
@@ -137,14 +137,14 @@ def test_a_line_reconnects_and_repeats_nothing_that_was_heard(tmp_path: Path) ->
     server.listener.close()
     (tmp_path / "s").unlink()
     with pytest.raises(SetupError) as away:
-        Line(tmp_path / "s").call({})
+        SocketPool(tmp_path / "s").call({})
     assert away.value.code == "not-ready"
 
 
 def test_threads_share_a_line(tmp_path: Path) -> None:
     """Each call has a connection of its own while it lasts: no thread is given another's reply."""
     server = Echo(tmp_path / "s")
-    line = Line(tmp_path / "s", timeout=60)
+    line = SocketPool(tmp_path / "s", timeout=60)
     wrong: list[int] = []
 
     def work(number: int) -> None:

@@ -19,9 +19,9 @@ from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.language.rowfn import Like, Logic
 from sulq.service.clerk.ask_calls import timed
 from sulq.service.clerk.declaration import declare
-from sulq.service.clerk.open_dataset import SLOTS, Held
-from sulq.service.schedule import Paced, Schedule, Turn
-from sulq.service.settings import Declared
+from sulq.service.clerk.open_dataset import MAX_ASKS_AT_ONCE, OpenDataset
+from sulq.service.schedule import PacedRows, Schedule, ScheduledAsk
+from sulq.service.settings import DatasetSettings
 from tests.counts import count
 from tests.service import faulty_worker
 from tests.service.kills import question
@@ -125,14 +125,14 @@ def seen_before_the_tick(*, paced: bool, fails: bool = False) -> list[tuple[int,
         def sleep(seconds: float) -> None:
             lines = ledger.transcript()
             answers = max(ledger.verify().answers, sum(line.answer is not None for line in lines))
-            seen.append((len(lines), answers, held._slots._value < SLOTS))
+            seen.append((len(lines), answers, held._slots._value < MAX_ASKS_AT_ONCE))
             clock.sleep(seconds)
 
         schedule = Schedule(2.0, clock, sleep)
         curator = copy.copy(database._oracle.curator)
         rows = Fails() if fails else curator._rows
-        held = Held("survey", ledger=ledger, curator=ReusingOracle(curator), schedule=schedule)
-        curator._rows = held.paced = Paced(rows, schedule)
+        held = OpenDataset("survey", ledger=ledger, curator=ReusingOracle(curator), schedule=schedule)
+        curator._rows = held.paced = PacedRows(rows, schedule)
         if not paced:
             curator._rows, held.paced = rows, None
         with contextlib.suppress(CuratorError):
@@ -169,7 +169,7 @@ def test_R14_T39_an_answer_is_not_given_again_before_its_tick() -> None:
 
         schedule = Schedule(2.0, clock, sleep)
         paced = copy.copy(other.curator)
-        paced._rows = Paced(paced._rows, schedule)
+        paced._rows = PacedRows(paced._rows, schedule)
         first = ReusingOracle(paced, other._flights)
         first.ask(sulq.Sums((sulq.lit(1),)), spend=sulq.Epsilon(1), reuse=True)
         assert other.ask(sulq.Sums((sulq.lit(1),)), spend=sulq.Epsilon(1), reuse=True).reused
@@ -180,7 +180,7 @@ def test_T37_what_could_not_be_done_in_time_is_not_begun() -> None:
     """An ask that waited half its period for a slot is refused, uncharged, at its tick; the control is answered."""
     clock = Clock()
     with survey(sulq.Epsilon(10)) as database:
-        held = Held(
+        held = OpenDataset(
             "survey", ledger=database._ledger, curator=database._oracle, schedule=Schedule(2.0, clock, clock.sleep)
         )
 
@@ -197,13 +197,13 @@ def test_T37_what_could_not_be_done_in_time_is_not_begun() -> None:
         assert refused.value.code == "not-ready"
         assert clock.now % 2.0 == 0
         assert len(database.transcript()) == 1
-    assert not Turn(Schedule(2.0, clock, clock.sleep)).late
+    assert not ScheduledAsk(Schedule(2.0, clock, clock.sleep)).late
 
 
 class Slow:
     """A dataset whose slots are long in coming."""
 
-    def __init__(self, held: Held, slot: object) -> None:
+    def __init__(self, held: OpenDataset, slot: object) -> None:
         self._held, self.slot, self.late = held, slot, 0
 
     def __getattr__(self, name: str) -> object:
@@ -245,7 +245,7 @@ def told(running: Running, dataset: str, patterns: int) -> str:
     return "answered"
 
 
-def noted(folder: Path, pair: str, *, person: bool, schedule: float | None) -> Declared:
+def noted(folder: Path, pair: str, *, person: bool, schedule: float | None) -> DatasetSettings:
     """One of two neighbours: three hundred people with a short note each and, if asked for, one with many long ones."""
     name = f"{pair}{person:d}"
     rows = [(i, "y", pair) for i in range(300)]  # other people in each pair: each dataset has a ledger of its own

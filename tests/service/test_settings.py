@@ -10,7 +10,7 @@ import pytest
 import sulq
 from sulq.errors import SetupError
 from sulq.service.clerk.declaration import declare
-from sulq.service.settings import Declared, Service
+from sulq.service.settings import DatasetSettings, Service
 
 
 def test_the_servers_settings_come_back() -> None:
@@ -54,7 +54,7 @@ def test_a_dataset_comes_back(tmp_path: Path) -> None:
     assert two.ledger == "postgresql://host/db"
     assert [table.inside for table in two.tables] == [None, "codes"]
     for declared in (one, two):
-        assert Declared.from_json(json.loads(json.dumps(declared.to_json()))) == declared
+        assert DatasetSettings.from_json(json.loads(json.dumps(declared.to_json()))) == declared
 
 
 def test_a_worker_is_told_nothing_of_the_ledger(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_worker_is_told_nothing_of_the_ledger(tmp_path: Path) -> None:
     )  # fmt: skip
     for told, there in ((declared.to_json(), True), (declared.for_worker().to_json(), False)):
         assert all((word in json.dumps(told)) is there for word in ("s3cret", "alice", "/anchor"))
-    assert Declared.from_json(declared.for_worker().to_json()).tables == declared.tables
+    assert DatasetSettings.from_json(declared.for_worker().to_json()).tables == declared.tables
 
 
 def test_tables_in_a_database_come_back() -> None:
@@ -82,7 +82,7 @@ def test_tables_in_a_database_come_back() -> None:
     )  # fmt: skip
     assert [table.inside for table in two.tables] == ["people", "visits"]
     for declared in (one, two):
-        again = Declared.from_json(json.loads(json.dumps(declared.to_json())))
+        again = DatasetSettings.from_json(json.loads(json.dumps(declared.to_json())))
         assert again == declared
         assert all(table.data.startswith("postgresql://ann@") for table in again.tables)
 

@@ -18,7 +18,7 @@ from sulq.errors import SetupError
 
 SCHEMES: Final = ("postgresql://", "postgres://")
 WORDS: Final = ("table", "reader", "limit")
-LONGEST: Final = 30 * 86_400.0  # seconds
+MAX_LIMIT_SECONDS: Final = 30 * 86_400.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -118,6 +118,6 @@ def _seconds(text: str | None) -> float | None:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0.01 <= seconds <= LONGEST:
+    if not 0.01 <= seconds <= MAX_LIMIT_SECONDS:
         raise SetupError("bad-config", "limit in the address is a number of seconds from 0.01 to 2592000.")
     return seconds

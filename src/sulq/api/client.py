@@ -12,7 +12,7 @@ from sulq.client.http import Http
 from sulq.client.oracle import RemoteOracle
 from sulq.errors import AccessDenied, SulqError
 
-PAGE: Final = 500
+PAGE_LINES: Final = 500
 
 
 class Client(NamedAsks):
@@ -34,9 +34,9 @@ class Client(NamedAsks):
         lines: list[dict[str, object]] = []
         while True:
             after = cast("int", lines[-1]["seq"]) if lines else 0
-            page = self._http.get(self._http.at("transcript"), after=after, limit=PAGE)["lines"]
+            page = self._http.get(self._http.at("transcript"), after=after, limit=PAGE_LINES)["lines"]
             lines += cast("list[dict[str, object]]", page)
-            if len(cast("list[object]", page)) < PAGE:
+            if len(cast("list[object]", page)) < PAGE_LINES:
                 return lines
 
     def receipt(self, seq: int) -> dict[str, object]:

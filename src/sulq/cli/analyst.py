@@ -13,9 +13,9 @@ from rich.table import Table
 
 from sulq.cli.config import CONFIG, read
 from sulq.cli.show import console
-from sulq.service.clerk.access import DAYS, Access
+from sulq.service.clerk.access import TOKEN_DAYS, Access
 from sulq.service.clerk.access_calls import check_datasets
-from sulq.service.clerk.registered_store import Shelf
+from sulq.service.clerk.registered_store import RegisteredStore
 
 analyst = typer.Typer(add_completion=False, no_args_is_help=True, help="Let analysts in, list them, end their tokens.")
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml of the server; default: here.")]
@@ -34,12 +34,12 @@ def add(
     dataset: Annotated[
         list[str] | None, typer.Option("--dataset", help="A dataset they may see (may be repeated); default: all.")
     ] = None,
-    days: Annotated[int, typer.Option("--days", help="How long the token lives.")] = DAYS,
+    days: Annotated[int, typer.Option("--days", help="How long the token lives.")] = TOKEN_DAYS,
     config: ConfigOf = None,
 ) -> None:
     """Give somebody a token, printed this once; an earlier token of that name ends now."""
     found = read(config or Path(CONFIG))
-    check_datasets(dataset or (), {*found.datasets, *Shelf(found.server.state / "datasets").names})
+    check_datasets(dataset or (), {*found.datasets, *RegisteredStore(found.server.state / "datasets").names})
     with access(config) as store:
         token = store.add(name, role, dataset or None, days, replace=True)
     Console(stderr=True, soft_wrap=True, highlight=False).print(

@@ -21,7 +21,7 @@ from sulq.errors import SetupError
 ANYWHERE: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not listened on
 
 if TYPE_CHECKING:
-    from sulq.service.settings import Declared, Service
+    from sulq.service.settings import DatasetSettings, Service
 
 
 def serve(
@@ -115,7 +115,7 @@ def service_of(server: Server) -> Service:
     )
 
 
-def declaration(found: Dataset) -> Declared:
+def declaration(found: Dataset) -> DatasetSettings:
     """A dataset as the server holds it."""
     from sulq.cli.open import ledger_for
     from sulq.service.clerk.declaration import declare

@@ -29,10 +29,10 @@ _WORDS: Final[dict[Kind, tuple[str, str, str]]] = {  # alone, in a list, in a li
     "flag": ("true or false", "", ""),
 }
 _TRUTH: Final = {"true": True, "yes": True, "false": False, "no": False}
-LONGEST: Final = 1000  # characters of a parameter
-LONGEST_ITEM: Final = 20_000  # of a text in a list, such as a query
-MOST: Final = 4096  # items of a list
-SAID: Final = 300  # characters of what is said about what is asked for
+MAX_TEXT_CHARACTERS: Final = 1000  # characters of a parameter
+MAX_ITEM_CHARACTERS: Final = 20_000  # of a text in a list, such as a query
+MAX_ITEMS: Final = 4096  # items of a list
+MAX_WORDS_CHARACTERS: Final = 300  # characters of what is said about what is asked for
 NOT_ASKED: Final = frozenset({"self", "db", "spend", "progress"})  # what a door brings itself
 # Parameters that name columns of the table, in whatever signature: a page has them ticked.
 COLUMNS: Final = frozenset({"attributes", "bids", "candidates", "columns", "hypotheses", "labels", "marginals"})
@@ -78,7 +78,7 @@ class Field:
 
     def _fits(self, value: object, depth: int) -> bool:
         if depth:
-            several = isinstance(value, list) and len(value) <= MOST
+            several = isinstance(value, list) and len(value) <= MAX_ITEMS
             return several and all(self._fits(item, depth - 1) for item in typing.cast("list[object]", value))
         if isinstance(value, str):
             return self.kind in ("text", "column") and len(value) <= self.longest
@@ -92,7 +92,7 @@ class Field:
     @property
     def longest(self) -> int:
         """Characters that a text of it may have."""
-        return LONGEST_ITEM if self.depth == 1 and self.kind == "text" else LONGEST
+        return MAX_ITEM_CHARACTERS if self.depth == 1 and self.kind == "text" else MAX_TEXT_CHARACTERS
 
     def read(self, text: str) -> Value:
         """The value that a word on the command line, or in a form, stands for."""
@@ -247,4 +247,4 @@ def _help(name: str, texts: list[str]) -> str:
 def _opening(paragraph: str) -> str:
     """The first sentences of a paragraph, as many as fit a few lines; one at least."""
     ends = [found.end() for found in re.finditer(r"[.?!](?= |$)", paragraph)]
-    return paragraph[: max([end for end in ends if end <= SAID] or ends[:1] or [len(paragraph)])]
+    return paragraph[: max([end for end in ends if end <= MAX_WORDS_CHARACTERS] or ends[:1] or [len(paragraph)])]

@@ -2,7 +2,7 @@
 
 A frame is four bytes of length, most significant first, and that many bytes of
 strict JSON (terms.wire.strict): nothing that crosses a process boundary is ever
-code. Frames longer than MOST are refused before they are read.
+code. Frames longer than MAX_FRAME_BYTES are refused before they are read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Final, cast
 from sulq.answers import wire
 from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 
-MOST: Final = 64 * 2**20
-HEAD: Final = 4
+MAX_FRAME_BYTES: Final = 64 * 2**20
+LENGTH_BYTES: Final = 4
 Frame = dict[str, object]
 FAMILIES: Final[Mapping[str, type[SulqError]]] = {
     family.__name__: family for family in (QuestionError, BudgetExceeded, AccessDenied, SetupError, CuratorError)
@@ -30,18 +30,18 @@ FAMILIES: Final[Mapping[str, type[SulqError]]] = {
 def send(sock: socket.socket, obj: Mapping[str, object]) -> None:
     """Write one frame."""
     body = json.dumps(obj, separators=(",", ":"), allow_nan=False).encode()
-    if len(body) > MOST:
+    if len(body) > MAX_FRAME_BYTES:
         raise QuestionError("too-large", "A message between the curator's parts is too long.")
-    sock.sendall(len(body).to_bytes(HEAD, "big") + body)
+    sock.sendall(len(body).to_bytes(LENGTH_BYTES, "big") + body)
 
 
 def receive(sock: socket.socket) -> Frame:
     """Read one frame; EOFError where the other side closed between frames, ConnectionError where within one."""
-    head = _exactly(sock, HEAD)
+    head = _exactly(sock, LENGTH_BYTES)
     if head is None:
         raise EOFError
     size = int.from_bytes(head, "big")
-    body = _exactly(sock, size) if 0 < size <= MOST else None
+    body = _exactly(sock, size) if 0 < size <= MAX_FRAME_BYTES else None
     if body is None:
         raise ConnectionError("a frame is too long, empty or cut short")
     tree = wire.strict(body)
@@ -83,7 +83,7 @@ def opened(reply: Mapping[str, object]) -> Frame:
     return cast("Frame", found)
 
 
-class Line:
+class SocketPool:
     """Calls over connections to one Unix socket, which threads may share; each is used by one call at a time.
 
     A connection whose other side went away is replaced. A call that was not sent

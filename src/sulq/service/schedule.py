@@ -50,7 +50,7 @@ class Schedule:
         return kept
 
 
-class Turn:
+class ScheduledAsk:
     """One ask's tick, from when it came; `worked` is called when its work is done, before the tick is waited for."""
 
     def __init__(self, schedule: Schedule) -> None:
@@ -71,7 +71,7 @@ class Turn:
         return self.kept
 
 
-class Paced:
+class PacedRows:
     """Rows that hand over what came of a plan, or that it failed, at its ask's tick and not before.
 
     The curator keeps an answer, or gives its debit up, when this returns: so nobody finds either in any book earlier.
@@ -83,7 +83,7 @@ class Paced:
         self._own = threading.local()
 
     @contextmanager
-    def during(self, turn: Turn) -> Iterator[None]:
+    def during(self, turn: ScheduledAsk) -> Iterator[None]:
         """Let this thread's run be handed over at a turn's tick."""
         self._own.turn = turn
         try:
@@ -101,7 +101,7 @@ class Paced:
 
     def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
         """Exact sums and their noise, at the tick."""
-        turn: Turn = getattr(self._own, "turn", None) or Turn(self._schedule)
+        turn: ScheduledAsk = getattr(self._own, "turn", None) or ScheduledAsk(self._schedule)
         try:
             return self._rows.run(plan, receipt)
         finally:

@@ -18,8 +18,8 @@ from sulq.language.privacy import Budget, Unit
 
 Tree = Mapping[str, object]
 WORKERS: Final = 2
-LIMIT: Final = 30.0
-MEMORY: Final = 4096
+LIMIT_SECONDS: Final = 30.0
+MEMORY_MIB: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Service:
     tls_key: Path | None = None
     data_root: Path | None = None
     workers: int = WORKERS
-    limit: float = LIMIT
-    memory: int = MEMORY
+    limit: float = LIMIT_SECONDS
+    memory: int = MEMORY_MIB
     web: int = 1
     share_answers: bool = False
     rate: int | None = None
@@ -68,7 +68,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableSettings:
     """One table: its data file or the address of its database, its public facts, its declared size.
 
     `inside`: its name inside a file of several, or a database.
@@ -81,11 +81,11 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DatasetSettings:
     """One dataset. `ledger` is a file, or an address with `://`; `alone`: its one table is the whole dataset."""
 
     name: str
-    tables: tuple[Table, ...]
+    tables: tuple[TableSettings, ...]
     unit: Unit
     budget: Budget
     ledger: str
@@ -97,7 +97,7 @@ class Declared:
     schedule: float | None = None
     renew: bool = False
 
-    def for_worker(self) -> Declared:
+    def for_worker(self) -> DatasetSettings:
         """What a worker needs of it: not where the ledger lies, whose address may hold a password, nor of analysts.
 
         A worker whose tables lie in the database of the ledger could come to it all the same, by the tables' address.
@@ -129,7 +129,7 @@ class Declared:
         return {**plain, "tables": tables, "unit": unit, "budget": budget, "shares": shares}
 
     @classmethod
-    def from_json(cls, tree: Tree) -> Declared:
+    def from_json(cls, tree: Tree) -> DatasetSettings:
         """Read it back."""
         told = dict(tree)
         told["tables"] = tuple(_table(tree) for tree in cast("list[dict[str, object]]", told["tables"]))
@@ -140,11 +140,11 @@ class Declared:
         return cls(**told)  # type: ignore[arg-type]  # written by to_json above
 
 
-def _table(tree: Mapping[str, object]) -> Table:
+def _table(tree: Mapping[str, object]) -> TableSettings:
     facts = cast("TableFacts", wire.from_json(tree["facts"]))
     size, inside = cast("tuple[int | None, str | None]", (tree["size"], tree["inside"]))
     data = str(tree["data"])
-    return Table(data if "://" in data else Path(data), facts, size, inside)
+    return TableSettings(data if "://" in data else Path(data), facts, size, inside)
 
 
 def _plain(value: object) -> object:

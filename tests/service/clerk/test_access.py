@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sulq.errors import AccessDenied, QuestionError, SetupError
-from sulq.service.clerk.access import DAYS, MOST_DAYS, Access, hashed
+from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS, Access, hashed
 
 
 class Clock:
@@ -133,18 +133,18 @@ def test_the_first_owner_is_made_once(place: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "role", "datasets", "days"),
     [
-        ("", "analyst", None, DAYS),
-        ("../x", "analyst", None, DAYS),
-        ("a" * 65, "analyst", None, DAYS),
-        ("a\nb", "analyst", None, DAYS),
-        ("alice", "admin", None, DAYS),
-        ("alice", "analyst", "survey", DAYS),
-        ("alice", "analyst", [""], DAYS),
-        ("alice", "owner", ["survey"], DAYS),
+        ("", "analyst", None, TOKEN_DAYS),
+        ("../x", "analyst", None, TOKEN_DAYS),
+        ("a" * 65, "analyst", None, TOKEN_DAYS),
+        ("a\nb", "analyst", None, TOKEN_DAYS),
+        ("alice", "admin", None, TOKEN_DAYS),
+        ("alice", "analyst", "survey", TOKEN_DAYS),
+        ("alice", "analyst", [""], TOKEN_DAYS),
+        ("alice", "owner", ["survey"], TOKEN_DAYS),
         ("alice", "analyst", None, 0),
         ("alice", "analyst", None, True),
-        ("alice", "analyst", None, MOST_DAYS + 1),
-        (7, "analyst", None, DAYS),
+        ("alice", "analyst", None, MAX_TOKEN_DAYS + 1),
+        (7, "analyst", None, TOKEN_DAYS),
     ],
 )
 def test_what_is_no_principal_is_refused(place: Path, name: str, role: str, datasets: list[str], days: int) -> None:

@@ -15,7 +15,7 @@ from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
 from sulq.service import ipc
 from sulq.service.clerk import ask_calls
-from sulq.service.ipc import Line
+from sulq.service.ipc import SocketPool
 from tests.service.service import Running, clerk_alone, service
 
 ONE = sulq.Sums((sulq.lit(1),))
@@ -36,7 +36,7 @@ def test_T45_an_answer_too_long_to_send_is_refused_before_it_is_paid_for(monkeyp
         cells = sulq.Sums((sulq.lit(1),) * 40, None, (sulq.each(sulq.col("income")),))
         with pytest.raises(QuestionError) as refused:
             ask(running, cells)
-        monkeypatch.setattr(ask_calls, "MOST", 2**16)
+        monkeypatch.setattr(ask_calls, "MAX_FRAME_BYTES", 2**16)
         with pytest.raises(QuestionError) as several:
             ask(running, sulq.Together((ONE,) * 50))
         assert (refused.value.code, several.value.code) == ("too-large", "too-large")
@@ -53,7 +53,11 @@ def test_a_reply_to_questions_asked_together_grows_with_their_number() -> None:
             reply = running.ask("alice", "ask", body)
             sizes.append(len(json.dumps(reply)))
             event = wire.from_json(reply["answer"])[0].event
-            assert sizes[-1] < len(wire.encode(event)) + number * (ask_calls.SHORT + ask_calls.LONGEST_NUMBER) * 2
+            assert (
+                sizes[-1]
+                < len(wire.encode(event))
+                + number * (ask_calls.SHORT_QUESTION_CHARACTERS + ask_calls.MAX_NUMBER_CHARACTERS) * 2
+            )
     assert sizes[2] - sizes[1] < 2.1 * (sizes[1] - sizes[0])
 
 
@@ -82,7 +86,7 @@ def at_once(running: Running, askers: list[str], **more: object) -> list[object]
     body = {"question": wire.to_json(ONE), "spend": wire.to_json(sulq.Epsilon(0.01)), "reuse": True, **more}
 
     def one(who: str) -> object:
-        line = Line(running.socket, timeout=60)
+        line = SocketPool(running.socket, timeout=60)
         try:
             return wire.from_json(line.ask("ask", token=running.tokens[who], dataset="survey", body=body)["answer"])
         finally:

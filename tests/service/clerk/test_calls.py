@@ -14,7 +14,7 @@ from sulq.errors import AccessDenied, BudgetExceeded, QuestionError, SulqError
 from sulq.language.facts import Facts
 from sulq.service.clerk.access import hashed
 from sulq.service.clerk.calls import CALLS
-from sulq.service.ipc import Line
+from sulq.service.ipc import SocketPool
 from tests.service.service import Running, clerk_alone
 
 ONE = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(0.5))}
@@ -27,17 +27,19 @@ def running() -> Iterator[Running]:
 
 
 @pytest.fixture
-def line(running: Running) -> Iterator[Line]:
-    found = Line(running.socket, timeout=120)
+def line(running: Running) -> Iterator[SocketPool]:
+    found = SocketPool(running.socket, timeout=120)
     yield found
     found.close()
 
 
-def asked(line: Line, running: Running, who: str, call: str, body: dict | None = None, *, dataset: object = "survey"):
+def asked(
+    line: SocketPool, running: Running, who: str, call: str, body: dict | None = None, *, dataset: object = "survey"
+):
     return line.ask(call, token=running.tokens[who], dataset=dataset, body=body)
 
 
-def test_facts_plans_and_answers_come_back_as_values(running: Running, line: Line) -> None:
+def test_facts_plans_and_answers_come_back_as_values(running: Running, line: SocketPool) -> None:
     """Facts, a plan and an answer cross the socket as canonical JSON and read back as themselves."""
     facts = wire.from_json(asked(line, running, "alice", "facts")["facts"])
     assert isinstance(facts, Facts)
@@ -50,7 +52,7 @@ def test_facts_plans_and_answers_come_back_as_values(running: Running, line: Lin
     assert answer.spent == sulq.Epsilon(0.5)
 
 
-def test_a_token_says_who_calls(running: Running, line: Line) -> None:
+def test_a_token_says_who_calls(running: Running, line: SocketPool) -> None:
     """Whoami gives name, role and scope; a wrong token gives nothing, in any call but health.
 
     The stored hash of a good token is a wrong one: a stolen access store opens nothing (T80).
@@ -64,7 +66,7 @@ def test_a_token_says_who_calls(running: Running, line: Line) -> None:
             assert refused.value.code == "unauthorized"
 
 
-def test_T79_each_role_reaches_its_calls_and_no_other(running: Running, line: Line) -> None:
+def test_T79_each_role_reaches_its_calls_and_no_other(running: Running, line: SocketPool) -> None:
     """The table's roles are what is enforced, call by call; whoever is let in gets another answer than `forbidden`."""
     for name, call in CALLS.items():
         for who, role in (("owner", "owner"), ("alice", "analyst"), ("auditor", "auditor")):
@@ -78,7 +80,7 @@ def test_T79_each_role_reaches_its_calls_and_no_other(running: Running, line: Li
             assert (code == "forbidden") is not allowed, (name, role, code)
 
 
-def test_T83_another_dataset_and_none_are_answered_alike(running: Running, line: Line) -> None:
+def test_T83_another_dataset_and_none_are_answered_alike(running: Running, line: SocketPool) -> None:
     """What an analyst may not see is not found, word for word as what is not there."""
     running.clerk.datasets["secret"] = running.clerk.datasets["survey"]
     try:
@@ -95,7 +97,7 @@ def test_T83_another_dataset_and_none_are_answered_alike(running: Running, line:
         del running.clerk.datasets["secret"]
 
 
-def test_bad_bodies_are_refused_and_cost_nothing(running: Running, line: Line) -> None:
+def test_bad_bodies_are_refused_and_cost_nothing(running: Running, line: SocketPool) -> None:
     """A wrong kind, a missing field, one too many: a clear refusal each, and the budget stands."""
     before = asked(line, running, "owner", "facts")["facts"]["spent"]
     for body in (
@@ -109,13 +111,13 @@ def test_bad_bodies_are_refused_and_cost_nothing(running: Running, line: Line) -
     assert asked(line, running, "owner", "facts")["facts"]["spent"] == before
 
 
-def test_an_unknown_call_is_refused(line: Line) -> None:
+def test_an_unknown_call_is_refused(line: SocketPool) -> None:
     """There is no call but those of the table."""
     for frame in ({"call": "nothing"}, {"call": 1}, {}, {"call": "facts", "body": []}):
         assert line.call(frame)["error"]["code"] == "bad-request"
 
 
-def test_T85_a_token_that_was_revoked_is_refused_from_the_next_call(running: Running, line: Line) -> None:
+def test_T85_a_token_that_was_revoked_is_refused_from_the_next_call(running: Running, line: SocketPool) -> None:
     """An owner lets somebody in and out again; the token is given once and ends at once."""
     new = asked(line, running, "owner", "add_principal", {"name": "eve", "role": "analyst", "days": 1})["token"]
     assert line.ask("whoami", token=new)["name"] == "eve"

@@ -22,17 +22,17 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import BudgetExceeded, SetupError
 from sulq.service import ipc
 from sulq.service.call_counts import Counts
-from sulq.service.clerk import dataset_manager as staff_module
-from sulq.service.clerk.dataset_manager import Staff
+from sulq.service.clerk import dataset_manager
+from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.declaration import declare
-from sulq.service.clerk.open_dataset import Held
-from sulq.service.settings import Declared, Service
+from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.service.settings import DatasetSettings, Service
 from tests.service.service import COLUMNS, Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}
 
 
-def declared(folder: Path) -> tuple[Declared, ...]:
+def declared(folder: Path) -> tuple[DatasetSettings, ...]:
     pa.parquet.write_table(pa.table({"pid": range(300), "region": [i % 4 for i in range(300)]}), folder / "p.parquet")
     (folder / "regions.csv").write_text("code,name\n0,n\n1,s\n2,e\n3,w\n")
     (folder / "damaged.ledger").write_bytes(b"not a ledger" * 100)
@@ -117,33 +117,33 @@ def test_T48_a_ledger_that_could_not_be_opened_on_a_full_disk_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, place: str, times: int
 ) -> None:
     """At every tick, until there is room; a fault that does not pass by itself waits for its owner."""
-    monkeypatch.setattr(staff_module, "AGAIN", 0.0)
+    monkeypatch.setattr(dataset_manager, "RETRY_SECONDS", 0.0)
     ours, theirs = socket.socketpair()
-    staff = Staff(SimpleNamespace(state=tmp_path), ours, Counts())
+    manager = DatasetManager(SimpleNamespace(state=tmp_path), ours, Counts())
     tried: list[object] = []
 
     def opened(declared: object) -> None:
         tried.append(declared)
         raise SetupError(code, "No.")
 
-    monkeypatch.setattr(staff_module, "_opened", opened)
-    declared = staff._declared["survey"] = SimpleNamespace(name="survey", ledger=place)
-    staff.datasets["survey"] = Held("survey", fault=SetupError(code, "No."))
+    monkeypatch.setattr(dataset_manager, "_opened", opened)
+    declared = manager._declared["survey"] = SimpleNamespace(name="survey", ledger=place)
+    manager.datasets["survey"] = OpenDataset("survey", fault=SetupError(code, "No."))
     for _ in range(2):
-        ticked(staff)
+        ticked(manager)
     assert tried == [declared] * times
-    monkeypatch.setattr(staff_module, "AGAIN", 3600.0)
-    ticked(staff)
+    monkeypatch.setattr(dataset_manager, "RETRY_SECONDS", 3600.0)
+    ticked(manager)
     assert len(tried) == times + (code == "ledger-failed"), "a database is not tried at every tick"
     ours.close()
     theirs.close()
 
 
-def ticked(staff: Staff) -> None:
+def ticked(manager: DatasetManager) -> None:
     """One tick, and what it began."""
-    assert staff.tick()
-    if staff._trying is not None:
-        staff._trying.join(60)
+    assert manager.tick()
+    if manager._trying is not None:
+        manager._trying.join(60)
 
 
 def test_a_ledger_whose_host_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -151,17 +151,17 @@ def test_a_ledger_whose_host_does_not_answer_holds_nobody_up(monkeypatch: pytest
 
     One that was taken away meanwhile stays away, and its ledger is closed.
     """
-    monkeypatch.setattr(staff_module, "AGAIN", 0.0)
-    usual, answers, tried = staff_module._opened, threading.Event(), []
+    monkeypatch.setattr(dataset_manager, "RETRY_SECONDS", 0.0)
+    usual, answers, tried = dataset_manager._opened, threading.Event(), []
     unit, columns = sulq.Unit("person"), COLUMNS
 
-    def far(name: str) -> Declared:
+    def far(name: str) -> DatasetSettings:
         """One whose ledger is far: a file, in this test, that is opened when the host answers."""
         path = survey(tmp_path / f"{name}.parquet", 20)
         made = declare(name, path, columns, unit=unit, budget=sulq.Epsilon(3), ledger=tmp_path / f"{name}.ledger")
         return replace(made, ledger=f"postgresql://{name}/base")
 
-    def opened(declared: Declared) -> Ledger:
+    def opened(declared: DatasetSettings) -> Ledger:
         if "://" not in declared.ledger:
             return usual(declared)
         tried.append(declared.name)
@@ -170,32 +170,32 @@ def test_a_ledger_whose_host_does_not_answer_holds_nobody_up(monkeypatch: pytest
         assert answers.wait(60)
         return usual(replace(declared, ledger=str(tmp_path / f"{declared.name}.ledger")))
 
-    monkeypatch.setattr(staff_module, "_opened", opened)
+    monkeypatch.setattr(dataset_manager, "_opened", opened)
     ours, theirs = socket.socketpair()
-    staff = Staff(Service(tmp_path / "state"), ours, Counts())
+    manager = DatasetManager(Service(tmp_path / "state"), ours, Counts())
     for name in ("one", "two"):
-        staff.take_on(far(name))
-        assert staff.datasets[name].fault is not None
+        manager.take_on(far(name))
+        assert manager.datasets[name].fault is not None
     begun = time.monotonic()
     for _ in range(3):
-        assert staff.tick()
+        assert manager.tick()
     near = survey(tmp_path / "near.parquet", 20)
-    staff.take_on(declare("near", near, columns, unit=unit, budget=sulq.Epsilon(3), ledger=tmp_path / "near.ledger"))
-    assert staff.datasets["near"].fault is None
-    assert staff.tick()
+    manager.take_on(declare("near", near, columns, unit=unit, budget=sulq.Epsilon(3), ledger=tmp_path / "near.ledger"))
+    assert manager.datasets["near"].fault is None
+    assert manager.tick()
     assert time.monotonic() - begun < 50, "nobody waited for the host"
     assert tried == ["one", "two", "one"]
-    staff._drop("one")
+    manager._drop("one")
     answers.set()
-    ticked(staff)
-    assert "one" not in staff.datasets
-    assert "postgresql://one/base" not in staff._ledgers
-    ticked(staff)
+    ticked(manager)
+    assert "one" not in manager.datasets
+    assert "postgresql://one/base" not in manager._ledgers
+    ticked(manager)
     assert tried[3:] == ["two"]
-    assert staff.datasets["two"].fault is None
+    assert manager.datasets["two"].fault is None
     assert ipc.receive(theirs)["start"] == "near"
     assert ipc.receive(theirs)["start"] == "two"
-    staff.close()
+    manager.close()
     ours.close()
     theirs.close()
 
@@ -211,13 +211,13 @@ def test_R10_a_worker_says_that_a_ledger_is_within_its_reach(tmp_path: Path) -> 
             (("l", "l"), ["own", "own"]),
             (("postgresql://db/base?ledger=x", "l"), ["own", "shared"]),
         ):
-            staff = Staff(Service(tmp_path / "state"), ours, Counts())
+            manager = DatasetManager(Service(tmp_path / "state"), ours, Counts())
             for name, data, ledger in zip("ab", (tmp_path / "a.csv", "postgresql://db/base"), ledgers, strict=True):
                 made = declare(
                     name, data, COLUMNS, unit=sulq.Unit("person"), budget=sulq.Epsilon(3), ledger=ledger, table="t"
                 )
                 worker = SimpleNamespace(name=name, generation=1, isolation={"files": "own"})
-                staff._declared[name] = made
-                staff.datasets[name] = Held(name, rows=SimpleNamespace(workers=[worker]))
-            assert [told["files"] for told in staff.isolation()] == said
-            assert [told["files"] for told in staff.workers()] == said
+                manager._declared[name] = made
+                manager.datasets[name] = OpenDataset(name, rows=SimpleNamespace(workers=[worker]))
+            assert [told["files"] for told in manager.isolation()] == said
+            assert [told["files"] for told in manager.workers()] == said

@@ -10,7 +10,7 @@ import pytest
 import sulq
 from sulq.answers import wire
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError, SetupError
-from sulq.service.clerk.open_dataset import Held
+from sulq.service.clerk.open_dataset import OpenDataset
 from tests.service.clerk.test_calls import ONE
 from tests.service.service import Running, clerk_alone
 
@@ -111,8 +111,8 @@ def test_T79_who_reads_of_one_dataset_reads_of_no_other_in_its_ledger(running: R
     Control: the auditor of all finds both, and those of no dataset, which an owner's own tools wrote.
     """
     survey = running.clerk.datasets["survey"]
-    datasets = cast("dict[str, Held]", running.clerk.datasets)
-    datasets["salary"] = Held("salary", ledger=survey.ledger, curator=survey.curator)
+    datasets = cast("dict[str, OpenDataset]", running.clerk.datasets)
+    datasets["salary"] = OpenDataset("salary", ledger=survey.ledger, curator=survey.curator)
     for name, scope in (("narrow", ["survey"]), ("other", ["salary"])):
         body = {"name": name, "role": "auditor", "datasets": scope}
         running.tokens[name] = running.ask("owner", "add_principal", body)["token"]

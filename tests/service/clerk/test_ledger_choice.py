@@ -10,10 +10,10 @@ import sulq
 from sulq.errors import SetupError
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.ledger_choice import placed, rows_of
-from sulq.service.settings import Declared, Service
+from sulq.service.settings import DatasetSettings, Service
 
 
-def several(folder: Path, *names: str, public: tuple[str, ...] = ()) -> Declared:
+def several(folder: Path, *names: str, public: tuple[str, ...] = ()) -> DatasetSettings:
     """A dataset of tables of these names, each in a file of its own."""
     return declare(
         "several", {name: folder / "data" / f"{name}.csv" for name in names},

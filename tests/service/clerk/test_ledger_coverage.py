@@ -19,28 +19,28 @@ from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
 from sulq.service import ipc
 from sulq.service.call_counts import Counts
-from sulq.service.clerk.dataset_manager import Staff
+from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.ledger_coverage import Holdings
-from sulq.service.settings import Declared, Service
+from sulq.service.settings import DatasetSettings, Service
 from tests.service.service import COLUMNS, survey
 
 PERSON = sulq.Unit("person")
 
 
 @contextlib.contextmanager
-def staff(folder: Path) -> Iterator[tuple[Staff, socket.socket]]:
-    """The clerk's staff and the supervisor's end of its socket; no worker is ever started."""
+def manager(folder: Path) -> Iterator[tuple[DatasetManager, socket.socket]]:
+    """The clerk's manager and the supervisor's end of its socket; no worker is ever started."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        found = Staff(Service(folder / "state"), ours, Counts())
+        found = DatasetManager(Service(folder / "state"), ours, Counts())
         try:
             yield found, theirs
         finally:
             found.close()
 
 
-def dataset(folder: Path, name: str, file: str = "", **changes: object) -> Declared:
+def dataset(folder: Path, name: str, file: str = "", **changes: object) -> DatasetSettings:
     path = folder / (file or f"{name}.parquet")
     if not path.exists():
         survey(path, 20)
@@ -48,7 +48,7 @@ def dataset(folder: Path, name: str, file: str = "", **changes: object) -> Decla
     return declare(name, path, COLUMNS, **(told | changes))
 
 
-def code(found: Staff, declared: Declared) -> str | None:
+def code(found: DatasetManager, declared: DatasetSettings) -> str | None:
     found.take_on(declared)
     fault = found.datasets[declared.name].fault
     return None if fault is None else fault.code
@@ -72,7 +72,7 @@ def test_T56_every_dataset_of_a_ledger_says_of_it_what_it_says(
 ) -> None:
     """Unit, budget, kind and anchor are compared for the second dataset of a ledger as for the first."""
     more = {name: tmp_path / value if isinstance(value, Path) else value for name, value in change.items()}
-    with staff(tmp_path) as (found, _):
+    with manager(tmp_path) as (found, _):
         assert code(found, dataset(tmp_path, "first")) is None
         assert code(found, dataset(tmp_path, "second", **more)) == expected
         assert not (tmp_path / "b.anchor").exists()
@@ -81,7 +81,7 @@ def test_T56_every_dataset_of_a_ledger_says_of_it_what_it_says(
 def test_T56_an_anchor_is_every_datasets(tmp_path: Path) -> None:
     """A dataset that leaves the ledger's anchor out is refused too; the control names it and is taken on."""
     anchor = tmp_path / "one.anchor"
-    with staff(tmp_path) as (found, _):
+    with manager(tmp_path) as (found, _):
         assert code(found, dataset(tmp_path, "first", anchor=anchor)) is None
         assert code(found, dataset(tmp_path, "second")) == "bad-anchor"
         assert code(found, dataset(tmp_path, "third", anchor=anchor)) is None
@@ -92,12 +92,12 @@ def test_SR2_rows_are_kept_by_the_unit_that_answers_are_priced_by(
 ) -> None:
     """A worker is handed the ledger's unit, even if the comparison were to let another declaration through."""
     monkeypatch.setattr(Ledger, "agrees", lambda *_, **__: None)
-    with staff(tmp_path) as (found, supervisor):
+    with manager(tmp_path) as (found, supervisor):
         loose = dataset(tmp_path, "second", unit=sulq.Unit("person", rows=1000))
         for declared in (dataset(tmp_path, "first"), loose):
             assert code(found, declared) is None
             told = ipc.receive(supervisor)["settings"]["dataset"]
-            assert wire.from_json(told["unit"]) == found.datasets[declared.name].books().unit == PERSON
+            assert wire.from_json(told["unit"]) == found.datasets[declared.name].open_ledger().unit == PERSON
         assert loose.unit != PERSON, "the control: the declaration did say another"
 
 
@@ -110,7 +110,7 @@ def test_T56_rows_under_another_ledger_have_no_second_budget(tmp_path: Path) -> 
     (tmp_path / "by-link.parquet").symlink_to("a.parquet")
     (tmp_path / "hard.parquet").hardlink_to(tmp_path / "a.parquet")
     other = tmp_path / "other.ledger"
-    with staff(tmp_path) as (found, _):
+    with manager(tmp_path) as (found, _):
         assert code(found, dataset(tmp_path, "a")) is None
         for number, file in enumerate(
             ("a.parquet", "by-link.parquet", "hard.parquet", "../" + tmp_path.name + "/a.parquet")
@@ -134,7 +134,7 @@ def test_T56_rows_under_another_ledger_have_no_second_budget(tmp_path: Path) -> 
 def test_a_public_table_may_lie_under_several_ledgers(tmp_path: Path) -> None:
     """It has no budget that could be doubled."""
     (tmp_path / "regions.csv").write_text("code\n0\n1\n")
-    with staff(tmp_path) as (found, _):
+    with manager(tmp_path) as (found, _):
         for name in ("a", "b"):
             data = {name: survey(tmp_path / f"{name}.parquet", 20), "regions": tmp_path / "regions.csv"}
             declared = declare(
@@ -146,7 +146,7 @@ def test_a_public_table_may_lie_under_several_ledgers(tmp_path: Path) -> None:
 
 def test_SR12_a_tables_name_stands_for_one_table_of_a_ledger(tmp_path: Path) -> None:
     """Another file, other columns or another size under a name the ledger has: refused, and the first one goes on."""
-    with staff(tmp_path) as (found, _):
+    with manager(tmp_path) as (found, _):
         first = dataset(tmp_path, "y2023", table="visits")
         assert code(found, first) is None
         assert code(found, dataset(tmp_path, "y2024", table="visits")) == "bad-declaration"
@@ -168,15 +168,15 @@ def test_T54_a_share_the_owner_set_later_holds_after_a_restart(tmp_path: Path) -
     told = dataset(tmp_path, "first", shares={"alice": (0.9, 0.1)})
     shares = []
     for later in (Share(Fraction(1, 20)), None):
-        with staff(tmp_path) as (found, _):
+        with manager(tmp_path) as (found, _):
             assert code(found, told) is None
-            ledger = found.datasets["first"].books()
+            ledger = found.datasets["first"].open_ledger()
             shares.append({item.analyst: item.share for item in ledger.standings()})
             if later is not None:
                 ledger.share("alice", later)
-    with staff(tmp_path) as (found, _):  # the control: one the ledger has no share of is given its own
+    with manager(tmp_path) as (found, _):  # the control: one the ledger has no share of is given its own
         assert code(found, replace(told, shares={"alice": (0.9, 0.1), "bob": (0.5, 0.0)})) is None
-        shares.append({item.analyst: item.share for item in found.datasets["first"].books().standings()})
+        shares.append({item.analyst: item.share for item in found.datasets["first"].open_ledger().standings()})
     assert shares == [
         {"alice": Fraction(9, 10)}, {"alice": Fraction(1, 20)}, {"alice": Fraction(1, 20), "bob": Fraction(1, 2)},
     ]  # fmt: skip
@@ -188,7 +188,7 @@ def test_T56_rows_in_a_database_have_one_ledger(monkeypatch: pytest.MonkeyPatch)
     Control: another table, another schema, another database and another host are taken on, and so is the same ledger.
     """
 
-    def at(name: str, url: str, table: str = "visits", ledger: str = "two.ledger") -> Declared:
+    def at(name: str, url: str, table: str = "visits", ledger: str = "two.ledger") -> DatasetSettings:
         return declare(name, url, COLUMNS, unit=PERSON, budget=sulq.Epsilon(3), table=table, ledger=ledger)
 
     for name in ("PGDATABASE", "PGUSER", "PGHOST", "PGPORT"):

@@ -18,7 +18,7 @@ from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.service.clerk.register_calls import place
 from sulq.service.sandbox import launcher
-from sulq.service.web.clerk_oracle import Clerk, ClerkOracle
+from sulq.service.web.clerk_oracle import ClerkClient, ClerkOracle
 from tests.service.service import Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}
@@ -131,7 +131,7 @@ def test_a_graph_is_registered_and_asked_of_a_worker(running: Running) -> None:
     told = {"name": "ties", "file": "clinic/ties.csv", "columns": {"u": ends, "v": ends}, "graph": ["u", "v"]}
     running.ask("owner", "register", {**told, "budget": wire.to_json(sulq.Epsilon(900)), "synthetic": True})
     running.ready("ties")
-    desk = NamedAsks(ClerkOracle(Clerk(running.line.call, running.tokens["owner"]), "ties"))
+    desk = NamedAsks(ClerkOracle(ClerkClient(running.line.call, running.tokens["owner"]), "ties"))
     assert desk.graph.graph == sulq.Graph("u", "v")
     assert desk.graph.min_cut(spend=sulq.Epsilon(100)).value == 2  # a ring; noise of 1/100 is 0 but for e^-100
     assert desk.graph.to_connected(spend=sulq.Epsilon(100)).value == 0
@@ -274,7 +274,7 @@ def test_several_tables_are_registered_and_joined(running: Running) -> None:
     body = clinic(running.folder / "ward")
     assert running.ask("owner", "register", body) == {"name": "ward", "ready": True}
     running.ready("ward")
-    desk = NamedAsks(ClerkOracle(Clerk(running.line.call, running.tokens["owner"]), "ward"))
+    desk = NamedAsks(ClerkOracle(ClerkClient(running.line.call, running.tokens["owner"]), "ward"))
     text = "SELECT coast, COUNT(*) FROM people JOIN regions ON region = code GROUP BY coast"
     found = {row[0]: float(row[1]) for row in desk.sql(text, spend=sulq.Epsilon(4)).value}
     assert all(abs(found[coast] - 150) < 30 for coast in (False, True)), found

@@ -11,8 +11,8 @@ import pytest
 import sulq
 from sulq.errors import AccessDenied, SetupError
 from sulq.service.clerk.declaration import declare
-from sulq.service.clerk.registered_store import Shelf
-from tests.service.clerk.test_ledger_coverage import dataset, staff
+from sulq.service.clerk.registered_store import RegisteredStore
+from tests.service.clerk.test_ledger_coverage import dataset, manager
 
 
 def test_a_dataset_is_there_once_its_folder_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,23 +26,23 @@ def test_a_dataset_is_there_once_its_folder_is_synced(tmp_path: Path, monkeypatc
         whole(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    shelf = Shelf(tmp_path / "datasets")
-    shelf.put(declared)
+    store = RegisteredStore(tmp_path / "datasets")
+    store.put(declared)
     assert synced == [False, True] * 2, "the ledger of its rows, then the dataset"
-    assert list(shelf.read()) == [("x", declared)]
-    shelf.remove("x")
+    assert list(store.read()) == [("x", declared)]
+    store.remove("x")
     assert synced[4:] == [True]
-    assert (shelf.names, list(shelf.read())) == ([], [])
-    assert shelf.ledgers == {str(tmp_path / "x.csv"): str(tmp_path / "x.ledger")}, "what was spent stays known"
+    assert (store.names, list(store.read())) == ([], [])
+    assert store.ledgers == {str(tmp_path / "x.csv"): str(tmp_path / "x.ledger")}, "what was spent stays known"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', "\xff"])
 def test_T56_a_note_of_ledgers_that_cannot_be_read_stops_registering(tmp_path: Path, text: str) -> None:
     """Nobody could say what was spent on any rows, so none is put under a new ledger; datasets go on."""
     folder = tmp_path / "state" / "datasets"
-    Shelf(folder).put(dataset(tmp_path, "good"))
+    RegisteredStore(folder).put(dataset(tmp_path, "good"))
     (folder / ".ledgers").write_bytes(text.encode("latin-1"))
-    with staff(tmp_path) as (found, _):
+    with manager(tmp_path) as (found, _):
         found.take_on_registered()
         assert found.datasets["good"].fault is None
         with pytest.raises(SetupError) as refused:
@@ -57,9 +57,9 @@ def test_an_unreadable_dataset_is_its_owners_to_see_and_stops_no_other(tmp_path:
     """The clerk starts, the others are opened, this one is not ready and says why, and can be taken away."""
     folder = tmp_path / "state" / "datasets"
     good = dataset(tmp_path, "good")
-    Shelf(folder).put(good)
+    RegisteredStore(folder).put(good)
     (folder / "bad.json").write_bytes(text.encode("latin-1"))
-    with staff(tmp_path) as (found, _):
+    with manager(tmp_path) as (found, _):
         found.take_on_registered()
         assert found.datasets["good"].fault is None
         problem = found.datasets["bad"].problem
@@ -67,12 +67,12 @@ def test_an_unreadable_dataset_is_its_owners_to_see_and_stops_no_other(tmp_path:
         assert problem.code == "bad-declaration"
         assert not found.datasets["bad"].ready
         found.withdraw("bad")
-        assert list(found.datasets) == Shelf(folder).names == ["good"]
+        assert list(found.datasets) == RegisteredStore(folder).names == ["good"]
 
 
 def test_only_what_was_registered_by_a_call_is_taken_away_by_one(tmp_path: Path) -> None:
     """One of the configuration would be back at the next start, so it is refused; so is one that is not there."""
-    with staff(tmp_path) as (found, _):
+    with manager(tmp_path) as (found, _):
         found.take_on(dataset(tmp_path, "configured"))
         with pytest.raises(SetupError) as refused:
             found.withdraw("configured")

@@ -23,7 +23,7 @@ from sulq.language.domain import Schema
 from sulq.language.facts import Facts
 from sulq.service import ipc
 from sulq.service.clerk import worker_pool
-from sulq.service.clerk.worker_pool import Post, RemoteRows
+from sulq.service.clerk.worker_pool import RemoteRows, WorkerAddress
 
 SCHEMA = Schema.of("data", {"x": sulq.Int(0, 9)})
 BUDGET = sulq.Epsilon(9)
@@ -90,7 +90,7 @@ class Pool:
     def worker(self, answer: Callable[[dict], dict | None], generation: int = 1) -> Fake:
         fake = Fake(self.folder / f"w{len(self.fakes)}", generation, answer)
         self.fakes.append(fake)
-        self.rows.post(Post(f"w{len(self.fakes) - 1}", generation, fake.path, KEY))
+        self.rows.post(WorkerAddress(f"w{len(self.fakes) - 1}", generation, fake.path, KEY))
         until = time.monotonic() + 60
         while len(self.rows.workers) < len(self.fakes):
             assert time.monotonic() < until, "the worker was not connected to"
@@ -200,14 +200,14 @@ def test_a_deadline_binds_also_while_no_worker_is_free(found: Pool) -> None:
 
 def test_nothing_is_paid_while_there_is_no_worker(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """`ready` refuses before the debit: no worker yet, or one that says its data changed."""
-    monkeypatch.setattr(worker_pool, "OPENING", 0.1)
+    monkeypatch.setattr(worker_pool, "MAX_START_WAIT_SECONDS", 0.1)
     with pytest.raises(SetupError) as refused:
         found.rows.ready()
     assert refused.value.code == "not-ready"
     changed = {"kind": "SetupError", "code": "source-changed", "message": "The data changed."}
     found.worker(lambda frame: {"stopped": changed} if "ready" in frame else GIVEN)
     found.rows.ready()
-    monkeypatch.setattr(worker_pool, "LOOK", 0.0)
+    monkeypatch.setattr(worker_pool, "HEALTH_CHECK_SECONDS", 0.0)
     found.rows.look()
     with pytest.raises(SetupError) as stopped:
         found.rows.ready()
@@ -217,7 +217,7 @@ def test_nothing_is_paid_while_there_is_no_worker(found: Pool, monkeypatch: pyte
 
 def test_a_database_that_was_away_is_asked_again_when_it_is_back(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same worker goes on, and nobody pays meanwhile; what changed stays stopped, whatever is said afterwards."""
-    monkeypatch.setattr(worker_pool, "LOOK", 0.0)
+    monkeypatch.setattr(worker_pool, "HEALTH_CHECK_SECONDS", 0.0)
     told = [{"kind": "SetupError", "code": "unreadable-data", "message": "It cannot be reached."}]
     found.worker(lambda _: {"stopped": told[0]} if told else {"ready": True})
     found.rows.ready()
@@ -249,7 +249,7 @@ def test_a_failure_does_not_say_that_a_database_is_back(
 
     Control: the answer.
     """
-    monkeypatch.setattr(worker_pool, "LOOK", 0.0)
+    monkeypatch.setattr(worker_pool, "HEALTH_CHECK_SECONDS", 0.0)
     away = {"kind": "SetupError", "code": "unreadable-data", "message": "It cannot be reached."}
     replies = [{"failed": failed}, GIVEN]
     found.worker(lambda frame: {"stopped": away} if "ready" in frame else replies.pop(0))
@@ -263,8 +263,8 @@ def test_a_failure_does_not_say_that_a_database_is_back(
 
 def test_a_look_that_takes_long_is_waited_for_aside(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker whose database does not answer holds nobody else up, and is idle again when it has answered."""
-    monkeypatch.setattr(worker_pool, "LOOK", 0.0)
-    monkeypatch.setattr(worker_pool, "LOOKING", 0.05)
+    monkeypatch.setattr(worker_pool, "HEALTH_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(worker_pool, "MAX_HEALTH_WAIT_SECONDS", 0.05)
     answer = threading.Event()
     found.worker(lambda _: {"ready": answer.wait(60)})
     found.rows.ready()
@@ -281,10 +281,10 @@ def test_a_look_that_takes_long_is_waited_for_aside(found: Pool, monkeypatch: py
 
 def test_another_generation_than_announced_is_not_used(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that reaches another start of the worker has another key: it is let go."""
-    monkeypatch.setattr(worker_pool, "OPENING", 0.3)
+    monkeypatch.setattr(worker_pool, "MAX_START_WAIT_SECONDS", 0.3)
     fake = Fake(found.folder / "other", 5, lambda _: GIVEN)
     found.fakes.append(fake)
-    found.rows.post(Post("other", 4, fake.path, KEY))
+    found.rows.post(WorkerAddress("other", 4, fake.path, KEY))
     with pytest.raises(SetupError):
         found.rows.ready()
 

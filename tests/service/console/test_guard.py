@@ -83,7 +83,7 @@ def test_what_is_no_form_is_refused(visitor: Visitor) -> None:
 
 def test_T85_half_a_form_is_not_waited_for(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sign-in whose body does not come ends in time; control: one that comes, slowly, goes through."""
-    monkeypatch.setattr(guard, "SMALL_SECONDS", 0.3)
+    monkeypatch.setattr(guard, "MAX_BODY_SECONDS", 0.3)
 
     async def dripping(*parts: bytes, pause: float) -> AsyncIterator[bytes]:
         for part in parts:
@@ -96,7 +96,7 @@ def test_T85_half_a_form_is_not_waited_for(visitor: Visitor, monkeypatch: pytest
     late = visitor.request("POST", "/sign-in", content=dripping(b"token=", token, pause=60), headers=form)
     assert (late.status_code, time.monotonic() - begun < 30) == (408, True)
     shown(late)
-    monkeypatch.setattr(guard, "SMALL_SECONDS", 60.0)
+    monkeypatch.setattr(guard, "MAX_BODY_SECONDS", 60.0)
     kept = visitor.request("POST", "/sign-in", content=dripping(b"token=", token, pause=0.02), headers=form)
     assert kept.status_code == 303
     long = visitor.request("POST", "/sign-in", content=b"token=" + b"a" * 5000, headers=form)

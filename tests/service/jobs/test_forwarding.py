@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from sulq.errors import AccessDenied, QuestionError, SetupError
-from sulq.service.ipc import Line
+from sulq.service.ipc import SocketPool
 from sulq.service.jobs import manager
-from sulq.service.jobs.forwarding import Elsewhere, Here
+from sulq.service.jobs.forwarding import ForwardedJobs, LocalJobs
 from sulq.service.jobs.manager import Jobs, Kind
 from tests.service.jobs.test_manager import COUNT, LONG, PLACE, Nothing, Slow
 from tests.service.office import Office, survey
@@ -34,22 +34,22 @@ def office(tmp_path: Path) -> Iterator[Office]:
 
 
 @pytest.fixture
-def far(office: Office, tmp_path: Path) -> Iterator[Elsewhere]:
+def far(office: Office, tmp_path: Path) -> Iterator[ForwardedJobs]:
     """The jobs of a process, over a socket."""
     several = Jobs()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(tmp_path / "jobs.sock"))
     listener.listen(8)
-    threading.Thread(target=Here(several, office.call).serve, args=(listener,), daemon=True).start()
-    line = Line(tmp_path / "jobs.sock")
-    yield Elsewhere(line)
+    threading.Thread(target=LocalJobs(several, office.call).serve, args=(listener,), daemon=True).start()
+    line = SocketPool(tmp_path / "jobs.sock")
+    yield ForwardedJobs(line)
     line.close()
     listener.close()
     several.close()
 
 
 def test_a_job_is_started_found_and_ended_from_another_process(
-    office: Office, far: Elsewhere, monkeypatch: pytest.MonkeyPatch
+    office: Office, far: ForwardedJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in the process it runs in; what does not fit is refused with the same words."""
     slow = Slow()
@@ -72,7 +72,7 @@ def test_a_job_is_started_found_and_ended_from_another_process(
     assert missing.value.code == "not-found"
 
 
-def test_T79_whose_a_job_is_nobody_is_told(office: Office, far: Elsewhere) -> None:
+def test_T79_whose_a_job_is_nobody_is_told(office: Office, far: ForwardedJobs) -> None:
     """A process that says it speaks for another finds nothing of theirs: the token is what counts."""
     body = {"dataset": "survey", **ASKED}
     key = far.do("start", body, token=office.tokens["analyst"], owner="")["id"]
@@ -121,5 +121,5 @@ def test_a_job_is_found_whichever_web_process_is_asked() -> None:
 def test_a_first_process_that_is_gone_is_said_so(tmp_path: Path) -> None:
     """Before there is one, a job is asked for in vain, and told to try again."""
     with pytest.raises(SetupError) as away:
-        Elsewhere(Line(tmp_path / "none")).do("of", {}, token="t", owner="o")
+        ForwardedJobs(SocketPool(tmp_path / "none")).do("of", {}, token="t", owner="o")
     assert away.value.code == "not-ready"

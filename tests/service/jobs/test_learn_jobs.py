@@ -16,8 +16,8 @@ from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError
 from sulq.learn.base import Learner
 from sulq.service.jobs import manager
-from sulq.service.jobs.kind import Kind
-from sulq.service.jobs.learn_jobs import MOST, kind_of
+from sulq.service.jobs.kind import JobKind
+from sulq.service.jobs.learn_jobs import MAX_COLUMNS, kind_of
 from sulq.service.jobs.manager import KINDS, Job, Jobs
 from tests.learn.averages import Averages, Majority
 from tests.learn.programs import SPEND, people, program
@@ -106,7 +106,7 @@ def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, learner: type
             {"x": []},
             {"x": ["age", "age"]},
             {"x": "age"},
-            {"x": [f"c{i}" for i in range(MOST + 1)]},
+            {"x": [f"c{i}" for i in range(MAX_COLUMNS + 1)]},
             {"x": [good.get("y", 1)]},
             {"spend": 1},
             {"X": ["age"]},
@@ -230,7 +230,7 @@ def test_kinds_are_made_of_the_learners() -> None:
     """One each, in their order, beside the others."""
     names = [kind.name for kind in KINDS if kind.form and kind.form["kind"] not in ("release", "selection")]
     assert names == [learner.__name__ for learner in learn.LEARNERS if learner not in TRIED]
-    assert isinstance(kind_of(Averages), Kind)
+    assert isinstance(kind_of(Averages), JobKind)
 
 
 def test_where_sums_are_counted_no_spend_is_named(several: Jobs) -> None:

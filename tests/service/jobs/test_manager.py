@@ -12,8 +12,8 @@ import pytest
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError
 from sulq.service.jobs import manager
-from sulq.service.jobs.forwarding import Here
-from sulq.service.jobs.manager import KINDS, LIVE, Job, Jobs, Kind, Step
+from sulq.service.jobs.forwarding import LocalJobs
+from sulq.service.jobs.manager import KINDS, MAX_LIVE_JOBS, Job, Jobs, Kind, Step
 from sulq.service.web.requests import Body
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -116,7 +116,7 @@ def test_a_revoked_token_stops_its_jobs(tmp_path: Path, slow: Slow) -> None:
             return real(frame)
 
         state = door.app.app.state
-        state.job_desk = Here(state.jobs, call)
+        state.job_desk = LocalJobs(state.jobs, call)
         key = door.post(PLACE, {"kind": "queries", "parameters": asked}, "analyst").json()["id"]
         assert desk_seen.wait(LONG)
         door.office.access.revoke("analyst")
@@ -150,8 +150,8 @@ def test_a_principal_has_few_live_jobs_and_some_old_ones(
     several: Jobs, desk: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One more than allowed is refused, for its maker alone; old jobs make room for new ones."""
-    monkeypatch.setattr(manager, "KEPT", 6)
-    made = [several.start("alice", "survey", "slow", {}, desk) for _ in range(LIVE)]
+    monkeypatch.setattr(manager, "MAX_JOBS_REMEMBERED", 6)
+    made = [several.start("alice", "survey", "slow", {}, desk) for _ in range(MAX_LIVE_JOBS)]
     with pytest.raises(AccessDenied) as caught:
         several.start("alice", "survey", "slow", {}, desk)
     assert caught.value.code == "too-many-jobs"
@@ -175,7 +175,7 @@ def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: NamedAsks, monke
         yield Step(1, 1, {"text": "x" * asked.size})
 
     monkeypatch.setattr(manager, "KINDS", (Kind("sized", "Sized", Sized, run),))
-    monkeypatch.setattr(manager, "HELD", 1000)
+    monkeypatch.setattr(manager, "MAX_RESULTS_BYTES", 1000)
 
     def made(owner: str, size: int) -> Job:
         job = several.start(owner, "survey", "sized", {"size": size}, desk)
@@ -204,7 +204,7 @@ def test_T85_what_an_ended_job_found_counts_too(
     several: Jobs, desk: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays there to be seen, so it takes room."""
-    monkeypatch.setattr(manager, "HELD", 1)
+    monkeypatch.setattr(manager, "MAX_RESULTS_BYTES", 1)
     for _ in range(2):
         job = several.start("alice", "survey", "slow", {}, desk)
         slow.let.release()

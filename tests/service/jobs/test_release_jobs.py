@@ -13,12 +13,12 @@ import pytest
 import sulq
 from sulq.errors import QuestionError
 from sulq.release.base import Release
-from sulq.service.ipc import MOST as MOST_OF_A_FRAME
+from sulq.service.ipc import MAX_FRAME_BYTES as MOST_OF_A_FRAME
 from sulq.service.jobs import release_jobs
 from sulq.service.jobs.manager import KINDS, Job, Jobs
 from sulq.service.jobs.publication import ALL, Published, form
 from sulq.service.jobs.release_jobs import kind_of
-from sulq.service.web.limits import PLANNED
+from sulq.service.web.limits import MAX_PLANNED_QUERIES
 from tests.release.programs import EACH, PROGRAMS, Program, people
 from tests.service.door import Door
 from tests.service.office import Office
@@ -86,7 +86,7 @@ def test_T85_a_job_is_no_larger_than_a_web_process_holds(several: Jobs) -> None:
     good = PROGRAMS["aim"].job()["parameters"]
     kind = kind_of(PROGRAMS["aim"].release)
     with people() as db:
-        for name, most in release_jobs.MOST.items():
+        for name, most in release_jobs.MAX_PARAMETERS.items():
             with pytest.raises(QuestionError) as refused:
                 several.start("alice", "survey", "aim", good | {name: most + 1}, db)
             assert name in refused.value.message
@@ -134,7 +134,7 @@ def test_T85_rows_that_nobody_named_are_not_more_than_a_job_makes(
     several: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as the data have, but no more than a web process holds. Control: elsewhere there are more."""
-    monkeypatch.setattr(release_jobs, "MOST_ROWS", 25)
+    monkeypatch.setattr(release_jobs, "MAX_SYNTHETIC_ROWS", 25)
     asked = {"columns": ["smoker", "ill"], "rounds": 1, "spend": {"epsilon": 300}}
     with people() as db:
         job = over(several.start("alice", "survey", "mwem", asked, db))
@@ -148,13 +148,13 @@ def test_T85_rows_that_nobody_named_are_not_more_than_a_job_makes(
 def test_T85_a_job_plans_as_few_questions_as_a_request(several: Jobs) -> None:
     """Each is compiled and priced many times, free. Control: as many as a request may; more that are not planned."""
     kind = kind_of(PROGRAMS["publish"].release).parameters
-    many = ["SELECT COUNT(*) FROM people"] * (PLANNED + 1)
+    many = ["SELECT COUNT(*) FROM people"] * (MAX_PLANNED_QUERIES + 1)
     with people() as db:
         for more in ({}, {"division": "planned"}):
             with pytest.raises(QuestionError) as refused:
                 several.start("alice", "survey", "publish", {"questions": many, "spend": {"epsilon": 1}, **more}, db)
             assert refused.value.code == "bad-request"
-            assert str(PLANNED) in refused.value.message
+            assert str(MAX_PLANNED_QUERIES) in refused.value.message
         assert db.spent.amount == 0
     assert kind.model_validate({"questions": many[1:]})
     assert kind.model_validate({"questions": many, "division": "even"})
@@ -196,7 +196,7 @@ def test_T85_a_whole_result_is_no_larger_than_a_job_keeps(monkeypatch: pytest.Mo
     size = len(json.dumps(whole))
     seen = set()
     for most in range(0, size + 1000, size // 30):
-        monkeypatch.setattr(release_jobs, "LARGEST", most)
+        monkeypatch.setattr(release_jobs, "MAX_RESULT_BYTES", most)
         told = release_jobs.told(Published(found), "parquet")
         assert len(json.dumps(told, separators=(",", ":"))) <= most + 500  # names of parts, and nulls
         missing = {name for name in ("archive", "charts") if not told[name]}
@@ -219,7 +219,7 @@ def test_a_result_is_short_and_an_archive_too_large_is_left_out(monkeypatch: pyt
     assert (len(rows["rows"]), rows["more"]) == (1000, 500)
     assert told["archive"]
     assert told["charts"][0]["error"]
-    monkeypatch.setattr(release_jobs, "LARGEST", 1500)
+    monkeypatch.setattr(release_jobs, "MAX_RESULT_BYTES", 1500)
     cut = release_jobs.told(Published(found), "csv")
     assert cut["archive"] is None
     assert cut["left_out"][0] == "archive"

@@ -15,7 +15,7 @@ from sulq.errors import CODES, BudgetExceeded, CuratorError, QuestionError, Setu
 from sulq.service.ipc import Frame, refusal
 from sulq.service.settings import Service
 from sulq.service.web.app import create_app, document
-from sulq.service.web.limits import LARGE, SMALL
+from sulq.service.web.limits import MAX_BODY_BYTES, MAX_QUESTION_BYTES
 from sulq.service.web.responses import FAILED, HEADERS
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -106,18 +106,20 @@ def test_T81_only_json_is_read(door: Door, media: str) -> None:
 
 def test_T85_bodies_are_bounded(door: Door) -> None:
     """256 KiB for all, 16 MiB for a structured question of somebody known, and no more, said or unsaid."""
-    long = json.dumps(COUNT | {"sql": "SELECT COUNT(*) FROM survey --" + "x" * SMALL}).encode()
+    long = json.dumps(COUNT | {"sql": "SELECT COUNT(*) FROM survey --" + "x" * MAX_BODY_BYTES}).encode()
     for content in (long, iter_of(long)):
         reply = door.request("POST", SQL, role="analyst", content=content, headers=JSON)
         assert (reply.status_code, reply.json()["error"]["code"]) == (413, "body-too-large")
-    big = json.dumps({"question": {"kind": "Sums", "values": [{"kind": "Lit", "value": 1}], "x": "y" * SMALL}}).encode()
+    big = json.dumps(
+        {"question": {"kind": "Sums", "values": [{"kind": "Lit", "value": 1}], "x": "y" * MAX_BODY_BYTES}}
+    ).encode()
     reply = door.request("POST", ASK, role="analyst", content=big, headers=JSON)
     assert reply.status_code == 400, "it was read, and refused for what it says"
     assert door.request("POST", ASK, content=big, headers=JSON).status_code == 401
     door.office.tokens["unknown"] = "sulq_wrong"
     reply = door.request("POST", ASK, role="unknown", content=big, headers=JSON)
     assert reply.status_code == 401, "a large body is not read for somebody unknown"
-    huge = {**JSON, "content-length": str(LARGE + 1)}
+    huge = {**JSON, "content-length": str(MAX_QUESTION_BYTES + 1)}
     reply = door.request("POST", ASK, role="analyst", content=big, headers=huge)
     assert reply.status_code == 413
 

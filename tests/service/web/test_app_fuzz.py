@@ -18,7 +18,7 @@ from schemathesis.python import asgi
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from sulq.service.web.app import create_app
-from sulq.service.web.limits import Rate
+from sulq.service.web.limits import RateLimit
 from tests import counts
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -60,7 +60,7 @@ def test_T87_generated_requests_get_what_the_document_says(
 ) -> None:
     """Status, media type, body and headers of every response are documented; none is the server's failure."""
     app = create_app(office.call, replace(office.service, hosts=(asgi.HOST,)), console=False)
-    app.app.state.limits = replace(app.app.state.limits, failures=Rate(10**9))  # wrong tokens are part of the game
+    app.app.state.limits = replace(app.app.state.limits, failures=RateLimit(10**9))  # wrong tokens are part of the game
     owner = {"Authorization": f"Bearer {office.tokens['owner']}"}
     schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=owner)
     headers = {} if role is None else {"Authorization": f"Bearer {office.tokens[role]}"}

@@ -10,7 +10,7 @@ import sulq
 from sulq.answers import wire
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError
-from sulq.service.web.clerk_oracle import Clerk, ClerkOracle, facts_of
+from sulq.service.web.clerk_oracle import ClerkClient, ClerkOracle, facts_of
 from tests.service.office import Office, survey
 
 
@@ -23,7 +23,7 @@ def office(tmp_path: Path):
 
 def test_a_desk_before_the_clerk_is_a_desk(office: Office) -> None:
     """Facts, plans and answers are the curator's own, value for value."""
-    oracle = ClerkOracle(Clerk(office.call, office.tokens["owner"]), "survey")
+    oracle = ClerkOracle(ClerkClient(office.call, office.tokens["owner"]), "survey")
     database = office.databases["survey"]
     question = sulq.Sums((sulq.lit(1),))
     assert wire.encode(oracle.facts.schema) == wire.encode(database.facts.schema)
@@ -38,7 +38,7 @@ def test_a_desk_before_the_clerk_is_a_desk(office: Office) -> None:
 def test_refusals_come_through_as_they_are(office: Office) -> None:
     """Class, code and remedy of the curator's own error."""
     question = sulq.Sums((sulq.lit(1),))
-    good = ClerkOracle(Clerk(office.call, office.tokens["owner"]), "survey")
+    good = ClerkOracle(ClerkClient(office.call, office.tokens["owner"]), "survey")
     with pytest.raises(BudgetExceeded) as budget:
         good.ask(question, spend=sulq.Epsilon(2))
     assert budget.value.code == "budget-exceeded"
@@ -46,13 +46,13 @@ def test_refusals_come_through_as_they_are(office: Office) -> None:
         good.ask(sulq.Sums((sulq.col("nothing"),)), spend=sulq.Epsilon(0.1))
     assert column.value.code == "unknown-column"
     with pytest.raises(AccessDenied) as access:
-        ClerkOracle(Clerk(office.call, "0" * 64), "survey").ask(question, spend=sulq.Epsilon(0.1))
+        ClerkOracle(ClerkClient(office.call, "0" * 64), "survey").ask(question, spend=sulq.Epsilon(0.1))
     assert access.value.code == "unauthorized"
 
 
 def test_facts_read_once_are_still_the_facts_of_now(office: Office) -> None:
     """What is spent and left is read at every look; another declaration is another fact."""
-    oracle = ClerkOracle(Clerk(office.call, office.tokens["owner"]), "survey")
+    oracle = ClerkOracle(ClerkClient(office.call, office.tokens["owner"]), "survey")
     database = office.databases["survey"]
     for _ in range(3):
         assert wire.encode(oracle.facts) == wire.encode(database.facts)

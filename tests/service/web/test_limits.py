@@ -19,7 +19,17 @@ from sulq.service.ipc import Frame
 from sulq.service.settings import Service
 from sulq.service.web import limits
 from sulq.service.web.app import create_app
-from sulq.service.web.limits import AT_ONCE, FAILURES, PLANNED, WAITING, Limits, Rate, RateLimited, UnderWay, body_of
+from sulq.service.web.limits import (
+    MAX_CALLS_WAITING,
+    MAX_FAILURES_A_MINUTE,
+    MAX_PLANNED_QUERIES,
+    MAX_THREADS_PER_TOKEN,
+    ConcurrencyLimit,
+    Limits,
+    RateLimit,
+    RateLimited,
+    body_of,
+)
 from tests.service.door import Door
 from tests.service.office import Office, survey
 
@@ -31,7 +41,7 @@ class Clock:
         return self.now
 
 
-def taken(rate: Rate, who: str, most: int = 10_000) -> int:
+def taken(rate: RateLimit, who: str, most: int = 10_000) -> int:
     """How many calls go through at once."""
     for number in range(most):
         try:
@@ -44,7 +54,7 @@ def taken(rate: Rate, who: str, most: int = 10_000) -> int:
 def test_a_rate_fills_evenly_and_holds_half_a_minute() -> None:
     """After a burst the next call comes when the bucket has filled by one; the refusal says when."""
     clock = Clock()
-    rate = Rate(60, clock=clock)
+    rate = RateLimit(60, clock=clock)
     assert taken(rate, "a") == 30
     with pytest.raises(RateLimited) as caught:
         rate.take("a")
@@ -61,7 +71,7 @@ def test_a_rate_fills_evenly_and_holds_half_a_minute() -> None:
 def test_a_rate_over_any_minute_is_kept() -> None:
     """However calls are spaced, a minute sees at most one and a half times the rate."""
     clock = Clock()
-    rate = Rate(120, clock=clock)
+    rate = RateLimit(120, clock=clock)
     passed = 0
     for _ in range(600):
         clock.now += 0.1
@@ -71,9 +81,9 @@ def test_a_rate_over_any_minute_is_kept() -> None:
 
 def test_callers_without_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many callers are remembered; the one that was quiet longest is forgotten first."""
-    monkeypatch.setattr(limits, "REMEMBERED", 10)
+    monkeypatch.setattr(limits, "MAX_CALLERS_REMEMBERED", 10)
     clock = Clock()
-    rate, known = Rate(2, clock=clock), limits.Known()
+    rate, known = RateLimit(2, clock=clock), limits.KnownTokens()
     for number in range(100):
         rate.take(str(number))
         known.add(str(number))
@@ -89,7 +99,7 @@ def test_a_flood_of_wrong_tokens_leaves_good_ones_alone() -> None:
     clock = Clock()
     limit = Limits.of(10**6, clock=clock)
     limit.settle("here", "good", good=True)
-    for number in range(FAILURES // 2):
+    for number in range(MAX_FAILURES_A_MINUTE // 2):
         limit.admit("here", f"wrong {number}")
         limit.settle("here", f"wrong {number}", good=False)
     with pytest.raises(RateLimited):
@@ -132,10 +142,10 @@ def test_calls_without_a_token_are_no_guesses() -> None:
     Control: as many wrong tokens lock it out for a while.
     """
     limit = Limits.of(20, clock=Clock())
-    for _ in range(3 * FAILURES):
+    for _ in range(3 * MAX_FAILURES_A_MINUTE):
         limit.admit("here", None)
     limit.admit("here", "new")
-    for number in range(FAILURES):
+    for number in range(MAX_FAILURES_A_MINUTE):
         limit.settle("here", f"wrong {number}", good=False)
     with pytest.raises(RateLimited):
         limit.admit("here", "another")
@@ -143,10 +153,10 @@ def test_calls_without_a_token_are_no_guesses() -> None:
 
 
 def test_T85_one_caller_holds_few_threads_and_a_short_queue() -> None:
-    """At most AT_ONCE of its calls run, WAITING more wait, the rest are refused; others are not kept waiting."""
+    """At most four of its calls run, sixteen more wait, the rest are refused; others are not kept waiting."""
 
     async def tried() -> tuple[int, int, int, int]:
-        under_way, go = UnderWay(), asyncio.Event()
+        under_way, go = ConcurrencyLimit(), asyncio.Event()
         running = most = refused = 0
 
         async def call(who: str) -> None:
@@ -161,7 +171,7 @@ def test_T85_one_caller_holds_few_threads_and_a_short_queue() -> None:
                 refused += 1
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(AT_ONCE + WAITING + 7):
+            for _ in range(MAX_THREADS_PER_TOKEN + MAX_CALLS_WAITING + 7):
                 group.create_task(call("alice"))
             await asyncio.sleep(0.01)
             alone = most
@@ -171,18 +181,18 @@ def test_T85_one_caller_holds_few_threads_and_a_short_queue() -> None:
             go.set()
         return alone, beside, refused, len(under_way)
 
-    assert asyncio.run(tried()) == (AT_ONCE, AT_ONCE + 1, 7, 0)
+    assert asyncio.run(tried()) == (MAX_THREADS_PER_TOKEN, MAX_THREADS_PER_TOKEN + 1, 7, 0)
 
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_T85_one_analyst_s_waiting_asks_leave_threads_for_others(tmp_path: Path, *, bounded: bool) -> None:
-    """Fifty asks of one token that hang keep at most AT_ONCE threads; another token, and its own pages, are answered.
+    """Fifty asks of one token that hang keep at most four threads; another token, and its own pages, are answered.
 
     Control: without the turns the same asks hold every thread the web process has.
     """
     office = Office(tmp_path, survey=survey())
     hang, full, threads = threading.Event(), threading.Event(), set()
-    places, patience = (AT_ONCE, 60) if bounded else (8, 1)
+    places, patience = (MAX_THREADS_PER_TOKEN, 60) if bounded else (8, 1)
 
     def call(frame: Mapping[str, object]) -> Frame:
         if frame["call"] == "budget" and not hang.is_set():
@@ -218,19 +228,19 @@ def test_T85_one_analyst_s_waiting_asks_leave_threads_for_others(tmp_path: Path,
     office.close()
     assert other == (200 if bounded else 0)
     assert len(threads) == places
-    assert held.count(429) == (50 - AT_ONCE - WAITING if bounded else 0)
+    assert held.count(429) == (50 - MAX_THREADS_PER_TOKEN - MAX_CALLS_WAITING if bounded else 0)
 
 
 def test_T85_one_analyst_has_half_of_a_dataset_s_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all that one analyst may hold taken, it is refused, and another finds a place; after its end it has one."""
-    monkeypatch.setattr(held, "PATIENCE", 0.05)
-    dataset = held.Held("survey")
+    monkeypatch.setattr(held, "MAX_WAIT_SECONDS", 0.05)
+    dataset = held.OpenDataset("survey")
     with contextlib.ExitStack() as taken:
-        for _ in range(held.SLOTS // 2):
+        for _ in range(held.MAX_ASKS_AT_ONCE // 2):
             taken.enter_context(dataset.slot("alice"))
         with pytest.raises(SetupError, match="under way"), dataset.slot("alice"):
             raise AssertionError("no place")
-        for _ in range(held.SLOTS // 2):
+        for _ in range(held.MAX_ASKS_AT_ONCE // 2):
             taken.enter_context(dataset.slot("bob"))
         with pytest.raises(SetupError, match="under way"), dataset.slot("carol"):
             raise AssertionError("the control: all places are taken")
@@ -239,9 +249,9 @@ def test_T85_one_analyst_has_half_of_a_dataset_s_slots(monkeypatch: pytest.Monke
 
 
 def test_T85_a_plan_has_so_many_queries(tmp_path: Path) -> None:
-    """PLANNED of them are planned, one more is refused."""
+    """MAX_PLANNED_QUERIES of them are planned, one more is refused."""
     with Door(Office(tmp_path, survey=survey())) as door:
-        for number, status in ((PLANNED, 200), (PLANNED + 1, 400)):
+        for number, status in ((MAX_PLANNED_QUERIES, 200), (MAX_PLANNED_QUERIES + 1, 400)):
             asked = {"queries": ["SELECT COUNT(*) FROM survey"] * number, "spend": {"epsilon": 1}}
             assert door.post("/v1/datasets/survey/plan", asked, "analyst").status_code == status
 

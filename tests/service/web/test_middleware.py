@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sulq.service.web.middleware import LOOPBACK, Tally, Traffic, _host
+from sulq.service.web.middleware import LOOPBACK, RequestCounts, Traffic, _host
 
 
 def scope(host: str = "localhost", **more: object) -> dict[str, object]:
@@ -17,13 +17,13 @@ async def nothing() -> dict[str, object]:
     return {"type": "http.request", "body": b"", "more_body": False}
 
 
-def sent(app: object, asked: dict[str, object], tally: Tally | None = None) -> list[dict[str, object]]:
+def sent(app: object, asked: dict[str, object], tally: RequestCounts | None = None) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = []
 
     async def send(message: dict[str, object]) -> None:
         messages.append(message)
 
-    guarded = Traffic(app, hosts=LOOPBACK, tls=False, tally=tally or Tally())
+    guarded = Traffic(app, hosts=LOOPBACK, tls=False, tally=tally or RequestCounts())
     asyncio.run(guarded(asked, nothing, send))
     return messages
 
@@ -44,7 +44,7 @@ def test_T87_a_failure_after_the_response_began_adds_nothing() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise RuntimeError("CANARY")
 
-    tally = Tally()
+    tally = RequestCounts()
     messages = sent(broken, scope(), tally)
     assert [message["type"] for message in messages] == ["http.response.start"]
     assert "CANARY" not in str(messages)

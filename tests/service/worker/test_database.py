@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import SetupError
-from sulq.service.worker.database import Way, base, files, is_secret, near, variables, ways
+from sulq.service.worker.database import ProxyRoute, base, files, is_secret, near, variables, ways
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,9 @@ from sulq.service.worker.database import Way, base, files, is_secret, near, vari
 )
 def test_the_hosts_of_an_address(url: str, environment: dict[str, str], found: list[tuple[str, int]]) -> None:
     """As PostgreSQL's library reads it, each with a place of its own in the worker's network."""
-    assert ways(url, environment) == tuple(Way(f"127.0.0.{i + 1}", port, host) for i, (host, port) in enumerate(found))
+    assert ways(url, environment) == tuple(
+        ProxyRoute(f"127.0.0.{i + 1}", port, host) for i, (host, port) in enumerate(found)
+    )
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from sulq.language.statistic import Aggregated
 from sulq.service import ipc
 from sulq.service.clerk.declaration import declare
 from sulq.service.sandbox import isolation
-from sulq.service.settings import Declared
+from sulq.service.settings import DatasetSettings
 from sulq.service.supervisor import process
 from tests.service.service import COLUMNS, found_by_children, service, survey
 
@@ -37,7 +37,7 @@ KEY = bytes(range(32))
 class Started:
     """A worker's socket, and the plan of a question it can answer."""
 
-    def __init__(self, sock: socket.socket, declared: Declared) -> None:
+    def __init__(self, sock: socket.socket, declared: DatasetSettings) -> None:
         self.sock = sock
         self.seal = Seal(KEY)
         schema = declared.tables[0].facts.schema

@@ -31,11 +31,11 @@ from sulq.kernel.entropy import random_bytes
 
 Role = Literal["owner", "analyst", "auditor"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-BYTES: Final = 32  # of a token; 16 would do
+TOKEN_BYTES: Final = 32  # of a token; 16 would do
 PREFIX: Final = "sulq_"  # so that those who scan texts for secrets can find one
-DAYS: Final = 90
-MOST_DAYS: Final = 3660
-WAIT: Final = 5000  # milliseconds for the file's lock
+TOKEN_DAYS: Final = 90
+MAX_TOKEN_DAYS: Final = 3660
+LOCK_MILLISECONDS: Final = 5000  # milliseconds for the file's lock
 _DAY: Final = 86400
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _SCHEMA: Final = """CREATE TABLE principals (
@@ -104,13 +104,13 @@ class Access:
         name: str,
         role: str = "analyst",
         datasets: Sequence[str] | None = None,
-        days: int = DAYS,
+        days: int = TOKEN_DAYS,
         *,
         replace: bool = False,
     ) -> str:
         """Let somebody in and give the token, this once. With `replace` an earlier token of the name ends now."""
         scope = _checked(name, role, datasets, days)
-        token = PREFIX + base64.urlsafe_b64encode(random_bytes(BYTES)).rstrip(b"=").decode()
+        token = PREFIX + base64.urlsafe_b64encode(random_bytes(TOKEN_BYTES)).rstrip(b"=").decode()
         now = int(self._clock())
         values = (name, role, scope, hashed(token), now, now + days * _DAY)
         with self._writing() as db:
@@ -221,7 +221,7 @@ class Access:
 def _opened(path: Path) -> apsw.Connection:
     try:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        db.set_busy_timeout(WAIT)
+        db.set_busy_timeout(LOCK_MILLISECONDS)
         db.pragma("synchronous", "EXTRA")  # a token that was shown, or ended, is so after a power cut too
         db.pragma("trusted_schema", "OFF")
         (schema,) = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")]
@@ -239,8 +239,8 @@ def _checked(name: object, role: object, datasets: object, days: object) -> str 
         raise QuestionError("bad-principal", "A name is 1 to 64 letters, digits and . _ @ -, a letter or digit first.")
     if role not in ROLES:
         raise QuestionError("bad-principal", f"A role is one of {', '.join(ROLES)}.")
-    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MOST_DAYS:
-        raise QuestionError("bad-principal", f"A token lives 1 to {MOST_DAYS} days.")
+    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_TOKEN_DAYS:
+        raise QuestionError("bad-principal", f"A token lives 1 to {MAX_TOKEN_DAYS} days.")
     if datasets is None:
         return None
     several = isinstance(datasets, (list, tuple)) and all(isinstance(item, str) and item for item in datasets)

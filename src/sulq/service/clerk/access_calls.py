@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sulq.errors import QuestionError
-from sulq.service.clerk.access import DAYS, MOST_DAYS, Access, Principal, nearest
+from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS, Access, Principal, nearest
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame
 
@@ -38,7 +38,7 @@ def principals(access: Access, request: Request) -> Frame:
 def add_principal(access: Access, request: Request, datasets: Collection[str]) -> Frame:
     """Let somebody in; the token is in this reply and nowhere else."""
     request.only("name", "role", "datasets", "days")
-    days, scope = request.whole("days", DAYS, MOST_DAYS), request.names("datasets")
+    days, scope = request.whole("days", TOKEN_DAYS, MAX_TOKEN_DAYS), request.names("datasets")
     check_datasets(scope or (), datasets)
     return {"token": access.add(request.text("name"), request.text("role"), scope, days)}
 

@@ -11,13 +11,13 @@ from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError, SetupError
 from sulq.language.privacy import Loss
 from sulq.language.question import Question, Sums
-from sulq.service.clerk.open_dataset import Held
+from sulq.service.clerk.open_dataset import OpenDataset
 from sulq.service.clerk.request import Request
-from sulq.service.ipc import MOST, Frame
-from sulq.service.schedule import Turn
+from sulq.service.ipc import MAX_FRAME_BYTES, Frame
+from sulq.service.schedule import ScheduledAsk
 
-SHORT: Final = 1000  # characters: what a question of few numbers is written in
-LONGEST_NUMBER: Final = 21  # characters of a 64-bit number, its sign and a comma
+SHORT_QUESTION_CHARACTERS: Final = 1000  # characters: what a question of few numbers is written in
+MAX_NUMBER_CHARACTERS: Final = 21  # characters of a 64-bit number, its sign and a comma
 
 T = TypeVar("T")
 
@@ -52,16 +52,16 @@ def ask(request: Request) -> Frame:
 
 def check_length(oracle: Oracle, question: Question, spend: Loss | None) -> None:
     """Refuse, before anything is paid, a question whose answer would be longer than what one frame carries."""
-    if isinstance(question, Sums) and not question.by and len(wire.encode(question)) < SHORT:
+    if isinstance(question, Sums) and not question.by and len(wire.encode(question)) < SHORT_QUESTION_CHARACTERS:
         return
     plan = oracle.foresee(question, spend=spend)
     numbers = sum(part.tally.cells * part.tally.width for part in plan.parts)
     once = len(wire.encode(plan.event))  # the first answer says what all of them cost together
-    if once + numbers * LONGEST_NUMBER + len(plan.parts) * SHORT > MOST // 2:
+    if once + numbers * MAX_NUMBER_CHARACTERS + len(plan.parts) * SHORT_QUESTION_CHARACTERS > MAX_FRAME_BYTES // 2:
         raise QuestionError("too-large", "The answer would be longer than the server sends at once.")
 
 
-def timed(held: Held, whose: str, work: Callable[[], T]) -> T:
+def timed(held: OpenDataset, whose: str, work: Callable[[], T]) -> T:
     """Do what reads rows, in a slot of its dataset; under a release schedule its outcome leaves at its tick (R14).
 
     The slot is free again when the work is done; until its tick nobody finds the answer in any book (`Paced`).
@@ -70,7 +70,7 @@ def timed(held: Held, whose: str, work: Callable[[], T]) -> T:
     if schedule is None:
         with held.slot(whose):
             return work()
-    turn = Turn(schedule)
+    turn = ScheduledAsk(schedule)
     try:
         with ExitStack() as slot, ExitStack() as times:
             slot.enter_context(held.slot(whose))

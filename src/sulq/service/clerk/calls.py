@@ -20,7 +20,7 @@ from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.service.call_counts import Counts
 from sulq.service.clerk import access_calls, ask_calls, ledger_calls, register_calls
 from sulq.service.clerk.access import Access, Principal, hashed
-from sulq.service.clerk.open_dataset import Held
+from sulq.service.clerk.open_dataset import OpenDataset
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame, refusal
 
@@ -29,7 +29,7 @@ ASKERS: Final = frozenset({"owner", "analyst"})
 READERS: Final = frozenset({"owner", "auditor"})
 OWNER: Final = frozenset({"owner"})
 NOBODY: Final[frozenset[str]] = frozenset()  # no token is asked for
-LONGEST: Final = 200  # of a token
+MAX_TOKEN_CHARACTERS: Final = 200  # of a token
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Office(register_calls.Registrar, Protocol):
 
     access: Access
     counts: Counts
-    datasets: Mapping[str, Held]
+    datasets: Mapping[str, OpenDataset]
 
     def health(self) -> Frame:
         """What anyone may know: whether the service runs, and how its workers are kept apart."""
@@ -74,7 +74,7 @@ def datasets(office: Office, request: Request) -> Frame:
     return {"datasets": found}
 
 
-def _period(held: Held) -> float | None:
+def _period(held: OpenDataset) -> float | None:
     return None if held.schedule is None else held.schedule.period
 
 
@@ -138,13 +138,13 @@ def admitted(office: Office, frame: Mapping[str, object]) -> tuple[Call, Request
 
 
 def _principal(access: Access, token: object) -> Principal:
-    found = access.find(hashed(token)) if isinstance(token, str) and 0 < len(token) <= LONGEST else None
+    found = access.find(hashed(token)) if isinstance(token, str) and 0 < len(token) <= MAX_TOKEN_CHARACTERS else None
     if found is None:
         raise AccessDenied("unauthorized", "This token is not known here.")
     return found
 
 
-def _dataset(office: Office, who: Principal, name: object) -> Held:
+def _dataset(office: Office, who: Principal, name: object) -> OpenDataset:
     found = office.datasets.get(name) if isinstance(name, str) and who.sees(name) else None
     if found is None:
         raise AccessDenied("not-found", "There is no such dataset.")

@@ -32,37 +32,37 @@ from sulq.service import ipc
 from sulq.service.call_counts import Counts
 from sulq.service.clerk.ledger_choice import placed
 from sulq.service.clerk.ledger_coverage import Holdings
-from sulq.service.clerk.open_dataset import Held
-from sulq.service.clerk.registered_store import Shelf
-from sulq.service.clerk.worker_pool import Post, RemoteRows, Worker
+from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.service.clerk.registered_store import RegisteredStore
+from sulq.service.clerk.worker_pool import RemoteRows, WorkerAddress, WorkerConnection
 from sulq.service.ipc import Frame
-from sulq.service.schedule import Paced, Schedule
-from sulq.service.settings import Declared, Service
+from sulq.service.schedule import PacedRows, Schedule
+from sulq.service.settings import DatasetSettings, Service
 from sulq.version import noise_versions
 
-LOOKING: Final = 70.0  # seconds for a look at a file's columns
+MAX_LOOK_SECONDS: Final = 70.0  # seconds for a look at a file's columns
 UNWRITABLE: Final = "ledger-failed"  # a fault that passes
 AWAY: Final = "missing-file"  # of a ledger in a database: so does this
-AGAIN: Final = 10.0  # seconds between tries to reach it
-FIRST_WORD: Final = 20.0  # seconds a registration waits to hear whether its rows could be opened
+RETRY_SECONDS: Final = 10.0  # seconds between tries to reach it
+MAX_FIRST_WORD_SECONDS: Final = 20.0  # seconds a registration waits to hear whether its rows could be opened
 
 _log = logging.getLogger(__name__)
 
 
-class Staff:
+class DatasetManager:
     """Opens datasets, and speaks with the supervisor over its control socket."""
 
     def __init__(self, service: Service, control: socket.socket, counts: Counts) -> None:
         self.service = service
-        self.datasets: dict[str, Held] = {}
+        self.datasets: dict[str, OpenDataset] = {}
         self._control = control
         self._sending = threading.Lock()
         self.counts = counts
-        self._declared: dict[str, Declared] = {}
+        self._declared: dict[str, DatasetSettings] = {}
         self._sources: dict[str, object] = {}
         self._ledgers: dict[str, Ledger] = {}
         self._holdings = Holdings()
-        self._shelf = Shelf(service.state / "datasets")
+        self._store = RegisteredStore(service.state / "datasets")
         self._registered: set[str] = set()  # by calls, so that a call may take them away
         self._opening = threading.Lock()
         self._holding = threading.Lock()
@@ -70,16 +70,16 @@ class Staff:
         self._looks: dict[int, Callable[[Frame], None]] = {}
         self._looked = 0
 
-    def take_on(self, declared: Declared) -> None:
+    def take_on(self, declared: DatasetSettings) -> None:
         """Open a dataset; what is wrong with it is kept for its owner to see, and the others go on."""
         with self._opening:
             held = self._taken_on(declared)
         if held.fault is None:
             self._start(declared, 1)
 
-    def _taken_on(self, declared: Declared) -> Held:
+    def _taken_on(self, declared: DatasetSettings) -> OpenDataset:
         period = declared.schedule or self.service.schedule
-        held = Held(declared.name, schedule=Schedule(period) if period else None)
+        held = OpenDataset(declared.name, schedule=Schedule(period) if period else None)
         held.share_answers = self.service.share_answers
         self._declared[declared.name] = declared
         try:
@@ -92,7 +92,7 @@ class Staff:
         self.datasets[declared.name] = held
         return held
 
-    def _ledger(self, declared: Declared) -> Ledger:
+    def _ledger(self, declared: DatasetSettings) -> Ledger:
         """The ledger; datasets of one person space share it, and all of them say of it what it says itself (T56)."""
         if declared.ledger not in self._ledgers:
             self._ledgers[declared.ledger] = _opened(declared)
@@ -107,7 +107,7 @@ class Staff:
                 )
         return ledger
 
-    def _rows(self, declared: Declared, ledger: Ledger) -> RemoteRows:
+    def _rows(self, declared: DatasetSettings, ledger: Ledger) -> RemoteRows:
         return RemoteRows(
             limit=self.service.limit,
             redeem=ledger.redeem,
@@ -116,13 +116,13 @@ class Staff:
             event=self.counts.event,
         )
 
-    def _start(self, declared: Declared, count: int) -> None:
+    def _start(self, declared: DatasetSettings, count: int) -> None:
         ledger = self._ledgers[declared.ledger]
         own = replace(declared, unit=ledger.unit)  # rows are kept by the unit that answers are priced by, whatever else
         settings = {"dataset": own.for_worker().to_json(), "hash_key": ledger.hash_key.hex(), "space": ledger.space}
         self._say({"start": declared.name, "count": count, "settings": settings})
 
-    def _greeted(self, declared: Declared, hello: Frame) -> None:
+    def _greeted(self, declared: DatasetSettings, hello: Frame) -> None:
         """A worker has opened its rows: the first one's are registered, and any other's must be the same."""
         sources, rows = cast("dict[str, str]", hello["sources"]), cast("dict[str, int]", hello["rows"])
         name = declared.name
@@ -135,7 +135,7 @@ class Staff:
             if held.curator is not None:
                 return
             try:
-                self._cover(declared, held.books(), cast("list[Frame]", hello.get("covers", [])))
+                self._cover(declared, held.open_ledger(), cast("list[Frame]", hello.get("covers", [])))
                 held.curator = self._curator(declared, held, sources, rows)
             except SulqError:
                 del self._sources[name]
@@ -143,7 +143,7 @@ class Staff:
         _log.info("a dataset is ready", extra={"dataset": name})
         self._start(replace(declared, renew=False), self.service.workers)
 
-    def _cover(self, declared: Declared, ledger: Ledger, told: list[Frame]) -> None:
+    def _cover(self, declared: DatasetSettings, ledger: Ledger, told: list[Frame]) -> None:
         """Note what the ledger covers, by the word of a worker, who may read it; not what another one covers (T98)."""
         sources = [Source.from_json(tree) for tree in told]
         folders = [self.service.ledgers, None if "://" in declared.ledger else Path(declared.ledger).parent]
@@ -151,9 +151,9 @@ class Staff:
         agree(sources, ledger.book, books + books_in(folder for folder in folders if folder is not None))
         ledger.cover(sources)
 
-    def _curator(self, declared: Declared, held: Held, sources: dict[str, str], rows: dict[str, int]) -> ReusingOracle:
-        ledger, rows_of = held.books(), cast("RemoteRows", held.rows)
-        held.paced = None if held.schedule is None else Paced(rows_of, held.schedule)
+    def _curator(self, declared: DatasetSettings, held: OpenDataset, sources: dict[str, str], rows: dict[str, int]) -> ReusingOracle:
+        ledger, rows_of = held.open_ledger(), cast("RemoteRows", held.rows)
+        held.paced = None if held.schedule is None else PacedRows(rows_of, held.schedule)
         facts: list[TableFacts] = []
         for table in declared.tables:
             name = table.facts.schema.table
@@ -188,30 +188,30 @@ class Staff:
         connects = any("://" in declared.ledger for declared in taken)
         return connects and any(declared.in_database for declared in taken)
 
-    def hold(self, declared: Declared) -> bool:
+    def hold(self, declared: DatasetSettings) -> bool:
         """Take on a new dataset, and write it down so that it is there after a restart; whether it is ready.
 
-        What is wrong with it is heard now, if it is heard within FIRST_WORD, and then it is as if nothing had been
-        registered. A larger one is opened meanwhile, and its owner looks at the list.
+        Waits MAX_FIRST_WORD_SECONDS for a fault; where there is one, nothing is registered. A larger dataset is opened
+        meanwhile, and its owner looks at the list.
         """
         with self._holding:
             if declared.name in self.datasets:
                 raise QuestionError("name-taken", f"There is a dataset {declared.name!r} already.", "Use another name.")
-            declared = placed(declared, self.service, self._shelf.ledgers)
+            declared = placed(declared, self.service, self._store.ledgers)
             place = Path(declared.ledger)
             begun = "://" not in declared.ledger and not place.exists()
             self.take_on(declared)
             try:
                 ready = self._first_word(self.datasets[declared.name])
-                self._shelf.put(declared)
+                self._store.put(declared)
             except BaseException:
                 self._drop(declared.name, unmake=place if begun else None)
                 raise
             self._registered.add(declared.name)
             return ready
 
-    def _first_word(self, held: Held) -> bool:
-        until = time.monotonic() + FIRST_WORD
+    def _first_word(self, held: OpenDataset) -> bool:
+        until = time.monotonic() + MAX_FIRST_WORD_SECONDS
         while time.monotonic() < until and not held.ready and held.problem is None:
             time.sleep(0.02)
         problem = held.problem
@@ -228,7 +228,7 @@ class Staff:
                 raise SetupError(
                     "bad-config", f"{name!r} is declared in the server's sulq.toml.", "Remove it there, and start anew."
                 )
-            self._shelf.remove(name)
+            self._store.remove(name)
             self._registered.discard(name)
             self._drop(name)
         _log.info("a dataset was taken away", extra={"dataset": name})
@@ -257,14 +257,14 @@ class Staff:
 
     def take_on_registered(self) -> None:
         """Open the datasets that were registered by calls; one that cannot be read is its owner's to see."""
-        for name, found in self._shelf.read():
+        for name, found in self._store.read():
             if name in self.datasets:
                 continue  # the configuration has one of that name now
             self._registered.add(name)
-            if isinstance(found, Declared):
+            if isinstance(found, DatasetSettings):
                 self.take_on(found)
             else:
-                self.datasets[name] = Held(name, fault=found)
+                self.datasets[name] = OpenDataset(name, fault=found)
 
     def look(self, path: Path) -> Frame:
         """Names and kinds of a file's columns, by a process that ends with the answer."""
@@ -280,7 +280,7 @@ class Staff:
             number = self._looked
             self._looks[number] = given
         self._say({"look": str(path), "number": number})
-        done.wait(LOOKING)
+        done.wait(MAX_LOOK_SECONDS)
         self._looks.pop(number, None)
         if not reply:
             raise SetupError("unreadable-data", "The file could not be looked at.")
@@ -292,7 +292,9 @@ class Staff:
             held = self.datasets.get(str(frame["dataset"]))
             if held is not None and held.rows is not None:
                 key = bytes.fromhex(str(frame["key"]))
-                held.rows.post(Post(str(frame["worker"]), cast("int", frame["generation"]), str(frame["path"]), key))
+                held.rows.post(
+                    WorkerAddress(str(frame["worker"]), cast("int", frame["generation"]), str(frame["path"]), key)
+                )
         elif "looked" in frame:
             given = self._looks.get(cast("int", frame["looked"]))
             if given is not None:
@@ -333,7 +335,7 @@ class Staff:
                 self._trying.start()
                 return
 
-    def _tried(self, held: Held, declared: Declared) -> None:
+    def _tried(self, held: OpenDataset, declared: DatasetSettings) -> None:
         """Open the ledger without a lock that others wait for; then, if it is still wanted, take the dataset on."""
         ledger: Ledger | None = None
         fault: SulqError | None = None
@@ -363,7 +365,7 @@ class Staff:
         held = [held for held in list(self.datasets.values()) if held.rows is not None]
         return [self._kept(item, worker) for item in held for worker in cast("RemoteRows", item.rows).workers]
 
-    def _kept(self, held: Held, worker: Worker) -> Frame:
+    def _kept(self, held: OpenDataset, worker: WorkerConnection) -> Frame:
         """How a worker is kept apart; one that connects to a database could come to a ledger that lies in it (R10)."""
         declared = self._declared.get(held.name)
         beside = declared is not None and declared.in_database and self.beside_rows
@@ -394,14 +396,14 @@ class Staff:
             ipc.send(self._control, frame)
 
 
-def _passes(held: Held, declared: Declared) -> bool:
+def _passes(held: OpenDataset, declared: DatasetSettings) -> bool:
     """Whether it is time to try again to open a ledger."""
     code = None if held.fault is None else held.fault.code
     away = code == AWAY and "://" in declared.ledger
-    return code == UNWRITABLE or (away and time.monotonic() - held.taken >= AGAIN)
+    return code == UNWRITABLE or (away and time.monotonic() - held.taken >= RETRY_SECONDS)
 
 
-def _opened(declared: Declared) -> Ledger:
+def _opened(declared: DatasetSettings) -> Ledger:
     return Ledger.open(
         declared.ledger,
         unit=declared.unit,

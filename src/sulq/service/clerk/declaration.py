@@ -13,7 +13,7 @@ from sulq.api.locations import SUFFIXES, in_spark
 from sulq.errors import SetupError
 from sulq.language.domain import Schema
 from sulq.language.privacy import Budget, Unit
-from sulq.service.settings import Declared, Table
+from sulq.service.settings import DatasetSettings, TableSettings
 from sulq.service.worker import database
 
 
@@ -39,7 +39,7 @@ def declare(
     renew: bool = False,
     graph: tuple[str, ...] | None = None,
     estimators: Mapping[str, object] | None = None,
-) -> Declared:
+) -> DatasetSettings:
     """A dataset from the same words as `sulq.connect`; a server reads files and tables in PostgreSQL, never frames."""
     whole = Unit() if unit is None else unit
     if isinstance(data, Mapping):
@@ -48,7 +48,7 @@ def declare(
         )
         sizes = dict(size) if isinstance(size, Mapping) else {}
         tables = tuple(
-            Table(
+            TableSettings(
                 _source(data[item.schema.table], name), item, sizes.get(item.schema.table),
                 item.schema.table if _several(data[item.schema.table]) else None,
             )
@@ -57,9 +57,9 @@ def declare(
     else:
         alone = single_facts(Schema.of(table or name, columns), whole, graph, estimators)
         number = size if isinstance(size, int) else None
-        tables = (Table(_source(data, name), alone, number, table if _several(data) else None),)
+        tables = (TableSettings(_source(data, name), alone, number, table if _several(data) else None),)
     place = str(ledger) if ledger is not None else _beside(tables)
-    return Declared(
+    return DatasetSettings(
         name=name,
         tables=tables,
         unit=whole,
@@ -98,7 +98,7 @@ def _source(data: Path | str, name: str) -> Path | str:
     return data.resolve()
 
 
-def _beside(tables: tuple[Table, ...]) -> str:
+def _beside(tables: tuple[TableSettings, ...]) -> str:
     """Where the ledger lies by default: beside the data file, or in the database."""
     first = tables[0]
     if isinstance(first.data, Path):
@@ -107,7 +107,7 @@ def _beside(tables: tuple[Table, ...]) -> str:
 
 
 def _prepared(
-    tables: tuple[Table, ...], told: Path | Literal[False] | None, ledger: str, name: str
+    tables: tuple[TableSettings, ...], told: Path | Literal[False] | None, ledger: str, name: str
 ) -> Path | Literal[False] | None:
     """Where the prepared copy lies: as told, or beside the ledger; that of tables in a database lies there."""
     homes = {isinstance(table.data, str) for table in tables}

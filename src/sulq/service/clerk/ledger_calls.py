@@ -17,14 +17,14 @@ from sulq.service.clerk.access import Access, nearest
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame
 
-PAGE: Final = 1000  # lines of a transcript in one reply
+PAGE_LINES: Final = 1000  # lines of a transcript in one reply
 
 
 def transcript(request: Request) -> Frame:
     """Questions and answers after an entry, oldest first; `datasets`: of which ones, null for all."""
     request.only("after", "limit")
-    after, limit = request.whole("after", 0, 2**62), request.whole("limit", PAGE, PAGE)
-    ledger = request.held.books()
+    after, limit = request.whole("after", 0, 2**62), request.whole("limit", PAGE_LINES, PAGE_LINES)
+    ledger = request.held.open_ledger()
     scope = request.who.datasets
     lines = ledger.transcript(analyst=request.whose, datasets=scope, after=after, limit=limit)
     return {
@@ -37,7 +37,7 @@ def transcript(request: Request) -> Frame:
 def verify(request: Request) -> Frame:
     """Check the whole ledger again: chain, totals, budget."""
     request.only()
-    found = request.held.books().verify()
+    found = request.held.open_ledger().verify()
     return {
         "space": found.space,
         "entries": found.entries,
@@ -61,7 +61,7 @@ def export(request: Request) -> Frame:
         "report": report,
         "datasets": found["datasets"],
         "lines": found["lines"],
-        "public_key": request.held.books().public_key,
+        "public_key": request.held.open_ledger().public_key,
     }
 
 
@@ -69,7 +69,7 @@ def receipt(request: Request) -> Frame:
     """One debit's receipt, signed by the ledger."""
     request.only("seq")
     seq = request.whole("seq", 0, 2**62)
-    found = request.held.books().receipt(seq, analyst=request.whose, datasets=request.who.datasets)
+    found = request.held.open_ledger().receipt(seq, analyst=request.whose, datasets=request.who.datasets)
     return {"receipt": wire.strict(found)}
 
 
@@ -89,7 +89,7 @@ def line_of(line: Line) -> Frame:
 def budget(request: Request) -> Frame:
     """What there is, what is spent and left; owner and auditor see every analyst's share, an analyst its own."""
     request.only()
-    ledger, whose = request.held.books(), request.whose
+    ledger, whose = request.held.open_ledger(), request.whose
     whole, spent, remaining = ledger.standing(analyst=whose)
     shares = [_share_of(standing) for standing in ledger.standings() if whose in (None, standing.analyst)]
     return {
@@ -108,7 +108,7 @@ def share(access: Access, request: Request) -> Frame:
     request.only("analyst", "share", "reserve")
     reserve = request.number("reserve") if request.body.get("reserve") is not None else 0.0
     analyst = request.text("analyst")
-    told, ledger = Share.of(request.number("share"), reserve), request.held.books()
+    told, ledger = Share.of(request.number("share"), reserve), request.held.open_ledger()
     known = {principal.name for principal in access.list()} | {standing.analyst for standing in ledger.standings()}
     if analyst not in known:
         raise AccessDenied("not-found", f"There is no analyst {analyst[:80]!r}{nearest(analyst, known)}.")

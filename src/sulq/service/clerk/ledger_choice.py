@@ -15,15 +15,15 @@ from sulq.addresses.defaults import beside, copy_of
 from sulq.curator.ledger.shelves import books_in
 from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.errors import SetupError
-from sulq.service.settings import Declared, Service, Table
+from sulq.service.settings import DatasetSettings, Service, TableSettings
 
 
-def rows_of(declared: Declared) -> list[str]:
+def rows_of(declared: DatasetSettings) -> list[str]:
     """The private tables of a dataset by where their rows lie; a file of several holds several."""
     return [_place(table) for table in declared.tables if not table.facts.public]
 
 
-def placed(declared: Declared, service: Service, noted: Mapping[str, str]) -> Declared:
+def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]) -> DatasetSettings:
     """The dataset under the ledger of its rows.
 
     Args:
@@ -59,7 +59,7 @@ def _covering(files: list[Path], service: Service) -> set[str]:
     return {str(place) for each in found for place, likeness in each.items() if likeness is Likeness.SAME}
 
 
-def _moved(private: list[Table], known: set[str], service: Service) -> None:
+def _moved(private: list[TableSettings], known: set[str], service: Service) -> None:
     """Refuse to forget a ledger that lies beside the data, or one of which nobody here can say: the owner's to move."""
     for table in private:
         there, new = beside(_file(table)), _new(table, service)
@@ -74,7 +74,7 @@ def _moved(private: list[Table], known: set[str], service: Service) -> None:
             )
 
 
-def _new(table: Table, service: Service) -> Path:
+def _new(table: TableSettings, service: Service) -> Path:
     """Where a ledger is begun for a table's rows."""
     own = beside(_file(table))
     if service.ledgers is None or service.data_root is None:
@@ -82,12 +82,12 @@ def _new(table: Table, service: Service) -> Path:
     return service.ledgers.resolve() / quote(str(own.relative_to(service.data_root.resolve())), safe="")
 
 
-def _file(table: Table) -> Path:
+def _file(table: TableSettings) -> Path:
     """A table's data file: calls register files alone, and an address stands in the server's own configuration."""
     if isinstance(table.data, str):
         raise SetupError("bad-declaration", "Tables in PostgreSQL are declared in the server's sulq.toml.")
     return table.data
 
 
-def _place(table: Table) -> str:
+def _place(table: TableSettings) -> str:
     return str(table.data) if table.inside is None else f"{table.data}#{table.inside}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sulq.addresses.postgres import Address
 from sulq.errors import SetupError
-from sulq.service.settings import Declared, Table
+from sulq.service.settings import DatasetSettings, TableSettings
 from sulq.service.worker import database
 
 
@@ -19,9 +19,9 @@ class Holdings:
     """The datasets this server has, by what they are read from; the caller sees to it that one thread writes."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, Declared] = {}
+        self._taken: dict[str, DatasetSettings] = {}
 
-    def take(self, declared: Declared) -> None:
+    def take(self, declared: DatasetSettings) -> None:
         """Take a dataset in.
 
         Raises:
@@ -40,7 +40,7 @@ class Holdings:
         return gone is not None and all(other.ledger != gone.ledger for other in self._taken.values())
 
 
-def _differs(declared: Declared, other: Declared) -> None:
+def _differs(declared: DatasetSettings, other: DatasetSettings) -> None:
     """Refuse a table's name that stands for something else in the same ledger: each would undo the other's entry."""
     known = {table.facts.schema.table: table for table in other.tables}
     for table in declared.tables:
@@ -53,7 +53,7 @@ def _differs(declared: Declared, other: Declared) -> None:
             )
 
 
-def _second(declared: Declared, other: Declared) -> None:
+def _second(declared: DatasetSettings, other: DatasetSettings) -> None:
     for table in declared.tables:
         for known in other.tables:
             if not table.facts.public and not known.facts.public and _same(table, known):
@@ -65,7 +65,7 @@ def _second(declared: Declared, other: Declared) -> None:
                 )
 
 
-def _same(table: Table, other: Table) -> bool:
+def _same(table: TableSettings, other: TableSettings) -> bool:
     """Whether two tables are the same rows: one file or database, and not two tables inside it."""
     if isinstance(table.data, str) or isinstance(other.data, str):
         return isinstance(table.data, str) and isinstance(other.data, str) and _one_table(table, other)
@@ -73,11 +73,11 @@ def _same(table: Table, other: Table) -> bool:
     return not apart and _one_file(table.data, other.data)
 
 
-def _named(table: Table) -> str:
+def _named(table: TableSettings) -> str:
     return f"table {table.facts.schema.table!r}" if isinstance(table.data, str) else table.data.name
 
 
-def _one_table(table: Table, other: Table) -> bool:
+def _one_table(table: TableSettings, other: TableSettings) -> bool:
     """Whether tables of a database are one: by a host, the database's name, and their own; not by who reads, and how.
 
     Of several hosts one in common is enough: all of an address have the same rows.
@@ -85,7 +85,7 @@ def _one_table(table: Table, other: Table) -> bool:
     return _inside(table) == _inside(other) and not _hosts(str(table.data)).isdisjoint(_hosts(str(other.data)))
 
 
-def _inside(table: Table) -> object:
+def _inside(table: TableSettings) -> object:
     url = str(table.data)
     return database.base(url), Address.of(url).inside(table.inside or table.facts.schema.table)
 

@@ -22,11 +22,11 @@ from sulq.service import ipc
 from sulq.service.call_counts import Counts
 from sulq.service.clerk import calls
 from sulq.service.clerk.access import Access
-from sulq.service.clerk.dataset_manager import Staff
-from sulq.service.clerk.open_dataset import Held
+from sulq.service.clerk.dataset_manager import DatasetManager
+from sulq.service.clerk.open_dataset import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation
-from sulq.service.settings import Declared, Service
+from sulq.service.settings import DatasetSettings, Service
 from sulq.service.supervisor import child
 from sulq.version import __version__
 
@@ -37,15 +37,19 @@ _log = logging.getLogger("sulq.service.clerk.main")  # the module is run, so its
 
 
 class Clerk:
-    """Answers calls about the datasets it holds; without `staff` it has none but those it is given."""
+    """Answers calls about the datasets it holds; without `manager` it has none but those it is given."""
 
     def __init__(
-        self, access: Access, datasets: Mapping[str, Held] | None = None, *, staff: Staff | None = None
+        self,
+        access: Access,
+        datasets: Mapping[str, OpenDataset] | None = None,
+        *,
+        manager: DatasetManager | None = None,
     ) -> None:
         self.access = access
-        self.counts = Counts() if staff is None else staff.counts
-        self.datasets: Mapping[str, Held] = dict(datasets or {}) if staff is None else staff.datasets
-        self._staff = staff
+        self.counts = Counts() if manager is None else manager.counts
+        self.datasets: Mapping[str, OpenDataset] = dict(datasets or {}) if manager is None else manager.datasets
+        self._manager = manager
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._busy = 0
@@ -53,37 +57,37 @@ class Clerk:
         self._stopping = False
 
     @property
-    def staff(self) -> Staff:
+    def manager(self) -> DatasetManager:
         """Who opens datasets."""
-        if self._staff is None:
+        if self._manager is None:
             raise SetupError("not-available", "This server takes on no datasets.")
-        return self._staff
+        return self._manager
 
     @property
     def data_root(self) -> Path | None:
         """Where data files may lie that are registered by calls."""
-        return None if self._staff is None else self._staff.data_root
+        return None if self._manager is None else self._manager.data_root
 
     def look(self, path: Path) -> Frame:
         """Names and kinds of a file's columns."""
-        return self.staff.look(path)
+        return self.manager.look(path)
 
-    def hold(self, declared: Declared) -> bool:
+    def hold(self, declared: DatasetSettings) -> bool:
         """Take on a new dataset; whether it is ready."""
-        return self.staff.hold(declared)
+        return self.manager.hold(declared)
 
     def withdraw(self, name: str) -> None:
         """Take away a dataset that was registered by a call."""
-        self.staff.withdraw(name)
+        self.manager.withdraw(name)
 
     def health(self) -> Frame:
         """Whether the service runs, how it and its workers are cut off, what is certified; nothing of one dataset."""
         ready = all(held.ready or held.problem is not None for held in list(self.datasets.values()))
         found: Frame = {"status": "ok" if ready else "starting", "version": __version__}
-        if self._staff is not None:
-            own = "shared" if self._staff.beside_rows else isolation.files()
-            found |= {"files": own, "rights": isolation.rights(), "certified": self._staff.certified}
-            told = self._staff.isolation()
+        if self._manager is not None:
+            own = "shared" if self._manager.beside_rows else isolation.files()
+            found |= {"files": own, "rights": isolation.rights(), "certified": self._manager.certified}
+            told = self._manager.isolation()
             found["workers"] = {
                 name: sorted({str(worker.get(name)) for worker in told}) for name in ("network", "files", "rights")
             }
@@ -94,7 +98,7 @@ class Clerk:
         datasets = [
             {"name": name, "ready": held.ready, "late": held.late} for name, held in sorted(self.datasets.items())
         ]
-        workers = [] if self._staff is None else self._staff.workers()
+        workers = [] if self._manager is None else self._manager.workers()
         return {"version": __version__, **self.counts.told(), "datasets": datasets, "workers": workers}
 
     def serve(self, listener: socket.socket) -> None:
@@ -119,8 +123,8 @@ class Clerk:
             for sock in self._open:
                 with contextlib.suppress(OSError):
                     sock.shutdown(socket.SHUT_RDWR)
-        if self._staff is not None:
-            self._staff.close()
+        if self._manager is not None:
+            self._manager.close()
 
     def _reply(self, sock: socket.socket, reply: Frame, *, paid: bool) -> None:
         try:
@@ -157,30 +161,30 @@ def main() -> None:
     service = Service.from_json(cast("Frame", told["service"]))
     control = socket.socket(fileno=cast("int", told["control"]))
     listener = socket.socket(fileno=cast("int", told["listen"]))
-    staff = Staff(service, control, Counts())
-    clerk = Clerk(Access(service.access), staff=staff)
+    manager = DatasetManager(service, control, Counts())
+    clerk = Clerk(Access(service.access), manager=manager)
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor's to hear
-    threading.Thread(target=_hear, args=(control, staff), daemon=True).start()
-    given = [Declared.from_json(tree) for tree in cast("list[Frame]", told["datasets"])]
+    threading.Thread(target=_hear, args=(control, manager), daemon=True).start()
+    given = [DatasetSettings.from_json(tree) for tree in cast("list[Frame]", told["datasets"])]
     threading.Thread(target=clerk.serve, args=(listener,), daemon=True).start()
     for declared in given:
-        staff.take_on(declared)
-    staff.take_on_registered()
+        manager.take_on(declared)
+    manager.take_on_registered()
     whole = True
     while whole and not stopping.wait(TICK):
-        whole = staff.tick()
+        whole = manager.tick()
     clerk.stop(service.limit + GRACE if whole else GRACE)
     _log.info("the clerk has stopped", extra={"whole": whole})
     if not whole:
         raise SystemExit(1)  # the supervisor starts another, which reads the ledger from its first entry
 
 
-def _hear(control: socket.socket, staff: Staff) -> None:
+def _hear(control: socket.socket, manager: DatasetManager) -> None:
     while True:
         try:
-            staff.heard(ipc.receive(control))
+            manager.heard(ipc.receive(control))
         except (EOFError, OSError, SulqError):
             os._exit(1)  # without a supervisor no overrun could be stopped
 

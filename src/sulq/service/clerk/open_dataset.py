@@ -14,14 +14,14 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.reuse import ReusingOracle
 from sulq.errors import SetupError, SulqError
 from sulq.service.clerk.worker_pool import RemoteRows, stopped
-from sulq.service.schedule import Paced, Schedule
+from sulq.service.schedule import PacedRows, Schedule
 
-SLOTS: Final = 16  # asks between debit and answer at one time; the rest wait before they are charged
-PATIENCE: Final = 30.0
+MAX_ASKS_AT_ONCE: Final = 16  # asks between debit and answer at one time; the rest wait before they are charged
+MAX_WAIT_SECONDS: Final = 30.0
 
 
 @dataclass(eq=False, slots=True)
-class Held:
+class OpenDataset:
     """A dataset under the clerk's hand; `curator` is None until its first worker has opened the rows."""
 
     name: str
@@ -30,12 +30,12 @@ class Held:
     fault: SulqError | None = None  # why it could not be opened
     schedule: Schedule | None = None
     rows: RemoteRows | None = None  # None where the curator has rows of its own
-    paced: Paced | None = None  # the rows as the curator has them, where there is a schedule
+    paced: PacedRows | None = None  # the rows as the curator has them, where there is a schedule
     share_answers: bool = False
     late: int = 0  # answers that missed the tick they were due at
     taken: float = field(default_factory=time.monotonic)  # when it was taken on
     _views: dict[str, ReusingOracle] = field(default_factory=dict)  # by analyst
-    _slots: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(SLOTS))
+    _slots: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MAX_ASKS_AT_ONCE))
     _own: dict[str, threading.BoundedSemaphore] = field(default_factory=dict)  # by analyst
     _asks: int = 0  # under way
     _change: threading.Condition = field(default_factory=threading.Condition)
@@ -58,7 +58,7 @@ class Held:
             raise SetupError("not-ready", "This dataset is being opened.")
         return self.curator, self.ledger
 
-    def books(self) -> Ledger:
+    def open_ledger(self) -> Ledger:
         """The ledger alone, which is there before the rows are."""
         if self.ledger is None:
             raise SetupError("not-ready", "This dataset's ledger is not open.", "See why in the list of datasets.")
@@ -101,8 +101,8 @@ class Held:
 
         One analyst has half of them at most: whoever asks much keeps nobody else from asking (T85).
         """
-        own = self._own.setdefault(whose, threading.BoundedSemaphore(SLOTS // 2))
-        until = time.monotonic() + PATIENCE
+        own = self._own.setdefault(whose, threading.BoundedSemaphore(MAX_ASKS_AT_ONCE // 2))
+        until = time.monotonic() + MAX_WAIT_SECONDS
         with _place(own, until), _place(self._slots, until):
             yield
 

@@ -20,13 +20,13 @@ from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear,
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame
-from sulq.service.settings import Declared
+from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 ALONE: Final = ("file", "table", "columns", "size", "graph")  # what a dataset of one table says of it
 FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", "synthetic")
 PART: Final = ("file", "columns", "size", "key", "public", "person", "references")  # what each of several tables says
-MOST: Final = 2**40  # rows
+MAX_ROWS: Final = 2**40  # rows
 
 
 class Registrar(Protocol):
@@ -41,7 +41,7 @@ class Registrar(Protocol):
         """Names and kinds of a file's columns, by a process of its own."""
         ...
 
-    def hold(self, declared: Declared) -> bool:
+    def hold(self, declared: DatasetSettings) -> bool:
         """Write a new dataset down and open it; whether it is ready."""
         ...
 
@@ -71,7 +71,7 @@ def register(office: Registrar, request: Request) -> Frame:
     return {"name": name, "ready": office.hold(made)}
 
 
-def _alone(office: Registrar, request: Request, name: str) -> Declared:
+def _alone(office: Registrar, request: Request, name: str) -> DatasetSettings:
     """A dataset of one table."""
     return declare(
         name,
@@ -96,7 +96,7 @@ def _graph(request: Request) -> tuple[str, ...] | None:
     return tuple(told)
 
 
-def _several(office: Registrar, request: Request, name: str) -> Declared:
+def _several(office: Registrar, request: Request, name: str) -> DatasetSettings:
     """A dataset of several tables, each with its file, columns, and how it hangs together with the others."""
     for alone in ALONE:
         if request.body.get(alone) is not None:
@@ -151,7 +151,7 @@ def _root(office: Registrar) -> Path:
 
 
 def _size(request: Request) -> int | None:
-    return None if request.body.get("size") is None else request.whole("size", 0, MOST)
+    return None if request.body.get("size") is None else request.whole("size", 0, MAX_ROWS)
 
 
 def _references(request: Request) -> dict[str, str]:

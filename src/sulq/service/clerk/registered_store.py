@@ -15,14 +15,14 @@ from typing import Final, cast
 
 from sulq.errors import SetupError, SulqError
 from sulq.service.clerk.ledger_choice import rows_of
-from sulq.service.settings import Declared
+from sulq.service.settings import DatasetSettings
 
 LEDGERS: Final = ".ledgers"  # no dataset's name begins so
 
 _log = logging.getLogger(__name__)
 
 
-class Shelf:
+class RegisteredStore:
     """A folder of declarations; what is put there is durable on return."""
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ class Shelf:
             ) from error
         return cast("dict[str, str]", found)
 
-    def put(self, declared: Declared) -> None:
+    def put(self, declared: DatasetSettings) -> None:
         """Write a dataset down, and first the ledger of its rows."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         noted = self.ledgers
@@ -74,11 +74,11 @@ class Shelf:
         if self._folder.is_dir():
             self._sync()
 
-    def read(self) -> Iterator[tuple[str, Declared | SulqError]]:
+    def read(self) -> Iterator[tuple[str, DatasetSettings | SulqError]]:
         """Each dataset by its name, or why its file cannot be read: one that is damaged stops no other."""
         for name in self.names:
             try:
-                found = Declared.from_json(json.loads(self._path(name).read_text(encoding="utf-8")))
+                found = DatasetSettings.from_json(json.loads(self._path(name).read_text(encoding="utf-8")))
                 if found.name != name:
                     raise ValueError("the file bears another name")
             except (OSError, ValueError, TypeError, LookupError, AttributeError, SulqError) as error:

@@ -12,7 +12,7 @@ from sulq.errors import QuestionError
 from sulq.language.privacy import Loss
 from sulq.language.question import QUESTIONS, Question
 from sulq.service.clerk.access import Principal
-from sulq.service.clerk.open_dataset import Held
+from sulq.service.clerk.open_dataset import OpenDataset
 
 SEES_ALL: Final = frozenset({"owner", "auditor"})
 
@@ -24,7 +24,7 @@ class Request:
     """One call. `who` and `held` are there whenever the table of calls asks for them."""
 
     principal: Principal | None
-    dataset: Held | None
+    dataset: OpenDataset | None
     body: Mapping[str, object]
 
     @property
@@ -40,7 +40,7 @@ class Request:
         return None if self.who.role in SEES_ALL else self.who.name
 
     @property
-    def held(self) -> Held:
+    def held(self) -> OpenDataset:
         """The dataset it is about."""
         if self.dataset is None:
             raise TypeError("a call about no dataset has none")

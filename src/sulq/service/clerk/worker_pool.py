@@ -29,12 +29,12 @@ from sulq.language.privacy import Event
 from sulq.service import ipc
 from sulq.service.ipc import Frame
 
-OPENING: Final = 10.0  # seconds an ask waits, uncharged, for a worker that is being replaced
-QUEUE: Final = 16  # runs that may be ahead of one that was charged
-LOOK: Final = 1.0  # seconds between looks at an idle worker
-LOOKING: Final = 1.0  # seconds that all else waits for them
-READ: Final = {"ready", "certified", "refused", "released"}  # what a worker says whose data is as it was
-PASSES: Final = "unreadable-data"  # a database that is away may come back, and the same worker goes on
+MAX_START_WAIT_SECONDS: Final = 10.0  # seconds an ask waits, uncharged, for a worker that is being replaced
+MAX_RUNS_AHEAD: Final = 16  # runs that may be ahead of one that was charged
+HEALTH_CHECK_SECONDS: Final = 1.0  # seconds between looks at an idle worker
+MAX_HEALTH_WAIT_SECONDS: Final = 1.0  # seconds that all else waits for them
+HEALTHY_REPLIES: Final = {"ready", "certified", "refused", "released"}  # what a worker says whose data is as it was
+PASSING_FAULT: Final = "unreadable-data"  # a database that is away may come back, and the same worker goes on
 FAILURES: Final = {
     "engine-failed": "The rows could not be summed.",
     "noise-failed": "No noise could be drawn, so nothing is released.",
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
-class Worker:
+class WorkerConnection:
     """One generation of a worker, connected."""
 
     name: str
@@ -56,7 +56,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class WorkerAddress:
     """A worker as the supervisor announces it."""
 
     name: str
@@ -83,14 +83,14 @@ class RemoteRows:
         self._hello = hello
         self._event = event
         self._change = threading.Condition()
-        self._idle: deque[Worker] = deque()
-        self._live: dict[str, Worker] = {}
+        self._idle: deque[WorkerConnection] = deque()
+        self._live: dict[str, WorkerConnection] = {}
         self._posted: set[tuple[str, int]] = set()  # one connection for each: a worker listens to one at a time
         self._stopped: SulqError | None = None
         self._closed = False
         self._own = threading.local()  # of each ask: its times, and who certified its plan
 
-    def post(self, post: Post) -> None:
+    def post(self, post: WorkerAddress) -> None:
         """Connect to a worker that was started; it answers when it has opened its rows, however long that takes."""
         with self._change:
             if (post.name, post.generation) in self._posted:
@@ -99,7 +99,7 @@ class RemoteRows:
         threading.Thread(target=self._connect, args=(post,), daemon=True).start()
 
     @property
-    def workers(self) -> list[Worker]:
+    def workers(self) -> list[WorkerConnection]:
         """Those that are connected."""
         with self._change:
             return list(self._live.values())
@@ -116,7 +116,7 @@ class RemoteRows:
     def ready(self) -> None:
         """Refuse, before anything is paid, while there is no worker, or its data is not what was registered."""
         with self._change:
-            self._change.wait_for(lambda: self._live or self._stopped or self._closed, timeout=OPENING)
+            self._change.wait_for(lambda: self._live or self._stopped or self._closed, timeout=MAX_START_WAIT_SECONDS)
             if self._stopped is not None:
                 raise stopped()
             if not self._live or self._closed:
@@ -191,7 +191,7 @@ class RemoteRows:
         """How long a worker has for an answer."""
         return self._limit if deadline is None else min(self._limit, deadline - time.monotonic())
 
-    def _sent(self, worker: Worker, frame: Frame) -> bool:
+    def _sent(self, worker: WorkerConnection, frame: Frame) -> bool:
         """Whether a worker was sent all of a frame; if not it is gone."""
         try:
             worker.sock.settimeout(self._limit)
@@ -201,7 +201,7 @@ class RemoteRows:
             return False
         return True
 
-    def _heard(self, worker: Worker, limit: float) -> Frame | None:
+    def _heard(self, worker: WorkerConnection, limit: float) -> Frame | None:
         """A worker's reply; None where it died or overran, and is used no more."""
         try:
             return self._received(worker, time.monotonic() + limit)
@@ -213,7 +213,7 @@ class RemoteRows:
             self._kill(worker.name, worker.generation)
         return None
 
-    def _received(self, worker: Worker, deadline: float) -> Frame:
+    def _received(self, worker: WorkerConnection, deadline: float) -> Frame:
         """The reply, if it is here in time."""
         left = deadline - time.monotonic()
         if left <= 0:
@@ -221,9 +221,9 @@ class RemoteRows:
         worker.sock.settimeout(left)
         return ipc.receive(worker.sock)
 
-    def _taken(self, deadline: float | None, wanted: Worker | None = None) -> Worker | None:
+    def _taken(self, deadline: float | None, wanted: WorkerConnection | None = None) -> WorkerConnection | None:
         """An idle worker, the wanted one if it is idle; None where none is in time."""
-        patience = QUEUE * self._limit if deadline is None else deadline - time.monotonic()
+        patience = MAX_RUNS_AHEAD * self._limit if deadline is None else deadline - time.monotonic()
         if patience <= 0:
             return None
         with self._change:
@@ -234,14 +234,14 @@ class RemoteRows:
             self._idle.remove(wanted)
             return wanted
 
-    def _back(self, worker: Worker, reply: Frame) -> None:
+    def _back(self, worker: WorkerConnection, reply: Frame) -> None:
         worker.looked = time.monotonic()
         stopped = reply.get("stopped")
-        read = bool(reply.keys() & READ)  # a failure says nothing of the data
+        read = bool(reply.keys() & HEALTHY_REPLIES)  # a failure says nothing of the data
         with self._change:
             if stopped is not None:
                 self._stop(stopped)
-            elif read and self._stopped is not None and self._stopped.code == PASSES:
+            elif read and self._stopped is not None and self._stopped.code == PASSING_FAULT:
                 _log.info("a worker reads its data again", extra={"worker": worker.name})
                 self._stopped = None
             self._idle.append(worker)
@@ -253,7 +253,7 @@ class RemoteRows:
             ipc.opened({"error": told})
         except SulqError as error:
             known = self._stopped
-            if known is None or (known.code == PASSES and error.code != PASSES):
+            if known is None or (known.code == PASSING_FAULT and error.code != PASSING_FAULT):
                 _log.error("a worker refuses its data", extra={"code": error.code})
                 self._stopped = error
 
@@ -262,13 +262,13 @@ class RemoteRows:
         """Why no more asks are taken, for the owner."""
         return self._stopped
 
-    def _lost(self, worker: Worker) -> None:
+    def _lost(self, worker: WorkerConnection) -> None:
         worker.sock.close()
         with self._change:
             if self._live.get(worker.name) is worker:
                 del self._live[worker.name]
 
-    def _connect(self, post: Post) -> None:
+    def _connect(self, post: WorkerAddress) -> None:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             sock.connect(post.path)
@@ -279,7 +279,7 @@ class RemoteRows:
         if hello.get("generation") != post.generation:
             sock.close()
             return
-        worker = Worker(post.name, post.generation, Seal(post.key), sock, cast("Frame", hello["isolation"]))
+        worker = WorkerConnection(post.name, post.generation, Seal(post.key), sock, cast("Frame", hello["isolation"]))
         try:
             if "stopped" in hello:
                 ipc.opened({"error": hello["stopped"]})
@@ -303,17 +303,17 @@ class RemoteRows:
         """
         now = time.monotonic()
         with self._change:
-            due = [worker for worker in self._idle if now - worker.looked >= LOOK]
+            due = [worker for worker in self._idle if now - worker.looked >= HEALTH_CHECK_SECONDS]
             for worker in due:
                 self._idle.remove(worker)
         looks = [threading.Thread(target=self._looked_at, args=(worker,), daemon=True) for worker in due]
         for look in looks:
             look.start()
-        until = time.monotonic() + LOOKING
+        until = time.monotonic() + MAX_HEALTH_WAIT_SECONDS
         for look in looks:
             look.join(max(until - time.monotonic(), 0.0))
 
-    def _looked_at(self, worker: Worker) -> None:
+    def _looked_at(self, worker: WorkerConnection) -> None:
         try:
             worker.sock.settimeout(self._limit)
             ipc.send(worker.sock, {"ready": True})

@@ -68,7 +68,7 @@ PAGES: Final[tuple[tuple[str, str, frozenset[str], Page], ...]] = (
 )
 
 
-class Pages(Mount):
+class ConsoleMount(Mount):
     """Everything outside /v1: an address the API does not know stays the API's to refuse."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -80,7 +80,7 @@ class Pages(Mount):
 def mount_console(app: FastAPI) -> None:
     """Serve the console beside the API, as a caller of it."""
     state = app.state
-    app.router.routes.append(Pages("/", app=console(app, Wrap(state.cookies), state.settings.public_url)))
+    app.router.routes.append(ConsoleMount("/", app=console(app, Wrap(state.cookies), state.settings.public_url)))
 
 
 def console(api: ASGIApp, wrap: Wrap, public: str | None = None) -> ASGIApp:

@@ -19,9 +19,9 @@ import hmac
 import os
 from typing import Final
 
-NONCE: Final = 16
-MARK: Final = 32
-LONGEST: Final = 1024  # of a cookie's value
+NONCE_BYTES: Final = 16
+MARK_BYTES: Final = 32
+MAX_COOKIE_CHARACTERS: Final = 1024  # of a cookie's value
 
 
 class Wrap:
@@ -33,22 +33,22 @@ class Wrap:
 
     def closed(self, text: str) -> str:
         """A text as a cookie's value, another each time."""
-        nonce = os.urandom(NONCE)
+        nonce = os.urandom(NONCE_BYTES)
         covered = nonce + self._covered(nonce, text.encode())
         return base64.urlsafe_b64encode(covered + self._marked(covered)).rstrip(b"=").decode()
 
     def opened(self, value: str) -> str | None:
         """The text of a value that this key made; None for any other."""
-        if len(value) > LONGEST or not value.isascii():
+        if len(value) > MAX_COOKIE_CHARACTERS or not value.isascii():
             return None
         try:
             raw = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
         except (binascii.Error, ValueError):
             return None
-        covered, mark = raw[:-MARK], raw[-MARK:]
-        if len(covered) < NONCE or not hmac.compare_digest(mark, self._marked(covered)):
+        covered, mark = raw[:-MARK_BYTES], raw[-MARK_BYTES:]
+        if len(covered) < NONCE_BYTES or not hmac.compare_digest(mark, self._marked(covered)):
             return None
-        return self._covered(covered[:NONCE], covered[NONCE:]).decode()
+        return self._covered(covered[:NONCE_BYTES], covered[NONCE_BYTES:]).decode()
 
     def _covered(self, nonce: bytes, text: bytes) -> bytes:
         stream = hashlib.shake_256(self._cover + nonce).digest(len(text))

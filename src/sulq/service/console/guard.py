@@ -18,10 +18,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sulq.errors import QuestionError
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.session import Session
-from sulq.service.web.limits import SMALL_SECONDS, body_of
+from sulq.service.web.limits import MAX_BODY_SECONDS, body_of
 
-LIMIT: Final = 256 * 1024  # of a form, in bytes
-FIELDS: Final = 20_000  # a registration has five for each column
+MAX_FORM_BYTES: Final = 256 * 1024  # of a form, in bytes
+MAX_FORM_FIELDS: Final = 20_000  # a registration has five for each column
 WORD: Final = "form"  # the field that carries the session's word
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -89,7 +89,7 @@ class Fields(Mapping[str, str]):
         return [value for known, value in self._pairs if known == name]
 
 
-async def form(request: Request, session: Session | None, *, limit: int = LIMIT) -> Fields:
+async def form(request: Request, session: Session | None, *, limit: int = MAX_FORM_BYTES) -> Fields:
     """Read a form that this console's own page sent (T81).
 
     The browser says where a form came from and its pages cannot lie about it; the
@@ -103,12 +103,12 @@ async def form(request: Request, session: Session | None, *, limit: int = LIMIT)
     if kind != "application/x-www-form-urlencoded":
         raise Refusal(415, "bad-request", "A form of the console was expected.", "Go back and send the form again.")
     try:
-        body = await body_of(request, limit, SMALL_SECONDS)  # nobody holds a connection with half a form (T85)
+        body = await body_of(request, limit, MAX_BODY_SECONDS)  # nobody holds a connection with half a form (T85)
     except QuestionError as error:
         raise Refusal(*_SHORT.get(error.code, _BROKEN)) from None
     try:
         pairs = parse_qsl(
-            body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=FIELDS
+            body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=MAX_FORM_FIELDS
         )
     except ValueError:
         raise Refusal(*_BROKEN) from None

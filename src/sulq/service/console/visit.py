@@ -66,7 +66,7 @@ class Visit:
         """The API's path of the dataset the address speaks of."""
         return at("datasets", self.name, *parts)
 
-    async def form(self, *, limit: int = guard.LIMIT) -> guard.Fields:
+    async def form(self, *, limit: int = guard.MAX_FORM_BYTES) -> guard.Fields:
         """The form that was sent, if it is one of ours."""
         return await guard.form(self.request, self.session, limit=limit)
 

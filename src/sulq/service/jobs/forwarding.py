@@ -16,9 +16,9 @@ from typing import Protocol
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError, SulqError
 from sulq.service import ipc
-from sulq.service.ipc import Frame, Line
+from sulq.service.ipc import Frame, SocketPool
 from sulq.service.jobs.manager import Jobs
-from sulq.service.web.clerk_oracle import Call, Clerk, ClerkOracle
+from sulq.service.web.clerk_oracle import Call, ClerkClient, ClerkOracle
 
 Body = Mapping[str, object]
 
@@ -31,7 +31,7 @@ class JobDesk(Protocol):
         ...
 
 
-class Here:
+class LocalJobs:
     """Jobs of this process."""
 
     def __init__(self, jobs: Jobs, call: Call) -> None:
@@ -42,7 +42,7 @@ class Here:
         """Do it."""
         if what == "start":
             dataset = str(body["dataset"])
-            desk = NamedAsks(ClerkOracle(Clerk(self._call, token), dataset))
+            desk = NamedAsks(ClerkOracle(ClerkClient(self._call, token), dataset))
             return self._jobs.start(owner, dataset, str(body["kind"]), body["parameters"], desk).json()
         if what == "of":
             return {"jobs": [job.json() | {"result": None} for job in self._jobs.of(owner)]}
@@ -69,16 +69,16 @@ class Here:
     def _passed_on(self, frame: Frame) -> Frame:
         token = str(frame["token"])
         try:
-            owner = str(Clerk(self._call, token).ask("whoami")["name"])
-            return {"ok": self.do(str(frame["what"]), frame["body"], token=token, owner=owner)}  # type: ignore[arg-type]  # written by Elsewhere
+            owner = str(ClerkClient(self._call, token).ask("whoami")["name"])
+            return {"ok": self.do(str(frame["what"]), frame["body"], token=token, owner=owner)}  # type: ignore[arg-type]  # written by ForwardedJobs
         except SulqError as error:
             return ipc.refusal(error)
 
 
-class Elsewhere:
+class ForwardedJobs:
     """Jobs of another web process."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: SocketPool) -> None:
         self._line = line
 
     def do(self, what: str, body: Body, *, token: str, owner: str) -> Frame:

@@ -11,7 +11,7 @@ from sulq.service.web.requests import Body
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStep:
     """How far a job is, and what it has found so far."""
 
     done: int
@@ -20,7 +20,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobKind:
     """A kind of job: its name, what it does, the fields of its parameters, and the work itself.
 
     `form` is what a page may ask for them by, where there is more to say than the fields' JSON schema has.
@@ -29,5 +29,5 @@ class Kind:
     name: str
     title: str
     parameters: type[Body]
-    run: Callable[[NamedAsks, Any], Iterator[Step]]
+    run: Callable[[NamedAsks, Any], Iterator[JobStep]]
     form: Mapping[str, object] | None = None

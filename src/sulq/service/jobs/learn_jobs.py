@@ -13,20 +13,20 @@ from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner, form
 from sulq.learn.render import drawn, sheets
-from sulq.service.jobs.kind import Kind, Step
+from sulq.service.jobs.kind import JobKind, JobStep
 from sulq.service.jobs.stepwise import Stepwise
 from sulq.service.web.answer_json import loss_of
 from sulq.service.web.form_body import Name, body_of, chosen
 from sulq.service.web.openapi import Spend
 from sulq.service.web.requests import Body
 
-MOST: Final = 256  # columns a job learns from
+MAX_COLUMNS: Final = 256  # columns a job learns from
 
 
-class Columns(Body):
+class LearnBody(Body):
     """What every learner's job names: the columns to learn from, and what to pay."""
 
-    x: Annotated[list[Name], Field(min_length=1, max_length=MOST, description="The columns to learn from.")]
+    x: Annotated[list[Name], Field(min_length=1, max_length=MAX_COLUMNS, description="The columns to learn from.")]
     spend: Spend | None = Field(None, description="What the whole fit may cost; none where sums are counted.")
 
     @model_validator(mode="after")
@@ -38,23 +38,23 @@ class Columns(Body):
         return self
 
 
-class Labelled(Columns):
+class SupervisedLearnBody(LearnBody):
     """And, of a supervised learner, the column to predict."""
 
     y: Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, description="The column to predict.")]
 
 
-def learners() -> tuple[Kind, ...]:
+def learners() -> tuple[JobKind, ...]:
     """A kind of job for each learner."""
     return tuple(kind_of(learner) for learner in LEARNERS)
 
 
-def kind_of(learner: type[Learner]) -> Kind:
+def kind_of(learner: type[Learner]) -> JobKind:
     """The job of one learner."""
     asks = form(learner)
-    parameters = body_of(asks, Labelled if asks.supervised else Columns)
+    parameters = body_of(asks, SupervisedLearnBody if asks.supervised else LearnBody)
 
-    def run(desk: NamedAsks, asked: Columns) -> Iterator[Step]:
+    def run(desk: NamedAsks, asked: LearnBody) -> Iterator[JobStep]:
         model = learner(**chosen(asks, asked))
         label = getattr(asked, "y", None)
 
@@ -65,6 +65,6 @@ def kind_of(learner: type[Learner]) -> Kind:
         work = Stepwise(fit)
         yield from work.steps()
         told = {"model": model.to_json(), "text": drawn(model), "tables": [sheet.to_json() for sheet in sheets(model)]}
-        yield Step(work.total, work.total, told)
+        yield JobStep(work.total, work.total, told)
 
-    return Kind(asks.name, asks.title, parameters, run, asks.to_json())
+    return JobKind(asks.name, asks.title, parameters, run, asks.to_json())

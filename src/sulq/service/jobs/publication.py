@@ -22,9 +22,9 @@ from sulq.release.saving import ReleaseFiles, Written
 from sulq.select import SELECTIONS
 from sulq.select.selected import Selected
 
-SHOWN: Final = 1000  # rows of a table that are shown; the files have all of them
-CHARTS: Final = 20
-BARS: Final = 60  # of a chart
+MAX_ROWS_SHOWN: Final = 1000  # rows of a table that are shown; the files have all of them
+MAX_CHARTS: Final = 20
+MAX_BARS: Final = 60  # of a chart
 SELECTION: Final = "selection.json"
 Found = Release | Selected
 Publishing = Callable[..., Found]
@@ -67,7 +67,7 @@ class Published:
         names = ("spent", "unit", "guarantee", "receipts")
         return {"title": self.title, "paid": {name: told[name] for name in names}, "selection": told}
 
-    def sheets(self, most: int = SHOWN) -> Iterator[Sheet]:
+    def sheets(self, most: int = MAX_ROWS_SHOWN) -> Iterator[Sheet]:
         """Its tables, of each the first rows; one after the other, as there may be many."""
         if not isinstance(self.found, Selected):
             tables = self._laid.tables.items()
@@ -84,8 +84,8 @@ class Published:
         if isinstance(self.found, Selected):
             return []
         return [
-            replace(one, names=one.names[:BARS], values=one.values[:BARS], error=one.error[:BARS])
-            for one in self._laid.charts[:CHARTS]
+            replace(one, names=one.names[:MAX_BARS], values=one.values[:MAX_BARS], error=one.error[:MAX_BARS])
+            for one in self._laid.charts[:MAX_CHARTS]
         ]
 
     def save(self, place: Path, written: Written = "parquet") -> None:

@@ -16,24 +16,29 @@ from sulq.api.named_asks import NamedAsks
 from sulq.release.payment import Chart
 from sulq.release.saving import Written
 from sulq.release.synthetic.finish import at_most
-from sulq.service.jobs.kind import Kind, Step
+from sulq.service.jobs.kind import JobKind, JobStep
 from sulq.service.jobs.publication import ALL, Found, Published, Publishing, form
 from sulq.service.jobs.stepwise import Stepwise
 from sulq.service.web.answer_json import loss_of
 from sulq.service.web.form_body import body_of, chosen
-from sulq.service.web.limits import PLANNED
+from sulq.service.web.limits import MAX_PLANNED_QUERIES
 from sulq.service.web.openapi import Spend
 from sulq.service.web.requests import Body
 
 T = TypeVar("T")
 
-LARGEST: Final = 32 * 2**20  # bytes of a result, which is kept in memory and must fit a frame (frames.MOST)
-MOST_ROWS: Final = 1_000_000  # of synthetic data, named or as many as there are
-MOST: Final = {"rows": MOST_ROWS, "max_model_size": 200}  # of what a job may be asked for; elsewhere it may be more
+MAX_RESULT_BYTES: Final = (
+    32 * 2**20
+)  # bytes of a result, which is kept in memory and must fit a frame (ipc.MAX_FRAME_BYTES)
+MAX_SYNTHETIC_ROWS: Final = 1_000_000  # of synthetic data, named or as many as there are
+MAX_PARAMETERS: Final = {
+    "rows": MAX_SYNTHETIC_ROWS,
+    "max_model_size": 200,
+}  # elsewhere it may be more
 LATER: Final = ("schema", "facts")  # of a description: the files, which hold them too, go first
 
 
-class Release(Body):
+class ReleaseBody(Body):
     """What every release's job names: what to pay, and how its files are written."""
 
     spend: Spend | None = Field(None, description="What the whole release may cost; none where sums are counted.")
@@ -42,45 +47,45 @@ class Release(Body):
     @model_validator(mode="after")
     def _held(self) -> Self:
         """What is made here is held in the memory of a process that serves everybody (T85)."""
-        for name, most in MOST.items():
+        for name, most in MAX_PARAMETERS.items():
             if (getattr(self, name, None) or 0) > most:
                 raise ValueError(f"{name} is at most {most} in a job")
-        if getattr(self, "division", None) == "planned" and len(getattr(self, "questions", ())) > PLANNED:
-            raise ValueError(f"a job plans at most {PLANNED} questions: name fewer, or an even division")
+        if getattr(self, "division", None) == "planned" and len(getattr(self, "questions", ())) > MAX_PLANNED_QUERIES:
+            raise ValueError(f"a job plans at most {MAX_PLANNED_QUERIES} questions: name fewer, or an even division")
         return self
 
 
-def releases() -> tuple[Kind, ...]:
+def releases() -> tuple[JobKind, ...]:
     """A kind of job for each release and selection."""
     return tuple(kind_of(each) for each in ALL)
 
 
-def kind_of(publishing: Publishing) -> Kind:
+def kind_of(publishing: Publishing) -> JobKind:
     """The job of one release."""
     asks = form(publishing)
 
-    def run(desk: NamedAsks, asked: Release) -> Iterator[Step]:
+    def run(desk: NamedAsks, asked: ReleaseBody) -> Iterator[JobStep]:
         named = chosen(asks, asked)
 
         def publish(tell: Progress) -> Found:
-            with at_most(MOST_ROWS):
+            with at_most(MAX_SYNTHETIC_ROWS):
                 return publishing(desk, **named, spend=loss_of(asked.spend), progress=tell)
 
         work = Stepwise(publish)
         yield from work.steps()
-        yield Step(work.total, work.total, told(Published(work.found), asked.written))
+        yield JobStep(work.total, work.total, told(Published(work.found), asked.written))
 
-    return Kind(asks.name, asks.title, body_of(asks, Release), run, asks.to_json())
+    return JobKind(asks.name, asks.title, body_of(asks, ReleaseBody), run, asks.to_json())
 
 
 def told(found: Published, written: Written) -> dict[str, object]:
     """What a job found: all that is said of it, the beginnings of its tables, its charts, and its files packed.
 
-    All of it together is at most LARGEST; what does not fit is left out and named in `left_out`, the files last:
-    they hold everything. `sulq release --out` writes it at the caller's own, whatever its size.
+    All of it together is at most MAX_RESULT_BYTES; what does not fit is left out and named in `left_out`. The files
+    go last, since they hold everything. `sulq release --out` writes it at the caller's own, whatever its size.
     """
     described = found.description()
-    fits = _Fits(LARGEST)
+    fits = _Fits(MAX_RESULT_BYTES)
     release = {name: fits.take(name, part) for name, part in described.items() if name not in LATER}
     archive = fits.take("archive", base64.b64encode(found.archive(written)).decode())
     charts = fits.take("charts", [_chart(chart) for chart in found.charts()])

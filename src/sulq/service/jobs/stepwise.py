@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from sulq.answers.spend_plan import Progress
 from sulq.errors import CuratorError
-from sulq.service.jobs.kind import Step
+from sulq.service.jobs.kind import JobStep
 
 T = TypeVar("T")
 
@@ -28,12 +28,12 @@ class Stepwise(Generic[T]):
     def __init__(self, work: Callable[[Progress], T]) -> None:
         self.total = 0
         self.found: T
-        self._steps: queue.SimpleQueue[Step | Exception | None] = queue.SimpleQueue()
+        self._steps: queue.SimpleQueue[JobStep | Exception | None] = queue.SimpleQueue()
         self._next = threading.Semaphore(0)
         self._ended = False
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[JobStep]:
         """The steps of the work, then `found` is there; whoever stops asking ends it before its next question."""
         self._thread.start()
         try:
@@ -59,7 +59,7 @@ class Stepwise(Generic[T]):
 
     def _tell(self, done: int, planned: int) -> None:
         self.total = planned
-        self._steps.put(Step(done, planned, {}))
+        self._steps.put(JobStep(done, planned, {}))
         self._next.acquire()
         if self._ended:
             raise Ended

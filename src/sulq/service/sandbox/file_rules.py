@@ -25,9 +25,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from sulq.service.clerk.registered_store import Shelf
+from sulq.service.clerk.registered_store import RegisteredStore
 from sulq.service.sandbox import launcher
-from sulq.service.settings import Declared
+from sulq.service.settings import DatasetSettings
 from sulq.service.worker import database
 
 Told = Mapping[str, object]
@@ -124,8 +124,8 @@ def _ledgers(service: Told, told: Iterable[Told]) -> dict[str, list[str]]:
     all below data_root is the clerk's to change.
     """
     state = Path(str(service["state"]))
-    datasets = [Declared.from_json(tree) for tree in told]
-    datasets += [found for _, found in Shelf(state / "datasets").read() if isinstance(found, Declared)]
+    datasets = [DatasetSettings.from_json(tree) for tree in told]
+    datasets += [found for _, found in RegisteredStore(state / "datasets").read() if isinstance(found, DatasetSettings)]
     read, write, listed = [], [str(state)], []
     tables = [table for declared in datasets for table in declared.tables if not table.facts.public]
     closed = [str(table.data) for table in tables if isinstance(table.data, Path)]

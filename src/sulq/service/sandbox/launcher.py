@@ -37,7 +37,7 @@ from typing import Final
 
 FOUND: Final = "SULQ_APART"  # names what was given up, for the command
 RELAY: Final = "SULQ_RELAY"  # the number of its end of the relay's channel
-LONGEST: Final = 2**20
+MAX_LINE_BYTES: Final = 2**20
 
 NEW_USERS: Final = 0x10000000
 NEW_NETWORK: Final = 0x40000000
@@ -232,7 +232,7 @@ def _list(value: object) -> list[object]:
 def line() -> bytes:
     """One line of standard input, and not a byte of the next."""
     found = bytearray()
-    while not found.endswith(b"\n") and len(found) < LONGEST:
+    while not found.endswith(b"\n") and len(found) < MAX_LINE_BYTES:
         part = os.read(0, 1)
         if not part:
             break

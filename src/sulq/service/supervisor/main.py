@@ -28,7 +28,7 @@ from sulq.kernel.entropy import random_bytes
 from sulq.service import ipc
 from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation
-from sulq.service.settings import Declared, Service
+from sulq.service.settings import DatasetSettings, Service
 from sulq.service.supervisor import run_folder
 from sulq.service.supervisor.process import Process, launched
 from sulq.service.supervisor.run_folder import RunFolder
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 class Supervisor:
     """Runs the service until it is told to stop."""
 
-    def __init__(self, service: Service, datasets: Sequence[Declared]) -> None:
+    def __init__(self, service: Service, datasets: Sequence[DatasetSettings]) -> None:
         self._service = service
         self._datasets = datasets
         self._events: queue.SimpleQueue[tuple[str, object, int]] = queue.SimpleQueue()
@@ -311,7 +311,7 @@ class Supervisor:
         self._own.remove()
 
 
-def serve(service: Service, datasets: Sequence[Declared]) -> None:
+def serve(service: Service, datasets: Sequence[DatasetSettings]) -> None:
     """Run the service in this process until SIGTERM or SIGINT."""
     isolation.closed()
     supervisor = Supervisor(service, datasets)

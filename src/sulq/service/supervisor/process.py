@@ -28,9 +28,9 @@ PARTS: Final[dict[str, str]] = {
 BARE: Final = frozenset({"look", "web", "worker"})  # these are told nothing by the environment but what they need
 DATA: Final = frozenset({"look", "worker"})
 # Memory is limited by addresses, which every thread of a large machine would claim in advance.
-FEW: Final = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": str(min(os.cpu_count() or 1, 8))}
-SHORT: Final = 5.0  # a process that lives less is restarted after a pause
-LONGEST: Final = 10.0
+FEW_THREADS: Final = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": str(min(os.cpu_count() or 1, 8))}
+SHORT_LIFE_SECONDS: Final = 5.0  # a process that lives less is restarted after a pause
+MAX_PAUSE_SECONDS: Final = 10.0
 
 
 @dataclass(eq=False, slots=True)
@@ -65,8 +65,8 @@ class Process:
 
     def pause(self) -> float:
         """How long to wait before the next start: longer each time it lived shortly."""
-        self.short = self.short + 1 if time.monotonic() - self.begun < SHORT else 0
-        return 0.0 if self.short <= 1 else min(0.1 * 2.0**self.short, LONGEST)
+        self.short = self.short + 1 if time.monotonic() - self.begun < SHORT_LIFE_SECONDS else 0
+        return 0.0 if self.short <= 1 else min(0.1 * 2.0**self.short, MAX_PAUSE_SECONDS)
 
     def kill(self) -> None:
         """End it now, whatever it does."""
@@ -104,7 +104,7 @@ def launched(
         if file_rules.database_of(settings) is not None:
             environment |= database.variables(os.environ)
     if part in DATA:
-        environment |= FEW
+        environment |= FEW_THREADS
     if folder is not None:
         folder.mkdir(mode=0o700, exist_ok=True)
         environment["TMPDIR"] = str(folder)

@@ -22,12 +22,12 @@ from starlette.responses import Response
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.kernel.entropy import random_bytes
 from sulq.service.console import mount_console
-from sulq.service.jobs.forwarding import Here
+from sulq.service.jobs.forwarding import LocalJobs
 from sulq.service.jobs.manager import Jobs
 from sulq.service.settings import Service
 from sulq.service.web.clerk_oracle import Call
 from sulq.service.web.limits import Limits
-from sulq.service.web.middleware import LOOPBACK, Tally, Traffic, host_of
+from sulq.service.web.middleware import LOOPBACK, RequestCounts, Traffic, host_of
 from sulq.service.web.requests import Asker
 from sulq.service.web.responses import Json, refused
 from sulq.service.web.routes import ROUTERS
@@ -59,12 +59,12 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
             Exception: _failed,
         },
     )
-    tally = Tally()
+    tally = RequestCounts()
     app.state.call = call
     app.state.settings = service
     app.state.limits = Limits.of(service.rate or RATE)
     app.state.jobs = Jobs()
-    app.state.job_desk = Here(app.state.jobs, call)
+    app.state.job_desk = LocalJobs(app.state.jobs, call)
     app.state.tally = tally
     app.state.cookies = random_bytes(32) if cookies is None else cookies
     for router in (*ROUTERS, _document(app)):

@@ -27,7 +27,7 @@ Call = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Clerk:
+class ClerkClient:
     """The clerk, as the holder of one token may call it."""
 
     call: Call
@@ -59,7 +59,7 @@ def _fixed(text: str) -> Facts:
 class ClerkOracle:
     """One dataset behind the clerk."""
 
-    clerk: Clerk
+    clerk: ClerkClient
     dataset: str
 
     @property

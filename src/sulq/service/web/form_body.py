@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from sulq.forms.signature import MOST, Form
+from sulq.forms.signature import MAX_ITEMS, Form
 from sulq.forms.signature import Field as Asked
 from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.service.web.requests import Body
@@ -37,7 +37,7 @@ def _typed(field: Asked) -> Any:  # noqa: ANN401 - a type and its default, as py
     }
     kind: Any = kinds.get(field.kind)
     for _ in range(field.depth):
-        kind = Annotated[list[kind], Field(max_length=MOST)]
+        kind = Annotated[list[kind], Field(max_length=MAX_ITEMS)]
     options: list[Any] = [] if kind is None else [kind]
     if field.choices:
         options.append(Literal[field.choices])

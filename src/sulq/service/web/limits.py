@@ -19,17 +19,17 @@ from starlette.requests import ClientDisconnect, Request
 
 from sulq.errors import AccessDenied, QuestionError
 
-SMALL: Final = 256 * 2**10  # bytes of a body
-LARGE: Final = 16 * 2**20  # of a structured question, from somebody who is known
-SMALL_SECONDS: Final = 10.0  # within which a body must have arrived
-LARGE_SECONDS: Final = 60.0
-REMEMBERED: Final = 10_000  # callers a limit keeps in mind
-FAILURES: Final = 30  # tokens an address may guess in a minute
-PER_ADDRESS: Final = 20  # an address may ask for so many tokens together
-AT_ONCE: Final = 4  # calls of one token that hold a thread, of those that ask and of those that read
-WAITING: Final = 16  # further ones that wait for their turn, without a thread
-PLANNED: Final = 32  # queries a total may be divided over: each is compiled and priced here, free
-MINUTE: Final = 60.0
+MAX_BODY_BYTES: Final = 256 * 2**10  # bytes of a body
+MAX_QUESTION_BYTES: Final = 16 * 2**20  # of a structured question, from somebody who is known
+MAX_BODY_SECONDS: Final = 10.0  # within which a body must have arrived
+MAX_QUESTION_SECONDS: Final = 60.0
+MAX_CALLERS_REMEMBERED: Final = 10_000  # callers a limit keeps in mind
+MAX_FAILURES_A_MINUTE: Final = 30  # tokens an address may guess in a minute
+MAX_TOKENS_PER_ADDRESS: Final = 20  # an address may ask for so many tokens together
+MAX_THREADS_PER_TOKEN: Final = 4  # calls of one token that hold a thread, of those that ask and of those that read
+MAX_CALLS_WAITING: Final = 16  # further ones that wait for their turn, without a thread
+MAX_PLANNED_QUERIES: Final = 32  # queries a total may be divided over: each is compiled and priced here, free
+MINUTE_SECONDS: Final = 60.0
 
 
 class RateLimited(AccessDenied):
@@ -40,11 +40,11 @@ class RateLimited(AccessDenied):
         self.seconds = max(1, int(seconds + 0.999))
 
 
-class Rate:
+class RateLimit:
     """So many calls a minute for each caller: a bucket that fills evenly and holds half a minute's worth."""
 
     def __init__(self, a_minute: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._speed = a_minute / MINUTE
+        self._speed = a_minute / MINUTE_SECONDS
         self._holds = max(a_minute / 2, 1.0)
         self._clock = clock
         self._lock = threading.Lock()
@@ -71,11 +71,11 @@ class Rate:
     def _keep(self, who: str, level: float, now: float) -> None:
         self._buckets[who] = (level, now)
         self._buckets.move_to_end(who)
-        while len(self._buckets) > REMEMBERED:  # whoever was quiet longest has a full bucket, or nearly
+        while len(self._buckets) > MAX_CALLERS_REMEMBERED:  # whoever was quiet longest has a full bucket, or nearly
             self._buckets.popitem(last=False)
 
 
-class Known:
+class KnownTokens:
     """The tokens' hashes that were good a moment ago: a flood of wrong ones from their address leaves them alone."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Known:
         with self._lock:
             self._seen[token_hash] = None
             self._seen.move_to_end(token_hash)
-            while len(self._seen) > REMEMBERED:
+            while len(self._seen) > MAX_CALLERS_REMEMBERED:
                 self._seen.popitem(last=False)
 
     def discard(self, token_hash: str) -> None:
@@ -104,11 +104,11 @@ class Known:
 class _Turn:
     """One caller's calls under way: how many, and the turns to hold a thread."""
 
-    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_THREADS_PER_TOKEN))
     calls: int = 0
 
 
-class UnderWay:
+class ConcurrencyLimit:
     """So many calls of one caller at a time: whoever asks much at once waits for its own calls, not others for it.
 
     Used from the event loop alone. Only callers with calls under way are kept in mind.
@@ -121,7 +121,7 @@ class UnderWay:
     async def turn(self, who: str) -> AsyncIterator[None]:
         """Wait for a turn; too many that wait are refused."""
         mine = self._callers.setdefault(who, _Turn())
-        if mine.calls >= AT_ONCE + WAITING:
+        if mine.calls >= MAX_THREADS_PER_TOKEN + MAX_CALLS_WAITING:
             raise RateLimited(1)
         mine.calls += 1
         try:
@@ -140,17 +140,17 @@ class UnderWay:
 class Limits:
     """The limits of one web process."""
 
-    tokens: Rate
-    addresses: Rate
-    failures: Rate
-    known: Known
-    under_way: UnderWay = field(default_factory=UnderWay)
+    tokens: RateLimit
+    addresses: RateLimit
+    failures: RateLimit
+    known: KnownTokens
+    under_way: ConcurrencyLimit = field(default_factory=ConcurrencyLimit)
 
     @classmethod
     def of(cls, rate: int, *, clock: Callable[[], float] = time.monotonic) -> Limits:
         """From the owner's `rate`, calls a minute for each token."""
-        several = (Rate(rate, clock=clock), Rate(rate * PER_ADDRESS, clock=clock), Rate(FAILURES, clock=clock))
-        return cls(*several, Known())
+        rates = (rate, rate * MAX_TOKENS_PER_ADDRESS, MAX_FAILURES_A_MINUTE)
+        return cls(*(RateLimit(a_minute, clock=clock) for a_minute in rates), KnownTokens())
 
     def admit(self, address: str, token_hash: str | None) -> None:
         """Count a call before anything is done for it; one without a token is no guess, and is refused anyway."""
@@ -158,7 +158,7 @@ class Limits:
         if token_hash is None:
             return
         if token_hash not in self.known and self.failures.spent(address):
-            raise RateLimited(MINUTE / FAILURES)
+            raise RateLimited(MINUTE_SECONDS / MAX_FAILURES_A_MINUTE)
         self.tokens.take(token_hash)
 
     def settle(self, address: str, token_hash: str, *, good: bool) -> None:

@@ -19,8 +19,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sulq.service.ipc import Line
-from sulq.service.jobs.forwarding import Elsewhere
+from sulq.service.ipc import SocketPool
+from sulq.service.jobs.forwarding import ForwardedJobs
 from sulq.service.settings import Service, Tree
 from sulq.service.supervisor import child
 from sulq.service.web.app import create_app
@@ -108,7 +108,7 @@ def main() -> None:
     tempfile.tempdir = tempfile.tempdir or NOWHERE
     service = Service.from_json(cast("Tree", told["service"]))
     listener = socket.socket(fileno=cast("int", told["listen"]))
-    line = Line(str(told["clerk"]))
+    line = SocketPool(str(told["clerk"]))
     cookies = bytes.fromhex(str(told["cookies"]))
     app = create_app(cast("Call", line.call), service, cookies=cookies)
     state = app.app.state
@@ -116,7 +116,7 @@ def main() -> None:
         passed_on = socket.socket(fileno=cast("int", told["jobs_listen"]))
         threading.Thread(target=state.job_desk.serve, args=(passed_on,), daemon=True).start()
     elif "jobs" in told:
-        state.job_desk = Elsewhere(Line(str(told["jobs"])))
+        state.job_desk = ForwardedJobs(SocketPool(str(told["jobs"])))
     server(app, service).run(sockets=[listener])
     line.close()
 

@@ -24,7 +24,7 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger(__name__)
 
 
-class Tally:
+class RequestCounts:
     """How many requests each route answered with each status."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Tally:
 class Traffic:
     """The outermost part of the application: whatever fails inside becomes a constant here (T87)."""
 
-    def __init__(self, app: FastAPI, *, hosts: frozenset[str], tls: bool, tally: Tally) -> None:
+    def __init__(self, app: FastAPI, *, hosts: frozenset[str], tls: bool, tally: RequestCounts) -> None:
         self.app = app
         self._hosts = hosts
         self._tally = tally

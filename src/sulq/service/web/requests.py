@@ -18,13 +18,20 @@ from sulq.answers import wire
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError, SulqError
 from sulq.service.clerk.access import hashed
-from sulq.service.web.clerk_oracle import Call, Clerk, ClerkOracle
-from sulq.service.web.limits import LARGE, LARGE_SECONDS, SMALL, SMALL_SECONDS, Limits, body_of
+from sulq.service.web.clerk_oracle import Call, ClerkClient, ClerkOracle
+from sulq.service.web.limits import (
+    MAX_BODY_BYTES,
+    MAX_BODY_SECONDS,
+    MAX_QUESTION_BYTES,
+    MAX_QUESTION_SECONDS,
+    Limits,
+    body_of,
+)
 from sulq.service.web.responses import Json
 
-LONGEST_TOKEN: Final = 200
-AT_ONCE: Final = 4096  # bytes that are read sooner than they are handed to another thread
-SHOWN: Final = 3  # mistakes of a body that are named
+MAX_TOKEN_CHARACTERS: Final = 200
+MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
+MAX_MISTAKES_SHOWN: Final = 3  # mistakes of a body that are named
 DENIED: Final = frozenset({"unauthorized", "token-expired"})
 
 T = TypeVar("T")
@@ -52,16 +59,16 @@ class Caller:
         """Read the token and count the call; nobody without a token goes on."""
         words = self.request.headers.get("authorization", "").split(" ")
         shown = words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
-        good = 0 < len(shown) <= LONGEST_TOKEN and shown.isascii() and shown.isprintable()
+        good = 0 < len(shown) <= MAX_TOKEN_CHARACTERS and shown.isascii() and shown.isprintable()
         self._limits.admit(self._address, hashed(shown) if good else None)
         if not good:
             raise AccessDenied("unauthorized", "This needs a token.")
         self._token, self._hash = shown, hashed(shown)
 
     @property
-    def clerk(self) -> Clerk:
+    def clerk(self) -> ClerkClient:
         """The clerk, for this caller's token."""
-        return Clerk(self._call, self._token)
+        return ClerkClient(self._call, self._token)
 
     def desk(self, dataset: str) -> NamedAsks:
         """A dataset's desk: SQL is compiled in this process, questions are asked of the clerk."""
@@ -106,16 +113,18 @@ class Caller:
             raise QuestionError("bad-media", "A body is application/json.")
         if whole:
             async with self._turn("long bodies"):
-                return await run_in_threadpool(_read, kind, await body_of(self.request, LARGE, LARGE_SECONDS))
-        raw = await body_of(self.request, SMALL, SMALL_SECONDS)
-        if len(raw) <= AT_ONCE:
+                return await run_in_threadpool(
+                    _read, kind, await body_of(self.request, MAX_QUESTION_BYTES, MAX_QUESTION_SECONDS)
+                )
+        raw = await body_of(self.request, MAX_BODY_BYTES, MAX_BODY_SECONDS)
+        if len(raw) <= MAX_INLINE_BODY_BYTES:
             return _read(kind, raw)
         return await run_in_threadpool(_read, kind, raw)
 
     def _long(self) -> bool:
         """Whether the body says that it is long; one that does not say must be short."""
         declared = self.request.headers.get("content-length", "")
-        return declared.isdecimal() and int(declared[:20]) > SMALL
+        return declared.isdecimal() and int(declared[:20]) > MAX_BODY_BYTES
 
 
 def _read(kind: type[B], raw: bytes) -> B:
@@ -132,7 +141,7 @@ def mistakes(error: ValidationError) -> str:
     """Where a body does not fit and why, without repeating what it said."""
     found = [
         f"{'.'.join(str(part)[:40] for part in item['loc'][:6]) or 'body'}: {item['msg']}"
-        for item in error.errors(include_url=False, include_context=False, include_input=False)[:SHOWN]
+        for item in error.errors(include_url=False, include_context=False, include_input=False)[:MAX_MISTAKES_SHOWN]
     ]
     return "; ".join(found)
 

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from sulq.errors import QuestionError
 
-PAGE: Final = 1000  # lines asked of the clerk at a time
+PAGE_LINES: Final = 1000  # lines asked of the clerk at a time
 Tree = dict[str, object]
 Asks = Callable[[str, Mapping[str, object]], Awaitable[Tree]]  # one call of the clerk's table about one dataset
 
@@ -42,7 +42,7 @@ def _until(last: int, page: Tree) -> list[Tree]:
 
 async def _page(ask: Asks, call: str, after: int) -> Tree:
     """So many lines as fit one message."""
-    limit = PAGE
+    limit = PAGE_LINES
     while True:
         try:
             return await ask(call, {"after": after, "limit": limit})

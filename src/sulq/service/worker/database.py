@@ -22,7 +22,7 @@ from sulq.addresses.postgres import meant
 from sulq.errors import SetupError
 
 PORT: Final = 5432
-MOST: Final = 16  # hosts in one address
+MAX_HOSTS: Final = 16  # hosts in one address
 NEXT: Final = "Write it as postgresql://ROLE@HOST:PORT/DATABASE; passwords go into PGPASSWORD or a passfile."
 # What PostgreSQL's library reads besides: its own files in a home, those an address names, and those of its variables.
 AT_HOME: Final = (".pgpass", ".pg_service.conf", ".postgresql")
@@ -36,7 +36,7 @@ WHERE: Final = frozenset({"PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSE
 WHO: Final = ("/etc/passwd",)  # as whom it runs, where no role is named
 
 
-class Way(NamedTuple):
+class ProxyRoute(NamedTuple):
     """One host of a database: where the worker's listener for it stands, and what the relay connects to."""
 
     near: str
@@ -44,7 +44,7 @@ class Way(NamedTuple):
     far: str  # a host's name or number, or the folder of a socket
 
 
-def ways(url: str, environment: Mapping[str, str] = os.environ) -> tuple[Way, ...]:
+def ways(url: str, environment: Mapping[str, str] = os.environ) -> tuple[ProxyRoute, ...]:
     """The hosts that an address names, in its order.
 
     Raises:
@@ -61,10 +61,10 @@ def ways(url: str, environment: Mapping[str, str] = os.environ) -> tuple[Way, ..
     if not any(ports):
         ports = environment.get("PGPORT", str(PORT)).split(",")
     ports = ports * len(far) if len(ports) == 1 else ports
-    if not 0 < len(far) <= MOST or not all(far) or len(ports) != len(far) or (hosts and len(hosts) != len(far)):
+    if not 0 < len(far) <= MAX_HOSTS or not all(far) or len(ports) != len(far) or (hosts and len(hosts) != len(far)):
         raise SetupError("bad-config", "The address of a served database must name its host.", NEXT)
     numbered = enumerate(zip(far, ports, strict=True), start=1)
-    return tuple(Way(f"127.0.0.{i}", _port(port), host) for i, (host, port) in numbered)
+    return tuple(ProxyRoute(f"127.0.0.{i}", _port(port), host) for i, (host, port) in numbered)
 
 
 def names(url: str, environment: Mapping[str, str] = os.environ) -> list[str]:

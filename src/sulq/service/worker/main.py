@@ -29,7 +29,7 @@ from sulq.kernel.ledger.chain import Seal
 from sulq.service import ipc
 from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation
-from sulq.service.settings import Declared
+from sulq.service.settings import DatasetSettings
 from sulq.service.supervisor import child
 from sulq.service.worker import database
 from sulq.sources import engines
@@ -37,19 +37,17 @@ from sulq.sources.engines import Counting, OpenEngine, open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 
-FILES: Final = 256
-SPILLS: Final = (
-    16  # times its memory that a worker may write: from a setting, as no limit may follow from the rows (T32)
-)
-LEFT: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS has no word for half a hang-up
+MAX_OPEN_FILES: Final = 256
+MAX_SPILL_TIMES_MEMORY: Final = 16  # from a setting, as no limit may follow from the rows (T32)
+HANG_UP_EVENT: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS has no word for half a hang-up
 
 _log = logging.getLogger("sulq.service.worker.main")  # the module is run, so its name is not its own
 
 
-class Opened:
+class OpenRows:
     """The rows, opened, and what the clerk must know of them: nothing but public facts."""
 
-    def __init__(self, declared: Declared, key: bytes, space: str, seal: Seal) -> None:
+    def __init__(self, declared: DatasetSettings, key: bytes, space: str, seal: Seal) -> None:
         given, places = [], []
         self.rows: dict[str, int] = {}
         for table in declared.tables:
@@ -79,7 +77,7 @@ class Opened:
         self.run = Rows(self.engine, seal.redeem, own=own, budget=declared.budget)
 
 
-class Talk:
+class ClerkConnection:
     """One connection of the clerk's, and whether the clerk is still at its other end."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -105,7 +103,7 @@ class Talk:
     def _watch(self) -> None:
         """End, question in hand, when the clerk that would have stopped an overrun is gone."""
         poll = select.poll()
-        poll.register(self._sock, LEFT)
+        poll.register(self._sock, HANG_UP_EVENT)
         poll.poll()
         self._gone = True
         if self._busy:
@@ -123,14 +121,14 @@ class Talk:
 class Worker:
     """Answers the clerk over one connection after another."""
 
-    def __init__(self, opened: Opened, hello: Frame) -> None:
+    def __init__(self, opened: OpenRows, hello: Frame) -> None:
         self._opened = opened
         self._hello = {**hello, "sources": opened.sources, "rows": opened.rows, "covers": opened.covers}
 
     def serve(self, listener: socket.socket) -> None:
         """Serve whoever connects, one at a time."""
         while True:
-            talk = Talk(listener.accept()[0])
+            talk = ClerkConnection(listener.accept()[0])
             try:
                 talk.said(self._hello)
                 while True:
@@ -180,7 +178,7 @@ def _text(told: object) -> str:
 def main() -> None:
     """Start as the supervisor says: give up what is not needed, open the rows, then listen."""
     told = child.settings("worker")
-    declared = Declared.from_json(cast("Frame", told["dataset"]))
+    declared = DatasetSettings.from_json(cast("Frame", told["dataset"]))
     memory = cast("int", told["memory"]) << 20
     if declared.in_database:
         engines.load("postgres")  # a library looks for others as it is loaded, by programs that are refused afterwards
@@ -188,7 +186,11 @@ def main() -> None:
     with contextlib.suppress(Exception):  # scipy, where there is one that works, is loaded before the limits hold
         importlib.import_module("scipy.sparse")
     isolated = isolation.confine(
-        memory, FILES, outside=cast("int", told["outside"]), written=SPILLS * memory, database=declared.in_database
+        memory,
+        MAX_OPEN_FILES,
+        outside=cast("int", told["outside"]),
+        written=MAX_SPILL_TIMES_MEMORY * memory,
+        database=declared.in_database,
     )
     hello: Frame = {"worker": told["name"], "generation": told["generation"], "isolation": isolated}
     listener = socket.socket(fileno=cast("int", told["listen"]))
@@ -200,7 +202,7 @@ def main() -> None:
                 "Allow user namespaces, with the rights in them that some systems take away (AppArmor's "
                 "kernel.apparmor_restrict_unprivileged_userns), or ask by `sulq query` or from Python.",
             )
-        opened = Opened(
+        opened = OpenRows(
             declared,
             bytes.fromhex(str(told["hash_key"])),
             str(told["space"]),

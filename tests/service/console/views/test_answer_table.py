@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.views.answer_table import Table, to_csv, to_parquet
+from sulq.service.console.views.answer_table import AnswerTable, to_csv, to_parquet
 
 CELLS = st.one_of(st.none(), st.text(max_size=12), st.integers(-(10**9), 10**9))
 
 
-def table(**more: object) -> Table:
+def table(**more: object) -> AnswerTable:
     tree = {
         "columns": ["city", "count"],
         "rows": [["Lod", 10], [None, 3]],
@@ -25,7 +25,7 @@ def table(**more: object) -> Table:
         "high": [[None, 12], [None, None]],
         "level": 0.9,
     }
-    return Table.of(tree | more)
+    return AnswerTable.of(tree | more)
 
 
 def test_estimates_are_told_from_keys() -> None:
@@ -69,7 +69,7 @@ def test_T82_no_text_of_a_csv_starts_a_formula(rows: list[tuple[object, object]]
     """Whatever the texts, no cell of the file begins like a formula unless it is a number; all rows are there."""
     blank = [[None, None]] * len(rows)
     tree = {"columns": list(names), "rows": [list(row) for row in rows], "low": blank, "high": blank, "level": 0.95}
-    found = list(csv.reader(io.StringIO(to_csv(Table.of(tree)).decode(), newline="")))
+    found = list(csv.reader(io.StringIO(to_csv(AnswerTable.of(tree)).decode(), newline="")))
     assert len(found) == len(rows) + 1
     for line in found:
         for cell in line:
@@ -105,5 +105,5 @@ def test_what_is_no_table_is_refused(more: dict[str, object]) -> None:
 
 def test_a_table_survives_its_form() -> None:
     """What a page carries to the download reads back the same."""
-    kept = Table.of(json.loads(table().kept()))
+    kept = AnswerTable.of(json.loads(table().kept()))
     assert kept == table()

@@ -148,7 +148,7 @@ def test_a_release_is_drawn_with_its_error_bars() -> None:
 
 def test_a_result_that_was_let_go_is_told_as_such(at: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page says so, with what to do; not that nothing was spent, nor that the curator failed."""
-    monkeypatch.setattr(jobs, "HELD", 1)
+    monkeypatch.setattr(jobs, "MAX_RESULTS_BYTES", 1)
     places = []
     for _ in range(2):
         begun = send(at, "contingency", [*pairs(PROGRAMS["contingency"]), ("amount", "2")])

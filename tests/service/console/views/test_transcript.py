@@ -11,7 +11,7 @@ from sulq.answers import wire
 from sulq.language.privacy import Event
 from sulq.language.question import Above, OpenSums, Sums, Together
 from sulq.language.rowfn import Lit
-from sulq.service.console.views.transcript import _line, asked, part_of, running
+from sulq.service.console.views.transcript import _ask, asked, part_of, running
 
 PURE = Event(Fraction(1, 10), Fraction(1, 200))
 GAUSS = Event(None, Fraction(1, 100))
@@ -37,10 +37,10 @@ def test_a_question_is_said_in_a_few_words(question: object, text: str) -> None:
 def test_a_line_of_the_api_is_read() -> None:
     """Question and event come as canonical JSON; what cannot be read is shown as little as it says."""
     tree = {"seq": 4, "time": "2026-01-01T00:00:00", "analyst": "ada", "question": wire.encode(COUNT)}
-    line = _line(tree | {"event": wire.to_json(PURE), "answer": "x"})
+    line = _ask(tree | {"event": wire.to_json(PURE), "answer": "x"})
     assert (line.seq, line.analyst, line.price, line.answered) == (4, "ada", "ε 0.1", True)
-    assert _line(tree | {"event": wire.to_json(GAUSS), "answer": None}).price == "ρ 0.01"
-    odd = _line({"question": "{", "event": {"kind": "?"}})
+    assert _ask(tree | {"event": wire.to_json(GAUSS), "answer": None}).price == "ρ 0.01"
+    odd = _ask(tree | {"question": "{", "event": {"kind": "?"}, "answer": None})
     assert (odd.asked, odd.price, odd.answered) == ("a question", "", False)
 
 
@@ -55,6 +55,6 @@ def test_parts_of_a_budget_are_counted_as_the_ledger_does() -> None:
 
 def test_spending_adds_up() -> None:
     """Each line adds its part; one without a time is counted and not drawn."""
-    tree = {"event": wire.to_json(PURE), "question": wire.encode(COUNT)}
-    lines = [_line(tree | {"time": time}) for time in ("2026-01-01T00:00:00", "?", "2026-01-02T00:00:00")]
+    tree = {"seq": 4, "analyst": "", "event": wire.to_json(PURE), "question": wire.encode(COUNT), "answer": None}
+    lines = [_ask(tree | {"time": time}) for time in ("2026-01-01T00:00:00", "?", "2026-01-02T00:00:00")]
     assert [round(total, 6) for _, total in running(lines, Epsilon(1))] == [0.1, 0.3]

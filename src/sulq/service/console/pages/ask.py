@@ -17,7 +17,7 @@ from sulq.service.console.page import page
 from sulq.service.console.pages.datasets import examples
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.views import words
-from sulq.service.console.views.answer_table import Table, to_csv, to_parquet
+from sulq.service.console.views.answer_table import AnswerTable, to_csv, to_parquet
 from sulq.service.console.views.forecast import Forecast
 from sulq.service.console.visit import Visit, attachment
 
@@ -79,7 +79,7 @@ async def download(visit: Visit) -> Response:
     except SulqError:
         tree = None
     kind, write = FILES[form]
-    return attachment(write(Table.of(tree if isinstance(tree, dict) else {})), kind, f"answer.{form}")
+    return attachment(write(AnswerTable.of(tree if isinstance(tree, dict) else {})), kind, f"answer.{form}")
 
 
 def _page(
@@ -129,7 +129,7 @@ def _left(known: Facts, foreseen: Forecast | None) -> dict[str, object]:
 
 def _answered(told: Tree, fields: Fields, visit: Visit) -> dict[str, object]:
     return {
-        "table": Table.of(told),
+        "table": AnswerTable.of(told),
         "sql": fields.get("sql", ""),
         "spent": words.loss(told["spent"]),
         "remaining": words.loss(told["remaining"]),

@@ -14,7 +14,7 @@ from sulq.service.console.forms.spend import usual, ways
 from sulq.service.console.guard import Fields
 from sulq.service.console.page import page
 from sulq.service.console.refusal import Refusal
-from sulq.service.console.views.answer_table import Table
+from sulq.service.console.views.answer_table import AnswerTable
 from sulq.service.console.views.job_result import LearnedModel, PublishedRelease
 from sulq.service.console.visit import Visit, attachment
 
@@ -124,7 +124,7 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
         "done": done,
         "total": total,
         "part": done / total if total else 0.0,
-        "results": [{"table": Table.of(answer), "reused": answer["reused"]} for answer in answers or ()],
+        "results": [{"table": AnswerTable.of(answer), "reused": answer["reused"]} for answer in answers or ()],
         "other": json.dumps(result, indent=1, ensure_ascii=False)[:MAX_JSON_CHARACTERS] if plain else "",
         "learned": learned,
         "released": released,

@@ -18,12 +18,12 @@ from sulq.service.console.refusal import Refusal
 from sulq.service.console.views import chart
 from sulq.service.console.views.words import number, off
 
-SHOWN: Final = 200  # rows on a page; a download has all of them
+MAX_ROWS_SHOWN: Final = 200  # rows on a page; a download has all of them
 Row = Sequence[object]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class AnswerCell:
     """One cell: what is shown, and the interval around it where it is an estimate."""
 
     text: str
@@ -32,7 +32,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class AnswerTable:
     """Columns, rows and the ends of each cell's interval; ends are missing for what carries no noise."""
 
     columns: tuple[str, ...]
@@ -42,7 +42,7 @@ class Table:
     level: float = 0.95
 
     @classmethod
-    def of(cls, tree: Mapping[str, object]) -> Table:
+    def of(cls, tree: Mapping[str, object]) -> AnswerTable:
         """Read an answer of the API, or what a page of ours kept of one."""
         columns = tuple(str(name) for name in _list(tree.get("columns")))
         rows, low, high = (_grid(tree.get(name), len(columns)) for name in ("rows", "low", "high"))
@@ -61,18 +61,18 @@ class Table:
         """Which columns are estimates."""
         return tuple(any(self._bar(i, j) is not None for i in range(len(self.rows))) for j in range(len(self.columns)))
 
-    def cells(self) -> list[list[Cell]]:
+    def cells(self) -> list[list[AnswerCell]]:
         """The rows that are shown."""
         noisy = self.noisy
         return [
             [self._cell(i, j, noisy=noisy[j]) for j in range(len(self.columns))]
-            for i in range(min(len(self.rows), SHOWN))
+            for i in range(min(len(self.rows), MAX_ROWS_SHOWN))
         ]
 
     @property
     def more(self) -> int:
         """How many rows are not shown."""
-        return max(len(self.rows) - SHOWN, 0)
+        return max(len(self.rows) - MAX_ROWS_SHOWN, 0)
 
     def sentence(self) -> str:
         """How to read it, in a sentence."""
@@ -138,21 +138,21 @@ class Table:
             return None
         return None if low == value == high else (low, high)
 
-    def _cell(self, i: int, j: int, *, noisy: bool) -> Cell:
+    def _cell(self, i: int, j: int, *, noisy: bool) -> AnswerCell:
         value, ends = self.rows[i][j], self._bar(i, j)
         nothing = "unknown" if noisy else "missing"  # an estimate of a group that may have no rows
         text = nothing if value is None else _shown(value, ends)
         if ends is None:
-            return Cell(text)
+            return AnswerCell(text)
         at, low, high = _float(value), _float(ends[0]), _float(ends[1])
         between = f"{_end(ends[0])} to {_end(ends[1])}"
         if at is None or low is None or high is None:
-            return Cell(text, between, between)
+            return AnswerCell(text, between, between)
         alike = abs((high - at) - (at - low)) <= 0.02 * (high - low) + 1e-9
-        return Cell(text, f"± {off(max(high - at, at - low))}" if alike else between, between)
+        return AnswerCell(text, f"± {off(max(high - at, at - low))}" if alike else between, between)
 
 
-def to_csv(table: Table) -> bytes:
+def to_csv(table: AnswerTable) -> bytes:
     """A CSV that no spreadsheet takes for formulas: a text that looks like one gets an apostrophe before it (T82)."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
@@ -163,7 +163,7 @@ def to_csv(table: Table) -> bytes:
     return out.getvalue().encode()
 
 
-def to_parquet(table: Table) -> bytes:
+def to_parquet(table: AnswerTable) -> bytes:
     """The same as Parquet, typed column by column."""
     made = table.named()
     arrays = [pa.array(_alike(cells)) for _, cells in made]

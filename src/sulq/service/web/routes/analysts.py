@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from sulq.service.clerk.access import DAYS, MOST_DAYS
+from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS
 from sulq.service.web.openapi import documented
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
@@ -28,7 +28,7 @@ class Newcomer(Body):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
     role: Literal["owner", "analyst", "auditor"] = "analyst"
     datasets: list[str] | None = None
-    days: Annotated[int, Field(ge=1, le=MOST_DAYS)] = DAYS
+    days: Annotated[int, Field(ge=1, le=MAX_TOKEN_DAYS)] = TOKEN_DAYS
 
 
 class Token(BaseModel):

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from sulq.errors import SulqError
 from sulq.service.sandbox.isolation import files, rights
-from sulq.service.web.clerk_oracle import Clerk
+from sulq.service.web.clerk_oracle import ClerkClient
 from sulq.service.web.openapi import Refused
 from sulq.service.web.responses import Json
 from sulq.version import __version__
@@ -41,7 +41,7 @@ async def health(request: Request) -> Json:
     state.limits.addresses.take(request.client.host if request.client is not None else "")
     web = {"files": files(), "rights": rights()}
     try:
-        found = await run_in_threadpool(Clerk(state.call, None).ask, "health")
+        found = await run_in_threadpool(ClerkClient(state.call, None).ask, "health")
     except SulqError:
         return Json({"status": "away", "version": __version__, "clerk": {}, "web": web}, status_code=503)
     return Json({"status": "ok", "version": __version__, "clerk": found, "web": web})

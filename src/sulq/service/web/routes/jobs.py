@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from sulq.errors import AccessDenied
 from sulq.service.jobs.forwarding import JobDesk
-from sulq.service.jobs.kind import Kind
+from sulq.service.jobs.kind import JobKind
 from sulq.service.jobs.manager import KINDS
 from sulq.service.web.openapi import Told, documented
 from sulq.service.web.requests import Asker, Body, Caller
@@ -94,7 +94,7 @@ async def kinds(caller: Asker) -> Json:
     return Json({"kinds": [_offered(kind) for kind in KINDS]})
 
 
-def _offered(kind: Kind) -> dict[str, object]:
+def _offered(kind: JobKind) -> dict[str, object]:
     schema = kind.parameters.model_json_schema()
     return {"name": kind.name, "title": kind.title, "parameters": schema, "form": kind.form}
 

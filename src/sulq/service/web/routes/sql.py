@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from sulq.api.named_asks import NamedAsks
 from sulq.language.privacy import Loss
 from sulq.service.web.answer_json import LEVEL, explained_json, loss_of, sql_json, workload_json
-from sulq.service.web.limits import PLANNED
+from sulq.service.web.limits import MAX_PLANNED_QUERIES
 from sulq.service.web.openapi import Cells, Spend, Tree, documented
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
@@ -48,7 +48,7 @@ class Sql(Explain):
 class Plan(Body):
     """Queries and the total to divide over them."""
 
-    queries: Annotated[list[str], Field(min_length=1, max_length=PLANNED)]
+    queries: Annotated[list[str], Field(min_length=1, max_length=MAX_PLANNED_QUERIES)]
     spend: Spend
     beta: Level = 0.05
 
