@@ -90,7 +90,8 @@ def test_a_list_is_read_as_it_is_written(name: str, text: str, value: object) ->
 @pytest.mark.parametrize(
     ("name", "text"),
     [("grid", "1, many"), ("grid", "nan"), ("sizes", "1.5"), ("directions", "1,x"),
-     ("columns", "x" * (MAX_TEXT_CHARACTERS + 1)), ("questions", "x" * (MAX_ITEM_CHARACTERS + 1)), ("sizes", ",".join("1" * (MAX_ITEMS + 1)))],
+     ("columns", "x" * (MAX_TEXT_CHARACTERS + 1)),
+     ("questions", "x" * (MAX_ITEM_CHARACTERS + 1)), ("sizes", ",".join("1" * (MAX_ITEMS + 1)))],
 )  # fmt: skip
 def test_a_list_of_another_kind_is_refused(name: str, text: str) -> None:
     """With a code, and with how it is written."""

@@ -57,6 +57,7 @@ class Office:
             for name, db in datasets.items()
         }
         self.data_root: Path | None = folder
+        self.manager = self
         self.seen: list[str] = []
         self.service = Service(folder, rate=1_000_000)
         self.tokens = {"owner": self.access.add("owner", "owner")}

@@ -13,7 +13,8 @@ from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError
 from sulq.service.jobs import manager
 from sulq.service.jobs.forwarding import LocalJobs
-from sulq.service.jobs.manager import KINDS, MAX_LIVE_JOBS, Job, Jobs, Kind, Step
+from sulq.service.jobs.kind import JobKind, JobStep
+from sulq.service.jobs.manager import KINDS, MAX_LIVE_JOBS, Job, Jobs
 from sulq.service.web.requests import Body
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -35,17 +36,17 @@ class Slow:
         self.let = threading.Semaphore(0)
         self.steps = 0
 
-    def run(self, _desk: NamedAsks, _asked: Nothing) -> Iterator[Step]:
+    def run(self, _desk: NamedAsks, _asked: Nothing) -> Iterator[JobStep]:
         for number in range(1, 4):
             self.let.acquire(timeout=LONG)
             self.steps = number
-            yield Step(number, 3, {"steps": number})
+            yield JobStep(number, 3, {"steps": number})
 
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     made = Slow()
-    monkeypatch.setattr(manager, "KINDS", (*KINDS, Kind("slow", "Slow", Nothing, made.run)))
+    monkeypatch.setattr(manager, "KINDS", (*KINDS, JobKind("slow", "Slow", Nothing, made.run)))
     return made
 
 
@@ -171,10 +172,10 @@ def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: NamedAsks, monke
     class Sized(Body):
         size: int
 
-    def run(_desk: NamedAsks, asked: Sized) -> Iterator[Step]:
-        yield Step(1, 1, {"text": "x" * asked.size})
+    def run(_desk: NamedAsks, asked: Sized) -> Iterator[JobStep]:
+        yield JobStep(1, 1, {"text": "x" * asked.size})
 
-    monkeypatch.setattr(manager, "KINDS", (Kind("sized", "Sized", Sized, run),))
+    monkeypatch.setattr(manager, "KINDS", (JobKind("sized", "Sized", Sized, run),))
     monkeypatch.setattr(manager, "MAX_RESULTS_BYTES", 1000)
 
     def made(owner: str, size: int) -> Job:
@@ -254,11 +255,11 @@ def test_T31_an_unexpected_failure_is_a_constant(
 ) -> None:
     """Whatever breaks inside a job, its maker reads one text."""
 
-    def broken(_desk: NamedAsks, _asked: Nothing) -> Iterator[Step]:
-        yield Step(1, 2, {})
+    def broken(_desk: NamedAsks, _asked: Nothing) -> Iterator[JobStep]:
+        yield JobStep(1, 2, {})
         raise RuntimeError("CANARY")
 
-    monkeypatch.setattr(manager, "KINDS", (Kind("broken", "Broken", Nothing, broken),))
+    monkeypatch.setattr(manager, "KINDS", (JobKind("broken", "Broken", Nothing, broken),))
     job = several.start("alice", "survey", "broken", {}, desk)
     until(job, "failed")
     assert job.error["code"] == "engine-failed"

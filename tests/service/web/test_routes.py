@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from sulq.service.clerk.access import hashed
-from sulq.service.web.app import routes
 from sulq.service.web.limits import Limits
+from sulq.service.web.routes import routes
 from tests.service.door import Door
 from tests.service.matrix import ASKED, JOB, MATRIX, REGISTERED
 from tests.service.office import Office, survey

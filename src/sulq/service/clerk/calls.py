@@ -20,6 +20,7 @@ from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.service.call_counts import Counts
 from sulq.service.clerk import access_calls, ask_calls, ledger_calls, register_calls
 from sulq.service.clerk.access import Access, Principal, hashed
+from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.open_dataset import OpenDataset
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame, refusal
@@ -34,12 +35,17 @@ MAX_TOKEN_CHARACTERS: Final = 200  # of a token
 _log = logging.getLogger(__name__)
 
 
-class Office(register_calls.Registrar, Protocol):
+class CallableClerk(Protocol):
     """What the calls need of the clerk."""
 
     access: Access
     counts: Counts
     datasets: Mapping[str, OpenDataset]
+
+    @property
+    def manager(self) -> DatasetManager:
+        """Opens datasets; refused where this clerk takes on none."""
+        ...
 
     def health(self) -> Frame:
         """What anyone may know: whether the service runs, and how its workers are kept apart."""
@@ -56,14 +62,14 @@ class Call:
 
     roles: frozenset[str]
     dataset: bool
-    act: Callable[[Office, Request], Frame]
+    act: Callable[[CallableClerk, Request], Frame]
 
 
-def datasets(office: Office, request: Request) -> Frame:
+def datasets(clerk: CallableClerk, request: Request) -> Frame:
     """The datasets this principal may see; why one is not ready is its owner's to know (T33)."""
     request.only()
     found = []
-    for name, held in sorted(office.datasets.items()):
+    for name, held in sorted(clerk.datasets.items()):
         if not request.who.sees(name):
             continue
         facts = wire.to_json(held.oracle(request.whose).facts) if held.ready else None
@@ -79,7 +85,7 @@ def _period(held: OpenDataset) -> float | None:
 
 
 CALLS: Final[Mapping[str, Call]] = {
-    "health": Call(NOBODY, False, lambda office, _: office.health()),
+    "health": Call(NOBODY, False, lambda clerk, _: clerk.health()),
     "whoami": Call(ANYONE, False, lambda _, request: access_calls.whoami(request)),
     "datasets": Call(ANYONE, False, datasets),
     "facts": Call(ANYONE, True, lambda _, request: ask_calls.facts(request)),
@@ -90,27 +96,27 @@ CALLS: Final[Mapping[str, Call]] = {
     "receipt": Call(ANYONE, True, lambda _, request: ledger_calls.receipt(request)),
     "verify": Call(READERS, True, lambda _, request: ledger_calls.verify(request)),
     "export": Call(READERS, True, lambda _, request: ledger_calls.export(request)),
-    "share": Call(OWNER, True, lambda office, request: ledger_calls.share(office.access, request)),
-    "principals": Call(OWNER, False, lambda office, request: access_calls.principals(office.access, request)),
+    "share": Call(OWNER, True, lambda clerk, request: ledger_calls.share(clerk.access, request)),
+    "principals": Call(OWNER, False, lambda clerk, request: access_calls.principals(clerk.access, request)),
     "add_principal": Call(
-        OWNER, False, lambda office, request: access_calls.add_principal(office.access, request, office.datasets)
+        OWNER, False, lambda clerk, request: access_calls.add_principal(clerk.access, request, clerk.datasets)
     ),
-    "revoke": Call(OWNER, False, lambda office, request: access_calls.revoke(office.access, request)),
-    "register": Call(OWNER, False, register_calls.register),
-    "withdraw": Call(OWNER, True, register_calls.withdraw),
-    "look": Call(OWNER, False, register_calls.look),
-    "metrics": Call(OWNER, False, lambda office, _: office.metrics()),
+    "revoke": Call(OWNER, False, lambda clerk, request: access_calls.revoke(clerk.access, request)),
+    "register": Call(OWNER, False, lambda clerk, request: register_calls.register(clerk.manager, request)),
+    "withdraw": Call(OWNER, True, lambda clerk, request: register_calls.withdraw(clerk.manager, request)),
+    "look": Call(OWNER, False, lambda clerk, request: register_calls.look(clerk.manager, request)),
+    "metrics": Call(OWNER, False, lambda clerk, _: clerk.metrics()),
 }
 
 
-def answer(office: Office, frame: Mapping[str, object]) -> Frame:
+def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     """The reply to one frame; an error of ours goes back as it is, any other as one constant (R5, R9)."""
     begun = time.monotonic()
     name, outcome = "unknown", "ok"
     try:
-        call, request = admitted(office, frame)
+        call, request = admitted(clerk, frame)
         name = str(frame["call"])
-        return {"ok": call.act(office, request)}
+        return {"ok": call.act(clerk, request)}
     except SulqError as error:
         outcome = error.code
         return refusal(error)
@@ -119,10 +125,10 @@ def answer(office: Office, frame: Mapping[str, object]) -> Frame:
         _log.error("a call failed", extra={"call": name, "error": type(error).__name__})
         return refusal(CuratorError("engine-failed", "The curator failed."))
     finally:
-        office.counts.call(name, outcome, time.monotonic() - begun)
+        clerk.counts.call(name, outcome, time.monotonic() - begun)
 
 
-def admitted(office: Office, frame: Mapping[str, object]) -> tuple[Call, Request]:
+def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[Call, Request]:
     """The row of the table and the request, if whoever calls may make it."""
     name, body = frame.get("call"), frame.get("body", {})
     call = CALLS.get(name) if isinstance(name, str) else None
@@ -130,10 +136,10 @@ def admitted(office: Office, frame: Mapping[str, object]) -> tuple[Call, Request
         raise QuestionError("bad-request", "There is no such call.")
     if not call.roles:
         return call, Request(None, None, {})
-    who = _principal(office.access, frame.get("token"))
+    who = _principal(clerk.access, frame.get("token"))
     if who.role not in call.roles:
         raise AccessDenied("forbidden", f"This is not for the role {who.role}.")
-    held = _dataset(office, who, frame.get("dataset")) if call.dataset else None
+    held = _dataset(clerk, who, frame.get("dataset")) if call.dataset else None
     return call, Request(who, held, cast("Frame", body))
 
 
@@ -144,8 +150,8 @@ def _principal(access: Access, token: object) -> Principal:
     return found
 
 
-def _dataset(office: Office, who: Principal, name: object) -> OpenDataset:
-    found = office.datasets.get(name) if isinstance(name, str) and who.sees(name) else None
+def _dataset(clerk: CallableClerk, who: Principal, name: object) -> OpenDataset:
+    found = clerk.datasets.get(name) if isinstance(name, str) and who.sees(name) else None
     if found is None:
         raise AccessDenied("not-found", "There is no such dataset.")
     return found

@@ -14,7 +14,6 @@ import signal
 import socket
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, cast
 
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
@@ -62,23 +61,6 @@ class Clerk:
         if self._manager is None:
             raise SetupError("not-available", "This server takes on no datasets.")
         return self._manager
-
-    @property
-    def data_root(self) -> Path | None:
-        """Where data files may lie that are registered by calls."""
-        return None if self._manager is None else self._manager.data_root
-
-    def look(self, path: Path) -> Frame:
-        """Names and kinds of a file's columns."""
-        return self.manager.look(path)
-
-    def hold(self, declared: DatasetSettings) -> bool:
-        """Take on a new dataset; whether it is ready."""
-        return self.manager.hold(declared)
-
-    def withdraw(self, name: str) -> None:
-        """Take away a dataset that was registered by a call."""
-        self.manager.withdraw(name)
 
     def health(self) -> Frame:
         """Whether the service runs, how it and its workers are cut off, what is certified; nothing of one dataset."""

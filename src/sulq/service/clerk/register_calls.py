@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from sulq.answers import wire
 from sulq.api.locations import SUFFIXES
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import COLUMNS
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.request import Request
 from sulq.service.ipc import Frame
@@ -29,53 +30,33 @@ PART: Final = ("file", "columns", "size", "key", "public", "person", "references
 MAX_ROWS: Final = 2**40  # rows
 
 
-class Registrar(Protocol):
-    """What registering needs of the clerk."""
-
-    @property
-    def data_root(self) -> Path | None:
-        """Where data files may lie."""
-        ...
-
-    def look(self, path: Path) -> Frame:
-        """Names and kinds of a file's columns, by a process of its own."""
-        ...
-
-    def hold(self, declared: DatasetSettings) -> bool:
-        """Write a new dataset down and open it; whether it is ready."""
-        ...
-
-    def withdraw(self, name: str) -> None:
-        """Take away a dataset that was registered by a call."""
-        ...
-
-
-def look(office: Registrar, request: Request) -> Frame:
+def look(manager: DatasetManager, request: Request) -> Frame:
     """What columns a file has; with no file named, which files there are."""
     request.only("file")
-    root = _root(office)
+    root = _root(manager)
     name = request.optional("file")
     if name is None:
         files = (path for path in root.rglob("*") if path.is_file() and path.name.lower().endswith(SUFFIXES))
         return {"files": sorted(str(path.relative_to(root)) for path in files)}
-    return office.look(place(root, name))
+    return manager.look(place(root, name))
 
 
-def register(office: Registrar, request: Request) -> Frame:
+def register(manager: DatasetManager, request: Request) -> Frame:
     """A new dataset, with everything public about it said by its owner."""
     request.only(*FIELDS)
     name = request.text("name")
     if not NAME.fullmatch(name):
         raise QuestionError("bad-request", "A dataset's name is letters, digits, _ and -, a letter first.")
-    made = _several(office, request, name) if request.body.get("tables") is not None else _alone(office, request, name)
-    return {"name": name, "ready": office.hold(made)}
+    declare_tables = _alone if request.body.get("tables") is None else _several
+    made = declare_tables(manager, request, name)
+    return {"name": name, "ready": manager.hold(made)}
 
 
-def _alone(office: Registrar, request: Request, name: str) -> DatasetSettings:
+def _alone(manager: DatasetManager, request: Request, name: str) -> DatasetSettings:
     """A dataset of one table."""
     return declare(
         name,
-        place(_root(office), request.text("file")),
+        place(_root(manager), request.text("file")),
         _columns(request),
         budget=_budget(request),
         unit=_unit(request),
@@ -96,7 +77,7 @@ def _graph(request: Request) -> tuple[str, ...] | None:
     return tuple(told)
 
 
-def _several(office: Registrar, request: Request, name: str) -> DatasetSettings:
+def _several(manager: DatasetManager, request: Request, name: str) -> DatasetSettings:
     """A dataset of several tables, each with its file, columns, and how it hangs together with the others."""
     for alone in ALONE:
         if request.body.get(alone) is not None:
@@ -112,7 +93,7 @@ def _several(office: Registrar, request: Request, name: str) -> DatasetSettings:
     sizes = {table: _size(part) for table, part in parts.items()}
     return declare(
         name,
-        {table: place(_root(office), part.text("file")) for table, part in parts.items()},
+        {table: place(_root(manager), part.text("file")) for table, part in parts.items()},
         {table: _columns(part) for table, part in parts.items()},
         budget=_budget(request),
         unit=_unit(request),
@@ -125,10 +106,10 @@ def _several(office: Registrar, request: Request, name: str) -> DatasetSettings:
     )
 
 
-def withdraw(office: Registrar, request: Request) -> Frame:
+def withdraw(manager: DatasetManager, request: Request) -> Frame:
     """Take a dataset away that was registered by a call; its ledger stays, and with it what was spent."""
     request.only()
-    office.withdraw(request.held.name)
+    manager.withdraw(request.held.name)
     return {}
 
 
@@ -144,10 +125,10 @@ def place(root: Path, name: str) -> Path:
     return path
 
 
-def _root(office: Registrar) -> Path:
-    if office.data_root is None:
+def _root(manager: DatasetManager) -> Path:
+    if manager.data_root is None:
         raise SetupError("missing-file", "This server has no data_root.", "Set data_root in [server].")
-    return office.data_root
+    return manager.data_root
 
 
 def _size(request: Request) -> int | None:

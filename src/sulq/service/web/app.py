@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from anyio import to_thread
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -30,7 +30,7 @@ from sulq.service.web.limits import Limits
 from sulq.service.web.middleware import LOOPBACK, RequestCounts, Traffic, host_of
 from sulq.service.web.requests import Asker
 from sulq.service.web.responses import Json, refused
-from sulq.service.web.routes import ROUTERS
+from sulq.service.web.routes import routes
 from sulq.version import __version__
 
 RATE: Final = 1200  # calls a minute for each token, where the owner names none
@@ -67,8 +67,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
     app.state.job_desk = LocalJobs(app.state.jobs, call)
     app.state.tally = tally
     app.state.cookies = random_bytes(32) if cookies is None else cookies
-    for router in (*ROUTERS, _document(app)):
-        app.include_router(router)
+    app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]
     guarded = Traffic(app, hosts=_hosts(service), tls=service.tls, tally=tally)
     if console:
         mount_console(app)
@@ -82,16 +81,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.jobs.close()
 
 
-def _document(app: FastAPI) -> APIRouter:
+async def _openapi(request: Request, caller: Asker) -> Json:
     """GET /v1/openapi.json, for whoever has a token."""
-    router = APIRouter(prefix="/v1", tags=["service"])
-
-    @router.get("/openapi.json", include_in_schema=False)
-    async def openapi(caller: Asker) -> Json:
-        await caller.ask("whoami")
-        return Json(document(app))
-
-    return router
+    await caller.ask("whoami")
+    return Json(document(request.app))
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -109,11 +102,6 @@ def document(app: FastAPI) -> dict[str, Any]:
             found["components"].get("schemas", {}).pop(unused, None)
         app.openapi_schema = found
     return app.openapi_schema
-
-
-def routes() -> list[APIRoute]:
-    """Every route of the API."""
-    return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
 
 
 def _hosts(service: Service) -> frozenset[str]:

@@ -149,8 +149,9 @@ class Limits:
     @classmethod
     def of(cls, rate: int, *, clock: Callable[[], float] = time.monotonic) -> Limits:
         """From the owner's `rate`, calls a minute for each token."""
-        rates = (rate, rate * MAX_TOKENS_PER_ADDRESS, MAX_FAILURES_A_MINUTE)
-        return cls(*(RateLimit(a_minute, clock=clock) for a_minute in rates), KnownTokens())
+        per_address, failures = rate * MAX_TOKENS_PER_ADDRESS, MAX_FAILURES_A_MINUTE
+        token, address, failed = (RateLimit(a_minute, clock=clock) for a_minute in (rate, per_address, failures))
+        return cls(token, address, failed, KnownTokens())
 
     def admit(self, address: str, token_hash: str | None) -> None:
         """Count a call before anything is done for it; one without a token is no guess, and is refused anyway."""

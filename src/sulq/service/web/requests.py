@@ -54,16 +54,18 @@ class Caller:
         self._address = request.client.host if request.client is not None else ""
         self._token = ""
         self._hash = ""
+        self._who: dict[str, object] | None = None
 
     def admit(self) -> None:
         """Read the token and count the call; nobody without a token goes on."""
         words = self.request.headers.get("authorization", "").split(" ")
         shown = words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
         good = 0 < len(shown) <= MAX_TOKEN_CHARACTERS and shown.isascii() and shown.isprintable()
-        self._limits.admit(self._address, hashed(shown) if good else None)
+        if good:
+            self._token, self._hash = shown, hashed(shown)
+        self._limits.admit(self._address, self._hash or None)
         if not good:
             raise AccessDenied("unauthorized", "This needs a token.")
-        self._token, self._hash = shown, hashed(shown)
 
     @property
     def clerk(self) -> ClerkClient:
@@ -91,6 +93,12 @@ class Caller:
     def _turn(self, kind: str) -> AbstractAsyncContextManager[None]:
         return self._limits.under_way.turn(f"{self._hash} {kind}")
 
+    async def who(self) -> dict[str, object]:
+        """Whose token this is, as the clerk says; asked once a request."""
+        if self._who is None:
+            self._who = await self.ask("whoami")
+        return self._who
+
     async def ask(
         self, name: str, body: Mapping[str, object] | None = None, *, dataset: str | None = None
     ) -> dict[str, object]:
@@ -107,7 +115,7 @@ class Caller:
         """The body, strictly read, for a token that the clerk knows; a `large` one only if it knows it now."""
         whole = large and self._long()
         if whole or self._hash not in self._limits.known:  # what nobody may send is not read
-            await self.ask("whoami")
+            await self.who()
         media = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media != "application/json":
             raise QuestionError("bad-media", "A body is application/json.")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS
-from sulq.service.web.openapi import documented
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
-
-router = APIRouter(prefix="/v1", tags=["analysts"])
 
 
 class Principals(BaseModel):
@@ -37,19 +33,16 @@ class Token(BaseModel):
     token: str
 
 
-@router.get("/analysts", **documented(Principals))
 async def principals(caller: Asker) -> Json:
     """Everybody who was ever let in (owner)."""
     return await caller.reply("principals")
 
 
-@router.post("/analysts", **documented(Token, body=Newcomer, named=True, status=201))
 async def add(caller: Asker) -> Json:
     """Let somebody in; the reply shows the token this once (owner)."""
     return await caller.reply("add_principal", (await caller.body(Newcomer)).model_dump(), status=201)
 
 
-@router.delete("/analysts/{name}", response_class=Response, **documented(None, status=204))
 async def revoke(name: str, caller: Asker) -> Response:
     """End somebody's token, from the next call on (owner)."""
     await caller.ask("revoke", {"name": name})

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
 from pydantic import BaseModel
 
 from sulq.answers import wire
 from sulq.service.web.answer_json import loss_of
-from sulq.service.web.openapi import Spend, Tree, documented
+from sulq.service.web.openapi import Spend, Tree
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
-
-router = APIRouter(prefix="/v1", tags=["asking"])
 
 
 class Foresee(Body):
@@ -44,7 +41,6 @@ class Foreseen(BaseModel):
     plan: Tree
 
 
-@router.post("/datasets/{name}/ask", **documented(Answered, body=Ask, paid=True))
 async def ask(name: str, caller: Asker) -> Json:
     """Pay and answer; the debit is durable before a row is read."""
     body = await caller.body(Ask, large=True)
@@ -53,7 +49,6 @@ async def ask(name: str, caller: Asker) -> Json:
     return await caller.reply("ask", told, dataset=name)
 
 
-@router.post("/datasets/{name}/foresee", **documented(Foreseen, body=Foresee))
 async def foresee(name: str, caller: Asker) -> Json:
     """What an answer would cost and be worth; free, reads no row."""
     body = await caller.body(Foresee, large=True)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from sulq.service.web.openapi import Tree, documented
+from sulq.service.web.openapi import Tree
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
-
-router = APIRouter(prefix="/v1", tags=["datasets"])
 
 
 class Listed(BaseModel):
@@ -90,33 +87,28 @@ class Seen(BaseModel):
     model_config = {"extra": "allow"}
 
 
-@router.get("/datasets", **documented(Datasets))
 async def datasets(caller: Asker) -> Json:
     """The datasets the caller may see."""
     return await caller.reply("datasets")
 
 
-@router.get("/datasets/{name}", **documented(PublicFacts))
 async def facts(name: str, caller: Asker) -> Json:
     """A dataset's public facts."""
     return await caller.reply("facts", dataset=name)
 
 
-@router.post("/datasets", **documented(Registered, body=Register, named=True, status=201))
 async def register(caller: Asker) -> Json:
     """Register a dataset (owner); if its rows cannot be opened nothing is registered, and the reply says why."""
     body = await caller.body(Register)
     return await caller.reply("register", body.model_dump(exclude_none=True), status=201)
 
 
-@router.delete("/datasets/{name}", response_class=Response, **documented(None, status=204))
 async def withdraw(name: str, caller: Asker) -> Response:
     """Take away a dataset that was registered over HTTP; its data and its ledger stay (owner)."""
     await caller.ask("withdraw", dataset=name)
     return Response(status_code=204)
 
 
-@router.post("/look", **documented(Seen, body=Look))
 async def look(caller: Asker) -> Json:
     """Names and types of a data file's columns (owner)."""
     return await caller.reply("look", (await caller.body(Look)).model_dump(exclude_none=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
@@ -12,11 +11,10 @@ from sulq.errors import AccessDenied
 from sulq.service.jobs.forwarding import JobDesk
 from sulq.service.jobs.kind import JobKind
 from sulq.service.jobs.manager import KINDS
-from sulq.service.web.openapi import Told, documented
+from sulq.service.web.openapi import Told
 from sulq.service.web.requests import Asker, Body, Caller
 from sulq.service.web.responses import Json
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
 ASKERS: Final = ("owner", "analyst")
 
 
@@ -72,22 +70,20 @@ class Kinds(BaseModel):
     kinds: list[Offered]
 
 
-async def _do(caller: Caller, what: str, *roles: str, **body: object) -> dict[str, object]:
+async def _do(caller: Caller, what: str, owner: str, **body: object) -> dict[str, object]:
     """Have something done about the caller's own jobs, in whichever web process they are."""
-    desk, owner = cast("JobDesk", caller.request.app.state.job_desk), await _name(caller, *roles)
-    token = caller.clerk.token or ""
+    desk, token = cast("JobDesk", caller.request.app.state.job_desk), caller.clerk.token or ""
     return await run_in_threadpool(lambda: desk.do(what, body, token=token, owner=owner))
 
 
 async def _name(caller: Caller, *roles: str) -> str:
     """Who calls, if of one of these roles (of any, where none is named)."""
-    found = await caller.ask("whoami")
+    found = await caller.who()
     if roles and found["role"] not in roles:
         raise AccessDenied("forbidden", "A job asks questions; your role does not.")
     return str(found["name"])
 
 
-@router.get("/kinds", **documented(Kinds))
 async def kinds(caller: Asker) -> Json:
     """The kinds of job and their parameters."""
     await _name(caller)
@@ -99,29 +95,25 @@ def _offered(kind: JobKind) -> dict[str, object]:
     return {"name": kind.name, "title": kind.title, "parameters": schema, "form": kind.form}
 
 
-@router.post("/datasets/{name}/jobs", **documented(Progress, body=Work, status=202))
 async def start(name: str, caller: Asker) -> Json:
     """Start a job; it asks with the caller's token."""
     body = await caller.body(Work)
-    await _name(caller, *ASKERS)
+    owner = await _name(caller, *ASKERS)
     await caller.ask("facts", dataset=name)  # a dataset that is not there is refused now
     told = {"dataset": name, "kind": body.kind, "parameters": body.parameters}
-    return Json(await _do(caller, "start", *ASKERS, **told), status_code=202)
+    return Json(await _do(caller, "start", owner, **told), status_code=202)
 
 
-@router.get("/jobs", **documented(AllJobs))
 async def mine(caller: Asker) -> Json:
     """The caller's own jobs."""
-    return Json(await _do(caller, "of"))
+    return Json(await _do(caller, "of", await _name(caller)))
 
 
-@router.get("/jobs/{key}", **documented(Progress))
 async def progress(key: str, caller: Asker) -> Json:
     """A job's progress and what it found so far; its maker's alone."""
-    return Json(await _do(caller, "find", id=key))
+    return Json(await _do(caller, "find", await _name(caller), id=key))
 
 
-@router.delete("/jobs/{key}", **documented(Progress))
 async def end(key: str, caller: Asker) -> Json:
     """Ask no further question for a job; what was asked stays paid."""
-    return Json(await _do(caller, "end", id=key))
+    return Json(await _do(caller, "end", await _name(caller), id=key))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
@@ -14,11 +14,10 @@ from sulq.audit.meaning import sentences
 from sulq.language.privacy import Budget as Losses
 from sulq.language.privacy import Loss, Unit
 from sulq.service.web import transcript_export
-from sulq.service.web.openapi import Tree, documented
+from sulq.service.web.openapi import Tree
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
 
-router = APIRouter(prefix="/v1", tags=["ledger"])
 Seq = Annotated[int, Path(ge=1, le=2**53)]
 After = Annotated[int, Query(ge=0, le=2**53)]
 Most = Annotated[int, Query(ge=1, le=1000)]
@@ -60,25 +59,21 @@ class Share(Body):
     reserve: float = 0.0
 
 
-@router.get("/datasets/{name}/budget", **documented(Budget))
 async def budget(name: str, caller: Asker) -> Json:
     """Budget, spent and remaining; an analyst's own share, or all for owner and auditor."""
     return await caller.reply("budget", dataset=name)
 
 
-@router.get("/datasets/{name}/transcript", **documented(Transcript))
 async def transcript(name: str, caller: Asker, after: After = 0, limit: Most = 100) -> Json:
     """Questions and answers in order; an analyst's own, or all for owner and auditor."""
     return await caller.reply("transcript", {"after": after, "limit": limit}, dataset=name)
 
 
-@router.get("/datasets/{name}/receipts/{seq}", **documented(Kept))
 async def receipt(name: str, seq: Seq, caller: Asker) -> Json:
     """The receipt of one debit."""
     return await caller.reply("receipt", {"seq": seq}, dataset=name)
 
 
-@router.post("/datasets/{name}/verify", **documented(Report))
 async def verify(name: str, caller: Asker) -> Json:
     """Check the whole ledger: chain, totals, budget; and what all its answers mean for one person (owner, auditor)."""
     found = await caller.ask("verify", dataset=name)
@@ -88,7 +83,6 @@ async def verify(name: str, caller: Asker) -> Json:
     return Json({**found, "meaning": meaning})
 
 
-@router.get("/datasets/{name}/export", **documented(Report))
 async def export(name: str, caller: Asker) -> StreamingResponse:
     """The whole transcript of the datasets the caller may see, with the ledger's verification (owner, auditor)."""
 
@@ -99,7 +93,6 @@ async def export(name: str, caller: Asker) -> StreamingResponse:
     return StreamingResponse(transcript_export.whole(ask, first), media_type="application/json")
 
 
-@router.put("/datasets/{name}/shares/{analyst}", **documented(Report, body=Share))
 async def share(name: str, analyst: str, caller: Asker) -> Json:
     """Set an analyst's share and reserve; an entry of the ledger (owner)."""
     body = await caller.body(Share)

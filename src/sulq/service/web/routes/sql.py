@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from sulq.api.named_asks import NamedAsks
 from sulq.language.privacy import Loss
 from sulq.service.web.answer_json import LEVEL, explained_json, loss_of, sql_json, workload_json
 from sulq.service.web.limits import MAX_PLANNED_QUERIES
-from sulq.service.web.openapi import Cells, Spend, Tree, documented
+from sulq.service.web.openapi import Cells, Spend, Tree
 from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
 from sulq.sql.session import Within
 
-router = APIRouter(prefix="/v1", tags=["asking"])
 Level = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -115,7 +113,6 @@ class Planned(BaseModel):
     queries: list[Part]
 
 
-@router.post("/datasets/{name}/sql", **documented(Rows, body=Sql, paid=True))
 async def sql(name: str, caller: Asker) -> Json:
     """Answer one SELECT at one debit, an error bar on every cell; EXPLAIN SELECT is explained, free."""
     body = await caller.body(Sql)
@@ -131,7 +128,6 @@ def answered(desk: NamedAsks, body: Sql) -> dict[str, object]:
     return sql_json(found, body.level)
 
 
-@router.post("/datasets/{name}/explain", **documented(Explained, body=Explain))
 async def explain(name: str, caller: Asker) -> Json:
     """What a query would ask, cost and be worth; spends nothing, reads no row."""
     body = await caller.body(Explain)
@@ -147,7 +143,6 @@ async def explain(name: str, caller: Asker) -> Json:
     )
 
 
-@router.post("/datasets/{name}/plan", **documented(Planned, body=Plan))
 async def plan(name: str, caller: Asker) -> Json:
     """Divide a total over queries so that the worst error is smallest; spends nothing."""
     body = await caller.body(Plan)
