@@ -27,7 +27,7 @@ Spend = Annotated[dict[str, Any], WithJsonSchema(_SPEND)]
 Cells = list[list[str | float | bool | None]]
 
 
-class Told(BaseModel):
+class ErrorDetail(BaseModel):
     """What went wrong: a stable code, why, and what to do next."""
 
     kind: str = Field(description="QuestionError, BudgetExceeded, AccessDenied, SetupError or CuratorError.")
@@ -36,10 +36,10 @@ class Told(BaseModel):
     remedy: str
 
 
-class Refused(BaseModel):
+class ErrorReply(BaseModel):
     """An error."""
 
-    error: Told
+    error: ErrorDetail
 
 
 _ANY: Final = {
@@ -74,7 +74,7 @@ def documented(
     """A route's part of the document."""
     told = _ANY | (_BODY if body is not None else {}) | (_PAID if paid else {}) | (_TAKEN if named else {})
     responses: dict[int | str, dict[str, object]] = {
-        code: {"model": Refused, "description": text} for code, text in sorted(told.items())
+        code: {"model": ErrorReply, "description": text} for code, text in sorted(told.items())
     }
     found: dict[str, Any] = {"responses": responses, "status_code": status, "response_model": reply}
     if body is not None:

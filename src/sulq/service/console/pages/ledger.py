@@ -8,7 +8,7 @@ from sulq.language.privacy import Budget
 from sulq.service.console.api import Tree, at
 from sulq.service.console.page import page
 from sulq.service.console.views import words
-from sulq.service.console.views.transcript import Ask, part_of, read
+from sulq.service.console.views.transcript import TranscriptLine, part_of, read
 from sulq.service.console.visit import Visit, attachment
 
 
@@ -59,7 +59,7 @@ def _report(tree: Tree) -> dict[str, object]:
     return {**tree, **{name: words.loss(tree[name]) for name in ("budget", "spent", "remaining")}}
 
 
-def _by_analyst(lines: list[Ask], budget: Budget) -> list[tuple[str, int, float]]:
+def _by_analyst(lines: list[TranscriptLine], budget: Budget) -> list[tuple[str, int, float]]:
     found: dict[str, tuple[int, float]] = {}
     for line in lines:
         asks, total = found.get(line.analyst, (0, 0.0))

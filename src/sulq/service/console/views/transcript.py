@@ -22,7 +22,7 @@ MAX_NAMES: Final = 4  # columns named before the rest are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class TranscriptLine:
     """One ask that was charged."""
 
     seq: int
@@ -34,9 +34,9 @@ class Ask:
     answered: bool
 
 
-async def read(api: Api, path: str) -> list[Ask]:
+async def read(api: Api, path: str) -> list[TranscriptLine]:
     """All lines a visitor may see, oldest first."""
-    found: list[Ask] = []
+    found: list[TranscriptLine] = []
     after = 0
     for _ in range(MAX_PAGES):
         some = (await api.get(path, after=after, limit=PAGE_LINES))["lines"]
@@ -63,7 +63,7 @@ def part_of(event: Event | None, budget: Budget) -> float:
     return float(min(most if event.epsilon is None else event.epsilon, most) / split.room) if split.room else 0.0
 
 
-def running(lines: Sequence[Ask], budget: Budget) -> list[tuple[datetime.datetime, float]]:
+def running(lines: Sequence[TranscriptLine], budget: Budget) -> list[tuple[datetime.datetime, float]]:
     """What part of a budget was spent up to each line."""
     points, total = [], 0.0
     for line in lines:
@@ -75,9 +75,9 @@ def running(lines: Sequence[Ask], budget: Budget) -> list[tuple[datetime.datetim
     return points
 
 
-def _ask(line: Tree) -> Ask:
+def _ask(line: Tree) -> TranscriptLine:
     event = _value(line["event"])
-    return Ask(
+    return TranscriptLine(
         seq=line["seq"],
         time=line["time"] or "",
         analyst=line["analyst"] or "",

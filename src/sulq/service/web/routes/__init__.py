@@ -12,15 +12,15 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from sulq.service.web.openapi import Refused, documented
+from sulq.service.web.openapi import ErrorReply, documented
 from sulq.service.web.routes import analysts, ask, datasets, jobs, ledger, service, sql
 
 _HEALTH: Final[dict[str, Any]] = {
-    "response_model": service.Health,
+    "response_model": service.HealthReply,
     "responses": {
-        503: {"model": service.Health, "description": "The clerk does not answer."},
-        429: {"model": Refused, "description": "Too many calls."},
-        400: {"model": Refused, "description": "Refused."},
+        503: {"model": service.HealthReply, "description": "The clerk does not answer."},
+        429: {"model": ErrorReply, "description": "Too many calls."},
+        400: {"model": ErrorReply, "description": "ErrorReply."},
     },
 }
 _METRICS: Final = {200: {"description": "The metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -31,37 +31,40 @@ ONE: Final = "/datasets/{name}"
 # Method, address below /v1, what it does, its tag and its part of the OpenAPI document.
 ROUTES: Final = (
     ("GET", "/health", service.health, "service", _HEALTH),
-    ("GET", "/me", service.me, "service", documented(service.Me)),
-    ("GET", "/datasets", datasets.datasets, "datasets", documented(datasets.Datasets)),
-    ("GET", ONE, datasets.facts, "datasets", documented(datasets.PublicFacts)),
+    ("GET", "/me", service.me, "service", documented(service.MeReply)),
+    ("GET", "/datasets", datasets.datasets, "datasets", documented(datasets.DatasetsReply)),
+    ("GET", ONE, datasets.facts, "datasets", documented(datasets.FactsReply)),
     (
         "POST", "/datasets", datasets.register, "datasets",
-        documented(datasets.Registered, body=datasets.Register, named=True, status=201),
+        documented(datasets.RegisterReply, body=datasets.RegisterBody, named=True, status=201),
     ),
     ("DELETE", ONE, datasets.withdraw, "datasets", _EMPTY),
-    ("POST", "/look", datasets.look, "datasets", documented(datasets.Seen, body=datasets.Look)),
-    ("POST", f"{ONE}/ask", ask.ask, "asking", documented(ask.Answered, body=ask.Ask, paid=True)),
-    ("POST", f"{ONE}/foresee", ask.foresee, "asking", documented(ask.Foreseen, body=ask.Foresee)),
-    ("POST", f"{ONE}/sql", sql.sql, "asking", documented(sql.Rows, body=sql.Sql, paid=True)),
-    ("POST", f"{ONE}/explain", sql.explain, "asking", documented(sql.Explained, body=sql.Explain)),
-    ("POST", f"{ONE}/plan", sql.plan, "asking", documented(sql.Planned, body=sql.Plan)),
-    ("GET", f"{ONE}/budget", ledger.budget, "ledger", documented(ledger.Budget)),
-    ("GET", f"{ONE}/transcript", ledger.transcript, "ledger", documented(ledger.Transcript)),
-    ("GET", f"{ONE}/receipts/{{seq}}", ledger.receipt, "ledger", documented(ledger.Kept)),
-    ("POST", f"{ONE}/verify", ledger.verify, "ledger", documented(ledger.Report)),
-    ("GET", f"{ONE}/export", ledger.export, "ledger", documented(ledger.Report)),
-    ("PUT", f"{ONE}/shares/{{analyst}}", ledger.share, "ledger", documented(ledger.Report, body=ledger.Share)),
-    ("GET", "/analysts", analysts.principals, "analysts", documented(analysts.Principals)),
+    ("POST", "/look", datasets.look, "datasets", documented(datasets.LookReply, body=datasets.LookBody)),
+    ("POST", f"{ONE}/ask", ask.ask, "asking", documented(ask.AskReply, body=ask.AskBody, paid=True)),
+    ("POST", f"{ONE}/foresee", ask.foresee, "asking", documented(ask.ForeseeReply, body=ask.ForeseeBody)),
+    ("POST", f"{ONE}/sql", sql.sql, "asking", documented(sql.SqlReply, body=sql.SqlBody, paid=True)),
+    ("POST", f"{ONE}/explain", sql.explain, "asking", documented(sql.ExplainReply, body=sql.ExplainBody)),
+    ("POST", f"{ONE}/plan", sql.plan, "asking", documented(sql.PlanReply, body=sql.PlanBody)),
+    ("GET", f"{ONE}/budget", ledger.budget, "ledger", documented(ledger.BudgetReply)),
+    ("GET", f"{ONE}/transcript", ledger.transcript, "ledger", documented(ledger.TranscriptReply)),
+    ("GET", f"{ONE}/receipts/{{seq}}", ledger.receipt, "ledger", documented(ledger.ReceiptReply)),
+    ("POST", f"{ONE}/verify", ledger.verify, "ledger", documented(ledger.LedgerReport)),
+    ("GET", f"{ONE}/export", ledger.export, "ledger", documented(ledger.LedgerReport)),
+    (
+        "PUT", f"{ONE}/shares/{{analyst}}", ledger.share, "ledger",
+        documented(ledger.LedgerReport, body=ledger.ShareBody),
+    ),
+    ("GET", "/analysts", analysts.principals, "analysts", documented(analysts.PrincipalsReply)),
     (
         "POST", "/analysts", analysts.add, "analysts",
-        documented(analysts.Token, body=analysts.Newcomer, named=True, status=201),
+        documented(analysts.TokenReply, body=analysts.PrincipalBody, named=True, status=201),
     ),
     ("DELETE", "/analysts/{name}", analysts.revoke, "analysts", _EMPTY),
-    ("GET", "/kinds", jobs.kinds, "jobs", documented(jobs.Kinds)),
-    ("POST", f"{ONE}/jobs", jobs.start, "jobs", documented(jobs.Progress, body=jobs.Work, status=202)),
-    ("GET", "/jobs", jobs.mine, "jobs", documented(jobs.AllJobs)),
-    ("GET", "/jobs/{key}", jobs.progress, "jobs", documented(jobs.Progress)),
-    ("DELETE", "/jobs/{key}", jobs.end, "jobs", documented(jobs.Progress)),
+    ("GET", "/kinds", jobs.kinds, "jobs", documented(jobs.KindsReply)),
+    ("POST", f"{ONE}/jobs", jobs.start, "jobs", documented(jobs.JobReply, body=jobs.JobBody, status=202)),
+    ("GET", "/jobs", jobs.mine, "jobs", documented(jobs.JobsReply)),
+    ("GET", "/jobs/{key}", jobs.progress, "jobs", documented(jobs.JobReply)),
+    ("DELETE", "/jobs/{key}", jobs.end, "jobs", documented(jobs.JobReply)),
     (
         "GET", "/metrics", service.metrics, "service",
         _TEXT | {"response_class": Response, "responses": _TEXT["responses"] | _METRICS},

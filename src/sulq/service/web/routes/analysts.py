@@ -12,13 +12,13 @@ from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
 
 
-class Principals(BaseModel):
+class PrincipalsReply(BaseModel):
     """Everybody who was ever let in; no token, no hash of one."""
 
     principals: list[dict[str, Any]]
 
 
-class Newcomer(Body):
+class PrincipalBody(Body):
     """Whom to let in: role, the datasets they may see (null: all), and for how many days."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
@@ -27,7 +27,7 @@ class Newcomer(Body):
     days: Annotated[int, Field(ge=1, le=MAX_TOKEN_DAYS)] = TOKEN_DAYS
 
 
-class Token(BaseModel):
+class TokenReply(BaseModel):
     """The token; it is shown this once."""
 
     token: str
@@ -40,7 +40,7 @@ async def principals(caller: Asker) -> Json:
 
 async def add(caller: Asker) -> Json:
     """Let somebody in; the reply shows the token this once (owner)."""
-    return await caller.reply("add_principal", (await caller.body(Newcomer)).model_dump(), status=201)
+    return await caller.reply("add_principal", (await caller.body(PrincipalBody)).model_dump(), status=201)
 
 
 async def revoke(name: str, caller: Asker) -> Response:

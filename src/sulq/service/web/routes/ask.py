@@ -11,14 +11,14 @@ from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
 
 
-class Foresee(Body):
+class ForeseeBody(Body):
     """A question and what would be paid; a SubLinear budget needs no spend."""
 
     question: Tree
     spend: Spend | None = None
 
 
-class Ask(Foresee):
+class AskBody(ForeseeBody):
     """A question and what to pay.
 
     `key`: an idempotency key; a repeat with it is answered alike and charged once.
@@ -29,13 +29,13 @@ class Ask(Foresee):
     reuse: bool = False
 
 
-class Answered(BaseModel):
+class AskReply(BaseModel):
     """An Answer, or the Answers to questions asked together."""
 
     answer: Tree
 
 
-class Foreseen(BaseModel):
+class ForeseeReply(BaseModel):
     """The plan: price, sensitivity, mechanism and accuracy."""
 
     plan: Tree
@@ -43,7 +43,7 @@ class Foreseen(BaseModel):
 
 async def ask(name: str, caller: Asker) -> Json:
     """Pay and answer; the debit is durable before a row is read."""
-    body = await caller.body(Ask, large=True)
+    body = await caller.body(AskBody, large=True)
     spend = wire.to_json(loss_of(body.spend))
     told = {"question": body.question, "spend": spend, "key": body.key, "reuse": body.reuse}
     return await caller.reply("ask", told, dataset=name)
@@ -51,7 +51,7 @@ async def ask(name: str, caller: Asker) -> Json:
 
 async def foresee(name: str, caller: Asker) -> Json:
     """What an answer would cost and be worth; free, reads no row."""
-    body = await caller.body(Foresee, large=True)
+    body = await caller.body(ForeseeBody, large=True)
     return await caller.reply(
         "foresee", {"question": body.question, "spend": wire.to_json(loss_of(body.spend))}, dataset=name
     )

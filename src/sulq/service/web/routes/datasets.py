@@ -12,7 +12,7 @@ from sulq.service.web.requests import Asker, Body
 from sulq.service.web.responses import Json
 
 
-class Listed(BaseModel):
+class DatasetEntry(BaseModel):
     """A dataset the caller may see; facts once it is ready."""
 
     name: str
@@ -20,19 +20,19 @@ class Listed(BaseModel):
     facts: Tree | None
 
 
-class Datasets(BaseModel):
+class DatasetsReply(BaseModel):
     """The datasets the caller may see."""
 
-    datasets: list[Listed]
+    datasets: list[DatasetEntry]
 
 
-class PublicFacts(BaseModel):
+class FactsReply(BaseModel):
     """Declarations, unit, budget and what remains of it."""
 
     facts: Tree
 
 
-class Table(Body):
+class TableBody(Body):
     """One of several tables: its file, its columns, and how it hangs together with the others.
 
     `key`: the column that differs from row to row. `public`: rows that need no protection. `person`: the column that
@@ -49,7 +49,7 @@ class Table(Body):
     size: int | None = None
 
 
-class Register(Body):
+class RegisterBody(Body):
     """The owner's declarations: columns, unit and budget in the canonical JSON, files below data_root.
 
     One table is `file` and `columns`; several are `tables`, by their names, in place of these. `graph`: of one table
@@ -60,7 +60,7 @@ class Register(Body):
     budget: Tree
     file: str | None = None
     columns: dict[str, Tree] | None = None
-    tables: Annotated[dict[str, Table], Field(min_length=1)] | None = None
+    tables: Annotated[dict[str, TableBody], Field(min_length=1)] | None = None
     unit: Tree | None = None
     table: str | None = None
     size: int | None = None
@@ -68,20 +68,20 @@ class Register(Body):
     graph: Annotated[list[str], Field(min_length=2, max_length=3)] | None = None
 
 
-class Look(Body):
+class LookBody(Body):
     """A data file below the server's data_root; none: which files there are."""
 
     file: str | None = None
 
 
-class Registered(BaseModel):
+class RegisterReply(BaseModel):
     """The new dataset's name, and whether it can be asked yet; a large one is still being opened."""
 
     name: str
     ready: bool
 
 
-class Seen(BaseModel):
+class LookReply(BaseModel):
     """Names and types of a file's columns, or the files there are; no value, no count."""
 
     model_config = {"extra": "allow"}
@@ -99,7 +99,7 @@ async def facts(name: str, caller: Asker) -> Json:
 
 async def register(caller: Asker) -> Json:
     """Register a dataset (owner); if its rows cannot be opened nothing is registered, and the reply says why."""
-    body = await caller.body(Register)
+    body = await caller.body(RegisterBody)
     return await caller.reply("register", body.model_dump(exclude_none=True), status=201)
 
 
@@ -111,4 +111,4 @@ async def withdraw(name: str, caller: Asker) -> Response:
 
 async def look(caller: Asker) -> Json:
     """Names and types of a data file's columns (owner)."""
-    return await caller.reply("look", (await caller.body(Look)).model_dump(exclude_none=True))
+    return await caller.reply("look", (await caller.body(LookBody)).model_dump(exclude_none=True))

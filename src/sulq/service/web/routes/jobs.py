@@ -11,7 +11,7 @@ from sulq.errors import AccessDenied
 from sulq.service.jobs.forwarding import JobDesk
 from sulq.service.jobs.kind import JobKind
 from sulq.service.jobs.manager import KINDS
-from sulq.service.web.openapi import Told
+from sulq.service.web.openapi import ErrorDetail
 from sulq.service.web.requests import Asker, Body, Caller
 from sulq.service.web.responses import Json
 
@@ -27,7 +27,7 @@ def _of_each_kind(schema: dict[str, Any]) -> None:
     ]
 
 
-class Work(Body):
+class JobBody(Body):
     """A kind of job and its parameters."""
 
     model_config = ConfigDict(json_schema_extra=_of_each_kind)
@@ -36,7 +36,7 @@ class Work(Body):
     parameters: dict[str, Any]
 
 
-class Progress(BaseModel):
+class JobReply(BaseModel):
     """How far a job is: waiting, running, done, failed or cancelled, and what it found so far."""
 
     id: str
@@ -46,16 +46,16 @@ class Progress(BaseModel):
     done: int
     total: int
     result: dict[str, Any] | None
-    error: Told | None
+    error: ErrorDetail | None
 
 
-class AllJobs(BaseModel):
+class JobsReply(BaseModel):
     """The caller's own jobs, the latest first."""
 
-    jobs: list[Progress]
+    jobs: list[JobReply]
 
 
-class Offered(BaseModel):
+class KindReply(BaseModel):
     """A kind of job, the JSON schema of its parameters, and how a page asks for them where it is a learner's."""
 
     name: str
@@ -64,10 +64,10 @@ class Offered(BaseModel):
     form: dict[str, Any] | None
 
 
-class Kinds(BaseModel):
+class KindsReply(BaseModel):
     """The kinds of job there are."""
 
-    kinds: list[Offered]
+    kinds: list[KindReply]
 
 
 async def _do(caller: Caller, what: str, owner: str, **body: object) -> dict[str, object]:
@@ -97,7 +97,7 @@ def _offered(kind: JobKind) -> dict[str, object]:
 
 async def start(name: str, caller: Asker) -> Json:
     """Start a job; it asks with the caller's token."""
-    body = await caller.body(Work)
+    body = await caller.body(JobBody)
     owner = await _name(caller, *ASKERS)
     await caller.ask("facts", dataset=name)  # a dataset that is not there is refused now
     told = {"dataset": name, "kind": body.kind, "parameters": body.parameters}

@@ -11,8 +11,7 @@ from starlette.responses import StreamingResponse
 
 from sulq.answers import wire
 from sulq.audit.meaning import sentences
-from sulq.language.privacy import Budget as Losses
-from sulq.language.privacy import Loss, Unit
+from sulq.language.privacy import Budget, Loss, Unit
 from sulq.service.web import transcript_export
 from sulq.service.web.openapi import Tree
 from sulq.service.web.requests import Asker, Body
@@ -23,7 +22,7 @@ After = Annotated[int, Query(ge=0, le=2**53)]
 Most = Annotated[int, Query(ge=1, le=1000)]
 
 
-class Budget(BaseModel):
+class BudgetReply(BaseModel):
     """The total, what is spent and what is left, and the shares the caller may see."""
 
     budget: Tree
@@ -32,7 +31,7 @@ class Budget(BaseModel):
     shares: list[dict[str, Any]]
 
 
-class Transcript(BaseModel):
+class TranscriptReply(BaseModel):
     """Questions and answers in order, after an entry."""
 
     lines: list[dict[str, Any]]
@@ -40,19 +39,19 @@ class Transcript(BaseModel):
     datasets: list[str] | None
 
 
-class Kept(BaseModel):
+class ReceiptReply(BaseModel):
     """A receipt, to keep and to check offline."""
 
     receipt: Tree
 
 
-class Report(BaseModel):
+class LedgerReport(BaseModel):
     """What the whole ledger was found to be."""
 
     model_config = {"extra": "allow"}
 
 
-class Share(Body):
+class ShareBody(Body):
     """An analyst's part of the budget, and the part kept for that analyst alone; fractions of the total."""
 
     share: float
@@ -79,7 +78,7 @@ async def verify(name: str, caller: Asker) -> Json:
     found = await caller.ask("verify", dataset=name)
     unit, budget, spent = (wire.from_json(found[part]) for part in ("unit", "budget", "spent"))
     # Worked out here, and not by the clerk, from the books alone: the auditor is of the free half.
-    meaning = sentences(cast("Unit", unit), cast("Losses", budget), cast("Loss", spent))
+    meaning = sentences(cast("Unit", unit), cast("Budget", budget), cast("Loss", spent))
     return Json({**found, "meaning": meaning})
 
 
@@ -95,6 +94,6 @@ async def export(name: str, caller: Asker) -> StreamingResponse:
 
 async def share(name: str, analyst: str, caller: Asker) -> Json:
     """Set an analyst's share and reserve; an entry of the ledger (owner)."""
-    body = await caller.body(Share)
+    body = await caller.body(ShareBody)
     told = {"analyst": analyst, "share": body.share, "reserve": body.reserve}
     return await caller.reply("share", told, dataset=name)

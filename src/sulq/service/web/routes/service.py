@@ -21,7 +21,7 @@ from sulq.version import __version__
 _NOT_A_NAME: Final = re.compile(r"[^a-z0-9_]+")
 
 
-class Health(BaseModel):
+class HealthReply(BaseModel):
     """Whether the curator answers, and how its processes are kept apart on this machine."""
 
     status: str
@@ -30,7 +30,7 @@ class Health(BaseModel):
     web: dict[str, str]
 
 
-class Me(BaseModel):
+class MeReply(BaseModel):
     """The token's holder."""
 
     name: str

@@ -18,7 +18,7 @@ from sulq.sql.session import Within
 Level = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Explain(Body):
+class ExplainBody(Body):
     """A query and its price: a spend, or the accuracy wished for (a width, or one for each column).
 
     `other`: the label of a row for the groups that are not shown, where keys are found in the data.
@@ -36,14 +36,14 @@ class Explain(Body):
         return loss_of(self.spend), self.within, loss_of(self.at_most)
 
 
-class Sql(Explain):
+class SqlBody(ExplainBody):
     """Likewise. `fresh`: new noise at full price instead of a stored answer. `level`: of the error bars."""
 
     fresh: bool = False
     level: Level = LEVEL
 
 
-class Plan(Body):
+class PlanBody(Body):
     """Queries and the total to divide over them."""
 
     queries: Annotated[list[str], Field(min_length=1, max_length=MAX_PLANNED_QUERIES)]
@@ -51,7 +51,7 @@ class Plan(Body):
     beta: Level = 0.05
 
 
-class Rows(BaseModel):
+class SqlReply(BaseModel):
     """The rows of a query, each number with its error bar; null where a cell has none."""
 
     columns: list[str]
@@ -69,7 +69,7 @@ class Rows(BaseModel):
     answer: Tree | None
 
 
-class Column(BaseModel):
+class ColumnWidths(BaseModel):
     """How far a column may be off, for each number of rows a group is supposed to have."""
 
     name: str
@@ -77,7 +77,7 @@ class Column(BaseModel):
     sure: bool
 
 
-class Explained(BaseModel):
+class ExplainReply(BaseModel):
     """What a query would cost and be worth; nothing was spent."""
 
     text: str
@@ -85,41 +85,41 @@ class Explained(BaseModel):
     remaining: Tree
     beta: float
     rows: list[int]
-    columns: list[Column]
+    columns: list[ColumnWidths]
     notes: list[str]
 
 
-class Width(BaseModel):
+class ColumnWidth(BaseModel):
     """How far a column may be off."""
 
     name: str
     width: float | None
 
 
-class Part(BaseModel):
+class QueryShare(BaseModel):
     """A query's part of the total."""
 
     sql: str
     spend: Tree
     error: float | None
-    columns: list[Width]
+    columns: list[ColumnWidth]
 
 
-class Planned(BaseModel):
+class PlanReply(BaseModel):
     """A total, divided; nothing was spent."""
 
     total: Tree
     rows: int
-    queries: list[Part]
+    queries: list[QueryShare]
 
 
 async def sql(name: str, caller: Asker) -> Json:
     """Answer one SELECT at one debit, an error bar on every cell; EXPLAIN SELECT is explained, free."""
-    body = await caller.body(Sql)
+    body = await caller.body(SqlBody)
     return Json(await caller.work(lambda: answered(caller.desk(name), body)))
 
 
-def answered(desk: NamedAsks, body: Sql) -> dict[str, object]:
+def answered(desk: NamedAsks, body: SqlBody) -> dict[str, object]:
     """One query's answer as JSON."""
     spend, within, at_most = body.price()
     found = desk.sql(
@@ -130,7 +130,7 @@ def answered(desk: NamedAsks, body: Sql) -> dict[str, object]:
 
 async def explain(name: str, caller: Asker) -> Json:
     """What a query would ask, cost and be worth; spends nothing, reads no row."""
-    body = await caller.body(Explain)
+    body = await caller.body(ExplainBody)
     spend, within, at_most = body.price()
     return Json(
         await caller.work(
@@ -145,7 +145,7 @@ async def explain(name: str, caller: Asker) -> Json:
 
 async def plan(name: str, caller: Asker) -> Json:
     """Divide a total over queries so that the worst error is smallest; spends nothing."""
-    body = await caller.body(Plan)
+    body = await caller.body(PlanBody)
     total = loss_of(body.spend)
     assert total is not None  # noqa: S101 - the body has one
     return Json(
