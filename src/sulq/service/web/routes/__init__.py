@@ -20,7 +20,7 @@ _HEALTH: Final[dict[str, Any]] = {
     "responses": {
         503: {"model": service.HealthReply, "description": "The clerk does not answer."},
         429: {"model": ErrorReply, "description": "Too many calls."},
-        400: {"model": ErrorReply, "description": "ErrorReply."},
+        400: {"model": ErrorReply, "description": "Refused."},
     },
 }
 _METRICS: Final = {200: {"description": "The metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
