@@ -9,11 +9,11 @@ from typing import Self
 
 import httpx
 
-from sulq.service.web.middleware import Traffic
+from sulq.service.web.middleware import RequestGuard
 
 
 class _Transport(httpx.BaseTransport):
-    def __init__(self, loop: asyncio.AbstractEventLoop, app: Traffic) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, app: RequestGuard) -> None:
         self._loop = loop
         self._inner = httpx.ASGITransport(app, raise_app_exceptions=False)
 
@@ -30,7 +30,7 @@ class _Transport(httpx.BaseTransport):
 class Loop:
     """An application, answering in a thread of its own."""
 
-    def __init__(self, app: Traffic) -> None:
+    def __init__(self, app: RequestGuard) -> None:
         self._app = app
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

@@ -10,7 +10,7 @@ from typing import Self
 import httpx
 
 from sulq.service.web.app import create_app
-from sulq.service.web.middleware import Traffic
+from sulq.service.web.middleware import RequestGuard
 from tests.service.office import Office
 
 
@@ -18,7 +18,7 @@ class Door:
     """HTTP into an application over an office."""
 
     def __init__(
-        self, office: Office, *, app: Traffic | None = None, client: str = "127.0.0.1", beside: Door | None = None
+        self, office: Office, *, app: RequestGuard | None = None, client: str = "127.0.0.1", beside: Door | None = None
     ) -> None:
         self.office = office
         self.app = app or create_app(office.call, office.service, console=False)

@@ -112,7 +112,7 @@ def networks() -> bool:
     with ours, theirs:
         child = os.fork()
         if not child:
-            os._exit(0 if launcher.cut_network() and launcher.stand_in({}, ours) else 1)
+            os._exit(0 if launcher.cut_network() and launcher.hand_over_listeners({}, ours) else 1)
         return os.waitpid(child, 0)[1] == 0
 
 

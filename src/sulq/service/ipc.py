@@ -1,7 +1,7 @@
-"""What the server's processes say to each other: one JSON object a frame, over a Unix socket.
+"""Messages between the server's processes: one JSON object a frame, over a Unix socket.
 
 A frame is four bytes of length, most significant first, and that many bytes of
-strict JSON (terms.wire.strict): nothing that crosses a process boundary is ever
+strict JSON (answers.wire.strict): nothing that crosses a process boundary is ever
 code. Frames longer than MAX_FRAME_BYTES are refused before they are read.
 """
 
@@ -17,14 +17,11 @@ from pathlib import Path
 from typing import Final, cast
 
 from sulq.answers import wire
-from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.errors import CODES, FAMILIES, CuratorError, QuestionError, SetupError, SulqError
 
 MAX_FRAME_BYTES: Final = 64 * 2**20
 LENGTH_BYTES: Final = 4
 Frame = dict[str, object]
-FAMILIES: Final[Mapping[str, type[SulqError]]] = {
-    family.__name__: family for family in (QuestionError, BudgetExceeded, AccessDenied, SetupError, CuratorError)
-}
 
 
 def send(sock: socket.socket, obj: Mapping[str, object]) -> None:
@@ -74,7 +71,7 @@ def opened(reply: Mapping[str, object]) -> Frame:
     told = reply.get("error")
     if isinstance(told, dict):
         kind, code = told.get("kind"), told.get("code")
-        family = FAMILIES.get(kind, CuratorError) if isinstance(kind, str) else CuratorError
+        family = next((family for family in FAMILIES if family.__name__ == kind), CuratorError)
         known = code if isinstance(code, str) and code in CODES else "engine-failed"
         raise family(known, str(told.get("message", "")), str(told.get("remedy", "")))
     found = reply.get("ok")

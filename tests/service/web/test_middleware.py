@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sulq.service.web.middleware import LOOPBACK, RequestCounts, Traffic, _host
+from sulq.service.web.middleware import LOOPBACK, RequestCounts, RequestGuard, _host
 
 
 def scope(host: str = "localhost", **more: object) -> dict[str, object]:
@@ -23,7 +23,7 @@ def sent(app: object, asked: dict[str, object], tally: RequestCounts | None = No
     async def send(message: dict[str, object]) -> None:
         messages.append(message)
 
-    guarded = Traffic(app, hosts=LOOPBACK, tls=False, tally=tally or RequestCounts())
+    guarded = RequestGuard(app, hosts=LOOPBACK, tls=False, tally=tally or RequestCounts())
     asyncio.run(guarded(asked, nothing, send))
     return messages
 

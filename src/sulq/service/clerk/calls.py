@@ -135,12 +135,12 @@ def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[Call, R
     if call is None or not isinstance(body, dict):
         raise QuestionError("bad-request", "There is no such call.")
     if not call.roles:
-        return call, Request(None, None, {})
+        return call, Request(cast("Principal", None), cast("OpenDataset", None), {})
     who = _principal(clerk.access, frame.get("token"))
     if who.role not in call.roles:
         raise AccessDenied("forbidden", f"This is not for the role {who.role}.")
     held = _dataset(clerk, who, frame.get("dataset")) if call.dataset else None
-    return call, Request(who, held, cast("Frame", body))
+    return call, Request(who, cast("OpenDataset", held), cast("Frame", body))
 
 
 def _principal(access: Access, token: object) -> Principal:

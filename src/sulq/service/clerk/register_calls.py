@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -83,7 +84,7 @@ def _several(manager: DatasetManager, request: Request, name: str) -> DatasetSet
         if request.body.get(alone) is not None:
             raise QuestionError("bad-request", f"{alone} belongs to each of the tables.")
     told = request.tree("tables")
-    parts = {table: Request(request.principal, None, cast("Mapping[str, object]", told[table])) for table in told}
+    parts = {table: replace(request, body=cast("Mapping[str, object]", told[table])) for table in told}
     for table, part in parts.items():
         if not isinstance(part.body, dict):
             raise QuestionError("bad-request", f"tables says of {table[:40]!r} its file and columns.")

@@ -21,30 +21,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. `who` and `held` are there whenever the table of calls asks for them."""
+    """One call: whose token it carries and the dataset it is about, wherever the table of calls asks for them."""
 
-    principal: Principal | None
-    dataset: OpenDataset | None
+    who: Principal
+    held: OpenDataset
     body: Mapping[str, object]
 
     @property
-    def who(self) -> Principal:
-        """Whose token it is."""
-        if self.principal is None:
-            raise TypeError("a call without a token has nobody")
-        return self.principal
-
-    @property
     def whose(self) -> str | None:
-        """Whose part of a dataset's books this principal may read; None for all of them."""
+        """Whose part of a dataset's ledger this principal may read; None for all of it."""
         return None if self.who.role in SEES_ALL else self.who.name
-
-    @property
-    def held(self) -> OpenDataset:
-        """The dataset it is about."""
-        if self.dataset is None:
-            raise TypeError("a call about no dataset has none")
-        return self.dataset
 
     def only(self, *names: str) -> None:
         """Refuse fields that this call does not have: a misspelt one would be silently left out."""

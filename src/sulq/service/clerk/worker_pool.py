@@ -1,4 +1,4 @@
-"""The clerk's end of the workers: the part that sees rows, in other processes, with the same face as in this one.
+"""The clerk's connections to its workers: a Runner whose rows lie in other processes.
 
 A plan is certified by a worker before it is paid for. Then it goes to one worker,
 with a receipt stamped for that worker alone and for this generation of it. Once that
@@ -66,7 +66,7 @@ class WorkerAddress:
 
 
 class RemoteRows:
-    """The part that sees rows, behind sockets; `redeem` is the ledger's, `kill` the supervisor's."""
+    """A dataset's workers behind sockets; `redeem` is the ledger's, `kill` the supervisor's."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class RemoteRows:
 
     @contextmanager
     def until(self, end: float | None, begin: float | None = None) -> Iterator[None]:
-        """Let no run of this thread go on past a moment of the monotonic clock, and pay for none after another."""
+        """Bound this thread's runs: none goes on past `end` (monotonic clock), none is paid for after `begin`."""
         self._own.end, self._own.begin = end, begin
         try:
             yield
@@ -248,7 +248,7 @@ class RemoteRows:
             self._change.notify_all()
 
     def _stop(self, told: object) -> None:
-        """Take no more asks: the data is not what was registered, until the owner has seen to it."""
+        """Take no more asks: the data is not what was registered, and its owner must act."""
         try:
             ipc.opened({"error": told})
         except SulqError as error:

@@ -1,4 +1,4 @@
-"""What every answer of the console carries and every form must pass.
+"""The console's security headers, and the checks that every form must pass.
 
 The policy lets a page load its own scripts, styles and pictures and nothing else:
 no inline script, no inline style, no frame, no foreign address, so that a text
@@ -7,11 +7,10 @@ that slipped into a page as markup would still do nothing (T81, T82).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import ImmutableMultiDict, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -64,29 +63,16 @@ class Headers:
         await self._app(scope, receive, sent)
 
 
-class Fields(Mapping[str, str]):
+class Fields(ImmutableMultiDict[str, str]):
     """A form's fields, each a text; of a name given twice the last counts, `all` gives every one."""
-
-    def __init__(self, pairs: list[tuple[str, str]]) -> None:
-        self._pairs = pairs
-        self._last = dict(pairs)
-
-    def __getitem__(self, name: str) -> str:
-        return self._last[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._last)
-
-    def __len__(self) -> int:
-        return len(self._last)
 
     def text(self, name: str) -> str:
         """A field without the blanks around it; empty where it was not sent."""
-        return self._last.get(name, "").strip()
+        return str(self.get(name, "")).strip()
 
     def all(self, name: str) -> list[str]:
         """Every value of a name."""
-        return [value for known, value in self._pairs if known == name]
+        return self.getlist(name)
 
 
 async def form(request: Request, session: Session | None, *, limit: int = MAX_FORM_BYTES) -> Fields:

@@ -13,10 +13,9 @@ from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner, form
 from sulq.learn.render import drawn, sheets
-from sulq.service.jobs.kind import JobKind, JobStep
+from sulq.service.jobs.kind import JobKind, JobStep, Name, body_of, chosen
 from sulq.service.jobs.stepwise import Stepwise
 from sulq.service.web.answer_json import loss_of
-from sulq.service.web.form_body import Name, body_of, chosen
 from sulq.service.web.openapi import Spend
 from sulq.service.web.requests import Body
 

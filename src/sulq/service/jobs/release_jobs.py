@@ -16,25 +16,19 @@ from sulq.api.named_asks import NamedAsks
 from sulq.release.payment import Chart
 from sulq.release.saving import Written
 from sulq.release.synthetic.finish import at_most
-from sulq.service.jobs.kind import JobKind, JobStep
+from sulq.service.jobs.kind import JobKind, JobStep, body_of, chosen
 from sulq.service.jobs.publication import ALL, Found, Published, Publishing, form
 from sulq.service.jobs.stepwise import Stepwise
 from sulq.service.web.answer_json import loss_of
-from sulq.service.web.form_body import body_of, chosen
 from sulq.service.web.limits import MAX_PLANNED_QUERIES
 from sulq.service.web.openapi import Spend
 from sulq.service.web.requests import Body
 
 T = TypeVar("T")
 
-MAX_RESULT_BYTES: Final = (
-    32 * 2**20
-)  # bytes of a result, which is kept in memory and must fit a frame (ipc.MAX_FRAME_BYTES)
+MAX_RESULT_BYTES: Final = 32 * 2**20  # it is kept in memory and must fit a frame (ipc.MAX_FRAME_BYTES)
 MAX_SYNTHETIC_ROWS: Final = 1_000_000  # of synthetic data, named or as many as there are
-MAX_PARAMETERS: Final = {
-    "rows": MAX_SYNTHETIC_ROWS,
-    "max_model_size": 200,
-}  # elsewhere it may be more
+MAX_PARAMETERS: Final = {"rows": MAX_SYNTHETIC_ROWS, "max_model_size": 200}  # elsewhere it may be more
 LATER: Final = ("schema", "facts")  # of a description: the files, which hold them too, go first
 
 

@@ -3,8 +3,8 @@
     web      the program, and the server's certificate; neither data, ledgers nor the access store
     clerk    the program; the folders of the ledgers, of their anchors and of the server's state; names below data_root
     worker   the program and its data, read-only; the folder of its prepared copy, and the one it spills to; where its
-             tables lie in a database, what PostgreSQL's own library looks for, and a relay to it
-    relay    the program, and how names are found; the ports of the database, and of names
+             tables lie in a database, what PostgreSQL's own library looks for, and a proxy to it
+    proxy    the program, and how names are found; the ports of the database, and of names
     look     the program and the one file it looks at; the folder it spills to
 
 A ledger needs its whole folder: SQLite puts a journal beside it, and a new ledger
@@ -21,7 +21,7 @@ import contextlib
 import os
 import site
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -48,6 +48,11 @@ KEPT: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
 """What is passed on of the environment to processes that are told nothing by it but what they need."""
 
 
+def sandboxed(command: Sequence[str]) -> list[str]:
+    """A command that the launcher takes over to, once it has given up what it is told."""
+    return [sys.executable, "-P", str(Path(launcher.__file__)), *command]
+
+
 def program() -> list[str]:
     """The interpreter, and wherever it finds its modules."""
     places = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, str(Path(sys.executable).resolve())}
@@ -58,7 +63,7 @@ def program() -> list[str]:
 
 
 def of(part: str, settings: Told, folder: Path | None) -> dict[str, object] | None:
-    """What a part may reach, for `apart.py`; None for one that is not kept apart."""
+    """The launcher's rules for a part; None for one that is not sandboxed."""
     read, write = [*SYSTEM, *program()], [*WRITABLE, *([] if folder is None else [str(folder)])]
     closed: list[str] = [os.sep]
     if part == "web":
@@ -91,7 +96,7 @@ def database_of(settings: Told) -> str | None:
 
 
 def _relayed(url: str) -> dict[str, Any]:
-    """What a worker reaches for a database: its relay, and the files of PostgreSQL's library."""
+    """What a worker reaches for a database: its proxy, and the files of PostgreSQL's library."""
     ways = database.ways(url)
     kept = {name: value for name, value in os.environ.items() if name in KEPT}
     far = {way.port for way in ways if not database.is_socket(way.far)}
@@ -100,15 +105,7 @@ def _relayed(url: str) -> dict[str, Any]:
         "closed": [os.sep],
     }  # fmt: skip
     relay = {
-        "command": [
-            sys.executable,
-            "-P",
-            str(Path(launcher.__file__)),
-            sys.executable,
-            "-P",
-            "-m",
-            "sulq.service.worker.pg_proxy",
-        ],
+        "command": sandboxed([sys.executable, "-P", "-m", PROXY]),
         "environment": kept,
         "lines": [allowed, {"to": [[way.far, way.port] for way in ways]}],
         "listen": [[way.near, way.port] for way in ways],

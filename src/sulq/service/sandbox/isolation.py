@@ -1,8 +1,8 @@
-"""What a process of the server takes from itself before it reads a row, and what it says of it (`/v1/health`).
+"""Isolation of a process before it reads a row, and its report of it (`/v1/health`).
 
 Two steps, since the kernel wants the first from a process of one thread:
 
-    apart.py COMMAND...        no network, no special rights, no file but its own; then the command takes over
+    launcher.py COMMAND...     no network, no capabilities, no file but its own; then the command takes over
     confine(memory, files)     in the process that reads rows: limits, no core dumps, nobody looks into its memory, and
                                a filter of system calls (`system_calls`)
 
@@ -35,9 +35,9 @@ def network() -> int:
 
 
 def closed() -> None:
-    """Leave no core dump, and let no other process of the same user look into this one's memory.
+    """Disable core dumps, and ptrace by other processes of the same user.
 
-    Root's own processes are kept out too unless they have the right to trace, which those kept apart gave up.
+    Root's processes are kept out too, unless they have CAP_SYS_PTRACE, which sandboxed processes gave up.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, AttributeError):
@@ -50,14 +50,14 @@ def files() -> str:
 
 
 def relayed() -> bool:
-    """Whether a relay stands in this process's network, which is its own."""
+    """Whether a proxy listens in this process's own network namespace."""
     return "relay" in os.environ.get(launcher.FOUND, "").split(",")
 
 
 def confine(
     memory: int, files_open: int, *, outside: int, written: int | None = None, database: bool = False
 ) -> dict[str, object]:
-    """Give up what a worker does not need, and say what was given up.
+    """Restrict a worker to what it needs, and report the restrictions.
 
     Limits hold or this raises: a worker without them must not start.
 
@@ -66,7 +66,7 @@ def confine(
         files_open: at one time.
         outside: the network it must not be in.
         written: bytes of one file.
-        database: its rows lie in one, which it reaches through its relay; without a relay it reaches nothing.
+        database: its rows lie in one, which it reaches through its proxy; without a proxy it reaches nothing.
     """
     apart_from = network() not in (0, outside)
     closed()
@@ -91,7 +91,7 @@ def confine(
 
 
 def rights() -> str:
-    """`none` where this process has no special right, `some` where it has one, or nobody says."""
+    """`none` where this process has no capability, `some` where it has one or the kernel does not say."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         line = next(line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith("CapEff:"))
         return "some" if int(line.split()[1], 16) else "none"
@@ -99,7 +99,7 @@ def rights() -> str:
 
 
 def _no_socket(family: socket.AddressFamily) -> bool:
-    """Whether a socket is refused: what the filter says it does, tried."""
+    """Whether the filter refuses a socket: tries one."""
     try:
         socket.socket(family).close()
     except PermissionError:

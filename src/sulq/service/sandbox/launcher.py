@@ -1,12 +1,12 @@
-"""The first step of a process that is kept apart: what the kernel wants from a process of one thread.
+"""The first step of a sandboxed process: restrictions that the kernel takes from a single-threaded process alone.
 
-    python -P apart.py COMMAND...
+    python -P launcher.py COMMAND...
 
 One line of JSON on standard input says what to give up; the command takes over
 and finds the rest of its input untouched:
 
     network   false: a network of its own, with nothing in it
-    relay     a command that is started outside that network, what it is told, and where in the network it listens
+    relay     the proxy's command, started outside that network, its input, and where in the network it listens
     connect   ports that TCP connections may be made to, in that network
     tcp       true: TCP connections stay as they are, and so do sockets that have no file
     read      files and folders that may be read and run
@@ -14,10 +14,9 @@ and finds the rest of its input untouched:
     write     folders that may be changed; whatever is in none of the lists cannot be opened at all (Landlock)
     closed    files that must not open any more: they are tried
 
-Root's special rights go too, and no program gives them back. What came of it is
-left to the command in its environment (`FOUND`); `RELAY` names its end of the relay's
-channel, which closes when either of them ends. Nothing but the standard library is
-loaded here.
+Root's capabilities go too, and no program gives them back. The environment variable
+`FOUND` tells the command which restrictions hold; `RELAY` names its end of the proxy's
+channel, which closes when either of them ends. Imports the standard library alone.
 """
 
 from __future__ import annotations
@@ -101,8 +100,8 @@ def cut_network() -> bool:
     return True
 
 
-def began_relay(told: Mapping[str, object]) -> socket.socket:
-    """Start a relay out here; its channel, over which it is told what it needs."""
+def start_proxy(told: Mapping[str, object]) -> socket.socket:
+    """Start the proxy outside the sandbox; the channel over which it is told its settings."""
     ours, theirs = socket.socketpair()
     command, named = [str(word) for word in _list(told.get("command"))], told.get("environment")
     environment = named if isinstance(named, dict) else {}
@@ -114,8 +113,8 @@ def began_relay(told: Mapping[str, object]) -> socket.socket:
     return ours
 
 
-def stand_in(told: Mapping[str, object], channel: socket.socket) -> bool:
-    """Hand the relay listeners that stand in this network, which is this process's own; whether it has them."""
+def hand_over_listeners(told: Mapping[str, object], channel: socket.socket) -> bool:
+    """Hand the proxy listeners in this process's own network; whether it has them."""
     listeners: list[socket.socket] = []
     try:
         with socket.socket() as sock:
@@ -132,8 +131,8 @@ def stand_in(told: Mapping[str, object], channel: socket.socket) -> bool:
     return True
 
 
-def give_up_rights() -> None:
-    """Root's special rights, here and in whatever takes over; a plain user has none to give up."""
+def drop_capabilities() -> None:
+    """Drop root's capabilities, here and in whatever takes over; a plain user has none."""
     with contextlib.suppress(OSError, AttributeError):
         libc = _libc()
         for right in range(RIGHTS):
@@ -159,7 +158,7 @@ def shut_files(
     tcp: bool = False,
     connect: Iterable[int] = (),
 ) -> bool:
-    """Let this process open nothing but these, from here on and whatever takes over; whether the kernel does it."""
+    """Restrict this process, and whatever takes over, to these files (Landlock); whether the kernel does so."""
     version = landlock()
     if not version:
         return False
@@ -206,18 +205,18 @@ def opens(path: str) -> bool:
     return True
 
 
-def apart(told: Mapping[str, object]) -> dict[str, bool]:
-    """Give up what was told; what came of it."""
+def restrict(told: Mapping[str, object]) -> dict[str, bool]:
+    """Restrict this process as told; which restrictions hold."""
     relay = told.get("relay")
-    channel = began_relay(relay) if isinstance(relay, dict) else None
+    channel = start_proxy(relay) if isinstance(relay, dict) else None
     cut = told.get("network") is False and cut_network()
-    relayed = cut and channel is not None and isinstance(relay, dict) and stand_in(relay, channel)
+    relayed = cut and channel is not None and isinstance(relay, dict) and hand_over_listeners(relay, channel)
     if channel is not None and relayed:
         os.set_inheritable(channel.fileno(), True)
         os.environ[RELAY] = str(channel.detach())
     elif channel is not None:
         channel.close()  # and the relay ends
-    give_up_rights()
+    drop_capabilities()
     lists = {name: [str(item) for item in _list(told.get(name))] for name in ("read", "list", "write", "closed")}
     ports = [int(str(port)) for port in _list(told.get("connect"))]
     shut = shut_files(lists["read"], lists["write"], lists["list"], tcp=told.get("tcp") is True, connect=ports)
@@ -241,5 +240,5 @@ def line() -> bytes:
 
 
 if __name__ == "__main__":
-    os.environ[FOUND] = ",".join(name for name, there in apart(json.loads(line())).items() if there)
+    os.environ[FOUND] = ",".join(name for name, there in restrict(json.loads(line())).items() if there)
     os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606 - the supervisor's own command, without a shell

@@ -1,7 +1,7 @@
 """A filter of system calls for a process that reads rows: no socket, no program, no other process.
 
-One whose rows lie in a database may make sockets of TCP (over IPv4) and connect them: it is in a network of its own,
-in which nothing is but its relay.
+A process whose rows lie in a database may make TCP sockets (IPv4) and connect them: its network namespace holds
+nothing but its proxy.
 
 Refused with EPERM: sockets, programs, new processes (threads pass), signals to
 others by any call that sends one, tracing and other processes' memory, mounts,

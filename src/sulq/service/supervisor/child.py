@@ -1,4 +1,4 @@
-"""How a process of the server begins: its settings from a pipe, which stays open as long as the supervisor lives."""
+"""Start of a server process: reads its settings from a pipe that stays open as long as the supervisor lives."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sulq.service import logs
 from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation, launcher
 
-# A question makes thousands of small objects, nearly all without cycles: Python's own thresholds would look for some
-# many times a question, which took a third of its time.
+# A question makes thousands of small objects, nearly all without cycles: with Python's own thresholds the garbage
+# collector took a third of its time.
 RARELY: Final = (20_000, 20, 50)
 
 
 def settings(part: str) -> Frame:
-    """Read what the supervisor said; from here on, end when it ends, and let nobody look in."""
+    """Read the supervisor's settings; exit with the supervisor, and disable ptrace and core dumps."""
     isolation.closed()
     logs.start(part)
     gc.freeze()  # what was imported stays: no collection need look at it again
@@ -43,7 +43,7 @@ def _line() -> bytes:
 
 
 def tied() -> None:
-    """End with the relay to the database, if there is one: a successor has another."""
+    """Exit with the proxy to the database, if there is one: the next worker has another."""
     number = os.environ.get(launcher.RELAY)
     if number is not None:
         threading.Thread(target=_severed, args=(int(number),), daemon=True).start()
@@ -56,7 +56,7 @@ def _severed(channel: int) -> None:
 
 
 def _orphaned() -> None:
-    """A child whose supervisor is gone would answer without anyone to stop it."""
+    """Exit when the supervisor is gone: nobody else would stop an overrun."""
     while os.read(0, 2**16):
         pass
     os._exit(0)

@@ -8,6 +8,7 @@ to the next (T60).
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import os
@@ -19,7 +20,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -49,7 +50,7 @@ class Supervisor:
     def __init__(self, service: Service, datasets: Sequence[DatasetSettings]) -> None:
         self._service = service
         self._datasets = datasets
-        self._events: queue.SimpleQueue[tuple[str, object, int]] = queue.SimpleQueue()
+        self._due: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()  # None: stop
         self._processes: dict[str, Process] = {}
         self._keys: dict[str, str] = {}
         self._cookies = random_bytes(32).hex()  # the same for all web processes, and for those started in their place
@@ -87,21 +88,13 @@ class Supervisor:
 
     def run(self) -> None:
         """Do what is due until `stop`; then end web, clerk and workers, in this order."""
-        while True:
-            what, which, generation = self._events.get()
-            if what == "stop":
-                break
-            if what == "ended":
-                self._ended(cast("Process", which), generation)
-            elif what == "due" and self._kept(cast("Process", which)):
-                self._start(cast("Process", which))
-            elif what == "said":
-                self._said(cast("Frame", which))
+        while (act := self._due.get()) is not None:
+            act()
         self._end()
 
     def stop(self) -> None:
         """End the service; from any thread, or a signal."""
-        self._events.put(("stop", None, 0))
+        self._due.put(None)
 
     def pids(self) -> dict[str, int]:
         """The processes that run, by name."""
@@ -165,13 +158,13 @@ class Supervisor:
         self._start(web)
 
     def _start(self, process: Process) -> None:
-        if self._stopping:
+        if self._stopping or not self._kept(process):
             return
         more: Frame = {}
         if process.part == "worker":
             self._keys[process.name] = random_bytes(32).hex()
             more = {"key": self._keys[process.name], "memory": self._service.memory, "outside": self._outside}
-        process.start(lambda which, generation: self._events.put(("ended", which, generation)), more)
+        process.start(lambda generation: self._due.put(lambda: self._ended(process, generation)), more)
         if process.part == "worker":
             self._announce(process)
 
@@ -185,7 +178,7 @@ class Supervisor:
             time.sleep(pause)
             self._start_clerk()
         elif pause:
-            timer = threading.Timer(pause, lambda: self._events.put(("due", process, 0)))
+            timer = threading.Timer(pause, self._due.put, (lambda: self._start(process),))
             timer.daemon = True
             timer.start()
         else:
@@ -195,7 +188,7 @@ class Supervisor:
         """Pass on what this clerk says, as long as it lives."""
         try:
             while True:
-                self._events.put(("said", ipc.receive(control), 0))
+                self._due.put(functools.partial(self._said, ipc.receive(control)))
         except (EOFError, OSError, SulqError):
             return
 

@@ -47,7 +47,7 @@ class Process:
     begun: float = 0.0
     running: subprocess.Popen[bytes] | None = None
 
-    def start(self, ended: Callable[[Process, int], None], more: Mapping[str, object]) -> None:
+    def start(self, ended: Callable[[int], None], more: Mapping[str, object]) -> None:
         """Start it anew; `ended` is told, from another thread, when it has ended, and which start of it."""
         self.generation += 1
         generation = self.generation
@@ -56,12 +56,12 @@ class Process:
         self.running = launched(self.part, settings, self.fds, self.folder)
         threading.Thread(target=self._wait, args=(self.running, generation, ended), daemon=True).start()
 
-    def _wait(self, running: subprocess.Popen[bytes], generation: int, ended: Callable[[Process, int], None]) -> None:
+    def _wait(self, running: subprocess.Popen[bytes], generation: int, ended: Callable[[int], None]) -> None:
         running.wait()
         _shut(running.stdin)
         if self.folder is not None:  # a worker that was killed could not remove what it had spilled
             shutil.rmtree(self.folder, ignore_errors=True)
-        ended(self, generation)
+        ended(generation)
 
     def pause(self) -> float:
         """How long to wait before the next start: longer each time it lived shortly."""
@@ -113,7 +113,7 @@ def launched(
     if part == "clerk" and allowed is not None and not allowed["tcp"]:  # it connects to no database
         environment = {name: value for name, value in environment.items() if not database.is_secret(name)}
     if allowed is not None:
-        command = [sys.executable, "-P", str(Path(launcher.__file__)), *command]
+        command = file_rules.sandboxed(command)
         lines.insert(0, allowed)
     started = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         command, stdin=subprocess.PIPE, stdout=stdout, pass_fds=tuple(fds), env=environment, start_new_session=True

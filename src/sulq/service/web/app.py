@@ -27,7 +27,7 @@ from sulq.service.jobs.manager import Jobs
 from sulq.service.settings import Service
 from sulq.service.web.clerk_oracle import Call
 from sulq.service.web.limits import Limits
-from sulq.service.web.middleware import LOOPBACK, RequestCounts, Traffic, host_of
+from sulq.service.web.middleware import LOOPBACK, RequestCounts, RequestGuard, host_of
 from sulq.service.web.requests import Asker
 from sulq.service.web.responses import Json, refused
 from sulq.service.web.routes import routes
@@ -40,7 +40,7 @@ THREADS: Final = 64  # requests that wait for the clerk at one time
 SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 
 
-def create_app(call: Call, service: Service, *, console: bool = True, cookies: bytes | None = None) -> Traffic:
+def create_app(call: Call, service: Service, *, console: bool = True, cookies: bytes | None = None) -> RequestGuard:
     """The application; `call` reaches the clerk, `cookies` is the key that all web processes close cookies with."""
     app = FastAPI(
         title="sulq",
@@ -68,7 +68,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
     app.state.tally = tally
     app.state.cookies = random_bytes(32) if cookies is None else cookies
     app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]
-    guarded = Traffic(app, hosts=_hosts(service), tls=service.tls, tally=tally)
+    guarded = RequestGuard(app, hosts=_hosts(service), tls=service.tls, tally=tally)
     if console:
         mount_console(app)
     return guarded

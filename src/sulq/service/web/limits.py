@@ -41,7 +41,7 @@ class RateLimited(AccessDenied):
 
 
 class RateLimit:
-    """So many calls a minute for each caller: a bucket that fills evenly and holds half a minute's worth."""
+    """A token bucket for each caller: fills evenly, holds half a minute's worth of calls."""
 
     def __init__(self, a_minute: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._speed = a_minute / MINUTE_SECONDS
@@ -76,7 +76,7 @@ class RateLimit:
 
 
 class KnownTokens:
-    """The tokens' hashes that were good a moment ago: a flood of wrong ones from their address leaves them alone."""
+    """Hashes of tokens that were valid recently: a flood of wrong tokens from their address does not block them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -109,7 +109,7 @@ class _Turn:
 
 
 class ConcurrencyLimit:
-    """So many calls of one caller at a time: whoever asks much at once waits for its own calls, not others for it.
+    """Limits the concurrent calls of one caller: a caller with many waits for its own, and others do not wait.
 
     Used from the event loop alone. Only callers with calls under way are kept in mind.
     """

@@ -25,7 +25,7 @@ from sulq.service.settings import Service, Tree
 from sulq.service.supervisor import child
 from sulq.service.web.app import create_app
 from sulq.service.web.clerk_oracle import Call
-from sulq.service.web.middleware import Traffic
+from sulq.service.web.middleware import RequestGuard
 
 HEAD_SECONDS: Final = 10.0  # within which a request's head must have arrived
 IDLE_SECONDS: Final = 30  # a quiet connection is kept open
@@ -36,8 +36,8 @@ GRACE_SECONDS: Final = 20  # requests under way may end after a stop
 NOWHERE: Final = "/nonexistent"
 
 
-class Patient(H11Protocol):
-    """HTTP/1.1 that waits for a request's head, but not for ever (T85: uvicorn itself sets no such limit)."""
+class TimedHttp(H11Protocol):
+    """HTTP/1.1 with a time limit for a request's head, which uvicorn does not set (T85)."""
 
     _begun: float | None = None
 
@@ -79,12 +79,12 @@ def _address(connection: object) -> str | None:
     return None if client is None else client[0]
 
 
-def server(app: Traffic, service: Service) -> uvicorn.Server:
+def server(app: RequestGuard, service: Service) -> uvicorn.Server:
     """The HTTP server, set up to say nothing of itself."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http=Patient,
+            http=TimedHttp,
             ws="none",
             lifespan="on",
             log_config=None,

@@ -42,7 +42,7 @@ class RequestCounts:
             return dict(self._counts)
 
 
-class Traffic:
+class RequestGuard:
     """The outermost part of the application: whatever fails inside becomes a constant here (T87)."""
 
     def __init__(self, app: FastAPI, *, hosts: frozenset[str], tls: bool, tally: RequestCounts) -> None:

@@ -1,7 +1,7 @@
 """One request: who sends it, what it says, and what is done for it.
 
 Authentication is the clerk's: here a token is only counted, by its hash, and passed on.
-Bodies are strict JSON (terms.wire.strict on the raw bytes): one text, one meaning.
+Bodies are strict JSON (answers.wire.strict on the raw bytes): one text, one meaning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How a worker comes to a database in PostgreSQL: through a relay, and nowhere else.
+"""How a worker reaches a PostgreSQL database: through a proxy, and nothing else.
 
 A worker has a network of its own with nothing in it but a loopback. For each host
 that the address of its tables names, a listener stands there at the same port, held by
-a relay outside (`relay`), which carries every connection to that one host. The worker
+a proxy outside (`pg_proxy`), which carries every connection to that one host. The worker
 asks PostgreSQL's library to connect to the listener, under the host's own name: TLS,
 passfiles and certificates go by the name, as ever.
 """
@@ -37,7 +37,7 @@ WHO: Final = ("/etc/passwd",)  # as whom it runs, where no role is named
 
 
 class ProxyRoute(NamedTuple):
-    """One host of a database: where the worker's listener for it stands, and what the relay connects to."""
+    """One host of a database: where the worker's listener for it stands, and what the proxy connects to."""
 
     near: str
     port: int

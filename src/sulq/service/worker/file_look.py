@@ -1,7 +1,7 @@
 """A look at a data file for its owner: the names of its columns and their kinds, from the file's own schema.
 
 No row is read and nothing is guessed from one: of a CSV file every column is
-text until the owner says otherwise. It runs as a process of its own, kept apart
+text until the owner says otherwise. It runs as a process of its own, sandboxed
 like a worker, and ends with its answer.
 """
 

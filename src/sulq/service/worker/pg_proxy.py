@@ -1,6 +1,6 @@
 """The relay of a worker: carries its connections to the one database its tables lie in, and reads nothing of them.
 
-It is started by the worker's first step (`apart`) outside the network the worker is
+It is started by the worker's first step (`launcher`) outside the network the worker is
 put into, and is handed the listeners that stand inside it. To each of them belongs one
 host; whoever connects there is carried to that host and to no other. With TLS it
 carries what it cannot read. It opens no data and no ledger, and ends with its worker.
